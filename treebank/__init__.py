@@ -1,0 +1,1 @@
+"""Trees and treebanks: reading, normalising, baselines and scores. Never imports torch."""

@@ -1,0 +1,50 @@
+"""A sentence and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from treebank.tree import Tree
+
+
+class Place(NamedTuple):
+    """File and line (from 1) of a sentence, for error messages."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """The words that a reader sees (no traces), and whatever annotation the file held.
+
+    ``tags`` has one part-of-speech tag per word or is empty. ``tree`` is the gold tree as annotated, traces
+    included. ``heads[i]`` is the index of word i's head, ``ROOT = -1`` for the root; empty where there is none.
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    tree: Tree | None = None
+    heads: tuple[int, ...] = ()
+    place: Place = field(default=Place("-", 0), compare=False)
+
+    def without_gold(self) -> Sentence:
+        """Only the words: what a model may see."""
+        return Sentence(self.words, place=self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Treebank:
+    """Sentences under the name that a score line prints."""
+
+    name: str
+    sentences: Sequence[Sentence]
+    note: str = ""  # printed beside every score, such as "5 % sample"
+
+    def __len__(self) -> int:
+        return len(self.sentences)

@@ -1,0 +1,208 @@
+"""Constituency trees, stored flat: the words, and the brackets over them in pre-order.
+
+A flat tree needs no recursion (10,000 words deep is fine), costs the garbage collector little, and
+hands its spans to a scorer for nothing. Words count from 0 and spans are half-open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import nltk
+
+TRACE = "-NONE-"  # the Penn Treebank's tag of an empty element
+
+
+class Span(NamedTuple):
+    """Words ``start`` to ``end`` (exclusive), counted from 0."""
+
+    start: int
+    end: int
+
+
+def escape(word: str) -> str:
+    """``word`` with round brackets written as in the Penn Treebank."""
+    return word.replace("(", "-LRB-").replace(")", "-RRB-") if "(" in word or ")" in word else word
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """An n-ary labelled tree over ``words``; immutable.
+
+    ``tags[i]`` is the pre-terminal label of word i ("" where there is none). ``spans[k]`` and ``labels[k]`` are the
+    k-th bracket in pre-order, pre-terminals not included: a parent comes before its children, a left sibling (with
+    all that it holds) before a right one. Every bracket covers at least one word.
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    spans: tuple[Span, ...]
+    labels: tuple[str, ...]
+
+    @classmethod
+    def from_spans(
+        cls,
+        words: Sequence[str],
+        spans: Iterable[tuple[int, int]],
+        *,
+        label: str = "X",
+        tag: str = "W",
+    ) -> Tree:
+        """Tree with one bracket, labelled ``label``, for each different span and for the whole sentence.
+
+        One-word spans are left out unless they are the whole sentence. Raises ValueError if two spans cross.
+        """
+        length = len(words)
+        wanted = {(start, end) for start, end in spans if end - start > 1}
+        if length:
+            wanted.add((0, length))
+        ordered = sorted(wanted, key=lambda span: (span[0], -span[1]))
+        stack: list[int] = []
+        for start, end in ordered:
+            while stack and stack[-1] <= start:
+                stack.pop()
+            if start < 0 or end > length or (stack and end > stack[-1]):
+                raise ValueError(f"span ({start}, {end}) crosses another span or leaves the sentence")
+            stack.append(end)
+        return cls(
+            tuple(words),
+            (tag,) * length,
+            tuple(Span(start, end) for start, end in ordered),
+            (label,) * len(ordered),
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> Tree:
+        """Tree of one labelled bracketing, ``(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))``.
+
+        Raises ValueError if ``text`` does not hold exactly one balanced tree.
+        """
+        from treebank.formats.bracketed import parse_trees
+
+        trees = list(parse_trees(text))
+        if len(trees) != 1:
+            raise ValueError(f"found {len(trees)} trees where one was expected")
+        return trees[0]
+
+    @classmethod
+    def from_nltk(cls, tree: nltk.Tree) -> Tree:
+        """The same tree; a subtree that holds nothing but one string is that word's tag."""
+        words: list[str] = []
+        tags: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        labels: list[str] = []
+        todo: list[object] = [tree]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, int):
+                ends[node] = len(words)
+            elif isinstance(node, str):
+                words.append(node)
+                tags.append("")
+            elif len(node) == 1 and isinstance(node[0], str):  # type: ignore[arg-type,index]
+                words.append(node[0])  # type: ignore[index]
+                tags.append(str(node.label()))  # type: ignore[attr-defined]
+            else:
+                todo.append(len(starts))
+                starts.append(len(words))
+                ends.append(-1)
+                labels.append(str(node.label()))  # type: ignore[attr-defined]
+                todo.extend(reversed(node))  # type: ignore[call-overload]
+        return assemble(words, tags, starts, ends, labels)
+
+    def to_nltk(self) -> nltk.Tree:
+        """The same tree as an ``nltk.Tree``; a word with a tag becomes a pre-terminal."""
+        from nltk import Tree as NltkTree
+
+        root = NltkTree("", [])
+        stack: list[tuple[int, NltkTree]] = [(len(self.words), root)]
+        k = 0
+        for i, (word, tag) in enumerate(zip(self.words, self.tags, strict=True)):
+            while stack[-1][0] <= i:
+                stack.pop()
+            while k < len(self.spans) and self.spans[k].start == i:
+                node = NltkTree(self.labels[k], [])
+                stack[-1][1].append(node)
+                stack.append((self.spans[k].end, node))
+                k += 1
+            stack[-1][1].append(NltkTree(tag, [word]) if tag else word)
+        return root[0] if len(root) == 1 and isinstance(root[0], NltkTree) else root
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __str__(self) -> str:
+        """One line: ``(X (W The) (X (W old) (W man)))``; "" for no words."""
+        pieces: list[str] = []
+        ends: list[int] = []
+        k, spans, labels = 0, self.spans, self.labels
+        for i, (word, tag) in enumerate(zip(self.words, self.tags, strict=True)):
+            opening = " " if pieces else ""
+            while k < len(spans) and spans[k][0] == i:
+                pieces.append(f"{opening}({labels[k]}")
+                ends.append(spans[k][1])
+                opening = " "
+                k += 1
+            pieces.append(f"{opening}({tag} {escape(word)})" if tag else opening + escape(word))
+            while ends and ends[-1] == i + 1:
+                ends.pop()
+                pieces.append(")")
+        return "".join(pieces)
+
+    def keep(self, mask: Sequence[bool]) -> Tree:
+        """The tree of the words whose ``mask`` is true; a bracket left without words vanishes."""
+        if all(mask):
+            return self
+        before = [0]
+        for kept in mask:
+            before.append(before[-1] + bool(kept))
+        spans, labels = [], []
+        for (start, end), label in zip(self.spans, self.labels, strict=True):
+            if before[start] < before[end]:
+                spans.append(Span(before[start], before[end]))
+                labels.append(label)
+        words = tuple(word for word, kept in zip(self.words, mask, strict=True) if kept)
+        tags = tuple(tag for tag, kept in zip(self.tags, mask, strict=True) if kept)
+        return Tree(words, tags, tuple(spans), tuple(labels))
+
+    def without_traces(self) -> Tree:
+        """The tree of the words that a reader sees: empty elements (tag ``-NONE-``) deleted."""
+        return self.keep([tag != TRACE for tag in self.tags]) if TRACE in self.tags else self
+
+    def collapse_unary(self) -> Tree:
+        """The tree with one bracket per span (the topmost) and none over a single word, the whole sentence excepted."""
+        seen: set[Span] = set()
+        kept = []
+        for k, span in enumerate(self.spans):
+            whole = span.end - span.start == len(self.words)
+            if span not in seen and (span.end - span.start > 1 or whole):
+                seen.add(span)
+                kept.append(k)
+        return Tree(
+            self.words,
+            self.tags,
+            tuple(self.spans[k] for k in kept),
+            tuple(self.labels[k] for k in kept),
+        )
+
+    def with_words(self, words: Sequence[str]) -> Tree:
+        """The same brackets over other words, one for one."""
+        if len(words) != len(self.words):
+            raise ValueError(f"{len(words)} words for a tree of {len(self.words)}")
+        return Tree(tuple(words), self.tags, self.spans, self.labels)
+
+
+def assemble(
+    words: list[str], tags: list[str], starts: list[int], ends: list[int], labels: list[str]
+) -> Tree:
+    """Tree from brackets in pre-order; those without words are left out."""
+    if any(start == end for start, end in zip(starts, ends, strict=True)):
+        full = [k for k in range(len(starts)) if starts[k] < ends[k]]
+        starts, ends = [starts[k] for k in full], [ends[k] for k in full]
+        labels = [labels[k] for k in full]
+    return Tree(tuple(words), tuple(tags), tuple(map(Span, starts, ends)), tuple(labels))
+
