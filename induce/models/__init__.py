@@ -1,0 +1,1 @@
+"""The latent-tree models, one file a paper."""

@@ -1,0 +1,42 @@
+"""What every model offers, whatever its paper: the protocol that training and parsing rely on."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from torch import Tensor
+
+
+class SegmentLoss(NamedTuple):
+    """One training step on a segment of a stream."""
+
+    objective: Tensor  # scalar: what is minimised, penalties included
+    nll: Tensor  # scalar: mean negative log-likelihood in nats, to report
+    state: Any  # to carry into the next segment (detach it first)
+
+
+class StreamModel(Protocol):
+    """A model trained on one long stream of words, cut into parallel columns and consecutive segments."""
+
+    Config: ClassVar[type]
+    reads: ClassVar[str]  # "stream"
+    gives: ClassVar[tuple[str, ...]]  # the structures that `structure` can return, such as ("distances",)
+
+    def loss(self, tokens: Tensor, targets: Tensor, state: Any = None) -> SegmentLoss:
+        """Loss on ``tokens`` (T, B) with next words ``targets`` (T, B), continuing from ``state``."""
+        ...
+
+    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Any:
+        """Structure of whole sentences: ``tokens`` (B, N + 2) with a boundary mark on either side."""
+        ...
+
+
+def detach(state: Any) -> Any:
+    """``state`` (tensors in nested lists and tuples) cut off from the graph that computed it."""
+    if isinstance(state, Tensor):
+        return state.detach()
+    if isinstance(state, tuple) and hasattr(state, "_fields"):
+        return type(state)(*(detach(part) for part in state))
+    if isinstance(state, (list, tuple)):
+        return type(state)(detach(part) for part in state)
+    return state

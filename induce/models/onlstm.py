@@ -1,0 +1,329 @@
+"""ON-LSTM: ordered neurons (Shen, Tan, Sordoni & Courville 2019), as in the released program.
+
+Read from the top: the settings, the recurrence over a whole segment with its hand-written backward pass, one layer,
+the language model. ``docs/models/onlstm.md`` maps the paper's equations to these functions and lists every place
+where the released program, which is followed here, departs from the paper.
+
+Shapes: T steps, B sentences or streams, E embedding, H units of a layer, C units a chunk, n = H / C chunks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from induce.models.base import SegmentLoss
+from induce.objectives import activation_penalty, cross_entropy, temporal_activation_penalty
+from induce.structures import Distances
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnLstmConfig:
+    """Sizes and dropout rates of an ON-LSTM language model; the defaults are the paper's (section 5.1)."""
+
+    embedding_size: int = 400
+    hidden_size: int = 1150
+    layers: int = 3
+    chunk_size: int = 10
+    embedding_dropout: float = 0.1  # whole rows of the embedding table
+    input_dropout: float = 0.5  # the embedded words, one mask for all steps
+    hidden_dropout: float = 0.3  # between layers, one mask for all steps
+    output_dropout: float = 0.45  # after the last layer, one mask for all steps
+    weight_dropout: float = 0.45  # entries of the hidden-to-hidden matrices
+    activation_penalty: float = 2.0  # AR, on the last layer before dropout
+    temporal_activation_penalty: float = 1.0  # TAR
+
+    def check(self) -> None:
+        """Raises ValueError where the numbers do not fit together."""
+        for name in ("embedding_size", "hidden_size"):
+            if getattr(self, name) % self.chunk_size:
+                raise ValueError(f"{name} = {getattr(self, name)} is not a multiple of chunk_size = {self.chunk_size}")
+
+
+class LayerState(NamedTuple):
+    """Hidden state ``h`` (B, H) and cell state ``c`` (B, n, C)."""
+
+    h: Tensor
+    c: Tensor
+
+
+class SegmentOutput(NamedTuple):
+    """What one layer computes over a segment."""
+
+    hidden: Tensor  # (T, B, H)
+    state: LayerState
+    distance_forget: Tensor  # (T, B): 1 - mean master forget gate, the syntactic distance (eq. 15, up to a constant)
+    distance_input: Tensor  # (T, B): mean master input gate
+
+
+def cumax(x: Tensor) -> Tensor:
+    """Running sum of a softmax over the last axis, rising from near 0 to 1 (eq. 6)."""
+    return x.softmax(-1).cumsum(-1)
+
+
+class _Segment(torch.autograd.Function):
+    """The recurrence over a segment: one graph node, one weight gradient, whatever the number of steps.
+
+    The backward pass first computes, for all steps at once, every factor that does not depend on the incoming
+    gradient; the loop over steps is then three products with dc, one with dh, and the matrix product.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, projected: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> Any:
+        """``projected`` (T, B, 2n + 4H): W x + biases; ``weight`` (2n + 4H, H). Returns hidden, last c, both distances.
+
+        Rows of both: master input (n), master forget (n), output, candidate, input, forget gate (H each).
+        """
+        steps, batch, rows = projected.shape
+        chunks, chunk_size = c0.shape[1:]
+        units = chunks * chunk_size
+        by_column = weight.t().contiguous()  # (H, 2n + 4H): a plain product is twice as fast as a transposed one
+        gates = projected.clone()  # becomes the activated gates, step by step
+        hidden = projected.new_empty(steps, batch, units)
+        cells = projected.new_empty(steps + 1, batch, chunks, chunk_size)
+        cells[0] = c0
+        squashed = projected.new_empty(steps, batch, units)  # tanh(c)
+        masters = projected.new_empty(steps, batch, 2, chunks)  # cumax of the master rows
+        h = h0
+        for t in range(steps):
+            z = gates[t].addmm_(h, by_column)
+            master, output, candidate, pair = _split(z, chunks, chunk_size)
+            torch.softmax(master, -1, out=master)
+            output.sigmoid_()
+            candidate.tanh_()
+            pair.sigmoid_()
+            rising = torch.cumsum(master, -1, out=masters[t])
+            open_input, open_forget = 1 - rising[:, 0], rising[:, 1]  # ~i, ~f (eq. 10, 9)
+            overlap = open_input * open_forget  # w (eq. 11)
+            outside = torch.stack((open_input, open_forget), 1).sub_(overlap[:, None])
+            both = torch.addcmul(outside[..., None], pair, overlap[:, None, :, None])  # ^i, ^f (eq. 13, 12)
+            c = torch.mul(both[:, 1], cells[t], out=cells[t + 1]).addcmul_(both[:, 0], candidate)  # eq. 14
+            h = torch.mul(output, torch.tanh(c.view(batch, units), out=squashed[t]), out=hidden[t])
+        if any(ctx.needs_input_grad):
+            ctx.save_for_backward(weight, h0, gates, hidden, cells, squashed, masters)
+        means = masters.mean(-1)  # (T, B, 2)
+        return hidden, cells[-1].clone(), 1 - means[..., 1], 1 - means[..., 0]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_hidden: Tensor, d_cell: Tensor, d_forget: Tensor, d_input: Tensor) -> Any:  # type: ignore[override]
+        weight, h0, gates, hidden, cells, squashed, masters = ctx.saved_tensors
+        steps, batch, units = hidden.shape
+        chunks, chunk_size = cells.shape[2:]
+        probability, output, candidate, pair = _split(gates, chunks, chunk_size)
+        through, for_gates, for_masters, for_cell = _local_factors(output, candidate, pair, cells[:-1], squashed, masters)
+        # The master gates are 1 - cumax and cumax, hence the sign; a distance is one minus their mean.
+        d_rising = torch.stack((-d_input, -d_forget), -1)[..., None] / chunks  # (T, B, 2, 1)
+        reverse = torch.ones(chunks, chunks, dtype=weight.dtype, device=weight.device).tril()  # y = x @ reverse sums j >= k
+
+        d_z = torch.empty_like(gates)
+        dc = d_cell.reshape(batch, units).clone()
+        dh = torch.zeros_like(h0)
+        for t in range(steps - 1, -1, -1):
+            d_master, d_output, d_candidate, d_pair = _split(d_z[t], chunks, chunk_size)
+            dh += d_hidden[t]
+            dc.addcmul_(dh, through[t, 0])
+            torch.mul(dh, through[t, 1], out=d_output)
+            torch.mul(dc[:, None], for_gates[t], out=_candidate_and_pair(d_z[t], chunks, chunk_size))
+            d_both = torch.mul(dc.view(batch, 1, chunks, chunk_size), for_masters[t]).sum(-1).add_(d_rising[t])  # (B, 2, n)
+            d_softmax = d_both @ reverse
+            p = probability[t]
+            d_softmax -= (d_softmax * p).sum(-1, keepdim=True)
+            torch.mul(d_softmax, p, out=d_master)
+            torch.mm(d_z[t], weight, out=dh)
+            dc *= for_cell[t]
+        before = torch.cat((h0[None], hidden[:-1])).view(steps * batch, units)
+        d_weight = d_z.view(steps * batch, -1).t() @ before if ctx.needs_input_grad[1] else None
+        return d_z, d_weight, dh, dc.view(batch, chunks, chunk_size)
+
+
+def _split(z: Tensor, chunks: int, chunk_size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Views of rows (…, 2n + 4H): master gates (…, 2, n), output (…, H), candidate (…, n, C), input and forget (…, 2, n, C)."""
+    units = chunks * chunk_size
+    lead = z.shape[:-1]
+    return (
+        z[..., : 2 * chunks].unflatten(-1, (2, chunks)),
+        z[..., 2 * chunks : 2 * chunks + units],
+        z[..., 2 * chunks + units : 2 * chunks + 2 * units].unflatten(-1, (chunks, chunk_size)),
+        z[..., 2 * chunks + 2 * units :].view(*lead, 2, chunks, chunk_size),
+    )
+
+
+def _candidate_and_pair(z: Tensor, chunks: int, chunk_size: int) -> Tensor:
+    """View (…, 3, H) of the candidate, input and forget rows."""
+    units = chunks * chunk_size
+    return z[..., 2 * chunks + units :].view(*z.shape[:-1], 3, units)
+
+
+def _local_factors(
+    output: Tensor, candidate: Tensor, pair: Tensor, c_before: Tensor, squashed: Tensor, masters: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Derivatives at every step that do not wait for the gradient from later steps.
+
+    Returns dc/dh and d(output row)/dh (T, 2, B, H); d(candidate, input, forget rows)/dc (T, B, 3, H); d(master sums)/dc
+    (T, B, 2, n, C), still to be summed over the chunk; and d(previous c)/dc (T, B, H), the final forget gate.
+    """
+    i, f = pair.unbind(2)
+    open_input, open_forget = (1 - masters[:, :, 0])[..., None], masters[:, :, 1][..., None]
+    overlap = open_input * open_forget
+    final_forget = overlap * (f - 1) + open_forget
+    final_input = overlap * (i - 1) + open_input
+    through = torch.stack((output * (1 - squashed * squashed), squashed * output * (1 - output)), 1)
+    for_gates = torch.stack(
+        (
+            final_input * (1 - candidate * candidate),
+            candidate * overlap * (i * (1 - i)),
+            c_before * overlap * (f * (1 - f)),
+        ),
+        2,
+    )
+    for_overlap = candidate * (i - 1) + c_before * (f - 1)
+    # The first master gate is one minus its running sum.
+    for_masters = torch.stack((-candidate - open_forget * for_overlap, c_before + open_input * for_overlap), 2)
+    return through, for_gates.flatten(3), for_masters, final_forget.flatten(2)
+
+
+class OnLstmLayer(nn.Module):
+    """One layer; its hidden-to-hidden matrix is ``recurrent.weight``, the one that weight dropout acts on."""
+
+    def __init__(self, input_size: int, units: int, chunk_size: int) -> None:
+        super().__init__()
+        self.units, self.chunk_size, self.chunks = units, chunk_size, units // chunk_size
+        rows = 2 * self.chunks + 4 * units
+        self.input = nn.Linear(input_size, rows)
+        self.recurrent = nn.Linear(units, rows)
+
+    def initial_state(self, batch: int) -> LayerState:
+        """Zeros."""
+        weight = self.recurrent.weight
+        return LayerState(weight.new_zeros(batch, self.units), weight.new_zeros(batch, self.chunks, self.chunk_size))
+
+    def forward(self, x: Tensor, state: LayerState, recurrent_weight: Tensor | None = None) -> SegmentOutput:
+        """Run over ``x`` (T, B, input); ``recurrent_weight`` stands in for the layer's own (dropped or scaled)."""
+        weight = self.recurrent.weight if recurrent_weight is None else recurrent_weight
+        projected = functional.linear(x, self.input.weight, self.input.bias + self.recurrent.bias)
+        hidden, c, distance_forget, distance_input = _Segment.apply(projected, weight, *state)
+        return SegmentOutput(hidden, LayerState(hidden[-1], c), distance_forget, distance_input)
+
+
+class Masks(NamedTuple):
+    """The dropout masks of one segment; all but ``weights`` are already divided by the share kept."""
+
+    embedding: Tensor  # (V, 1)
+    input: Tensor  # (1, B, E)
+    hidden: list[Tensor]  # (1, B, H) for every layer but the last
+    output: Tensor  # (1, B, E)
+    weights: list[Tensor]  # (2n + 4H, H) of each layer, true where an entry is kept
+
+
+class LanguageOutput(NamedTuple):
+    """What the language model computes over a segment."""
+
+    output: Tensor  # (T, B, E), after the output dropout
+    layers: list[SegmentOutput]
+
+
+class OnLstm(nn.Module):
+    """ON-LSTM language model with tied input and output embeddings (Shen et al. 2019, section 5.1)."""
+
+    Config = OnLstmConfig
+    reads = "stream"
+    gives = ("distances",)
+
+    def __init__(self, config: OnLstmConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        config.check()
+        self.config = config
+        sizes = [config.embedding_size] + [config.hidden_size] * (config.layers - 1) + [config.embedding_size]
+        self.embedding = nn.Embedding(vocabulary_size, config.embedding_size)
+        self.layers = nn.ModuleList(
+            OnLstmLayer(below, units, config.chunk_size) for below, units in zip(sizes, sizes[1:], strict=False)
+        )
+        self.decoder_bias = nn.Parameter(torch.zeros(vocabulary_size))
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+
+    def initial_state(self, batch: int) -> list[LayerState]:
+        """Zeros for every layer."""
+        return [layer.initial_state(batch) for layer in self.layers]  # type: ignore[operator]
+
+    def draw_masks(self, batch: int) -> Masks:
+        """Fresh masks for one segment of ``batch`` streams."""
+        config, weight = self.config, self.embedding.weight
+
+        def scaled(shape: tuple[int, ...], rate: float) -> Tensor:
+            return _keep(shape, rate, weight.device).to(weight.dtype) / (1 - rate)
+
+        return Masks(
+            embedding=scaled((len(weight), 1), config.embedding_dropout),
+            input=scaled((1, batch, config.embedding_size), config.input_dropout),
+            hidden=[scaled((1, batch, layer.units), config.hidden_dropout) for layer in self.layers[:-1]],  # type: ignore[arg-type]
+            output=scaled((1, batch, config.embedding_size), config.output_dropout),
+            weights=[_keep(layer.recurrent.weight.shape, config.weight_dropout, weight.device) for layer in self.layers],  # type: ignore[union-attr,arg-type]
+        )
+
+    def forward(
+        self, tokens: Tensor, state: list[LayerState], *, masks: Masks | None = None, layers: int | None = None
+    ) -> LanguageOutput:
+        """Run the first ``layers`` layers (all by default) over ``tokens`` (T, B).
+
+        With ``masks`` every dropout acts; without, hidden-to-hidden matrices are multiplied by one minus their rate,
+        because the released program does not divide by it in training (unlike AWD-LSTM).
+        """
+        x = functional.embedding(tokens, self.embedding.weight)
+        if masks is not None:
+            x = x * masks.embedding[tokens] * masks.input
+        outputs: list[SegmentOutput] = []
+        for k, layer in enumerate(self.layers[:layers]):
+            weight = layer.recurrent.weight
+            if masks is not None:
+                weight = weight * masks.weights[k]  # type: ignore[operator]
+            elif self.config.weight_dropout:
+                weight = weight * (1 - self.config.weight_dropout)  # type: ignore[operator]
+            outputs.append(layer(x, state[k], weight))
+            x = outputs[-1].hidden
+            if masks is not None:
+                x = x * (masks.hidden[k] if k < len(masks.hidden) else masks.output)
+        return LanguageOutput(x, outputs)
+
+    def loss(
+        self, tokens: Tensor, targets: Tensor, state: list[LayerState] | None = None, *, masks: Masks | None = None
+    ) -> SegmentLoss:
+        """Objective and mean negative log-likelihood of ``targets`` (T, B); masks are drawn in training mode."""
+        batch = tokens.shape[1]
+        if masks is None and self.training:
+            masks = self.draw_masks(batch)
+        output, layers = self(tokens, state or self.initial_state(batch), masks=masks)
+        nll = cross_entropy(output.flatten(0, 1), self.embedding.weight, self.decoder_bias, targets.flatten())
+        last = layers[-1].hidden  # before the output dropout, as in the released program
+        objective = (
+            nll
+            + activation_penalty(last, self.config.activation_penalty)
+            + temporal_activation_penalty(last, self.config.temporal_activation_penalty)
+        )
+        return SegmentLoss(objective, nll, [layer.state for layer in layers])
+
+    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Distances:
+        """Forget distances of layer ``layer`` (from 1) for ``tokens`` (B, N + 2), boundary marks on either side.
+
+        Sentences are padded behind their second mark; no layer above ``layer`` is computed. ``lengths`` (B,) counts
+        words.
+        """
+        by_step = tokens.t()
+        _, layers = self(by_step, self.initial_state(len(tokens)), layers=layer)
+        return Distances(layers[-1].distance_forget.t()[:, 1:-1], lengths)
+
+
+def _keep(shape: tuple[int, ...], rate: float, device: torch.device) -> Tensor:
+    """Boolean mask, true with probability 1 - ``rate`` (to the nearest 1/65536).
+
+    Four entries come from each 64-bit draw: for a matrix of five million entries `torch.bernoulli` takes longer than
+    a training step on a small model.
+    """
+    count = torch.Size(shape).numel()
+    draws = torch.empty((count + 3) // 4, dtype=torch.int64, device=device).random_(-(2**63), None)
+    return (draws.view(torch.int16)[:count] >= round(rate * 65536) - 32768).view(shape)

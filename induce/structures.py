@@ -1,0 +1,22 @@
+"""What a model's reading of a sentence is made of: the meeting point of models and decoders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Syntactic distances of a batch of sentences, boundary marks already cut off.
+
+    ``values`` (B, N): entry i is the gap *before* word i, larger splits earlier. Entry 0 lies before the sentence:
+    the decoder `unbiased` ignores it, `biased` reads it. ``lengths`` (B,): the number of words of each sentence;
+    entries from there on are padding.
+    """
+
+    values: Tensor
+    lengths: Tensor
