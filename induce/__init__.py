@@ -1,0 +1,1 @@
+"""Models that induce trees, their training and decoding. Never imports click."""

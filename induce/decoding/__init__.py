@@ -1,0 +1,1 @@
+"""From a model's structures to trees. Never imports models."""

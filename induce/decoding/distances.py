@@ -1,0 +1,47 @@
+"""Syntactic distances to brackets: linear time, no recursion, the first maximum wins on ties.
+
+``distances`` has one entry per word, entry i being the gap *before* word i. The result holds every bracket of two or
+more words, the whole sentence included, each once and in no particular order. NaN raises SynparseError; infinities
+are fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treebank.distances import nearest_larger, numbers, spans_from_distances
+from treebank.tree import Span
+
+
+def unbiased(distances: Sequence[float]) -> list[Span]:
+    """Brackets of the tree that splits at the widest gap first (Du et al. 2020, Algorithm 2); entry 0 is ignored."""
+    return spans_from_distances(distances)
+
+
+def biased(distances: Sequence[float]) -> list[Span]:
+    """Brackets by the published rule of PRPN and ON-LSTM (PRPN appendix A; Du et al. 2020, Algorithm 3).
+
+    In a segment, word k with the largest entry (the segment's first word included) is joined to the tree of all that
+    follows it; what precedes it is the left part. So every word k heads one segment, the one in which its entry is
+    the first maximum, and gives the brackets of that segment and of its right part, which begins at k.
+    """
+    spans = []
+    before, after = nearest_larger(numbers(distances))
+    for k, (left, end) in enumerate(zip(before, after, strict=True)):
+        start = left + 1
+        if start < k:
+            spans.append(Span(start, end))
+        if k + 1 < end:
+            spans.append(Span(k, end))
+    return spans
+
+
+def nary(distances: Sequence[float]) -> list[Span]:
+    """Brackets of the tree that splits at all widest gaps at once, flat on ties (StructFormer); entry 0 is ignored."""
+    gaps = numbers(distances)[1:]
+    before, after = nearest_larger(gaps)
+    return [
+        Span(left + 1, right + 1)
+        for gap, left, right in zip(gaps, before, after, strict=True)
+        if left < 0 or gaps[left] > gap  # an equal gap to the left has given this bracket already
+    ]

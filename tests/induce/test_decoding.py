@@ -1,0 +1,126 @@
+"""The linear decoders against plain recursion and against the published programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from induce.decoding.distances import biased, nary, unbiased
+from treebank.errors import SynparseError
+
+REFERENCE = Path(os.environ.get("SYNPARSE_REFERENCE", "../shared/reference"))
+RULES = {"biased": biased, "unbiased": unbiased, "nary": nary}
+Spans = set[tuple[int, int]]
+
+
+def first_maximum(values: Sequence[float], start: int, end: int) -> int:
+    return max(range(start, end), key=lambda k: (values[k], -k))
+
+
+def plain_unbiased(values: Sequence[float], start: int, end: int) -> Spans:
+    if end - start < 2:
+        return set()
+    k = first_maximum(values, start + 1, end)
+    return {(start, end)} | plain_unbiased(values, start, k) | plain_unbiased(values, k, end)
+
+
+def plain_biased(values: Sequence[float], start: int, end: int) -> Spans:
+    if end - start < 2:
+        return set()
+    k = first_maximum(values, start, end)
+    right = ({(k, end)} if end - k > 1 else set()) | plain_biased(values, k + 1, end)
+    return {(start, end)} | plain_biased(values, start, k) | right
+
+
+def plain_nary(values: Sequence[float], start: int, end: int) -> Spans:
+    if end - start < 2:
+        return set()
+    widest = max(values[start + 1 : end])
+    cuts = [start, *(k for k in range(start + 1, end) if values[k] == widest), end]
+    parts = [plain_nary(values, left, right) for left, right in pairwise(cuts)]
+    return {(start, end)}.union(*parts)
+
+
+PLAIN = {"biased": plain_biased, "unbiased": plain_unbiased, "nary": plain_nary}
+with_ties = st.lists(st.integers(0, 3).map(float), max_size=14)
+any_numbers = st.lists(st.floats(allow_nan=False), max_size=14)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@given(distances=with_ties | any_numbers)
+@example(distances=[math.inf, -math.inf, math.inf, 0.0, -math.inf])
+def test_like_plain_recursion(rule: str, distances: list[float]) -> None:
+    spans = RULES[rule](distances)
+    assert len(spans) == len(set(spans))
+    assert set(spans) == PLAIN[rule](distances, 0, len(distances))
+
+
+@given(with_ties)
+def test_binary_rules_give_one_bracket_per_gap(distances: list[float]) -> None:
+    gaps = max(len(distances) - 1, 0)
+    assert len(unbiased(distances)) == len(biased(distances)) == gaps
+
+
+def test_equal_distances_are_right_branching() -> None:
+    right = {(0, 5), (1, 5), (2, 5), (3, 5)}
+    assert set(unbiased([1.0] * 5)) == set(biased([1.0] * 5)) == right
+    assert nary([1.0] * 5) == [(0, 5)]
+
+
+def test_biased_reads_the_entry_before_the_sentence() -> None:
+    assert set(biased([9, 1, 2])) == {(0, 3), (1, 3)}
+    assert set(biased([0, 1, 2])) == {(0, 3), (0, 2)}
+    assert set(unbiased([9, 1, 2])) == set(unbiased([0, 1, 2])) == {(0, 3), (0, 2)}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_nan_is_refused(rule: str) -> None:
+    with pytest.raises(SynparseError, match="distance 2 of 3 is not a number"):
+        RULES[rule]([0.0, 1.0, math.nan])
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("shape", ["rising", "falling", "level", "zigzag"])
+def test_50_000_words_take_linear_time(rule: str, shape: str) -> None:
+    n = 50_000
+    step = {"rising": lambda i: i, "falling": lambda i: -i, "level": lambda i: 0, "zigzag": lambda i: i * (-1) ** i}
+    distances = [float(step[shape](i)) for i in range(n)]
+    began = time.perf_counter()
+    spans = RULES[rule](distances)
+    assert time.perf_counter() - began < 10  # quadratic time would need hours
+    assert (0, n) in spans
+
+
+def test_numpy_arrays_are_read() -> None:
+    assert unbiased(np.array([0.0, 1.0, 2.0], dtype=np.float32)) == unbiased([0.0, 1.0, 2.0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("description", sorted(REFERENCE.glob("const_decode*.json")), ids=lambda path: path.stem)
+def test_like_the_published_programs(description: Path) -> None:
+    with np.load(description.with_suffix(".npz"), allow_pickle=False) as arrays:
+        rows, lengths = arrays["distance"], arrays["length"]
+    document = json.loads(description.read_text(encoding="utf-8"))
+    assert len(rows) == len(lengths) == document["sizes"]["cases"] == len(document["expected"]["rows"])
+    for row, length, expected in zip(rows, lengths, document["expected"]["rows"], strict=True):
+        n = int(length)
+        for rule, decode in RULES.items():
+            below_root = sorted(set(decode(row[:n])) - {(0, n)})
+            assert [list(span) for span in below_root] == expected["brackets"][rule], (rule, row[:n])
+
+
+@pytest.mark.parity
+def test_there_are_fixtures() -> None:
+    if not REFERENCE.is_dir():
+        pytest.skip(f"no folder {REFERENCE}")
+    assert list(REFERENCE.glob("const_decode*.json"))
