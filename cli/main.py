@@ -1,0 +1,133 @@
+"""``synparse``: commands that are loaded when they are called, and errors told in one line.
+
+Exit codes: 0 done, 1 something the user can act on, 2 wrong usage, 130 interrupted, 141 the reader of our output went
+away. Whatever is not a ``SynparseError`` or trouble with a file is a bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from treebank.errors import SynparseError, nearest
+from treebank.version import VERSION
+
+# name -> where the command is, and what `synparse --help` says about it
+COMMANDS = {
+    "train": ("cli.train:train", "Train a model on plain text."),
+    "parse": ("cli.parse:parse", "Parse text: one sentence a line in, one tree a line out."),
+    "eval": ("cli.eval:evaluate", "Score a model, files of trees and baselines against a treebank."),
+    "extract": ("cli.extract:extract", "Write the distances that a model gives to each sentence."),
+    "decode": ("cli.decode:decode", "Turn distances from extract into trees; needs no model."),
+    "info": ("cli.info:info", "Show what a model folder holds, or versions, devices and data."),
+}
+
+# what may go wrong with a user's files and disks; any other OSError is a bug
+FILE_TROUBLE = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENXIO, errno.ENODEV, errno.EMFILE),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when called; their help lines come from the table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise click.UsageError(f"no command {args[0]!r}; {nearest(args[0], COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="synparse")
+def synparse() -> None:
+    """Learn to parse from plain text.
+
+    \b
+    Three commands to begin with, in an empty folder:
+      synparse train                        a model of the built-in sample, in ./synparse-model
+      synparse parse input.txt > trees.txt  one tree a line
+      synparse eval --gold sample           how good the trees are
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """The exit code of one call, everything printed."""
+    try:
+        code = _call(synparse, list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return _end("interrupted", 130)
+    except SynparseError as error:
+        return _end(str(error), 1)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        return _end("", 141)
+    except OSError as error:
+        if error.errno not in FILE_TROUBLE:
+            raise
+        return _end(_file_trouble(error), 1)
+
+
+def _call(command: click.Command, arguments: list[str]) -> int:
+    """What ``command`` exits with. Unlike click's own main, this leaves errors to ``run``."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8")
+    try:
+        with command.make_context("synparse", arguments) as context:
+            command.invoke(context)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    return 0
+
+
+def _file_trouble(error: OSError) -> str:
+    """Which file, and what is wrong with it."""
+    place = error.filename if error.filename is not None else "the output"
+    return f"{place}: {error.strerror or error}"
+
+
+def _end(message: str, code: int) -> int:
+    """``code``, after one line on stderr. What stdout still holds goes out if it can, and never raises again."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter would complain again when it ends
+    if message:
+        print("synparse: " + " ".join(message.split("\n")), file=sys.stderr)
+    return code
+
+
+def main() -> None:
+    """Entry point of the ``synparse`` command."""
+    sys.exit(run())
+
+
+if __name__ == "__main__":
+    main()
