@@ -1,0 +1,99 @@
+"""Files of sentences in any format, chosen by suffix; streamed, with errors that name file and line."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import cast
+
+from treebank.errors import SynparseError, TreebankError
+from treebank.formats.lines import STDIN, open_lines
+from treebank.sentence import Sentence
+
+__all__ = ["FORMATS", "expand", "open_lines", "read_sentences"]
+
+BRACKETED = "treebank.formats.bracketed:read_bracketed"
+PLAIN = "treebank.formats.text:read_text"
+RAW = "treebank.formats.text:read_raw"
+
+#: suffix (``.gz`` after it is transparent) -> reader of treebank files; every other file is plain text
+FORMATS: dict[str, str] = {
+    ".mrg": BRACKETED,
+    ".ptb": BRACKETED,
+    ".psd": BRACKETED,
+    ".tree": BRACKETED,
+    ".trees": BRACKETED,
+}
+
+
+def suffix(path: str) -> str:
+    """The suffix of a file name in lower case, ``.gz`` looked through: ``.mrg`` for ``a.MRG.gz``."""
+    return os.path.splitext(path.lower().removesuffix(".gz"))[1]
+
+
+def expand(paths: Iterable[str | os.PathLike[str]], *, trees: bool | None = None) -> list[str]:
+    """The files that ``paths`` name: files, glob patterns, folders (all files below, sorted) and ``-`` for stdin.
+
+    Hidden files and folders are skipped in folders. With ``trees``, a folder gives only its treebank files.
+    Raises SynparseError for a path, pattern or folder without a file.
+    """
+    files: list[str] = []
+    for path in [os.fspath(given) for given in paths]:
+        files.extend([path] if path == STDIN else _expand_one(os.path.expanduser(path), trees))
+    return files
+
+
+def read_sentences(
+    paths: Iterable[str | os.PathLike[str]], *, tokenize: bool = False, trees: bool | None = None
+) -> Iterator[Sentence]:
+    """The sentences of all files in order, streamed; the format of each file is chosen by its suffix.
+
+    ``tokenize`` splits plain text into sentences and words. ``trees=True`` says that trees are wanted: then a file
+    of an unknown suffix (and stdin) is read as brackets, and a folder gives only its treebank files.
+    """
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    files = expand(paths, trees=trees)
+    return (sentence for path in files for sentence in _reader(path, tokenize, trees)(path))
+
+
+def _reader(path: str, tokenize: bool, trees: bool | None) -> Callable[[str], Iterator[Sentence]]:
+    target = FORMATS.get(suffix(path))
+    if target is None:
+        target = BRACKETED if trees else RAW if tokenize else PLAIN
+    module, function = target.split(":")
+    return cast("Callable[[str], Iterator[Sentence]]", getattr(import_module(module), function))
+
+
+def _expand_one(path: str, trees: bool | None) -> list[str]:
+    if os.path.isdir(path):
+        return _folder(path, trees)
+    if os.path.lexists(path):
+        return [path]
+    if not glob.has_magic(path):
+        raise SynparseError(f"{path}: no such file or folder")
+    found = sorted(glob.glob(path, recursive=True))
+    if not found:
+        raise SynparseError(f"{path}: no file matches this pattern")
+    files = [name for name in found if not os.path.isdir(name)]
+    return files or [file for folder in found for file in _folder(folder, trees)]
+
+
+def _folder(path: str, trees: bool | None) -> list[str]:
+    """All files below a folder, sorted by path."""
+    files: list[str] = []
+    for folder, inner, names in os.walk(path, onerror=_unreadable):
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        files.extend(os.path.join(folder, name) for name in names if not name.startswith("."))
+    if trees:
+        files = [name for name in files if suffix(name) in FORMATS]
+    if not files:
+        kinds = f" of a treebank ({' '.join(FORMATS)})" if trees else ""
+        raise SynparseError(f"{path}: this folder holds no file{kinds}")
+    return sorted(files)
+
+
+def _unreadable(error: OSError) -> None:
+    raise TreebankError(str(error.filename), 0, f"cannot be read: {(error.strerror or str(error)).lower()}")

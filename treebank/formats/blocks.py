@@ -1,0 +1,198 @@
+"""Cuts a file of brackets into blocks of whole trees, and finds out what is wrong where brackets do not balance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from treebank.errors import TreebankError
+from treebank.formats.lines import open_lines
+
+_LABEL = re.compile(r"[ \t]*\([ \t]*([^ \t()]*)")
+_NEVER_INSIDE = frozenset(("", "ROOT", "TOP", "S1"))  # labels of outermost brackets only
+_COMMENT = re.compile(r"#|%%|\*x\*|<[^()]*>\s*$")
+_COMMENT_BLOCKS = {"/*": "*/", "/~*": "*~/"}
+_BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
+
+HELP_OPEN = "add the missing ')', or take the tree out"
+HELP_CLOSE = "take it out, or add the missing '('"
+
+
+class Problem(NamedTuple):
+    """Where brackets go wrong (an offset into the text) and the sentence that says so."""
+
+    offset: int
+    message: str
+
+
+def diagnose(text: str) -> Problem:
+    """The first thing wrong with the brackets of ``text``."""
+    depth = start = 0
+    for match in _BRACKET_OR_WORD.finditer(text):
+        token = match[0]
+        if token == "(":
+            if not depth:
+                start = match.start()
+            depth += 1
+        elif token == ")":
+            depth -= 1
+            if depth < 0:
+                return Problem(match.start(), f"a ')' too many; {HELP_CLOSE}")
+        elif not depth:
+            return Problem(match.start(), outside(text[match.start() :]))
+    return Problem(start, f"this tree is never closed; {HELP_OPEN}")
+
+
+def outside(text: str) -> str:
+    """The message for text that no bracket encloses."""
+    shown = text.split("\n", 1)[0].strip()
+    shown = shown if len(shown) <= 30 else shown[:30] + "…"
+    return f"text outside of brackets: {shown!r}; plain text needs another file name (such as .txt)"
+
+
+def root_offsets(text: str) -> list[int]:
+    """Where each outermost bracket of balanced text opens."""
+    offsets = []
+    depth = 0
+    for match in re.finditer(r"[()]", text):
+        if match[0] == "(":
+            if not depth:
+                offsets.append(match.start())
+            depth += 1
+        else:
+            depth -= 1
+    return offsets
+
+
+def blocks(path: str) -> Iterator[tuple[int, str]]:
+    """Pieces of a file that hold one or more whole trees, each with the number of its first line."""
+    return cut(path, open_lines(path))
+
+
+def cut(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Pieces of numbered lines that hold one or more whole trees, each with the number of its first line.
+
+    Skipped between trees: blank lines; lines that begin with ``#``, ``%%`` or ``*x*``, or are one ``<…>``; CorpusSearch
+    comments ``/* … */`` and ``/~* … *~/``.
+    """
+    layout = _Layout(path)
+    depth = first = 0
+    held: list[str] = []
+    comment_end = ""
+    for number, line in lines:
+        if depth:
+            layout.look(number, line)
+        elif comment_end:
+            comment_end = "" if comment_end in line else comment_end
+            continue
+        else:
+            start = line.lstrip(" \t")
+            if not start:
+                continue
+            if start[0] != "(":
+                comment_end = _skip(path, number, start, layout)
+                continue
+            first = number
+            held = []
+            layout.begin(number, line)
+        held.append(line)
+        depth += line.count("(") - line.count(")")
+        if not depth:
+            layout.end()
+            yield first, "\n".join(held)
+        elif depth < 0:
+            raise layout.too_many(number)
+    if depth:
+        text = "\n".join(held)
+        problem = diagnose(text)
+        raise TreebankError(path, first + text.count("\n", 0, problem.offset), problem.message)
+
+
+def _skip(path: str, number: int, start: str, layout: _Layout) -> str:
+    """What ends the comment that begins with ``start``: "" for the end of the line. Raises for other text."""
+    for opening, closing in _COMMENT_BLOCKS.items():
+        if start.startswith(opening):
+            return "" if closing in start[len(opening) :] else closing
+    if _COMMENT.match(start):
+        return ""
+    if start[0] == ")":
+        raise layout.too_many(number)
+    raise TreebankError(path, number, outside(start))
+
+
+class _Layout:
+    """How the trees of one file are laid out; tells a new tree from the next line of one that is still open.
+
+    A tree that lacks a bracket would swallow the trees after it. What gives it away is a line that opens a bracket no
+    further right than the tree itself. Files with unindented lines have such lines too. So the tree is declared
+    open if that line's label is one of outermost brackets only, or a blank line stands before it, or the trees of this
+    file that went over several lines had them all indented. Otherwise the answer waits for the end of the
+    file; should the brackets balance before it, the tree is refused only if all such lines repeat its label.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.indented = self.unindented = False  # of the trees so far that went over several lines
+        self.outermost = 0  # line of the last tree that started at the outer margin
+        self.begin(0, "")
+
+    def begin(self, number: int, line: str) -> None:
+        """A tree starts in this line."""
+        self.first = number
+        self.margin = _indentation(line)
+        if self.margin == 0 or not self.outermost:
+            self.outermost = number
+        self.label = _label(line)
+        self.only_opened = not line.strip(" \t(")
+        self.deeper = self.blank = False
+        self.repeats: list[bool] = []
+        self.suspect = 0
+
+    def look(self, number: int, line: str) -> None:
+        """Another line of the open tree; raises if it is the start of the next one."""
+        start = line.lstrip(" \t")
+        if not start:
+            self.blank = True
+            return
+        margin = len(line) - len(start)
+        if margin > self.margin:
+            self.deeper = True
+        elif start[0] == "(" and not self.only_opened:
+            label = _label(line)
+            settled = self.indented and not self.unindented
+            if self.blank or settled or label in _NEVER_INSIDE:
+                raise self.never_closed(number)
+            self.suspect = self.suspect or number
+            self.repeats.append(label == self.label)
+        elif self.blank and start[0] == "#":
+            raise self.never_closed(number)
+        self.only_opened = self.only_opened and not start.strip(" \t(")
+        self.blank = False
+
+    def end(self) -> None:
+        """The open tree is closed, at the end of a line."""
+        if self.repeats and all(self.repeats) and not self.unindented:
+            raise self.never_closed(self.suspect)
+        self.unindented = self.unindented or bool(self.repeats)
+        self.indented = self.indented or (self.deeper and not self.repeats)
+
+    def never_closed(self, number: int) -> TreebankError:
+        """The error for the open tree, if another one starts at line ``number``."""
+        message = f"this tree is never closed (the next one starts at line {number}); {HELP_OPEN}"
+        return TreebankError(self.path, self.first, message)
+
+    def too_many(self, number: int) -> TreebankError:
+        """The error for a closing bracket in line ``number`` that nothing opened."""
+        where = self.outermost or number
+        there = "here" if where == number else f"in line {number}"
+        return TreebankError(self.path, where, f"a ')' too many {there}; {HELP_CLOSE}")
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _label(line: str) -> str:
+    match = _LABEL.match(line)
+    return match[1] if match else ""

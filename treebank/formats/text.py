@@ -1,0 +1,64 @@
+"""Plain text: one tokenised sentence a line, or raw text that is split into sentences and words here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from treebank.formats.lines import open_lines
+from treebank.formats.splitter import split_sentences
+from treebank.sentence import Place, Sentence
+
+_BLANKS = re.compile("[ \t]+")
+_ODD_SPACE = re.compile(r"[^\S \t]|[\x1c-\x1f]")  # white space that belongs to words
+_QUOTES = frozenset(("``", "''"))
+
+
+def split_words(line: str) -> tuple[str, ...]:
+    """The words of a tokenised line: what stands between spaces and tabs, and nothing else separates."""
+    if _ODD_SPACE.search(line) is None:
+        return tuple(line.split())
+    return tuple(word for word in _BLANKS.split(line) if word)
+
+
+def read_text(path: str) -> Iterator[Sentence]:
+    """One sentence for each line of a tokenised file; a blank line is an empty sentence."""
+    for number, line in open_lines(path):
+        yield Sentence(split_words(line), place=Place(path, number))
+
+
+def read_raw(path: str) -> Iterator[Sentence]:
+    """The sentences of running text, split into words; a blank line is an empty sentence.
+
+    Sentences do not run over the end of a line, so a file should hold one paragraph a line.
+    """
+    for number, line in open_lines(path):
+        place = Place(path, number)
+        sentences = [tokenize(text) for text in split_sentences(line)]
+        for words in sentences or [()]:
+            yield Sentence(words, place=place)
+
+
+def tokenize(text: str) -> tuple[str, ...]:
+    """The words of one raw sentence, spelled as in ``text`` (nltk's Penn tokenizer; needs no downloaded data)."""
+    words: list[str] = []
+    position = 0
+    for token in _tokenizer()(text):
+        found = text.find(token, position)
+        if token in _QUOTES:  # the tokenizer rewrites double quotes; the user's own come back
+            quote = text.find('"', position)
+            if quote >= 0 and (found < 0 or quote < found):
+                token, found = '"', quote
+        words.append(token)
+        if found >= 0:
+            position = found + len(token)
+    return tuple(words)
+
+
+@lru_cache(maxsize=1)
+def _tokenizer() -> Callable[[str], list[str]]:
+    from nltk.tokenize.destructive import NLTKWordTokenizer  # here, because importing nltk takes most of a second
+
+    tokenizer: Callable[[str], list[str]] = NLTKWordTokenizer().tokenize
+    return tokenizer

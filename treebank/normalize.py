@@ -1,0 +1,134 @@
+"""What a model sees of a sentence: named recipes, and the way back to the user's own words.
+
+A recipe drops some words (punctuation) and rewrites others (case, digits). It also says which words it kept, so
+that ``restore`` can put the dropped ones back into a decoded tree.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from treebank.tree import Span, Tree
+
+_PENN_WORDS = (
+    "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP VBZ "
+    "WDT WP WP$ WRB"
+)
+#: The Penn Treebank's 36 tags of words. A whitelist: ``$``, ``#``, punctuation, ``-NONE-`` and other tags are out.
+WORD_TAGS = frozenset(_PENN_WORDS.split())
+_BRACKETS = frozenset(f"-{side}{kind}b-" for side in "lr" for kind in "rcs")  # -LRB- and its kin, in lower case
+_DIGITS = re.compile(r"\d+")  # decimal digits of any script
+_ASCII_DIGITS = re.compile("[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """What the model reads: ``forms[j]`` stands for word ``kept[j]`` of the sentence; ``kept`` ascends."""
+
+    forms: tuple[str, ...]
+    kept: tuple[int, ...]
+
+
+@lru_cache(maxsize=1 << 17)
+def is_word(token: str) -> bool:
+    """Whether ``token`` is more than punctuation and symbols.
+
+    A letter or a number makes a word (so do private-use and unassigned characters, since nobody knows
+    better). Punctuation and symbols (Unicode categories P and S) do not, with or without combining marks, joiners, control characters or
+    spaces around them: an emoji with a variation selector is still a symbol. A token of marks alone counts as a
+    word, one of invisible characters alone does not. The escapes ``-LRB-``, ``-rrb-`` and so on are brackets.
+    """
+    if token.isalnum():
+        return True
+    if token.lower() in _BRACKETS:
+        return False
+    kinds = {unicodedata.category(character) for character in token}
+    if any(kind[0] in "LN" or kind in ("Co", "Cn", "Cs") for kind in kinds):
+        return True
+    return any(kind[0] == "M" for kind in kinds) and not any(kind[0] in "PS" for kind in kinds)
+
+
+@lru_cache(maxsize=1 << 17)
+def fold_word(word: str) -> str:
+    """``word`` in lower case, every run of decimal digits as one ``0``."""
+    return _DIGITS.sub("0", word.lower())
+
+
+@lru_cache(maxsize=1 << 17)
+def fold_published(word: str) -> str:
+    """``word`` in lower case, every run of ASCII digits as one ``N`` (so ``75.3`` gives ``N.N``)."""
+    return _ASCII_DIGITS.sub("N", word.lower())
+
+
+@lru_cache(maxsize=1 << 17)
+def _word_or_none(word: str) -> str | None:
+    return fold_word(word) if is_word(word) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A named normalisation; calling it with the words of a sentence (and its tags) gives a ``Normalized``."""
+
+    name: str
+    apply: Callable[[Sequence[str], Sequence[str]], Normalized]
+
+    def __call__(self, words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
+        """What a model sees of ``words``. ``tags``, one a word or none at all, matter only to ``ptb``."""
+        return self.apply(words, tags)
+
+
+def _raw(words: Sequence[str], tags: Sequence[str]) -> Normalized:
+    return Normalized(tuple(words), tuple(range(len(words))))
+
+
+def _words(words: Sequence[str], tags: Sequence[str]) -> Normalized:
+    forms = tuple(map(_word_or_none, words))
+    if None not in forms:
+        return Normalized(forms, tuple(range(len(words))))  # type: ignore[arg-type]
+    kept = tuple(i for i, form in enumerate(forms) if form is not None)
+    return Normalized(tuple(form for form in forms if form is not None), kept)
+
+
+def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
+    if tags:
+        kept = tuple(i for i, tag in enumerate(tags) if tag in WORD_TAGS)
+    else:
+        kept = tuple(i for i, word in enumerate(words) if is_word(word))
+    return Normalized(tuple(fold_published(words[i]) for i in kept), kept)
+
+
+#: ``raw`` keeps all as it is. ``words`` lowers, folds digits to ``0`` and drops punctuation and symbols (``is_word``).
+#: ``ptb`` is the published recipe of PRPN and ON-LSTM: words whose tag is in ``WORD_TAGS``, in lower case, digits as
+#: ``N``; for text without tags it drops what ``words`` drops.
+RECIPES: dict[str, Recipe] = {
+    "raw": Recipe("raw", _raw),
+    "words": Recipe("words", _words),
+    "ptb": Recipe("ptb", _ptb),
+}
+
+
+def restore(tree: Tree, words: Sequence[str], kept: Sequence[int], *, tag: str = "W") -> Tree:
+    """The tree over all ``words`` whose kept ones ``tree`` brackets: dropped words back in their places.
+
+    A dropped word becomes a child of the lowest phrase that covers the kept words on both sides of it; before the
+    first kept word or after the last, of the outermost bracket over the whole sentence. Deleting the dropped words
+    gives the brackets of ``tree`` again. With no kept words the result is one flat bracket; with no words, no tree.
+    """
+    if len(tree) != len(kept):
+        raise ValueError(f"a tree of {len(tree)} words for {len(kept)} kept ones")
+    if not kept:
+        return Tree.from_spans(words, (), tag=tag)
+    if len(kept) == len(words):
+        return tree.with_words(words)
+    tags = [tag] * len(words)
+    for i, own in zip(kept, tree.tags, strict=True):
+        tags[i] = own
+    # A phrase reaches from its first kept word to its last, hence over exactly what was dropped between them.
+    spans = [Span(kept[start], kept[end - 1] + 1) for start, end in tree.spans]
+    if spans and tree.spans[0] == (0, len(kept)):
+        spans[0] = Span(0, len(words))
+    return Tree(tuple(words), tuple(tags), tuple(spans), tree.labels)
