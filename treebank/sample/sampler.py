@@ -1,0 +1,104 @@
+"""Draws sentences from the grammar: words, tags, brackets and heads at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from random import Random
+
+from treebank.sample.grammar import LEVELS, Symbol
+from treebank.tree import Span, Tree
+
+PUNCTUATION = frozenset((",", ".", ":", "``", "''"))  # the tags that the grammar gives to punctuation
+VOWELS = frozenset("aeiou")
+CONSONANT_SOUND = frozenset(("useful", "university", "union", "european"))
+VOWEL_SOUND = frozenset(("honest", "hour"))
+
+
+class Sampler:
+    """An endless, reproducible source of parsed sentences.
+
+    Only ``Random.random`` is used, which Python keeps the same in all its versions.
+    """
+
+    def __init__(self, start: Symbol, seed: int) -> None:
+        self._start = start
+        self._random = Random(seed).random
+        self._words: list[str] = []
+        self._tags: list[str] = []
+        self._heads: list[int] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._labels: list[str] = []
+
+    def draw(self) -> tuple[Tree, tuple[int, ...]]:
+        """The next tree, and the head of every word (ROOT = -1)."""
+        for buffer in (self._words, self._tags, self._heads, self._starts, self._ends, self._labels):
+            buffer.clear()
+        self._expand(self._start, 0, [])
+        words = self._words
+        for i, word in enumerate(words):
+            if word == "a" and _starts_with_vowel(words[i + 1]):
+                words[i] = "an"
+        first = 1 if self._tags[0] == "``" else 0
+        words[first] = words[first][0].upper() + words[first][1:]
+        spans = tuple(map(Span, self._starts, self._ends))
+        return Tree(tuple(words), tuple(self._tags), spans, tuple(self._labels)), tuple(self._heads)
+
+    def _phrase(self, symbol: Symbol, level: int) -> int:
+        """Index of the head word of a bracket, drawn and appended."""
+        bracket, dependents = len(self._starts), []
+        self._starts.append(len(self._words))
+        self._ends.append(0)
+        self._labels.append(symbol.label)
+        head = self._expand(symbol, level, dependents)
+        self._ends[bracket] = len(self._words)
+        for dependent in dependents:
+            self._heads[dependent] = head
+        return head
+
+    def _expand(self, symbol: Symbol, level: int, dependents: list[int]) -> int:
+        """Index of the head word among the daughters (-1: none is marked); the other daughters join ``dependents``.
+
+        Calls itself no deeper than the grammar allows: ``LEVELS`` recursive rules, and a bounded way between two.
+        """
+        cumulative, rules = symbol.tables[level]
+        rule = rules[bisect_right(cumulative, self._random() * cumulative[-1], 0, len(rules) - 1)]
+        if rule.recursive:
+            level = min(level + 1, LEVELS - 1)
+        head = -1
+        for word, words, child, is_head, chance in rule.items:
+            if chance < 1.0 and self._random() >= chance:
+                continue
+            if child is not None:
+                index = self._phrase(child, level) if child.label else self._expand(child, level, dependents)
+            else:
+                index = len(self._words)
+                if words is not None:
+                    last = len(words.words) - 1
+                    draw = self._random() * words.cumulative[-1]
+                    self._words.append(words.words[bisect_right(words.cumulative, draw, 0, last)])
+                    self._tags.append(words.tag)
+                elif word is not None:
+                    self._words.append(word[0])
+                    self._tags.append(word[1])
+                self._heads.append(-1)
+            if is_head:
+                head = index
+            elif index >= 0:
+                dependents.append(index)
+        return head
+
+
+def key(tree: Tree) -> tuple[str, ...]:
+    """The words that count when sentences are compared: lower case, digits folded, no punctuation."""
+    return tuple(
+        "0" if tag == "CD" and word.isdigit() else word.lower()
+        for word, tag in zip(tree.words, tree.tags, strict=True)
+        if tag not in PUNCTUATION
+    )
+
+
+def _starts_with_vowel(word: str) -> bool:
+    """Whether ``a`` before the word becomes ``an``."""
+    word = word.lower()
+    return word in VOWEL_SOUND or (word[0] in VOWELS and word not in CONSONANT_SOUND)
