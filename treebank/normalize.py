@@ -15,8 +15,8 @@ from functools import lru_cache
 from treebank.tree import Span, Tree
 
 _PENN_WORDS = (
-    "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP VBZ "
-    "WDT WP WP$ WRB"
+    "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP "
+    "VBZ WDT WP WP$ WRB"
 )
 #: The Penn Treebank's 36 tags of words. A whitelist: ``$``, ``#``, punctuation, ``-NONE-`` and other tags are out.
 WORD_TAGS = frozenset(_PENN_WORDS.split())
@@ -37,10 +37,10 @@ class Normalized:
 def is_word(token: str) -> bool:
     """Whether ``token`` is more than punctuation and symbols.
 
-    A letter or a number makes a word (so do private-use and unassigned characters, since nobody knows
-    better). Punctuation and symbols (Unicode categories P and S) do not, with or without combining marks, joiners, control characters or
-    spaces around them: an emoji with a variation selector is still a symbol. A token of marks alone counts as a
-    word, one of invisible characters alone does not. The escapes ``-LRB-``, ``-rrb-`` and so on are brackets.
+    A letter or a number makes a word (so do private-use and unassigned characters, since nobody knows better).
+    Punctuation and symbols (Unicode categories P and S) do not, with or without combining marks, joiners, control
+    characters or spaces around them: an emoji with a variation selector is still a symbol. A token of marks alone
+    counts as a word, one of invisible characters alone does not. ``-LRB-``, ``-rrb-`` and so on are brackets.
     """
     if token.isalnum():
         return True

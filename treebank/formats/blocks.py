@@ -15,6 +15,8 @@ _COMMENT = re.compile(r"#|%%|\*x\*|<[^()]*>\s*$")
 _COMMENT_BLOCKS = {"/*": "*/", "/~*": "*~/"}
 _BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
 
+_INDENTED = (" ", "\t")
+
 HELP_OPEN = "add the missing ')', or take the tree out"
 HELP_CLOSE = "take it out, or add the missing '('"
 
@@ -65,24 +67,27 @@ def root_offsets(text: str) -> list[int]:
     return offsets
 
 
-def blocks(path: str) -> Iterator[tuple[int, str]]:
-    """Pieces of a file that hold one or more whole trees, each with the number of its first line."""
+def blocks(path: str) -> Iterator[tuple[int, list[str]]]:
+    """Pieces of a file that hold one or more whole trees: the number of the first line, and the lines."""
     return cut(path, open_lines(path))
 
 
-def cut(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Pieces of numbered lines that hold one or more whole trees, each with the number of its first line.
+def cut(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
+    """Pieces of numbered lines that hold one or more whole trees: the number of the first line, and the lines.
 
     Skipped between trees: blank lines; lines that begin with ``#``, ``%%`` or ``*x*``, or are one ``<…>``; CorpusSearch
     comments ``/* … */`` and ``/~* … *~/``.
     """
     layout = _Layout(path)
-    depth = first = 0
+    depth = first = margin = 0
     held: list[str] = []
     comment_end = ""
     for number, line in lines:
         if depth:
-            layout.look(number, line)
+            if margin or line[:1] not in _INDENTED:
+                layout.look(number, line)
+            else:
+                layout.deeper = True
         elif comment_end:
             comment_end = "" if comment_end in line else comment_end
             continue
@@ -96,11 +101,12 @@ def cut(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]
             first = number
             held = []
             layout.begin(number, line)
+            margin = layout.margin
         held.append(line)
         depth += line.count("(") - line.count(")")
         if not depth:
             layout.end()
-            yield first, "\n".join(held)
+            yield first, held
         elif depth < 0:
             raise layout.too_many(number)
     if depth:

@@ -10,7 +10,7 @@ import re
 
 from treebank.tree import TRACE, Tree
 
-_MARKS = ("(ID ", "(CODE ", "(METADATA")
+MARKS = frozenset(("ID", "CODE", "METADATA"))  # labels that only these files have
 _FORMAT = re.compile(r"\(ID\s[^()]*\)\s*\)\s*\Z|\A\s*\(\s*\((?:CODE|METADATA)\s")
 _OUTSIDE = re.compile(r"\((?:ID|CODE)\s[^()]*\)|\(METADATA(?:[^()]|\([^()]*\))*\)")
 # 0 is a number where the tag says so (Keyaki), else an empty complementiser or operator
@@ -25,7 +25,7 @@ class CorpusSearch:
 
     def matches(self, text: str) -> bool:
         """Whether a block of text is in this format."""
-        return any(mark in text for mark in _MARKS) and _FORMAT.search(text) is not None
+        return _FORMAT.search(text) is not None
 
     def plain(self, text: str) -> str:
         """The same trees as ordinary brackets: no ID, CODE, METADATA; empty elements under the tag ``-NONE-``."""

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from treebank.errors import TreebankError
 
 STDIN = "-"
-_BOM = b"\xef\xbb\xbf"
+_BLOCK = 1 << 18
 
 
 def open_lines(path: str) -> Iterator[tuple[int, str]]:
@@ -22,27 +22,61 @@ def open_lines(path: str) -> Iterator[tuple[int, str]]:
     lone ``\r`` stay inside their line. A byte-order mark at the start is dropped. Raises TreebankError for a file
     that cannot be read, is not UTF-8, holds NUL bytes, or is a damaged gzip file.
     """
-    offset = 0
     number = 0
     try:
         with _open_bytes(path) as handle:
-            for number, raw in enumerate(handle, 1):
-                line = raw[3:] if number == 1 and raw.startswith(_BOM) else raw
-                try:
-                    text = line.decode()
-                except UnicodeDecodeError as error:
-                    raise _not_utf8(path, number, offset + len(raw) - len(line), line, error) from None
-                if "\0" in text:
-                    raise TreebankError(path, number, "this is a binary file (it holds a NUL byte), not text")
-                offset += len(raw)
-                yield number, text.rstrip("\n").removesuffix("\r") if text[-2:-1] == "\r" else text.rstrip("\n")
+            for offset, data in _line_blocks(handle):
+                for text in _decode(path, number, offset, data):
+                    number += 1
+                    yield number, text
     except EOFError:
         raise TreebankError(path, number, "the gzip file ends too early; copy or download it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        message = f"damaged gzip file ({error}); copy or download it again"
+        message = f"damaged gzip file ({str(error).lower()}); copy or download it again"
         raise TreebankError(path, number, message) from None
     except OSError as error:
         raise TreebankError(path, 0, f"cannot be read: {_reason(error)}") from None
+
+
+def _line_blocks(handle: BinaryIO | gzip.GzipFile) -> Iterator[tuple[int, bytes]]:
+    """Blocks of whole lines, each with its offset; what a pipe already holds is given at once."""
+    offset = 0
+    while data := handle.read1(_BLOCK):  # type: ignore[union-attr]
+        if not data.endswith(b"\n"):
+            data += handle.readline()
+        yield offset, data
+        offset += len(data)
+
+
+def _decode(path: str, before: int, offset: int, data: bytes) -> Iterator[str]:
+    """The lines of a block that begins at byte ``offset``, after ``before`` lines."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        yield from _decode_singly(path, before, offset, data)
+        return
+    if "\0" in text:
+        yield from _decode_singly(path, before, offset, data)
+        return
+    if not offset:
+        text = text.removeprefix("\ufeff")
+    lines = text.removesuffix("\n").split("\n") if text else []
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
+    yield from lines
+
+
+def _decode_singly(path: str, before: int, offset: int, data: bytes) -> Iterator[str]:
+    """The lines of a block up to the first that is not text, which raises."""
+    for number, raw in enumerate(data.split(b"\n"), before + 1):
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError as error:
+            raise _not_utf8(path, number, offset, raw, error) from None
+        if "\0" in text:
+            raise TreebankError(path, number, "this is a binary file (it holds a NUL byte), not text")
+        offset += len(raw) + 1
+        yield (text.removeprefix("\ufeff") if number == 1 else text).removesuffix("\r")
 
 
 class _Unowned:
