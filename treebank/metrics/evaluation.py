@@ -1,0 +1,126 @@
+"""Several systems under several conventions against one gold treebank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Protocol
+
+from treebank.baselines import SEEDED, find_baseline
+from treebank.errors import SynparseError
+from treebank.metrics.bracketing import Reference, score
+from treebank.metrics.conventions import TOKENS, ScoringConvention
+from treebank.metrics.report import ScoreReport
+from treebank.metrics.views import Spans, View, view_treebank
+from treebank.sentence import Place, Treebank
+from treebank.tree import TRACE, Tree
+
+PENN_SHARE = 0.5  # below this share of Penn word tags a treebank is taken to have another tag set
+
+
+class System(Protocol):
+    """Something that gives brackets to gold sentences."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def seed(self) -> int | None: ...
+
+    def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
+        """Brackets over each view's words, in pre-order; those of views that are not wanted may be empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Trees built from the number of words; a random one draws over the whole treebank, whatever is wanted of it."""
+
+    name: str
+    random_seed: int = 1
+
+    @property
+    def seed(self) -> int | None:
+        return self.random_seed if self.name in SEEDED else None
+
+    def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
+        build, chance = find_baseline(self.name), Random(self.random_seed)
+        return [build(view.tree, chance) for view in views]
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """Trees of a parser, one for each gold sentence, or for each one that is short enough to be scored."""
+
+    name: str
+    trees: Sequence[Tree]
+    places: Sequence[Place]
+    seed: int | None = None
+
+    def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
+        """Brackets over each view's words. Raises SynparseError if the trees are of other sentences."""
+        if len(self.trees) == len(views):
+            chosen = range(len(views))
+        else:
+            chosen = [i for i, is_wanted in enumerate(wanted) if is_wanted]  # type: ignore[assignment]
+        if len(self.trees) != len(chosen):
+            raise SynparseError(self._miscount(views, len(chosen)))
+        spans: list[Spans] = [()] * len(views)
+        for i, tree, place in zip(chosen, self.trees, self.places, strict=True):
+            spans[i] = views[i].reduce(tree, place)
+        return spans
+
+    def _miscount(self, views: Sequence[View], wanted: int) -> str:
+        gold = views[0].sentence.place.path if views else "gold"
+        short = f" ({wanted} of them are scored)" if wanted != len(views) else ""
+        return f"{self.name}: {len(self.trees)} sentences, but {gold} has {len(views)}{short}"
+
+
+def evaluate(
+    gold: Treebank,
+    systems: Sequence[System],
+    conventions: Iterable[ScoringConvention],
+    *,
+    max_length: int | None = None,
+) -> list[ScoreReport]:
+    """One report for each convention and system, in the order given, conventions first.
+
+    Where few words of ``gold`` carry a tag of the Penn Treebank, tags cannot say what is a word: then every token with
+    a letter or a digit is one, and the signature says so (``tokens:letters``).
+    """
+    data = f"{gold.name} ({gold.note})" if gold.note else gold.name
+    tokens_of_penn = penn_share(gold) >= PENN_SHARE
+    seen: dict[str, tuple[list[View], list[list[Spans]]]] = {}
+    reports = []
+    for convention in conventions:
+        if convention.tokens == "words" and not tokens_of_penn:
+            convention = convention.over("letters")
+        if convention.tokens not in seen:
+            views = view_treebank(gold, convention.tokens)
+            wanted = short_enough(views, max_length)
+            seen[convention.tokens] = views, [system.spans(views, wanted) for system in systems]
+        views, spans_of = seen[convention.tokens]
+        reference = Reference.of(views, convention.up_to(max_length), data=data)
+        for system, spans in zip(systems, spans_of, strict=True):
+            reports.append(score(system.name, reference, [spans[i] for i in reference.places], seed=system.seed))
+    return reports
+
+
+def short_enough(views: Sequence[View], max_length: int | None) -> list[bool]:
+    """Whether each view is up to ``max_length`` words and not empty; all of them where there is no bound."""
+    return [max_length is None or 0 < len(view) <= max_length for view in views]
+
+
+def penn_share(gold: Treebank) -> float:
+    """The share of the words of ``gold`` (no traces) whose tag is a word tag of the Penn Treebank."""
+    trees = [sentence.tree for sentence in gold.sentences if sentence.tree is not None]
+    words = sum(tag != TRACE for tree in trees for tag in tree.tags)
+    return sum(map(sum, map(TOKENS["words"], trees))) / words if words else 1.0
+
+
+def shorter(gold: Treebank, max_length: int) -> Treebank:
+    """The sentences of ``gold`` with 1 to ``max_length`` words, counted as the default convention does."""
+    tokens = "words" if penn_share(gold) >= PENN_SHARE else "letters"
+    wanted = short_enough(view_treebank(gold, tokens), max_length)
+    kept = [sentence for sentence, is_wanted in zip(gold.sentences, wanted, strict=True) if is_wanted]
+    return replace(gold, sentences=kept)
