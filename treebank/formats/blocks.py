@@ -1,21 +1,18 @@
-"""Cuts a file of brackets into blocks of whole trees, and finds out what is wrong where brackets do not balance."""
+"""Cuts lines of brackets into blocks of whole trees, and finds out what is wrong where brackets do not balance."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from treebank.errors import TreebankError
-from treebank.formats.lines import open_lines
 
 _LABEL = re.compile(r"[ \t]*\([ \t]*([^ \t()]*)")
 _NEVER_INSIDE = frozenset(("", "ROOT", "TOP", "S1"))  # labels of outermost brackets only
 _COMMENT = re.compile(r"#|%%|\*x\*|<[^()]*>\s*$")
 _COMMENT_BLOCKS = {"/*": "*/", "/~*": "*~/"}
 _BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
-
-_INDENTED = (" ", "\t")
 
 HELP_OPEN = "add the missing ')', or take the tree out"
 HELP_CLOSE = "take it out, or add the missing '('"
@@ -67,64 +64,80 @@ def root_offsets(text: str) -> list[int]:
     return offsets
 
 
-def blocks(path: str) -> Iterator[tuple[int, list[str]]]:
-    """Pieces of a file that hold one or more whole trees: the number of the first line, and the lines."""
-    return cut(path, open_lines(path))
-
-
-def cut(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    """Pieces of numbered lines that hold one or more whole trees: the number of the first line, and the lines.
+class Cutter:
+    """Cuts numbered lines into blocks that hold one or more whole trees: the first line's number, and the text.
 
     Skipped between trees: blank lines; lines that begin with ``#``, ``%%`` or ``*x*``, or are one ``<…>``; CorpusSearch
-    comments ``/* … */`` and ``/~* … *~/``.
+    comments ``/* … */`` and ``/~* … *~/``. Raises TreebankError for other text there, and for a tree that is never
+    closed (see ``_Layout``).
     """
-    layout = _Layout(path)
-    depth = first = margin = 0
-    held: list[str] = []
-    comment_end = ""
-    for number, line in lines:
-        if depth:
-            if margin or line[:1] not in _INDENTED:
-                layout.look(number, line)
-            else:
-                layout.deeper = True
-        elif comment_end:
-            comment_end = "" if comment_end in line else comment_end
-            continue
-        else:
-            start = line.lstrip(" \t")
-            if not start:
-                continue
-            if start[0] != "(":
-                comment_end = _skip(path, number, start, layout)
-                continue
-            first = number
-            held = []
-            layout.begin(number, line)
-            margin = layout.margin
-        held.append(line)
-        depth += line.count("(") - line.count(")")
-        if not depth:
-            layout.end()
-            yield first, held
-        elif depth < 0:
-            raise layout.too_many(number)
-    if depth:
-        text = "\n".join(held)
-        problem = diagnose(text)
-        raise TreebankError(path, first + text.count("\n", 0, problem.offset), problem.message)
 
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.layout = _Layout(path)
+        self.held: list[str] = []
+        self.first = self.depth = 0
+        self.comment_end = ""
 
-def _skip(path: str, number: int, start: str, layout: _Layout) -> str:
-    """What ends the comment that begins with ``start``: "" for the end of the line. Raises for other text."""
-    for opening, closing in _COMMENT_BLOCKS.items():
-        if start.startswith(opening):
-            return "" if closing in start[len(opening) :] else closing
-    if _COMMENT.match(start):
-        return ""
-    if start[0] == ")":
-        raise layout.too_many(number)
-    raise TreebankError(path, number, outside(start))
+    @property
+    def between(self) -> bool:
+        """Whether the next line stands between trees."""
+        return not self.depth and not self.comment_end
+
+    def skip(self, number: int, text: str) -> None:
+        """Take note of a whole tree that starts at the margin of line ``number``, already dealt with."""
+        self.layout.outermost = number
+        if not self.layout.indented and "\n" in text.rstrip("\n"):
+            self.layout.indented = True
+
+    def feed(self, number: int, text: str) -> Iterator[tuple[int, str]]:
+        """The blocks that end in ``text``, whose first line has this ``number``."""
+        for place, line in enumerate(text.removesuffix("\n").split("\n"), number):
+            if self.depth:
+                self.layout.look(place, line)
+            elif not self._begin(place, line):
+                continue
+            self.held.append(line)
+            self.depth += line.count("(") - line.count(")")
+            if not self.depth:
+                self.layout.end()
+                yield self.first, "\n".join(self.held)
+            elif self.depth < 0:
+                raise self.layout.too_many(place)
+
+    def close(self) -> None:
+        """The lines have ended; raises if a tree is open."""
+        if self.depth:
+            text = "\n".join(self.held)
+            problem = diagnose(text)
+            line = self.first + text.count("\n", 0, problem.offset)
+            raise TreebankError(self.path, line, problem.message)
+
+    def _begin(self, number: int, line: str) -> bool:
+        """Whether a tree begins in a line that stands between trees."""
+        if self.comment_end:
+            self.comment_end = "" if self.comment_end in line else self.comment_end
+            return False
+        start = line.lstrip(" \t")
+        if start[:1] == "(":
+            self.first = number
+            self.held = []
+            self.layout.begin(number, line)
+            return True
+        if start:
+            self.comment_end = self._comment(number, start)
+        return False
+
+    def _comment(self, number: int, start: str) -> str:
+        """What ends the comment that begins with ``start``, "" if its line does. Raises for other text."""
+        for opening, closing in _COMMENT_BLOCKS.items():
+            if start.startswith(opening):
+                return "" if closing in start[len(opening) :] else closing
+        if _COMMENT.match(start):
+            return ""
+        if start[0] == ")":
+            raise self.layout.too_many(number)
+        raise TreebankError(self.path, number, outside(start))
 
 
 class _Layout:

@@ -1,19 +1,20 @@
-"""Penn-style brackets: a streaming reader of treebanks and of predicted trees.
+"""Penn-style brackets: a streaming reader of treebanks.
 
-One regular expression cuts a block of text into words with their tags, opening brackets and runs of closing ones; a
-stack of open brackets turns them into flat trees. ``blocks`` cuts a file into pieces that hold whole trees.
+A regular expression cuts text into words with their tags, opening brackets and runs of closing ones; a stack of open
+brackets turns them into flat trees. Trees made of ``(LABEL`` and ``(TAG word)`` alone, which nearly all are, take a
+shorter way (``_scan_regular``).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from operator import eq
-from typing import NamedTuple
+from typing import Any
 
 from treebank.errors import TreebankError
-from treebank.formats.blocks import blocks, diagnose, root_offsets
+from treebank.formats.blocks import Cutter, diagnose, root_offsets
 from treebank.formats.corpussearch import MARKS, CorpusSearch
+from treebank.formats.lines import open_blocks
 from treebank.sentence import Place, Sentence
 from treebank.tree import TRACE, Span, Tree
 
@@ -23,20 +24,10 @@ _TOKEN = re.compile(
     rf"\([ \t\n]*+({_WORD}*+)(?:[ \t\n]++({_WORD}++)[ \t\n]*+\)|[ \t\n]*+(\)))?"  # (TAG word) or (LABEL) or (LABEL …
     rf"|(\)[) \t\n]*+)|({_WORD}++)"  # closing brackets; a word without a tag
 )
-
-
-_REGULAR = re.compile(rf"[ \t]*+({_WORD}*+)(?:[ \t]++({_WORD}++)[ \t]*+\)([ \t)]*+))?[ \t]*+")
+# What may stand between two opening brackets: "LABEL", or "TAG word)" and more closing brackets.
+_REGULAR = re.compile(rf"[ \t\n]*+({_WORD}*+)(?:[ \t\n]++({_WORD}++)[ \t\n]*+\)([ \t\n)]*+))?[ \t\n]*+")
 _MOST_PIECES = 1 << 16
-
-
-class _Parts(NamedTuple):
-    """A tree under construction: its words, and its brackets in pre-order."""
-
-    words: list[str]
-    tags: list[str]
-    starts: list[int]
-    ends: list[int]
-    labels: list[str]
+_new: Any = tuple.__new__  # _new(Span, pair) is Span(*pair) at half the price
 
 
 def parse_trees(text: str) -> Iterator[Tree]:
@@ -44,143 +35,154 @@ def parse_trees(text: str) -> Iterator[Tree]:
 
     Raises ValueError where brackets do not balance, and for text outside of them.
     """
-    if "\r" in text:
-        text = text.replace("\r\n", "\n")
-    return _scan(text)
+    text = text.replace("\r\n", "\n")
+    tree = _scan_regular(text)
+    return _scan(text) if tree is None else iter((tree,))
 
 
 def _scan(text: str) -> Iterator[Tree]:
-    words, tags, starts, ends, labels = parts = _Parts([], [], [], [], [])
-    stack: list[int] = []
+    """The trees of ``text``, whatever it looks like."""
+    words: list[str] = []
+    tags: list[str] = []
+    labels: list[str] = []
+    spans: list[Span] = []
+    stack: list[tuple[int, int]] = []  # of each open bracket: its place in pre-order, its first word
     for label, word, empty, closing, bare in _TOKEN.findall(text):
         if word:
             words.append(word)
             tags.append(label)
         elif closing:
-            count = closing.count(")")
-            if count > len(stack):
-                raise ValueError(diagnose(text).message)
-            end = len(words)
-            for _ in range(count):
-                ends[stack.pop()] = end
+            for _ in range(closing.count(")")):
+                if not stack:
+                    raise ValueError(diagnose(text).message)
+                k, start = stack.pop()
+                spans[k] = Span(start, len(words))
         elif bare:
             if not stack:
                 raise ValueError(diagnose(text).message)
             words.append(bare)
             tags.append("")
-            continue
-        elif empty:
-            if label and not any(map(str.isalnum, label)):  # (.) is short for (. .) in some treebanks
-                words.append(label)
-                tags.append(label)
-            else:  # a phrase of no words
-                starts.append(len(words))
-                ends.append(len(words))
-                labels.append(label)
-        else:
-            stack.append(len(labels))
+        elif not empty:
+            stack.append((len(labels), len(words)))
             labels.append(label)
-            starts.append(len(words))
-            ends.append(-1)
-            continue
+            spans.append(Span(0, 0))
+        elif label and not any(map(str.isalnum, label)):  # (.) is short for (. .) in some treebanks
+            words.append(label)
+            tags.append(label)
         if not stack:
-            yield _finish(parts)
-            words, tags, starts, ends, labels = parts = _Parts([], [], [], [], [])
+            yield _strip(words, tags, spans, labels)
+            words, tags, labels, spans = [], [], [], []
     if stack:
         raise ValueError(diagnose(text).message)
 
 
-def _finish(parts: _Parts) -> Tree:
-    """The tree of balanced brackets; those without words, and empty outer ones, are left out."""
-    words, tags, starts, ends, labels = parts
-    if any(map(eq, starts, ends)):
-        full = [k for k in range(len(starts)) if starts[k] < ends[k]]
-        starts, ends = [starts[k] for k in full], [ends[k] for k in full]
-        labels = [labels[k] for k in full]
-    length = len(words)
+def _strip(words: list[str], tags: list[str], spans: list[Any], labels: list[str]) -> Tree:
+    """The tree without brackets over no word and without empty outer brackets over a single child."""
+    full = [k for k, (start, end) in enumerate(spans) if start < end]
+    whole = (0, len(words))
     outer = 0
-    while outer < len(labels) and not labels[outer]:
-        below = outer + 1
-        single = starts[below] == 0 and ends[below] == length if below < len(labels) else length == 1
+    while outer < len(full) and not labels[full[outer]]:
+        single = spans[full[outer + 1]] == whole if outer + 1 < len(full) else len(words) == 1
         if not single:
             break
-        outer = below
-    spans = tuple(map(Span._make, zip(starts[outer:], ends[outer:], strict=True)))
-    return Tree(tuple(words), tuple(tags), spans, tuple(labels[outer:]))
-
-
-def read_trees(path: str) -> Iterator[tuple[Tree, int]]:
-    """The trees of a file, each with the number of the line where it starts; streamed.
-
-    Comments between trees are skipped (``blocks`` says which), and the ID, CODE and METADATA nodes and lemmas of
-    CorpusSearch files are taken out. Raises TreebankError with file and line for brackets that do not balance.
-    """
-    corpus_search = CorpusSearch()
-    pieces = _Pieces()
-    for line, lines in blocks(path):
-        tree = _scan_regular(lines, pieces)
-        if tree is not None:
-            yield tree, line
-            continue
-        text = "\n".join(lines)
-        if corpus_search.matches(text):
-            plain = corpus_search.plain(text)
-            trees = [corpus_search.unlemmatised(tree) for tree in _parse_block(path, line, plain) if len(tree)]
-        else:
-            trees = _parse_block(path, line, text)
-        for tree, offset in zip(trees, root_offsets(text), strict=False):
-            yield tree, line + text.count("\n", 0, offset)
+        outer += 1
+    full = full[outer:]
+    return Tree(tuple(words), tuple(tags), tuple([spans[k] for k in full]), tuple([labels[k] for k in full]))
 
 
 class _Pieces(dict[str, tuple[str, str, int]]):
     """What stands between two opening brackets -> tag or label, word ("" for a phrase), closing brackets after it.
 
-    Pieces such as ``NP `` and ``DT the) `` come again and again, so looking them up beats taking them apart: this
-    reads the WSJ sample in about half the time of the regular expression. A count of -1 marks a piece of another form.
+    Pieces such as ``NP `` and ``DT the) `` come again and again, so looking them up beats taking them apart: it makes
+    reading twice as fast. A phrase with closing brackets (count -1) stands for a piece of another form.
     """
 
     def __missing__(self, piece: str) -> tuple[str, str, int]:
         match = _REGULAR.fullmatch(piece)
-        found = (match[1], match[2] or "", (match[3] or "").count(")")) if match else ("", "", -1)
-        if found[0] in MARKS:
-            found = ("", "", -1)
+        label, word, closing = match.groups("") if match else ("", "", "")
+        found = (label, word, closing.count(")")) if match and label not in MARKS else ("", "", -1)
         if len(self) >= _MOST_PIECES:
             self.clear()
         self[piece] = found
         return found
 
 
-def _scan_regular(lines: list[str], pieces: _Pieces) -> Tree | None:
-    """The tree of a block that holds a single one, made of ``(LABEL`` and ``(TAG word)`` alone; else None."""
-    words, tags, starts, ends, labels = parts = _Parts([], [], [], [], [])
+_PIECES = _Pieces()  # shared, since treebanks come in thousands of small files; bounded
+
+
+def _scan_regular(text: str) -> Tree | None:
+    """The tree of ``text`` that holds one tree, made of ``(LABEL`` and ``(TAG word)`` alone; else None."""
+    words: list[str] = []
+    tags: list[str] = []
+    labels: list[str] = []
+    spans: list[Any] = []  # of an open bracket its first word
     stack: list[int] = []
-    text = lines[0] if len(lines) == 1 else " ".join([line.lstrip(" \t") for line in lines])
-    for piece in text.split("(")[1:]:
-        label, word, count = pieces[piece]
+    before, *pieces = text.split("(")
+    for label, word, count in map(_PIECES.__getitem__, pieces):
         if word:
             words.append(word)
             tags.append(label)
-            if count > len(stack):
-                return None
-            for _ in range(count):
-                ends[stack.pop()] = len(words)
+            if count:
+                if count > len(stack):
+                    return None
+                end = len(words)
+                for _ in range(count):
+                    k = stack.pop()
+                    spans[k] = _new(Span, (spans[k], end))
         elif count:
             return None
         else:
-            stack.append(len(labels))
+            stack.append(len(spans))
+            spans.append(len(words))
             labels.append(label)
-            starts.append(len(words))
-            ends.append(-1)
-    one = not stack and labels and starts[0] == 0 and ends[0] == len(words)  # the first bracket holds everything
-    return _finish(parts) if one else None
+    if stack or not spans or spans[0] != (0, len(words)) or before.strip(" \t\n"):
+        return None  # not closed, or more than one tree, or something around it
+    if labels[0]:
+        return Tree(tuple(words), tuple(tags), tuple(spans), tuple(labels))
+    return _strip(words, tags, spans, labels)
 
 
-def _parse_block(path: str, line: int, text: str) -> list[Tree]:
+def read_trees(path: str) -> Iterator[tuple[Tree, int]]:
+    """The trees of a file, each with the number of the line where it starts; streamed.
+
+    Comments between trees are skipped (``Cutter`` says which), and the ID, CODE and METADATA nodes and lemmas of
+    CorpusSearch files are taken out. Raises TreebankError with file and line for brackets that do not balance.
+    """
+    cutter = Cutter(path)
+    corpus_search = CorpusSearch()
+    for number, text in _margins(path):
+        tree = _scan_regular(text) if cutter.between else None
+        if tree is not None:
+            cutter.skip(number, text)
+            yield tree, number
+            continue
+        for line, block in cutter.feed(number, text):
+            yield from _parse_block(path, line, block, corpus_search)
+    cutter.close()
+
+
+def _margins(path: str) -> Iterator[tuple[int, str]]:
+    """The text of a file cut before each line that begins with a bracket, with line numbers; mostly whole trees."""
+    for line, block in open_blocks(path):
+        first, *rest = block.split("\n(")
+        yield line, first
+        line += first.count("\n") + 1
+        for part in rest:
+            yield line, "(" + part
+            line += part.count("\n") + 1
+
+
+def _parse_block(path: str, line: int, text: str, corpus_search: CorpusSearch) -> Iterator[tuple[Tree, int]]:
     try:
-        return list(_scan(text))
+        if corpus_search.matches(text):
+            trees = [corpus_search.unlemmatised(tree) for tree in _scan(corpus_search.plain(text)) if len(tree)]
+        else:
+            trees = list(_scan(text))
     except ValueError:
         problem = diagnose(text)
         raise TreebankError(path, line + text.count("\n", 0, problem.offset), problem.message) from None
+    for tree, offset in zip(trees, root_offsets(text), strict=False):
+        yield tree, line + text.count("\n", 0, offset)
 
 
 def read_bracketed(path: str) -> Iterator[Sentence]:
