@@ -8,7 +8,7 @@ shorter way (``_scan_regular``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from treebank.errors import TreebankError
@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 # What may stand between two opening brackets: "LABEL", or "TAG word)" and more closing brackets.
 _REGULAR = re.compile(rf"[ \t\n]*+({_WORD}*+)(?:[ \t\n]++({_WORD}++)[ \t\n]*+\)([ \t\n)]*+))?[ \t\n]*+")
 _MOST_PIECES = 1 << 16
-_new: Any = tuple.__new__  # _new(Span, pair) is Span(*pair) at half the price
+_new: Any = tuple.__new__  # Span(*pair) at half the price
 
 
 def parse_trees(text: str) -> Iterator[Tree]:
@@ -76,7 +76,7 @@ def _scan(text: str) -> Iterator[Tree]:
         raise ValueError(diagnose(text).message)
 
 
-def _strip(words: list[str], tags: list[str], spans: list[Any], labels: list[str]) -> Tree:
+def _strip(words: Sequence[str], tags: Sequence[str], spans: Sequence[Any], labels: Sequence[str]) -> Tree:
     """The tree without brackets over no word and without empty outer brackets over a single child."""
     full = [k for k, (start, end) in enumerate(spans) if start < end]
     whole = (0, len(words))
@@ -94,7 +94,7 @@ class _Pieces(dict[str, tuple[str, str, int]]):
     """What stands between two opening brackets -> tag or label, word ("" for a phrase), closing brackets after it.
 
     Pieces such as ``NP `` and ``DT the) `` come again and again, so looking them up beats taking them apart: it makes
-    reading twice as fast. A phrase with closing brackets (count -1) stands for a piece of another form.
+    reading twice as fast. A phrase with a count of -1 stands for a piece of another form.
     """
 
     def __missing__(self, piece: str) -> tuple[str, str, int]:
@@ -117,26 +117,31 @@ def _scan_regular(text: str) -> Tree | None:
     labels: list[str] = []
     spans: list[Any] = []  # of an open bracket its first word
     stack: list[int] = []
+    add_word, add_tag, add_label, add_span = words.append, tags.append, labels.append, spans.append
+    push, pop = stack.append, stack.pop
+    opened = end = 0
     before, *pieces = text.split("(")
-    for label, word, count in map(_PIECES.__getitem__, pieces):
-        if word:
-            words.append(word)
-            tags.append(label)
-            if count:
-                if count > len(stack):
-                    return None
-                end = len(words)
-                for _ in range(count):
-                    k = stack.pop()
+    try:
+        for label, word, count in map(_PIECES.__getitem__, pieces):
+            if word:
+                add_word(word)
+                add_tag(label)
+                end += 1
+                while count:
+                    count -= 1
+                    k = pop()
                     spans[k] = _new(Span, (spans[k], end))
-        elif count:
-            return None
-        else:
-            stack.append(len(spans))
-            spans.append(len(words))
-            labels.append(label)
-    if stack or not spans or spans[0] != (0, len(words)) or before.strip(" \t\n"):
-        return None  # not closed, or more than one tree, or something around it
+            elif count:
+                return None
+            else:
+                push(opened)
+                opened += 1
+                add_span(end)
+                add_label(label)
+    except IndexError:  # a closing bracket too many
+        return None
+    if stack or not spans or spans[0] != (0, end) or before.strip(" \t\n"):
+        return None  # not closed, or more than one tree, or something before it
     if labels[0]:
         return Tree(tuple(words), tuple(tags), tuple(spans), tuple(labels))
     return _strip(words, tags, spans, labels)
