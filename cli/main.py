@@ -67,7 +67,7 @@ def synparse() -> None:
 
     \b
     Three commands to begin with, in an empty folder:
-      synparse train                        a model of the built-in sample, in ./synparse-model
+      synparse train                        a model of the built-in sample
       synparse parse input.txt > trees.txt  one tree a line
       synparse eval --gold sample           how good the trees are
     """

@@ -97,7 +97,7 @@ def evaluate(
             convention = convention.over("letters")
         if convention.tokens not in seen:
             views = view_treebank(gold, convention.tokens)
-            wanted = short_enough(views, max_length)
+            wanted = [_short_enough(len(view), max_length) for view in views]
             seen[convention.tokens] = views, [system.spans(views, wanted) for system in systems]
         views, spans_of = seen[convention.tokens]
         reference = Reference.of(views, convention.up_to(max_length), data=data)
@@ -106,21 +106,24 @@ def evaluate(
     return reports
 
 
-def short_enough(views: Sequence[View], max_length: int | None) -> list[bool]:
-    """Whether each view is up to ``max_length`` words and not empty; all of them where there is no bound."""
-    return [max_length is None or 0 < len(view) <= max_length for view in views]
+def shorter(gold: Treebank, max_length: int) -> Treebank:
+    """The sentences of ``gold`` with 1 to ``max_length`` words, counted as the default convention does."""
+    survive = TOKENS["words" if penn_share(gold) >= PENN_SHARE else "letters"]
+    kept = [
+        sentence
+        for sentence in gold.sentences
+        if sentence.tree is not None and _short_enough(sum(survive(sentence.tree)), max_length)
+    ]
+    return replace(gold, sentences=kept)
+
+
+def _short_enough(length: int, max_length: int | None) -> bool:
+    """Whether a sentence is within the bound and not empty; without a bound every sentence is."""
+    return max_length is None or 0 < length <= max_length
 
 
 def penn_share(gold: Treebank) -> float:
     """The share of the words of ``gold`` (no traces) whose tag is a word tag of the Penn Treebank."""
     trees = [sentence.tree for sentence in gold.sentences if sentence.tree is not None]
-    words = sum(tag != TRACE for tree in trees for tag in tree.tags)
-    return sum(map(sum, map(TOKENS["words"], trees))) / words if words else 1.0
-
-
-def shorter(gold: Treebank, max_length: int) -> Treebank:
-    """The sentences of ``gold`` with 1 to ``max_length`` words, counted as the default convention does."""
-    tokens = "words" if penn_share(gold) >= PENN_SHARE else "letters"
-    wanted = short_enough(view_treebank(gold, tokens), max_length)
-    kept = [sentence for sentence, is_wanted in zip(gold.sentences, wanted, strict=True) if is_wanted]
-    return replace(gold, sentences=kept)
+    words = sum(len(tree.tags) - tree.tags.count(TRACE) for tree in trees)
+    return sum(sum(TOKENS["words"](tree)) for tree in trees) / words if words else 1.0

@@ -1,0 +1,49 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+DEFAULT_RUN = "synparse-model"
+Decorated = Callable[..., Any]
+
+
+def default_run() -> str:
+    """The model folder that is meant when none is named: $SYNPARSE_MODEL, else ./synparse-model."""
+    return os.environ.get("SYNPARSE_MODEL") or DEFAULT_RUN
+
+
+def device_option(command: Decorated) -> Decorated:
+    """``command`` with ``--device``."""
+    return click.option(
+        "--device",
+        type=click.Choice(["auto", "cpu", "cuda"]),
+        default="auto",
+        show_default=True,
+        help="Where the model computes.",
+    )(command)
+
+
+def decoder_option(command: Decorated) -> Decorated:
+    """``command`` with ``--decoder``."""
+    return click.option(
+        "--decoder", metavar="NAME", help="How trees are read from the model, such as unbiased or biased."
+    )(command)
+
+
+def layer_option(command: Decorated) -> Decorated:
+    """``command`` with ``--layer``."""
+    return click.option(
+        "--layer", type=click.IntRange(min=0), metavar="N", help="The layer whose trees are read, counted from 0."
+    )(command)
+
+
+def seed_option(command: Decorated) -> Decorated:
+    """``command`` with ``--seed``."""
+    return click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="For everything random.")(
+        command
+    )

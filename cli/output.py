@@ -1,0 +1,61 @@
+"""Tables for people, on a terminal or in a file, and JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import click
+
+SHORTEST_NAME = 12  # columns that a folded name gets at least
+
+
+def print_json(value: Any) -> None:
+    """Writes ``value`` as indented JSON, in UTF-8."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> None:
+    """Writes a table: coloured on a terminal, plain elsewhere.
+
+    The first ``text_columns`` columns are text on the left, all others numbers on the right.
+    """
+    if sys.stdout.isatty():
+        _print_rich(header, rows, text_columns)
+    else:
+        click.echo(plain_table(header, rows, text_columns))
+
+
+def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int) -> str:
+    """The table as text; every cell as it is."""
+    from tabulate import tabulate
+
+    align = ["left" if column < text_columns else "right" for column in range(len(header))]
+    return tabulate(rows, headers=header, tablefmt="simple", colalign=align, disable_numparse=True)
+
+
+def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int) -> None:
+    """The table in the width of the terminal; long names are folded, never a number."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    narrowest = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    narrowest[0] = min(narrowest[0], SHORTEST_NAME)
+    needed = sum(narrowest) + len(header)
+    console = Console()
+    console.width = max(console.width, needed)
+    roomy = console.width >= needed + 2 * len(header) + SHORTEST_NAME
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, int(roomy)), header_style="bold")
+    for column, title in enumerate(header):
+        if column == 0:
+            table.add_column(title, overflow="fold", min_width=narrowest[0])
+        else:
+            justify: Literal["left", "right"] = "left" if column < text_columns else "right"
+            table.add_column(title, justify=justify, no_wrap=True)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
