@@ -119,6 +119,7 @@ class _Compiler:
         self.variables, self.templates, self.lexicon, self.path = variables, templates, lexicon, path
         self.symbols: dict[str, Symbol] = {}
         self.unfilled: list[Symbol] = []
+        self.items: dict[str, Item] = {}
         self.used: set[Template] = set()
 
     def compile(self) -> Symbol:
@@ -185,7 +186,7 @@ class _Compiler:
             weight = template.weight
             for name, (_, share) in zip(free, values, strict=True):
                 weight *= share / fsum(self.variables[name].values())
-            yield weight, self._rule(template, VARIABLE.sub(lambda match: filled[match[0]], template.items))
+            yield weight, self._rule(template, _fill_in(template.items, filled))
 
     def _values(self, name: str, template: Template) -> dict[str, float]:
         """The declared values of a variable."""
@@ -208,6 +209,12 @@ class _Compiler:
 
     def _item(self, template: Template, text: str) -> Item:
         """One daughter: ``the/DT``, ``@person.sg``, ``NP[sg,person]``, with its marks ``*`` and ``?30``."""
+        if text not in self.items:
+            self.items[text] = self._read_item(template, text)
+        return self.items[text]
+
+    def _read_item(self, template: Template, text: str) -> Item:
+        """``_item``, not seen before."""
         match = ITEM.fullmatch(text)
         assert match is not None  # every non-empty text matches
         head, chance = bool(match[1]), int(match[3] or 100) / 100
@@ -257,6 +264,11 @@ class _Compiler:
 
         for symbol in self.symbols.values():
             walk(symbol)
+
+
+def _fill_in(items: str, values: dict[str, str]) -> str:
+    """``items`` with every variable replaced by its value."""
+    return VARIABLE.sub(lambda match: values[match[0]], items)
 
 
 def _arguments(name: str) -> list[str]:

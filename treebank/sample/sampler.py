@@ -6,8 +6,10 @@ from bisect import bisect_right
 from random import Random
 
 from treebank.sample.grammar import LEVELS, Symbol
+from treebank.sample.lexicon import WordClass
 from treebank.tree import Span, Tree
 
+REDRAWS = 4  # how often a word that the sentence has already is drawn again
 PUNCTUATION = frozenset((",", ".", ":", "``", "''"))  # the tags that the grammar gives to punctuation
 VOWELS = frozenset("aeiou")
 CONSONANT_SOUND = frozenset(("useful", "university", "union", "european"))
@@ -46,7 +48,8 @@ class Sampler:
 
     def _phrase(self, symbol: Symbol, level: int) -> int:
         """Index of the head word of a bracket, drawn and appended."""
-        bracket, dependents = len(self._starts), []
+        bracket = len(self._starts)
+        dependents: list[int] = []
         self._starts.append(len(self._words))
         self._ends.append(0)
         self._labels.append(symbol.label)
@@ -74,9 +77,7 @@ class Sampler:
             else:
                 index = len(self._words)
                 if words is not None:
-                    last = len(words.words) - 1
-                    draw = self._random() * words.cumulative[-1]
-                    self._words.append(words.words[bisect_right(words.cumulative, draw, 0, last)])
+                    self._words.append(self._word(words))
                     self._tags.append(words.tag)
                 elif word is not None:
                     self._words.append(word[0])
@@ -87,6 +88,16 @@ class Sampler:
             elif index >= 0:
                 dependents.append(index)
         return head
+
+    def _word(self, words: WordClass) -> str:
+        """A word of the class, by frequency, and preferably one that the sentence does not have yet."""
+        forms, cumulative, _ = words
+        last, total = len(forms) - 1, cumulative[-1]
+        for _ in range(REDRAWS):
+            word = forms[bisect_right(cumulative, self._random() * total, 0, last)]
+            if word not in self._words:
+                break
+        return word
 
 
 def key(tree: Tree) -> tuple[str, ...]:
