@@ -9,6 +9,7 @@ Shapes: T steps, B sentences or streams, E embedding, H units of a layer, C unit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +21,9 @@ from torch.nn import functional
 from induce.models.base import SegmentLoss
 from induce.objectives import activation_penalty, cross_entropy, temporal_activation_penalty
 from induce.structures import Distances
+
+CACHED = 2**16  # entries of one factor of the backward pass computed at a time, so that they stay in the cache
+LARGE = 2**20  # entries from which a matrix no longer fits into the cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +73,8 @@ def cumax(x: Tensor) -> Tensor:
 class _Segment(torch.autograd.Function):
     """The recurrence over a segment: one graph node, one weight gradient, whatever the number of steps.
 
-    The backward pass first computes, for all steps at once, every factor that does not depend on the incoming
-    gradient; the loop over steps is then three products with dc, one with dh, and the matrix product.
+    The backward pass first computes, for a block of steps at once, every factor that does not depend on the incoming
+    gradient; what is left for each step is a few products with dc and dh, and the matrix product.
     """
 
     @staticmethod
@@ -82,28 +86,27 @@ class _Segment(torch.autograd.Function):
         steps, batch, rows = projected.shape
         chunks, chunk_size = c0.shape[1:]
         units = chunks * chunk_size
-        by_column = weight.t().contiguous()  # (H, 2n + 4H): a plain product is twice as fast as a transposed one
+        add_product = _thin_product(weight.t())
         gates = projected.clone()  # becomes the activated gates, step by step
         hidden = projected.new_empty(steps, batch, units)
         cells = projected.new_empty(steps + 1, batch, chunks, chunk_size)
         cells[0] = c0
         squashed = projected.new_empty(steps, batch, units)  # tanh(c)
         masters = projected.new_empty(steps, batch, 2, chunks)  # cumax of the master rows
-        h = h0
-        for t in range(steps):
-            z = gates[t].addmm_(h, by_column)
-            master, output, candidate, pair = _split(z, chunks, chunk_size)
-            torch.softmax(master, -1, out=master)
+        views = [gates, *_split(gates, chunks, chunk_size), masters, squashed, hidden, cells[1:]]
+        h, c = h0, cells[0]
+        for z, master, output, candidate, pair, rising, s, h_next, c_next in zip(*(v.unbind() for v in views), strict=True):
+            add_product(z, h)
+            torch.cumsum(torch.softmax(master, -1, out=master), -1, out=rising)
             output.sigmoid_()
             candidate.tanh_()
             pair.sigmoid_()
-            rising = torch.cumsum(master, -1, out=masters[t])
             open_input, open_forget = 1 - rising[:, 0], rising[:, 1]  # ~i, ~f (eq. 10, 9)
-            overlap = open_input * open_forget  # w (eq. 11)
-            outside = torch.stack((open_input, open_forget), 1).sub_(overlap[:, None])
-            both = torch.addcmul(outside[..., None], pair, overlap[:, None, :, None])  # ^i, ^f (eq. 13, 12)
-            c = torch.mul(both[:, 1], cells[t], out=cells[t + 1]).addcmul_(both[:, 0], candidate)  # eq. 14
-            h = torch.mul(output, torch.tanh(c.view(batch, units), out=squashed[t]), out=hidden[t])
+            overlap = (open_input * open_forget)[:, None]  # w (eq. 11)
+            outside = torch.stack((open_input, open_forget), 1).sub_(overlap)
+            both = torch.addcmul(outside[..., None], pair, overlap[..., None])  # ^i, ^f (eq. 13, 12)
+            c = torch.mul(both[:, 1], c, out=c_next).addcmul_(both[:, 0], candidate)  # eq. 14
+            h = torch.mul(output, torch.tanh(c.view(batch, units), out=s), out=h_next)
         if any(ctx.needs_input_grad):
             ctx.save_for_backward(weight, h0, gates, hidden, cells, squashed, masters)
         means = masters.mean(-1)  # (T, B, 2)
@@ -115,8 +118,8 @@ class _Segment(torch.autograd.Function):
         weight, h0, gates, hidden, cells, squashed, masters = ctx.saved_tensors
         steps, batch, units = hidden.shape
         chunks, chunk_size = cells.shape[2:]
-        probability, output, candidate, pair = _split(gates, chunks, chunk_size)
-        through, for_gates, for_masters, for_cell = _local_factors(output, candidate, pair, cells[:-1], squashed, masters)
+        probability, *activated = _split(gates, chunks, chunk_size)
+        known = [part.split(max(1, CACHED // (batch * units))) for part in (*activated, cells[:-1], squashed, masters)]
         # The master gates are 1 - cumax and cumax, hence the sign; a distance is one minus their mean.
         d_rising = torch.stack((-d_input, -d_forget), -1)[..., None] / chunks  # (T, B, 2, 1)
         reverse = torch.ones(chunks, chunks, dtype=weight.dtype, device=weight.device).tril()  # y = x @ reverse sums j >= k
@@ -124,22 +127,40 @@ class _Segment(torch.autograd.Function):
         d_z = torch.empty_like(gates)
         dc = d_cell.reshape(batch, units).clone()
         dh = torch.zeros_like(h0)
-        for t in range(steps - 1, -1, -1):
-            d_master, d_output, d_candidate, d_pair = _split(d_z[t], chunks, chunk_size)
-            dh += d_hidden[t]
-            dc.addcmul_(dh, through[t, 0])
-            torch.mul(dh, through[t, 1], out=d_output)
-            torch.mul(dc[:, None], for_gates[t], out=_candidate_and_pair(d_z[t], chunks, chunk_size))
-            d_both = torch.mul(dc.view(batch, 1, chunks, chunk_size), for_masters[t]).sum(-1).add_(d_rising[t])  # (B, 2, n)
-            d_softmax = d_both @ reverse
-            p = probability[t]
-            d_softmax -= (d_softmax * p).sum(-1, keepdim=True)
-            torch.mul(d_softmax, p, out=d_master)
-            torch.mm(d_z[t], weight, out=dh)
-            dc *= for_cell[t]
+        add_product = _thin_product(weight)
+        views = [d_z, *_split(d_z, chunks, chunk_size)[:2], _candidate_and_pair(d_z, chunks, chunk_size)]
+        by_step = list(zip(*(v.unbind() for v in (*views, probability, d_hidden, d_rising)), strict=True))
+        for block in reversed(list(zip(*known, strict=True))):
+            factors = list(zip(*(factor.unbind() for factor in _local_factors(*block)), strict=True))
+            while factors:
+                dz, d_master, d_output, d_rest, p, dh_above, dr = by_step.pop()
+                for_dh, for_gates, for_masters, for_cell = factors.pop()
+                dh += dh_above
+                dc.addcmul_(dh, for_dh[0])
+                torch.mul(dh, for_dh[1], out=d_output)
+                torch.mul(dc[:, None], for_gates, out=d_rest)
+                d_both = torch.mul(dc.view(batch, 1, chunks, chunk_size), for_masters).sum(-1).add_(dr)  # (B, 2, n)
+                d_softmax = d_both @ reverse
+                d_softmax -= (d_softmax * p).sum(-1, keepdim=True)
+                torch.mul(d_softmax, p, out=d_master)
+                add_product(dh.zero_(), dz)
+                dc *= for_cell
         before = torch.cat((h0[None], hidden[:-1])).view(steps * batch, units)
         d_weight = d_z.view(steps * batch, -1).t() @ before if ctx.needs_input_grad[1] else None
         return d_z, d_weight, dh, dc.view(batch, chunks, chunk_size)
+
+
+def _thin_product(matrix: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
+    """Function that adds ``x @ matrix`` to its first argument, for the few rows x of one time step.
+
+    A large matrix on a CPU is read at memory speed only as the left factor, stored row by row; a small one, or one on a
+    GPU, is faster as the right factor.
+    """
+    if matrix.device.type == "cpu" and matrix.numel() > LARGE:
+        left = matrix.t().contiguous()
+        return lambda out, x: out.add_(torch.mm(left, x.t().contiguous()).t())
+    right = matrix.contiguous()
+    return lambda out, x: out.addmm_(x, right)
 
 
 def _split(z: Tensor, chunks: int, chunk_size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -1,0 +1,191 @@
+"""A trained model on disk: a folder of plain files, read strictly, replaced as a whole.
+
+``RUN/best`` and ``RUN/last`` each hold checkpoint.json, vocabulary.txt and weights.safetensors; ``last`` also holds
+trainer.pt, which is read with ``weights_only=True``. Nothing here executes what a file says.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from induce.config import RunConfig
+from induce.vocabulary import Vocabulary
+from treebank.errors import SynparseError
+from treebank.version import VERSION
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORMAT = 1
+TRAINER = "trainer.pt"
+
+
+class CheckpointError(SynparseError):
+    """A model folder that is missing, damaged or of another kind."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a folder holds, the weights aside."""
+
+    folder: Path
+    config: RunConfig
+    vocabulary: Vocabulary
+    facts: Mapping[str, Any]  # step, epoch, history, digests … as in checkpoint.json
+
+    def weights(self) -> dict[str, Tensor]:
+        """Parameter name -> tensor, on the CPU."""
+        from safetensors import SafetensorError
+        from safetensors.torch import load
+
+        path = self.folder / "weights.safetensors"
+        try:
+            return load(path.read_bytes())
+        except (OSError, SafetensorError) as error:
+            raise CheckpointError(f"{path}: cannot be read as weights ({error}); the file is damaged") from None
+
+    def trainer(self) -> dict[str, Any]:
+        """The trainer's state, for --resume."""
+        import torch
+
+        path = self.folder / TRAINER
+        if not path.exists():
+            raise CheckpointError(f"{path}: missing, so this run cannot be resumed; train again with --overwrite")
+        try:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+        except Exception as error:  # torch raises many kinds for a damaged file
+            raise CheckpointError(f"{path}: cannot be read ({type(error).__name__}); the file is damaged") from None
+        if not isinstance(state, dict):
+            raise CheckpointError(f"{path}: does not hold a trainer's state")
+        return state
+
+
+def build_model(checkpoint: Checkpoint) -> Any:
+    """The model with its trained weights, in evaluation mode on the CPU."""
+    from induce.registry import model_class
+
+    config = checkpoint.config
+    kind = model_class(config.model_name)
+    try:
+        model = kind(kind.Config(**config.model), len(checkpoint.vocabulary))
+        model.load_state_dict(checkpoint.weights(), strict=True)
+    except (TypeError, ValueError, RuntimeError) as error:
+        first = str(error).strip().replace("\n", " ")
+        raise CheckpointError(f"{checkpoint.folder}: weights and settings do not fit together: {first}") from None
+    return model.eval()
+
+
+def save(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write ``files`` as ``folder``: into a sibling folder first, so that an interruption leaves the old one whole."""
+    new, old = folder.with_name(folder.name + ".new"), folder.with_name(folder.name + ".old")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    try:
+        for name, content in files.items():
+            (new / name).write_bytes(content)
+    except OSError:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    new.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def pack(
+    model: Any,
+    config: RunConfig,
+    vocabulary: Vocabulary,
+    facts: Mapping[str, Any],
+    trainer: Mapping[str, Any] | None = None,
+) -> dict[str, bytes]:
+    """The files of a checkpoint, as bytes, so that a full disk is an OSError and nothing else."""
+    from io import BytesIO
+
+    import torch
+    from safetensors.torch import save as to_bytes
+
+    content = {
+        "format": FORMAT,
+        "synparse": VERSION,
+        "torch": torch.__version__,
+        "settings": config.as_dict(),
+        "vocabulary_size": len(vocabulary),
+        **facts,
+    }
+    tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    packed = {
+        "checkpoint.json": (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode("utf-8"),
+        "vocabulary.txt": ("\n".join(vocabulary.words) + "\n").encode("utf-8", "surrogatepass"),
+        "weights.safetensors": to_bytes(tensors),
+    }
+    if trainer is not None:
+        stream = BytesIO()
+        torch.save(dict(trainer), stream)
+        packed[TRAINER] = stream.getvalue()
+    return packed
+
+
+def recover(folder: Path) -> None:
+    """Put back ``folder`` if a kill came between the two renames of ``save``.
+
+    At that moment the new folder is complete, since it is renamed only then, and the old one is still there.
+    """
+    for name in (".new", ".old"):
+        other = folder.with_name(folder.name + name)
+        if not folder.exists() and (folder.with_name(folder.name + ".old")).exists() and other.exists():
+            other.rename(folder)
+
+
+def find(run: Path, which: tuple[str, ...] = ("best", "last")) -> Path:
+    """The checkpoint folder of ``run``: its ``best``, else its ``last``, else ``run`` itself."""
+    for name in which:
+        recover(run / name)
+        if (run / name / "checkpoint.json").exists():
+            return run / name
+    if (run / "checkpoint.json").exists():
+        return run
+    if run.is_dir():
+        raise CheckpointError(f"{run}: this folder holds no model; train one with: synparse train -o {run}")
+    raise CheckpointError(f"{run}: there is no such model; train one with: synparse train -o {run}")
+
+
+def read(folder: Path) -> Checkpoint:
+    """The checkpoint in ``folder``. Raises CheckpointError naming the file and what is wrong with it."""
+    path = folder / "checkpoint.json"
+    try:
+        content = json.loads(path.read_bytes())
+        if not isinstance(content, dict):
+            raise ValueError("not an object")
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: missing; this folder holds no whole model") from None
+    except ValueError as error:
+        raise CheckpointError(f"{path}: not valid JSON ({error}); the file is damaged") from None
+    if content.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{path}: format {content.get('format')!r} is unknown to synparse {VERSION}, which reads format {FORMAT}; "
+            f"it was written by synparse {content.get('synparse', '(unknown)')}"
+        )
+    try:
+        config = RunConfig.from_dict(content["settings"])
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"{path}: the settings are incomplete or unknown ({error})") from None
+    words = folder / "vocabulary.txt"
+    try:
+        vocabulary = Vocabulary.load(words)
+    except FileNotFoundError:
+        raise CheckpointError(f"{words}: missing; this folder holds no whole model") from None
+    except ValueError as error:
+        raise CheckpointError(f"{words}: {error}; the file is damaged") from None
+    if len(vocabulary) != content.get("vocabulary_size"):
+        raise CheckpointError(
+            f"{words}: holds {len(vocabulary)} words, {content.get('vocabulary_size')} were saved; the file is damaged"
+        )
+    facts = {key: value for key, value in content.items() if key != "settings"}
+    return Checkpoint(folder, config, vocabulary, facts)

@@ -1,0 +1,209 @@
+"""Settings of a run: a preset (TOML), changed by ``table.key=value``, checked before torch is loaded.
+
+The [model] table of a preset names every setting of its model, so that a misspelt one is found without importing the
+model; the other tables are the dataclasses below.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from importlib.resources import files
+from typing import Any
+
+from treebank.errors import SynparseError, nearest
+
+DEFAULT_PRESETS = {"onlstm": "onlstm-small"}  # the preset of each model that suits a CPU
+DEFAULT_MODEL = "onlstm"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """How text becomes a stream of word numbers."""
+
+    normalization: str = "words"  # a recipe of treebank.normalize
+    vocabulary_size: int = 10_000  # the most frequent words kept, the two marks included
+    minimum_count: int = 2  # rarer words are unknown
+    development_share: float = 0.05  # of the training sentences, when no development text is given
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """How a stream model is trained."""
+
+    optimizer: str = "adam"  # adam, or nt-asgd: SGD with the published switch to averaging
+    learning_rate: float = 0.002
+    weight_decay: float = 1.2e-6
+    clip: float = 0.25  # global gradient norm
+    batch_size: int = 32  # parallel columns of the stream
+    segment_length: int = 35  # steps of truncated back-propagation, on average
+    epochs: int = 40
+    decay: float = 0.5  # adam: factor on the learning rate when the development loss stops falling
+    patience: int = 1  # adam: checks without progress before that
+    decays: int = 4  # adam: training ends after this many
+    nonmonotone: int = 5  # nt-asgd: checks looked back over before the switch
+    restart_epoch: int = 500  # nt-asgd: where averaging starts anew
+    development_batch_size: int = 10
+    seed: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseConfig:
+    """How trees are read off the trained model."""
+
+    decoder: str = "unbiased"
+    layer: int = 2  # from 1, as the paper counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """Everything that decides a run; stored whole with the checkpoint."""
+
+    preset: str
+    source: str  # paper, table, published score: what the preset's values come from
+    model_name: str
+    model: Mapping[str, Any]
+    data: DataConfig = field(default_factory=DataConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    parse: ParseConfig = field(default_factory=ParseConfig)
+    on_sample: Mapping[str, Any] = field(default_factory=dict)  # table.key -> value when the text is the built-in sample
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain dictionaries, as a checkpoint stores them."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> RunConfig:
+        """The settings that ``as_dict`` wrote."""
+        tables = {name: kind(**stored[name]) for name, kind in TABLES.items()}
+        return cls(**{**stored, **tables})
+
+
+TABLES: dict[str, Any] = {"data": DataConfig, "train": TrainConfig, "parse": ParseConfig}
+
+
+def preset_names() -> list[str]:
+    """The presets that come with synparse."""
+    return sorted(
+        entry.name.removesuffix(".toml") for entry in (files("induce") / "presets").iterdir() if entry.name.endswith(".toml")
+    )
+
+
+def load_preset(name: str) -> RunConfig:
+    """The settings of preset ``name``."""
+    if name not in preset_names():
+        raise SynparseError(f"there is no preset {name!r}; {nearest(name, preset_names())}")
+    content = tomllib.loads((files("induce") / "presets" / f"{name}.toml").read_text("utf-8"))
+    model = dict(content["model"])
+    return RunConfig(
+        preset=name,
+        source=content["source"],
+        model_name=model.pop("name"),
+        model=model,
+        on_sample=content.get("on-sample", {}),
+        **{table: kind(**content.get(table, {})) for table, kind in TABLES.items()},
+    )
+
+
+def resolve(
+    *,
+    model: str | None = None,
+    preset: str | None = None,
+    settings: Sequence[str] = (),
+    sample: bool = False,
+) -> RunConfig:
+    """The settings of a run: the preset (by default the model's), then ``table.key=value`` changes in order.
+
+    ``sample`` applies what the preset says about training on the built-in sample, before ``settings``. Raises
+    SynparseError for anything unknown or of the wrong type, offering the nearest name.
+    """
+    from induce.registry import MODELS, known
+
+    if model is not None:
+        known(MODELS, model, "model")
+    config = load_preset(preset or DEFAULT_PRESETS[model or DEFAULT_MODEL])
+    if model is not None and config.model_name != model:
+        raise SynparseError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
+    changes = [f"{key}={value}" for key, value in config.on_sample.items()] if sample else []
+    for change in [*changes, *settings]:
+        config = _apply(config, change)
+    _check(config)
+    return config
+
+
+def _apply(config: RunConfig, change: str) -> RunConfig:
+    """``config`` with one ``table.key=value`` change."""
+    name, equals, text = change.partition("=")
+    table, dot, key = name.strip().partition(".")
+    if not (equals and dot and key):
+        raise SynparseError(f"setting {change!r}: write it as table.key=value, such as train.epochs=10")
+    if table not in ("model", *TABLES):
+        raise SynparseError(f"setting {change!r}: there is no table {table!r}; {nearest(table, ('model', *TABLES))}")
+    part = config.model if table == "model" else getattr(config, table)
+    known = part if isinstance(part, Mapping) else {one.name: getattr(part, one.name) for one in fields(part)}
+    if key not in known:
+        raise SynparseError(f"setting {change!r}: [{table}] has no setting {key!r}; {nearest(key, known)}")
+    value = _convert(text.strip(), known[key], change)
+    changed = {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})
+    return replace(config, **{table: changed})
+
+
+def _convert(text: str, old: Any, change: str) -> Any:
+    """``text`` as a value of the same type as ``old``."""
+    if isinstance(old, str):
+        return text
+    if isinstance(old, bool):
+        if text not in ("true", "false"):
+            raise SynparseError(f"setting {change!r}: write true or false")
+        return text == "true"
+    try:
+        return type(old)(text)
+    except ValueError:
+        kind = "a whole number" if isinstance(old, int) else "a number"
+        raise SynparseError(f"setting {change!r}: {text!r} is not {kind}") from None
+
+
+def _check(config: RunConfig) -> None:
+    """Raises SynparseError for values that no run could work with."""
+    from induce.registry import DECODERS, known
+    from treebank.normalize import RECIPES
+
+    known(RECIPES, config.data.normalization, "normalization")
+    known(DECODERS, config.parse.decoder, "decoder")
+    known(dict.fromkeys(("adam", "nt-asgd")), config.train.optimizer, "optimizer")
+    for table, key, low, high in _LIMITS:
+        value = getattr(getattr(config, table), key)
+        if not low <= value <= high:
+            raise SynparseError(f"setting {table}.{key} = {value} must lie between {low:g} and {high:g}")
+    for key, value in config.model.items():
+        if key.endswith("dropout"):
+            low, high = 0.0, 0.99
+        elif isinstance(value, int):
+            low, high = 1, 1e9
+        else:
+            low, high = 0.0, 1e9
+        if not low <= value <= high:
+            raise SynparseError(f"setting model.{key} = {value} must lie between {low:g} and {high:g}")
+    layers = config.model.get("layers")
+    if layers is not None and not 1 <= config.parse.layer <= layers:
+        raise SynparseError(f"setting parse.layer = {config.parse.layer}: the model has layers 1 to {layers}")
+
+
+_LIMITS: tuple[tuple[str, str, float, float], ...] = (
+    ("data", "vocabulary_size", 3, 1e9),
+    ("data", "minimum_count", 1, 1e9),
+    ("data", "development_share", 0.0, 0.5),
+    ("train", "learning_rate", 1e-9, 1e6),
+    ("train", "weight_decay", 0.0, 1e3),
+    ("train", "clip", 1e-9, 1e9),
+    ("train", "batch_size", 1, 1e6),
+    ("train", "segment_length", 2, 1e6),
+    ("train", "epochs", 1, 1e9),
+    ("train", "decay", 1e-3, 1.0),
+    ("train", "patience", 1, 1e9),
+    ("train", "decays", 1, 1e9),
+    ("train", "nonmonotone", 1, 1e9),
+    ("train", "development_batch_size", 1, 1e6),
+    ("train", "seed", 0, 2**32 - 1),
+)

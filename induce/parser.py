@@ -1,0 +1,110 @@
+"""From plain words to trees: a checkpoint, a decoder, and sentences in and out in the same order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from induce import registry
+from induce.batching import pad, sentence_batches
+from induce.checkpoint import Checkpoint, build_model, find, read
+from treebank.errors import SynparseError
+from treebank.normalize import RECIPES, Normalized, restore
+from treebank.tree import Tree
+
+FIRST_BLOCK, LARGEST_BLOCK = 16, 4096  # sentences read before the first trees come out, and at most at a time
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model says of one sentence: the words, the indices of those it saw, and a number for each of these."""
+
+    words: Sequence[str]
+    kept: Sequence[int]
+    distances: Sequence[float]
+
+
+class Parser:
+    """A trained model with a decoder. ``name`` says which model it is in a score line."""
+
+    def __init__(self, checkpoint: Checkpoint, *, device: str, decoder: str | None, layer: int | None) -> None:
+        config = checkpoint.config
+        self.checkpoint, self.device = checkpoint, device
+        self.name = config.model_name
+        self.decoder = decoder or config.parse.decoder
+        self.layer = layer if layer is not None else config.parse.layer
+        kind = registry.model_class(config.model_name)
+        registry.check_pairing(config.model_name, kind.gives, self.decoder)
+        layers = config.model.get("layers", 1)
+        if not 1 <= self.layer <= layers:
+            raise SynparseError(f"layer {self.layer}: model {config.model_name!r} here has layers 1 to {layers}")
+        self.recipe = RECIPES[config.data.normalization]
+        self.decode = registry.decoder(self.decoder)
+        self.model: Any = build_model(checkpoint).to(device)
+
+    def parse(self, sentences: Iterable[Sequence[str]]) -> Iterator[Tree]:
+        """One tree over all the words of each sentence, in order; an empty sentence gives an empty tree."""
+        return (tree_of(reading, self.decode) for reading in self.read(sentences))
+
+    def read(self, sentences: Iterable[Sequence[str]]) -> Iterator[Reading]:
+        """The distances of each sentence, in order. Sentences are taken in blocks that grow, so output starts early."""
+        source = iter(sentences)
+        size = FIRST_BLOCK
+        while block := list(islice(source, size)):
+            yield from self._read_block(block)
+            size = min(2 * size, LARGEST_BLOCK)
+
+    def _read_block(self, block: Sequence[Sequence[str]]) -> list[Reading]:
+        import torch
+
+        seen: list[Normalized] = [self.recipe(words) for words in block]
+        ids = [self.checkpoint.vocabulary.encode(sentence.forms) for sentence in seen]
+        distances: list[list[float]] = [[] for _ in block]
+        with torch.inference_mode():
+            for batch in sentence_batches([len(sentence) for sentence in ids]):
+                if not ids[batch[-1]]:
+                    continue  # nothing but sentences without a word
+                tokens, lengths = pad([ids[index] for index in batch])
+                structure = self.model.structure(tokens.to(self.device), lengths, layer=self.layer)
+                rows = structure.values.cpu().tolist()
+                for index, row, length in zip(batch, rows, lengths.tolist(), strict=True):
+                    distances[index] = row[:length]
+        return [
+            Reading(words, sentence.kept, values) for words, sentence, values in zip(block, seen, distances, strict=True)
+        ]
+
+
+def tree_of(reading: Reading, decode: Any) -> Tree:
+    """The tree over all words of ``reading``: decoded over the kept ones, the others put back."""
+    words, kept = reading.words, reading.kept
+    if len(kept) == len(words):
+        return Tree.from_spans(words, decode(reading.distances))
+    seen = [words[index] for index in kept]
+    return restore(Tree.from_spans(seen, decode(reading.distances)), words, kept)
+
+
+def load_parser(
+    run: str | os.PathLike[str], *, device: str = "auto", decoder: str | None = None, layer: int | None = None
+) -> Parser:
+    """The parser of the model in ``run`` (its best checkpoint), with the model's own decoder and layer by default."""
+    if decoder is not None:
+        registry.known(registry.DECODERS, decoder, "decoder")
+    checkpoint = read(find(Path(run)))
+    return Parser(checkpoint, device=choose_device(device), decoder=decoder, layer=layer)
+
+
+def choose_device(device: str) -> str:
+    """``cpu`` or ``cuda``; ``auto`` takes the GPU where there is one."""
+    import torch
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device not in ("cpu", "cuda"):
+        raise SynparseError(f"there is no device {device!r}; use auto, cpu or cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise SynparseError("device cuda: torch finds no GPU here; use --device cpu")
+    return device

@@ -1,0 +1,52 @@
+"""Names that a user types -> where the code is; nothing is imported before it is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from treebank.errors import SynparseError, nearest
+
+MODELS = {
+    "onlstm": "induce.models.onlstm:OnLstm",
+}
+
+DECODERS = {  # name -> (function, the structure it reads)
+    "unbiased": ("induce.decoding.distances:unbiased", "distances"),
+    "biased": ("induce.decoding.distances:biased", "distances"),
+    "nary": ("induce.decoding.distances:nary", "distances"),
+}
+
+
+def load(place: str) -> Any:
+    """The object at ``"module:object"``."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def model_class(name: str) -> Any:
+    """The model class called ``name``; an unknown name is a SynparseError that offers the nearest."""
+    return load(known(MODELS, name, "model"))
+
+
+def decoder(name: str) -> Any:
+    """The decoding function called ``name``."""
+    return load(known(DECODERS, name, "decoder")[0])
+
+
+def check_pairing(model: str, gives: tuple[str, ...], name: str) -> None:
+    """Raises SynparseError if decoder ``name`` needs a structure that ``model`` does not give."""
+    needs = known(DECODERS, name, "decoder")[1]
+    if needs not in gives:
+        fitting = [other for other, (_, structure) in DECODERS.items() if structure in gives]
+        raise SynparseError(
+            f"model {model!r} gives {' and '.join(gives)}; decoder {name!r} needs {needs} (try {fitting[0]!r})"
+        )
+
+
+def known(table: Mapping[str, Any], name: str, kind: str) -> Any:
+    """``table[name]``, or a SynparseError that names the nearest key."""
+    if name not in table:
+        raise SynparseError(f"there is no {kind} {name!r}; {nearest(name, table)}")
+    return table[name]

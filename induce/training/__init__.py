@@ -1,0 +1,1 @@
+"""Training: the loop, its optimisers, its random numbers."""

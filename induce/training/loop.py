@@ -1,0 +1,368 @@
+"""The training loop of stream models: a generator of events that a caller shows, logs or ignores.
+
+Everything that decides the weights (stream position, carried state, optimiser, random numbers) is written to
+``RUN/last``, so that a run killed at any moment and resumed ends with the same weights, bit for bit, as one left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from induce import checkpoint as store
+from induce.batching import Corpus, columns, segments
+from induce.config import RunConfig
+from induce.models.base import detach
+from induce.registry import model_class
+from induce.training.optimizer import EpochEnd, make_optimizer
+from induce.training.seeding import random_state, restore_random_state, seed_everything
+from induce.vocabulary import Vocabulary
+from treebank.errors import SynparseError
+
+LEAST_WORDS = 20  # of training text
+SAVE_SECONDS = 30.0  # between two writings of RUN/last
+REPORT_STEPS = 20
+
+
+@dataclass(frozen=True)
+class Started:
+    """Before the first step."""
+
+    sentences: int
+    words: int
+    development_sentences: int
+    vocabulary: int
+    unknown_share: float  # of the running training words
+    parameters: int
+    device: str
+    resumed_at: int  # step, 0 for a fresh run
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Every few steps. Loss in nats a word, sentence ends included, averaged over the epoch so far."""
+
+    epoch: int
+    epochs: int
+    step: int
+    share: float  # of the epoch
+    loss: float
+    perplexity: float
+    words_per_second: float
+    seconds: float
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class Check:
+    """After each epoch: the model is scored on the development text, without any gold tree."""
+
+    epoch: int
+    step: int
+    loss: float
+    perplexity: float
+    development_loss: float
+    development_perplexity: float
+    best: bool
+    note: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Finished:
+    """After the last step."""
+
+    reason: str  # "epochs", "no more progress", "time", "interrupted"
+    epoch: int
+    step: int
+    best_epoch: int
+    best_perplexity: float
+    seconds: float
+    run: str
+
+
+Event = Started | Progress | Check | Finished
+
+
+@dataclass
+class _Position:
+    """Where a run stands; stored with ``last``."""
+
+    epoch: int = 1
+    step: int = 0
+    start: int = 0  # first row of the next segment
+    loss_sum: float = 0.0  # over the rows of this epoch
+    rows: int = 0
+    seconds: float = 0.0
+    words: int = 0  # trained on so far
+    best_loss: float = math.inf
+    best_epoch: int = 0
+    history: list[dict[str, Any]] = field(default_factory=list)
+    log_bytes: int = 0
+    finished: str = ""
+
+
+class Trainer:
+    """One run: the model, its data and where it stands."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        training: Corpus,
+        development: Corpus,
+        run: Path,
+        *,
+        device: str,
+        facts: dict[str, Any] | None = None,
+        resume: bool = False,
+    ) -> None:
+        self.config, self.run, self.device = config, run, device
+        self.training, self.development = training, development
+        if training.words < LEAST_WORDS:
+            raise SynparseError(
+                f"the training text holds {training.words} word{'s' * (training.words != 1)} after normalisation "
+                f"{config.data.normalization!r}; at least {LEAST_WORDS} are needed"
+            )
+        self.note = ""
+        if not development.words:
+            self.development = training
+            self.note = "too few sentences to set some aside: the training text serves as development text"
+        self.facts = {
+            **(facts or {}),
+            "training": {"sentences": training.sentences, "words": training.words, "sha256": training.digest.hexdigest()},
+            "development": {"sentences": self.development.sentences, "words": self.development.words},
+        }
+        checkpoint = store.read(store.find(run, ("last",))) if resume else None
+        self.draw = seed_everything(config.train.seed)
+        self.vocabulary = (
+            checkpoint.vocabulary
+            if checkpoint
+            else Vocabulary.from_counts(
+                training.word_counts(), size=config.data.vocabulary_size, minimum_count=config.data.minimum_count
+            )
+        )
+        kind = model_class(config.model_name)
+        try:
+            self.model = kind(kind.Config(**config.model), len(self.vocabulary)).to(device)
+        except ValueError as error:
+            raise SynparseError(f"settings of model {config.model_name!r}: {error}") from None
+        self.optimizer = make_optimizer(list(self.model.parameters()), config.train)
+        stream = training.encode(self.vocabulary)
+        self.unknown_share = float((stream == 1).sum()) / training.words
+        # A short text gets fewer columns, so that each has enough rows to learn from.
+        batch_size = max(1, min(config.train.batch_size, len(stream) // 20))
+        self.stream = columns(stream, batch_size).to(device)
+        held_out = self.development.encode(self.vocabulary)
+        self.held_out = columns(
+            held_out, max(1, min(config.train.development_batch_size, len(held_out) // 20))
+        ).to(device)
+        self.position = _Position()
+        self.state: Any = None
+        if checkpoint:
+            self._continue(checkpoint)
+
+    def _continue(self, checkpoint: store.Checkpoint) -> None:
+        """Take up the run where ``RUN/last`` left it."""
+        stored = checkpoint.facts.get("training", {}).get("sha256")
+        if stored != self.training.digest.hexdigest():
+            raise SynparseError(
+                f"{self.run}: the training text is not the one that this run began with; give the same text, "
+                "or train anew with --overwrite"
+            )
+        trainer = checkpoint.trainer()
+        try:
+            self.model.load_state_dict(checkpoint.weights(), strict=True)
+            self.optimizer.load_state_dict(_to(trainer["optimizer"], self.device))
+            self.position = _Position(**trainer["position"])
+            self.state = self._pack_state(_to(trainer["state"], self.device))
+            restore_random_state(self.draw, trainer["random"], self.device)
+        except (KeyError, TypeError, RuntimeError, ValueError) as error:
+            first = str(error).strip().replace("\n", " ")
+            raise store.CheckpointError(f"{checkpoint.folder}: this run cannot be resumed: {first}") from None
+        log = self.run / "log.jsonl"
+        if log.exists() and log.stat().st_size > self.position.log_bytes:
+            with log.open("r+b") as stream:  # what was logged after the state was written happens again
+                stream.truncate(self.position.log_bytes)
+
+    def _pack_state(self, plain: Any) -> Any:
+        """Carried state from the nested lists that trainer.pt holds."""
+        if plain is None:
+            return None
+        return [type(like)(*parts) for like, parts in zip(self.model.initial_state(1), plain, strict=True)]
+
+    def train(
+        self, *, max_minutes: float | None = None, stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[Event]:
+        """Train to the end, yielding events. ``stop`` is asked after every step; what was learned is kept."""
+        resumed = self.position.step
+        yield self._log(
+            Started(
+                sentences=self.training.sentences,
+                words=self.training.words,
+                development_sentences=self.development.sentences,
+                vocabulary=len(self.vocabulary),
+                unknown_share=self.unknown_share,
+                parameters=sum(parameter.numel() for parameter in self.model.parameters()),
+                device=self.device,
+                resumed_at=resumed,
+                note=self.note,
+            )
+        )
+        limit = max_minutes * 60 if max_minutes else math.inf
+        reason = ""
+        if self.position.finished and self.position.epoch > self.config.train.epochs:
+            reason = self.position.finished
+        while not reason:
+            reason = yield from self._epoch(limit, stop)
+            if not reason and self.position.epoch > self.config.train.epochs:
+                reason = "epochs"
+        at = self.position
+        if reason in ("epochs", "no more progress"):
+            at.finished = reason
+        self._save_last()
+        yield self._log(
+            Finished(reason, at.epoch, at.step, at.best_epoch, _exp(at.best_loss), at.seconds, str(self.run))
+        )
+
+    def _epoch(self, limit: float, stop: Callable[[], bool]) -> Iterator[Any]:
+        """Train to the end of the epoch and check. Returns why training ends, or ""."""
+        at, config = self.position, self.config.train
+        began, saved = time.monotonic() - at.seconds, time.monotonic()
+        since = (time.monotonic(), at.words)
+        for segment in segments(self.draw, config.segment_length, len(self.stream), start=at.start):
+            self._step(segment)
+            at.seconds = time.monotonic() - began
+            if at.step % REPORT_STEPS == 0:
+                now = (time.monotonic(), at.words)
+                yield self._log(self._progress((now[1] - since[1]) / max(now[0] - since[0], 1e-9), limit))
+                since = now
+            interrupted = stop()
+            if interrupted or at.seconds > limit:
+                yield from self._check(end_of_epoch=False)
+                return "interrupted" if interrupted else "time"
+            if time.monotonic() - saved > SAVE_SECONDS:
+                self._save_last()
+                saved = time.monotonic()
+        ended = yield from self._check(end_of_epoch=True)
+        at.seconds = time.monotonic() - began
+        at.epoch, at.start, at.loss_sum, at.rows, self.state = at.epoch + 1, 0, 0.0, 0, None
+        self._save_last()
+        return "no more progress" if ended else "interrupted" if stop() else "time" if at.seconds > limit else ""
+
+    def _step(self, segment: Any) -> None:
+        """One update on one segment."""
+        at, config = self.position, self.config.train
+        self.model.train()
+        tokens = self.stream[segment.start : segment.start + segment.rows]
+        targets = self.stream[segment.start + 1 : segment.start + 1 + segment.rows]
+        self.model.zero_grad(set_to_none=True)
+        loss = self.model.loss(tokens, targets, self.state)
+        nll = float(loss.nll.detach())
+        if not math.isfinite(nll):
+            raise SynparseError(
+                f"the loss is no longer a number at step {at.step + 1} (epoch {at.epoch}); "
+                "lower train.learning_rate, and go on from the last saved state with --resume"
+            )
+        loss.objective.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
+        self.optimizer.step(segment.length / config.segment_length)
+        self.state = detach(loss.state)
+        at.start = segment.start + segment.length
+        at.step += 1
+        at.loss_sum += nll * segment.rows
+        at.rows += segment.rows
+        at.words += segment.rows * self.stream.shape[1]
+
+    def _check(self, *, end_of_epoch: bool) -> Iterator[Any]:
+        """Score the development text and keep the model if it is the best so far. Returns whether training should end."""
+        at = self.position
+        with self.optimizer.averaged():
+            loss = evaluate(self.model, self.held_out, self.config.train.segment_length)
+            best = loss < at.best_loss or not at.best_epoch
+            trained = at.loss_sum / max(1, at.rows)
+            event = Check(at.epoch, at.step, trained, _exp(trained), loss, _exp(loss), best, "", at.seconds)
+            at.history.append(asdict(event))
+            if best:
+                at.best_loss, at.best_epoch = loss, at.epoch
+                store.save(self.run / "best", self._pack())
+        decision = self.optimizer.end_of_epoch(loss) if end_of_epoch else EpochEnd()
+        yield self._log(replace(event, note=decision.note))
+        return decision.stop
+
+    def _progress(self, speed: float, limit: float) -> Progress:
+        at, epochs = self.position, self.config.train.epochs
+        share = min(1.0, at.start / max(1, len(self.stream) - 2))
+        done = at.epoch - 1 + share
+        left = min(at.seconds / max(done, 1e-9) * (epochs - done), limit - at.seconds)
+        loss = at.loss_sum / max(1, at.rows)
+        return Progress(at.epoch, epochs, at.step, share, loss, _exp(loss), speed, at.seconds, max(0.0, left))
+
+    def _log(self, event: Any) -> Any:
+        """``event``, after it is appended to the run's log."""
+        self.run.mkdir(parents=True, exist_ok=True)
+        line = json.dumps({"event": type(event).__name__.lower(), **asdict(event)}, ensure_ascii=False) + "\n"
+        with (self.run / "log.jsonl").open("ab") as log:
+            log.write(line.encode("utf-8"))
+            self.position.log_bytes = log.tell()
+        return event
+
+    def _pack(self, trainer: dict[str, Any] | None = None) -> dict[str, bytes]:
+        at = self.position
+        facts = {
+            **self.facts,
+            "epoch": at.epoch,
+            "step": at.step,
+            "seconds": round(at.seconds, 1),
+            "device": self.device,
+            "threads": torch.get_num_threads(),
+            "history": at.history,
+        }
+        return store.pack(self.model, self.config, self.vocabulary, facts, trainer)
+
+    def _save_last(self) -> None:
+        """Write everything that decides how the run goes on."""
+        trainer = {
+            "optimizer": self.optimizer.state_dict(),
+            "position": asdict(self.position),
+            "state": None if self.state is None else [list(part) for part in self.state],
+            "random": random_state(self.draw, self.device),
+        }
+        store.save(self.run / "last", self._pack(trainer))
+
+
+@torch.no_grad()
+def evaluate(model: Any, stream: Tensor, segment_length: int) -> float:
+    """Mean negative log-likelihood (nats a word, sentence ends included) of ``stream`` (rows, B), state carried along."""
+    model.eval()
+    total, state = 0.0, None
+    for start in range(0, len(stream) - 1, segment_length):
+        rows = min(segment_length, len(stream) - 1 - start)
+        loss = model.loss(stream[start : start + rows], stream[start + 1 : start + 1 + rows], state)
+        total += float(loss.nll) * rows
+        state = loss.state
+    return total / (len(stream) - 1)
+
+
+def _exp(loss: float) -> float:
+    """Perplexity; infinite where it is too large to write."""
+    return math.exp(loss) if loss < 700 else math.inf
+
+
+def _to(value: Any, device: str) -> Any:
+    """``value`` with every tensor in it on ``device``."""
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, dict):
+        return {key: _to(part, device) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_to(part, device) for part in value]
+    return value
