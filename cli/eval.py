@@ -63,7 +63,7 @@ def evaluate(
     """
     from treebank.baselines import find_baseline
     from treebank.metrics import find_convention
-    from treebank.metrics.evaluation import Baseline, evaluate, shorter
+    from treebank.metrics.evaluation import Baseline, Predictions, evaluate, shorter
     from treebank.names import bound_of, load_whole
 
     chosen = [find_convention(name) for name in conventions or ("on-lstm",)]
@@ -74,7 +74,7 @@ def evaluate(
     bound = bound_of(gold, max_length)
     scored = treebank if bound is None else shorter(treebank, bound)
     systems: list[System] = [_model(run, scored, parsing) for run in runs]
-    systems += [_file(path) for path in predicted]
+    systems += [Predictions.of_file(path) for path in predicted]
     systems += [Baseline(name, seed) for name in baselines]
     reports = evaluate(treebank, systems, chosen, max_length=bound)
     if as_json:
@@ -102,21 +102,9 @@ def _model(run: str, gold: Treebank, parsing: dict[str, Any]) -> System:
     """The trees of a model for the words of ``gold``; it sees nothing else of them."""
     from induce.parser import load_parser
     from treebank.metrics.evaluation import Predictions
-    from treebank.sentence import Place
 
     parser = load_parser(run, **parsing)
-    trees = list(parser.parse(sentence.words for sentence in gold.sentences))
-    return Predictions(parser.name, trees, [Place(run, i + 1) for i in range(len(trees))])
-
-
-def _file(path: str) -> System:
-    """The trees of a file."""
-    from treebank.formats.predictions import read_prediction_trees
-    from treebank.metrics.evaluation import Predictions
-    from treebank.sentence import Place
-
-    found = list(read_prediction_trees(path))
-    return Predictions(path, [tree for tree, _ in found], [Place(path, line) for _, line in found])
+    return Predictions.of_model(parser.name, parser.parse(sentence.words for sentence in gold.sentences))
 
 
 def _json(gold: Treebank, reports: Sequence[ScoreReport]) -> dict[str, Any]:

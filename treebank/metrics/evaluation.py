@@ -9,11 +9,12 @@ from typing import Protocol
 
 from treebank.baselines import SEEDED, find_baseline
 from treebank.errors import SynparseError
+from treebank.formats.predictions import PredictedTree, read_prediction_trees
 from treebank.metrics.bracketing import Reference, score
 from treebank.metrics.conventions import TOKENS, ScoringConvention
 from treebank.metrics.report import ScoreReport
 from treebank.metrics.views import Spans, View, view_treebank
-from treebank.sentence import Place, Treebank
+from treebank.sentence import Treebank
 from treebank.tree import TRACE, Tree
 
 PENN_SHARE = 0.5  # below this share of Penn word tags a treebank is taken to have another tag set
@@ -53,9 +54,18 @@ class Predictions:
     """Trees of a parser, one for each gold sentence, or for each one that is short enough to be scored."""
 
     name: str
-    trees: Sequence[Tree]
-    places: Sequence[Place]
+    trees: Sequence[PredictedTree]
     seed: int | None = None
+
+    @classmethod
+    def of_model(cls, name: str, trees: Iterable[Tree]) -> Predictions:
+        """The trees that a model gave, in order."""
+        return cls(name, [PredictedTree(name, i, "", tree) for i, tree in enumerate(trees, start=1)])
+
+    @classmethod
+    def of_file(cls, path: str) -> Predictions:
+        """The trees of a file. Raises TreebankError with file and line if they cannot be read."""
+        return cls(path, list(read_prediction_trees(path)))
 
     def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
         """Brackets over each view's words. Raises SynparseError if the trees are of other sentences."""
@@ -66,8 +76,8 @@ class Predictions:
         if len(self.trees) != len(chosen):
             raise SynparseError(self._miscount(views, len(chosen)))
         spans: list[Spans] = [()] * len(views)
-        for i, tree, place in zip(chosen, self.trees, self.places, strict=True):
-            spans[i] = views[i].reduce(tree, place)
+        for i, tree in zip(chosen, self.trees, strict=True):
+            spans[i] = views[i].reduce(tree)
         return spans
 
     def _miscount(self, views: Sequence[View], wanted: int) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 
 from treebank.errors import SynparseError
+from treebank.formats.predictions import PredictedTree
 from treebank.metrics.conventions import TOKENS
-from treebank.sentence import Place, Sentence, Treebank
+from treebank.sentence import Sentence, Treebank
 from treebank.tree import TRACE, Tree
 
 Spans = Sequence[tuple[int, int]]
@@ -26,20 +28,30 @@ class View:
     def __len__(self) -> int:
         return len(self.tree.words)
 
-    def reduce(self, predicted: Tree, place: Place) -> Spans:
+    def reduce(self, predicted: PredictedTree) -> Spans:
         """Brackets of ``predicted`` over the surviving tokens, in pre-order.
 
         ``predicted`` may hold all tokens of the gold tree, all but traces, or only those that survive.
         Raises SynparseError if its words are others.
         """
-        if predicted.words == self.tree.words:
-            return predicted.spans
+        read = list[Tree]()
+        for tree in _trees(predicted):
+            spans = self._spans(tree)
+            if spans is not None:
+                return spans
+            read.append(tree)
+        raise SynparseError(self._mismatch(read, f"{predicted.path}:{predicted.line}"))
+
+    def _spans(self, tree: Tree) -> Spans | None:
+        """Brackets of ``tree`` over the surviving tokens; None if its words are not the gold sentence's."""
+        if tree.words == self.tree.words:
+            return tree.spans
         for words, mask in self._readings():
-            if len(words) == len(predicted.words):
-                if words != predicted.words and _plain(words) != _plain(predicted.words):
-                    break
-                return predicted.spans if all(mask) else _project(predicted.spans, mask)
-        raise SynparseError(self._mismatch(predicted, place))
+            if len(words) == len(tree.words):
+                if words != tree.words and _plain(words) != _plain(tree.words):
+                    return None
+                return tree.spans if all(mask) else _project(tree.spans, mask)
+        return None
 
     def _readings(self) -> list[tuple[tuple[str, ...], list[bool]]]:
         """The words that a prediction may hold, the fewest first, each list with a mask of the surviving ones."""
@@ -54,18 +66,16 @@ class View:
             (gold.words, list(self.mask)),
         ]
 
-    def _mismatch(self, predicted: Tree, place: Place) -> str:
-        """Both places, and the first word that differs from the most similar reading of the gold sentence."""
-        found = _plain(predicted.words)
-        place_of_gold, count = self.sentence.place, len(found)
+    def _mismatch(self, read: Sequence[Tree], place: str) -> str:
+        """Both places, and the first word that differs, in the most similar readings of both sentences."""
+        here = self.sentence.place
+        pairs = [(_plain(tree.words), _plain(words)) for tree in read for words, _ in self._readings()]
+        found, gold = max(pairs, key=lambda pair: (_agreeing(*pair), -abs(len(pair[0]) - len(pair[1]))))
         if not found:
-            return f"{place}: an empty sentence, but {place_of_gold} has {len(self.sentence.words)} words"
-        readings = [_plain(words) for words, _ in self._readings()]
-        words = max(readings, key=lambda words: (_agreeing(words, found), -abs(len(words) - count)))
-        i = _agreeing(words, found)
-        ours = repr(found[i]) if i < count else f"the end after {count} words"
-        gold = repr(words[i]) if i < len(words) else f"the end after {len(words)} words"
-        return f"{place}: the words differ from {place_of_gold}: word {i + 1} is {ours}, in gold {gold}"
+            return f"{place}: an empty sentence, but {here} has {len(self.sentence.words)} words"
+        i = _agreeing(found, gold)
+        ours, theirs = (repr(words[i]) if i < len(words) else f"the end after {i} words" for words in (found, gold))
+        return f"{place}: the words differ from {here}: word {i + 1} is {ours}, in gold {theirs}"
 
 
 def view_treebank(treebank: Treebank, tokens: str) -> list[View]:
@@ -78,6 +88,14 @@ def view_treebank(treebank: Treebank, tokens: str) -> list[View]:
         mask = survive(sentence.tree)
         views.append(View(sentence, sentence.tree.keep(mask), mask))
     return views
+
+
+def _trees(predicted: PredictedTree) -> Iterator[Tree]:
+    """The ways to read a prediction: ``(a (b c))`` is one word with two labels, or three words."""
+    if predicted.labelled is not None:
+        yield predicted.labelled
+    with suppress(ValueError):
+        yield predicted.bare
 
 
 def _project(spans: Spans, mask: Sequence[bool]) -> Spans:
