@@ -38,7 +38,7 @@ def decoder_option(command: Decorated) -> Decorated:
 def layer_option(command: Decorated) -> Decorated:
     """``command`` with ``--layer``."""
     return click.option(
-        "--layer", type=click.IntRange(min=0), metavar="N", help="The layer whose trees are read, counted from 0."
+        "--layer", type=click.IntRange(min=1), metavar="N", help="The layer whose trees are read, counted from 1."
     )(command)
 
 

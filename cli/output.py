@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import click
@@ -59,3 +61,19 @@ def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_colum
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
+
+
+@contextmanager
+def opened(path: str | None) -> Iterator[Callable[[str], None]]:
+    """A function that writes one line to standard output, or to the file ``path``.
+
+    The file is written under the name ``path.part`` and renamed when all is done: an earlier file of that name is safe
+    until then, and whatever was written before an error is kept in the part.
+    """
+    if path is None:
+        yield click.echo
+        return
+    part = path + ".part"
+    with open(part, "w", encoding="utf-8", errors="surrogatepass", newline="\n") as stream:
+        yield lambda line: print(line, file=stream)
+    os.replace(part, path)

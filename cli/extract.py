@@ -1,0 +1,53 @@
+"""``synparse extract``: the numbers behind the trees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.options import default_run, device_option, layer_option
+from cli.output import opened
+
+if TYPE_CHECKING:
+    from induce.parser import Reading
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("input", nargs=-1, metavar="[INPUT]...")
+@click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
+@click.option("--what", type=click.Choice(["distances"]), default="distances", show_default=True, help="What to write.")
+@click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
+@layer_option
+@device_option
+def extract(input: Sequence[str], run: str | None, output: str | None, what: str, tokenize: bool, **parsing: Any) -> None:
+    """Write the syntactic distances of each sentence as a JSON line.
+
+    {"words": […], "kept": […], "distances": […]}: kept are the indices of the words that the model saw (left out when it
+    saw all), distances has one number for each, the gap before it. `synparse decode` turns the lines into trees.
+    """
+    from treebank.formats import read_sentences
+
+    sentences = read_sentences(input or ["-"], tokenize=tokenize)
+    with opened(output) as write:
+        from induce.parser import load_parser
+
+        parser = load_parser(run or default_run(), **parsing)
+        for reading in parser.read(sentence.words for sentence in sentences):
+            write(json.dumps(_object(reading, parser.decoder), ensure_ascii=False))
+
+
+def _object(reading: Reading, decoder: str) -> dict[str, Any]:
+    """The line of one sentence; ``decoder`` is named where `decode` would not choose it by itself."""
+    from cli.decode import DEFAULT_DECODER
+
+    found: dict[str, Any] = {"words": list(reading.words)}
+    if len(reading.kept) < len(reading.words):
+        found["kept"] = list(reading.kept)
+    found["distances"] = list(reading.distances)
+    if decoder != DEFAULT_DECODER:
+        found["decoder"] = decoder
+    return found

@@ -1,0 +1,79 @@
+"""``synparse info``: what a model folder holds; without one, versions, devices and data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from treebank.version import VERSION
+
+PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors", "scipy")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("run", required=False)
+def info(run: str | None) -> None:
+    """Show what the model folder RUN holds; without RUN, versions, devices and where data was found."""
+    for line in _model(Path(run)) if run else _machine():
+        click.echo(line)
+
+
+def _model(run: Path) -> Iterator[str]:
+    from induce.checkpoint import find, read
+
+    checkpoint = read(find(run))
+    config, facts = checkpoint.config, checkpoint.facts
+    yield f"{checkpoint.folder}: model {config.model_name}, preset {config.preset}, written by synparse {facts['synparse']}"
+    yield f"source: {config.source}"
+    texts = facts.get("texts") or ["the built-in sample"]
+    training = facts["training"]
+    yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} words)"
+    yield f"text digest (sha256): {training['sha256']}"
+    yield f"vocabulary: {len(checkpoint.vocabulary):,} words"
+    yield f"steps: {facts['step']:,} in {facts['seconds'] / 60:.1f} minutes, on {facts['device']}"
+    for name in ("model", "data", "train", "parse"):
+        table = config.as_dict()[name]
+        yield f"[{name}] " + ", ".join(f"{key} = {value}" for key, value in table.items())
+    yield "development perplexity by epoch:"
+    for check in facts["history"]:
+        best = " (best so far)" if check["best"] else ""
+        yield f"  {check['epoch']:4d}  {check['development_perplexity']:.2f}{best}"
+
+
+def _machine() -> Iterator[str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    yield f"synparse {VERSION}, Python {sys.version.split()[0]}"
+    for name in PACKAGES:
+        try:
+            yield f"  {name} {version(name)}"
+        except PackageNotFoundError:
+            yield f"  {name} is missing"
+    import torch
+
+    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    yield f"devices: cpu ({torch.get_num_threads()} threads)" + "".join(f", cuda:{i} ({gpu})" for i, gpu in enumerate(gpus))
+    from induce.config import preset_names
+
+    yield f"presets: {', '.join(preset_names())}"
+    yield from _data()
+
+
+def _data() -> Iterator[str]:
+    """Where the named treebanks are found, or what is missing."""
+    from treebank.errors import SynparseError
+    from treebank.names import NAMES, load_gold
+
+    yield "treebanks by name:"
+    for name in NAMES:
+        try:
+            found = load_gold(name)
+            yield f"  {name}: {len(found):,} sentences" + (f" ({found.note})" if found.note else "")
+        except SynparseError as error:
+            yield f"  {name}: {error}"
+    for variable in ("SYNPARSE_PTB", "NLTK_DATA", "SYNPARSE_MODEL"):
+        yield f"  ${variable} = {os.environ.get(variable, '(not set)')}"

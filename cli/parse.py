@@ -1,0 +1,50 @@
+"""``synparse parse``: one sentence a line in, one tree a line out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.options import decoder_option, default_run, device_option, layer_option
+from cli.output import opened
+
+if TYPE_CHECKING:
+    from treebank.tree import Tree
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("input", nargs=-1, metavar="[INPUT]...")
+@click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
+@click.option(
+    "--format", "form", type=click.Choice(["brackets", "jsonl"]), default="brackets", show_default=True, help="Of the trees."
+)
+@click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
+@decoder_option
+@layer_option
+@device_option
+def parse(input: Sequence[str], run: str | None, output: str | None, form: str, tokenize: bool, **parsing: Any) -> None:
+    """Parse text: one sentence a line in, one tree a line out, in order.
+
+    INPUT are files, folders, patterns or - for standard input, which is also read when none is named. An empty line
+    gives an empty line. With --tokenize, every sentence found gives a line.
+    """
+    from treebank.formats import read_sentences
+
+    sentences = read_sentences(input or ["-"], tokenize=tokenize)
+    with opened(output) as write:
+        from induce.parser import load_parser
+
+        parser = load_parser(run or default_run(), **parsing)
+        trees = parser.parse(sentence.words for sentence in sentences)
+        for line in map(str, trees) if form == "brackets" else _json_lines(trees):
+            write(line)
+
+
+def _json_lines(trees: Iterator[Tree]) -> Iterator[str]:
+    """``{"words": […], "spans": [[start, end], …]}`` for each tree, spans in pre-order."""
+    for tree in trees:
+        yield json.dumps({"words": tree.words, "spans": tree.spans}, ensure_ascii=False)
