@@ -16,7 +16,7 @@ from typing import NamedTuple
 from treebank.errors import TreebankError
 from treebank.sample.lexicon import WordClass
 
-LEVELS = 5  # how many recursive rules (~) may be used inside one another
+LEVELS = 5  # of nesting: at the last one no recursive rule (~) is used any more
 DECAY = 0.55  # the weight of a recursive rule at each deeper level
 START = "_text"
 VARIABLE = re.compile(r"\$[a-z]+")

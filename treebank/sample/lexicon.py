@@ -44,8 +44,8 @@ def read_lexicon(text: str, path: str = "lexicon.txt") -> dict[str, WordClass]:
     for name, entries in lines.items():
         if not entries:
             raise TreebankError(path, 0, f"class [{name}] has no words")
-        # 1 / (r + 2) and plain running sums: exact the same floats on every machine
-        cumulative = tuple(accumulate(1 / (rank + 2) for rank in range(1, len(entries) + 1)))
+        # 1 / (r + 1) and plain running sums: exact the same floats on every machine
+        cumulative = tuple(accumulate(1 / (rank + 1) for rank in range(1, len(entries) + 1)))
         for form in entries[0]:
             words = tuple(entry[form] for entry in entries)
             key = name if form == kinds[name] else f"{name}.{form}"

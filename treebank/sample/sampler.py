@@ -13,6 +13,7 @@ REDRAWS = 4  # how often a word that the sentence has already is drawn again
 PUNCTUATION = frozenset((",", ".", ":", "``", "''"))  # the tags that the grammar gives to punctuation
 VOWELS = frozenset("aeiou")
 CONSONANT_SOUND = frozenset(("useful", "university", "union", "european"))
+CONTRACTED = {"can": "ca", "will": "wo"}
 VOWEL_SOUND = frozenset(("honest", "hour"))
 
 
@@ -38,9 +39,7 @@ class Sampler:
             buffer.clear()
         self._expand(self._start, 0, [])
         words = self._words
-        for i, word in enumerate(words):
-            if word == "a" and _starts_with_vowel(words[i + 1]):
-                words[i] = "an"
+        _spell(words)
         first = 1 if self._tags[0] == "``" else 0
         words[first] = words[first][0].upper() + words[first][1:]
         spans = tuple(map(Span, self._starts, self._ends))
@@ -62,7 +61,7 @@ class Sampler:
     def _expand(self, symbol: Symbol, level: int, dependents: list[int]) -> int:
         """Index of the head word among the daughters (-1: none is marked); the other daughters join ``dependents``.
 
-        Calls itself no deeper than the grammar allows: ``LEVELS`` recursive rules, and a bounded way between two.
+        Calls itself no deeper than the grammar allows: fewer than ``LEVELS`` recursive rules, and a bounded way between two.
         """
         cumulative, rules = symbol.tables[level]
         rule = rules[bisect_right(cumulative, self._random() * cumulative[-1], 0, len(rules) - 1)]
@@ -107,6 +106,18 @@ def key(tree: Tree) -> tuple[str, ...]:
         for word, tag in zip(tree.words, tree.tags, strict=True)
         if tag not in PUNCTUATION
     )
+
+
+def _spell(words: list[str]) -> None:
+    """Changes ``words`` where a word depends on the next one: *a apple*, *can n't*."""
+    for i, word in enumerate(words):
+        if word == "a" and _starts_with_vowel(words[i + 1]):
+            words[i] = "an"
+        elif word == "n't":
+            before = words[i - 1]
+            words[i - 1] = CONTRACTED.get(before, before)
+            if before in ("am", "may"):
+                words[i] = "not"
 
 
 def _starts_with_vowel(word: str) -> bool:
