@@ -73,7 +73,7 @@ def evaluate(
     treebank = load_whole(gold, ptb=ptb)
     bound = bound_of(gold, max_length)
     scored = treebank if bound is None else shorter(treebank, bound)
-    systems: list[System] = [_model(run, scored, parsing) for run in runs]
+    systems: list[System] = [_model(run, scored, parsing, named=len(runs) > 1) for run in runs]
     systems += [Predictions.of_file(path) for path in predicted]
     systems += [Baseline(name, seed) for name in baselines]
     reports = evaluate(treebank, systems, chosen, max_length=bound)
@@ -98,13 +98,14 @@ def _default_runs(predicted: Sequence[str], baselines: Sequence[str]) -> list[st
     )
 
 
-def _model(run: str, gold: Treebank, parsing: dict[str, Any]) -> System:
-    """The trees of a model for the words of ``gold``; it sees nothing else of them."""
+def _model(run: str, gold: Treebank, parsing: dict[str, Any], *, named: bool) -> System:
+    """The trees of a model for the words of ``gold``; it sees nothing else of them. ``named``: after its folder too."""
     from induce.parser import load_parser
     from treebank.metrics.evaluation import Predictions
 
     parser = load_parser(run, **parsing)
-    return Predictions.of_model(parser.name, parser.parse(sentence.words for sentence in gold.sentences))
+    name = f"{parser.name} {run}" if named else parser.name
+    return Predictions.of_model(name, parser.parse(sentence.words for sentence in gold.sentences))
 
 
 def _json(gold: Treebank, reports: Sequence[ScoreReport]) -> dict[str, Any]:

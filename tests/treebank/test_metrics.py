@@ -1,0 +1,422 @@
+"""Scores against plain recursion over nested lists, and against the published figures."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treebank.errors import SynparseError
+from treebank.formats.predictions import PredictedTree
+from treebank.metrics import CONVENTIONS, METRICS, Counts, ScoringConvention, find_convention
+from treebank.metrics.bracketing import pooled_score, sentence_score
+from treebank.metrics.evaluation import Baseline, Predictions, evaluate, shorter
+from treebank.metrics.significance import bootstrap_interval, resampled_sums
+from treebank.names import load_whole
+from treebank.normalize import WORD_TAGS
+from treebank.sentence import Place, Sentence, Treebank
+from treebank.tree import Tree
+
+DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "nltk_data"
+OTHERS = {  # what a table line more would give
+    "km-prose": ScoringConvention("km-prose", "corpus", "drop", min_words=2),
+    "kim-sentence": ScoringConvention("kim-sentence", "sent", "node", min_words=2),
+    "kim-corpus": ScoringConvention("kim-corpus", "corpus", "node", min_words=2),
+}
+EVERY = CONVENTIONS | OTHERS
+
+# --- nested lists: a leaf is (tag, word), a node [label, child, ...]
+
+Node = Any
+leaves = st.sampled_from([("NN", "n"), ("VB", "v"), (".", "."), ("-NONE-", "*"), ("$", "$")])
+nodes = st.recursive(
+    leaves,
+    lambda parts: st.tuples(st.sampled_from(["S", "NP-SBJ", "VP=2", "X"]), st.lists(parts, min_size=1, max_size=4)).map(
+        lambda pair: [pair[0], *pair[1]]
+    ),
+    max_leaves=14,
+)
+roots = nodes.map(lambda node: node if isinstance(node, list) else ["S", node])
+
+
+def leaves_of(node: Node) -> list[tuple[str, str]]:
+    return [node] if isinstance(node, tuple) else [leaf for child in node[1:] for leaf in leaves_of(child)]
+
+
+def text_of(node: Node) -> str:
+    return f"({node[0]} {node[1]})" if isinstance(node, tuple) else f"({node[0]} {' '.join(map(text_of, node[1:]))})"
+
+
+def reduced(node: Node) -> Node | None:
+    """The node without leaves that are no words, and without nodes that are left empty."""
+    if isinstance(node, tuple):
+        return node if node[0] in WORD_TAGS else None
+    children = [child for child in map(reduced, node[1:]) if child is not None]
+    return [node[0], *children] if children else None
+
+
+def collapsed(node: Node) -> Node:
+    """The published nested lists: a node with one child is that child."""
+    if isinstance(node, tuple):
+        return node
+    children = [collapsed(child) for child in node[1:]]
+    return children[0] if len(children) == 1 else [node[0], *children]
+
+
+def all_spans(node: Node, start: int = 0) -> list[tuple[str, int, int]]:
+    """(label, start, end) of every node in pre-order."""
+    if isinstance(node, tuple):
+        return []
+    found, at = [], start
+    for child in node[1:]:
+        found += all_spans(child, at)
+        at += len(leaves_of(child))
+    return [(node[0], start, at), *found]
+
+
+def below_root(node: Node) -> set[tuple[int, int]]:
+    """The published ``get_brackets``: the root's own bracket is never added, one word is none."""
+    return {(start, end) for _, start, end in all_spans(node)[1:] if end - start > 1}
+
+
+def predicted_for(gold: Node, seed: int) -> Node:
+    """Another tree over the same leaves, n-ary and without unary nodes."""
+    chance = random.Random(seed)
+
+    def build(part: list[tuple[str, str]]) -> Node:
+        if len(part) == 1:
+            return part[0]
+        inner = range(1, len(part))
+        cuts = [0, *sorted(chance.sample(inner, chance.randint(1, min(3, len(inner))))), len(part)]
+        return ["X", *(build(part[a:b]) for a, b in pairwise(cuts))]
+
+    found = build(leaves_of(gold))
+    return found if isinstance(found, list) else ["X", found]
+
+
+def plain_sentence(gold: set[tuple[int, int]], ours: set[tuple[int, int]]) -> float:
+    overlap = len(gold & ours)
+    precision, recall = overlap / (len(ours) + 1e-8), overlap / (len(gold) + 1e-8)
+    if not gold:
+        recall = 1.0
+        if not ours:
+            precision = 1.0
+    return 2 * precision * recall / (precision + recall + 1e-8)
+
+
+def plain_value(name: str, pairs: list[tuple[Node, Node]]) -> float:
+    """The percentage by the prose of each convention; pairs are reduced gold and prediction."""
+    scores, totals = [], [0, 0, 0]
+    for gold, ours in pairs:
+        n = len(leaves_of(gold))
+        whole = {(0, n)} if n > 1 else set()
+        guess, truth = below_root(collapsed(ours)), below_root(collapsed(gold))
+        if name == "km":
+            guess, truth = guess | whole, truth | whole
+        elif name.startswith("kim"):
+            truth = below_root(gold)
+        if n >= (1 if name == "on-lstm" else 2):
+            scores.append(plain_sentence(truth, guess))
+            totals = [a + b for a, b in zip(totals, (len(guess & truth), len(guess), len(truth)), strict=True)]
+    if EVERY[name].average == "sent":
+        return 100 * sum(scores) / len(scores)
+    return 100 * (2 * totals[0] / (totals[1] + totals[2]) if totals[1] + totals[2] else 1.0)
+
+
+def treebank_of(golds: list[Node]) -> Treebank:
+    trees = [Tree.from_text(text_of(gold)) for gold in golds]
+    return Treebank(
+        "toy", [Sentence(tree.words, tree.tags, tree, place=Place("toy.mrg", i)) for i, tree in enumerate(trees, 1)]
+    )
+
+
+def files_of(predictions: list[Node]) -> list[PredictedTree]:
+    texts = [text_of(node) for node in predictions]
+    return [PredictedTree("p.txt", i, text, Tree.from_text(text)) for i, text in enumerate(texts, 1)]
+
+
+@contextmanager
+def without_interval() -> Iterator[None]:
+    """Inside, scores come without the thousand resamples, which these tests do not look at."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("treebank.metrics.bracketing.bootstrap_interval", lambda *_: (0.0, 0.0))
+        yield
+
+
+SAFE = ["S", ["NP", ("NN", "a"), ("NN", "b")], ("VB", "c")]  # so that no corpus is empty, and tags are Penn's
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    golds=st.lists(roots, min_size=1, max_size=4),
+    seed=st.integers(0, 9),
+    kept=st.sampled_from(["all", "seen", "words"]),
+)
+def test_like_plain_recursion(golds: list[Node], seed: int, kept: str) -> None:
+    golds = [gold for gold in golds if reduced(gold)] + [SAFE] * 6
+    predictions = [predicted_for(gold, seed + i) for i, gold in enumerate(golds)]
+    pairs = [(reduced(gold), reduced(ours)) for gold, ours in zip(golds, predictions, strict=True)]
+    trees = files_of([ours for _, ours in pairs] if kept == "words" else predictions)
+    if kept == "seen":
+        trees = [replace(tree, labelled=tree.labelled.without_traces()) for tree in trees if tree.labelled]
+    with without_interval():
+        reports = evaluate(treebank_of(golds), [Predictions("p.txt", trees)], EVERY.values())
+    for report in reports:
+        assert report.value == pytest.approx(plain_value(report.convention.name, pairs), abs=1e-9)
+    on_lstm = reports[0]
+    assert on_lstm.depth == pytest.approx(sum(map(plain_depth, (ours for _, ours in pairs))) / len(pairs))
+    assert on_lstm.right_left == pytest.approx(plain_ratio([ours for _, ours in pairs]))
+    assert dict(on_lstm.by_label) == plain_recall(pairs)
+
+
+def plain_depth(node: Node) -> float:
+    spans = {(start, end) for _, start, end in all_spans(collapsed(node)) if end - start > 1}
+    n = len(leaves_of(node))
+    return sum(sum(start <= i < end for start, end in spans) for i in range(n)) / n
+
+
+def plain_ratio(nodes: list[Node]) -> float:
+    first = last = 0
+    todo = [collapsed(node) for node in nodes]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, list):
+            first += isinstance(node[1], tuple)
+            last += isinstance(node[-1], tuple)
+            todo += node[1:]
+    return first / last if last else 1.0
+
+
+def plain_recall(pairs: list[tuple[Node, Node]]) -> dict[str, tuple[int, int]]:
+    counts: dict[str, tuple[int, int]] = {}
+    for gold, ours in pairs:
+        found = below_root(collapsed(ours)) | {(0, len(leaves_of(gold)))}
+        triples = {(label.split("-")[0].split("=")[0], a, b) for label, a, b in all_spans(gold) if b - a > 1}
+        for label, start, end in triples:
+            hits, total = counts.get(label, (0, 0))
+            counts[label] = hits + ((start, end) in found), total + 1
+    return counts
+
+
+# --- the pieces
+
+
+def test_without_a_gold_bracket() -> None:
+    assert sentence_score(Counts(0, 0, 0)).f1 == pytest.approx(1, abs=1e-8)
+    assert sentence_score(Counts(0, 2, 0)) == (0, 1, 0)
+    assert sentence_score(Counts(0, 0, 3)).f1 == 0
+    assert pooled_score(Counts(0, 0, 0)).f1 == 1
+
+
+def test_the_constant_of_the_published_script() -> None:
+    precision, recall, f1 = sentence_score(Counts(1, 2, 4))
+    assert precision == 1 / (2 + 1e-8)
+    assert recall == 1 / (4 + 1e-8)
+    assert f1 == 2 * precision * recall / (precision + recall + 1e-8)
+
+
+def test_repeats_all_counts_with_multiplicity() -> None:
+    """As EVALB does: a span with k gold and l predicted brackets matches min(k, l) times, one-word spans included."""
+    evalb = ScoringConvention("evalb", "corpus", "keep", trivial="keep", repeats="all")
+    gold = ["S", ["VP", ["VP", ("VB", "a"), ["NP", ("NN", "b")]]]]
+    ours = ["S", ["VP", ("VB", "a"), ["NP", ["NP", ("NN", "b")]]]]
+    report = evaluate(treebank_of([gold]), [Predictions("p", files_of([ours]))], [evalb])[0]
+    assert report.totals == Counts(matched=3, predicted=4, gold=4)
+
+
+def test_every_choice_is_in_the_signature() -> None:
+    base = ScoringConvention("name", "sent", "drop")
+    other = ScoringConvention("other", "corpus", "keep", "keep", "letters", "all", 3, 7)
+    for field in fields(base):
+        assert str(replace(base, **{field.name: getattr(other, field.name)})) != str(base), field.name
+
+
+def test_the_signature() -> None:
+    gold = replace(treebank_of([SAFE] * 2), note="5 % sample")
+    report = evaluate(gold, [Baseline("random", 4)], [find_convention("km")], max_length=10)[0]
+    assert str(report) == (
+        "UF1|conv:km|avg:corpus|root:keep|trivial:drop|tokens:words|repeats:once|len:2-10|seed:4"
+        f"|data:toy (5 % sample)|sentences:2|v:0.1.0 = {report.value:.1f}"
+    )
+
+
+def test_the_tables() -> None:
+    assert list(METRICS) == ["UF1"]
+    assert {"on-lstm", "km"} <= set(CONVENTIONS)
+    assert all(name == convention.name for name, convention in CONVENTIONS.items())
+    with pytest.raises(SynparseError, match="did you mean 'on-lstm'"):
+        find_convention("onlstm")
+
+
+def test_a_treebank_with_other_tags_is_scored_by_letters() -> None:
+    tree = Tree.from_text("(IP (NPR Jón) (VBDI las) (NP (D þá) (N-A bók)) (PUNC .))")
+    report = evaluate(Treebank("is", [Sentence(tree.words, tree.tags, tree)]), [Baseline("right")], EVERY.values())[0]
+    assert report.convention.tokens == "letters"
+    assert "tokens:letters" in report.signature
+    assert report.totals == Counts(matched=1, predicted=2, gold=1)
+
+
+def test_a_long_sentence_needs_no_recursion() -> None:
+    n = 10_000
+    tree = Tree.from_spans(["w"] * n, [(i, n) for i in range(n - 1)], tag="NN")
+    gold = Treebank("long", [Sentence(tree.words, tree.tags, tree)])
+    values = [report.value for report in evaluate(gold, [Baseline("right"), Baseline("oracle")], [EVERY["km"]])]
+    assert values == [100, 100]
+
+
+# --- predictions that do not fit
+
+
+def test_other_words_name_both_places_and_the_word() -> None:
+    ours = ["X", ("W", "a"), ["X", ("W", "x"), ("W", "c")]]
+    with pytest.raises(SynparseError) as caught:
+        evaluate(treebank_of([SAFE]), [Predictions("p.txt", files_of([ours]))], [EVERY["km"]])
+    assert str(caught.value) == "p.txt:1: the words differ from toy.mrg:1: word 2 is 'x', in gold 'b'"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("a b", "word 3 is the end after 2 words, in gold 'c'"), ("a b c d", "word 4 is 'd', in gold the end after 3")],
+)
+def test_missing_and_superfluous_words(words: str, found: str) -> None:
+    ours = ["X", *(("W", word) for word in words.split())]
+    with pytest.raises(SynparseError, match=found):
+        evaluate(treebank_of([SAFE]), [Predictions("p.txt", files_of([ours]))], [EVERY["km"]])
+
+
+def test_another_number_of_sentences_names_both_files() -> None:
+    with pytest.raises(SynparseError, match=r"p.txt: 1 sentences, but toy.mrg has 2"):
+        evaluate(treebank_of([SAFE] * 2), [Predictions("p.txt", files_of([SAFE]))], [EVERY["km"]])
+
+
+def test_predictions_for_the_short_sentences_only() -> None:
+    long = ["S", *(("NN", f"w{i}") for i in range(12))]
+    gold = treebank_of([long, SAFE, ["S", (".", ".")]])
+    report = evaluate(gold, [Predictions("p.txt", files_of([SAFE]))], [EVERY["on-lstm"]], max_length=10)[0]
+    assert (len(report.counts), round(report.value, 4)) == (1, 100)
+    assert len(shorter(gold, 10)) == 1
+
+
+def test_bracket_escapes_and_bare_brackets_are_understood() -> None:
+    gold = Tree.from_text("(S (NP (-LRB- -LRB-) (NN a\\/b)) (VP (VB (c)) (NN d)))".replace("(c)", "-LRB-c-RRB-"))
+    bare = PredictedTree("p.txt", 1, "(a/b (-LRB-c-RRB- d))", Tree.from_text("(a/b (-LRB-c-RRB- d))"))
+    report = evaluate(
+        Treebank("toy", [Sentence(gold.words, gold.tags, gold)]), [Predictions("p.txt", [bare])], [EVERY["km"]]
+    )[0]
+    assert report.totals == Counts(2, 2, 2)
+
+
+def test_an_empty_prediction_fits_a_sentence_without_words() -> None:
+    gold = treebank_of([["S", (".", ".")], SAFE])
+    trees = [PredictedTree("p.txt", 1, "", Tree((), (), (), ())), *files_of([SAFE])]
+    assert evaluate(gold, [Predictions("p.txt", trees)], [EVERY["km"]])[0].value == 100
+    with pytest.raises(SynparseError, match=r"p.txt:1: an empty sentence, but toy.mrg:1 has 3 words"):
+        evaluate(treebank_of([SAFE, SAFE]), [Predictions("p.txt", trees)], [EVERY["km"]])
+
+
+def test_nothing_left_to_score() -> None:
+    with pytest.raises(SynparseError, match="no sentence is left"):
+        evaluate(treebank_of([SAFE]), [Baseline("left")], [EVERY["km"]], max_length=2)
+
+
+# --- the interval
+
+
+def test_resampling_is_seeded_and_pairs_systems() -> None:
+    columns = np.arange(20.0).reshape(10, 2)
+    first, again = (resampled_sums(columns, resamples=50, seed=3) for _ in range(2))
+    assert (first == again).all()
+    assert not (first == resampled_sums(columns, resamples=50, seed=4)).all()
+    alone = resampled_sums(columns[:, 1:], resamples=50, seed=3)
+    assert (first[:, 1:] == alone).all()
+    assert np.allclose(first[:, 1], first[:, 0] + 10)  # every resample draws as many sentences as there are
+
+
+def test_the_interval_of_a_mean_is_the_textbook_one() -> None:
+    values = np.random.default_rng(0).normal(size=400)
+    low, high = bootstrap_interval(values[:, None], lambda sums: sums[:, 0] / 400, resamples=4000)
+    error = 1.96 * values.std() / 20
+    assert math.isclose(low, values.mean() - error, abs_tol=0.02)
+    assert math.isclose(high, values.mean() + error, abs_tol=0.02)
+
+
+def test_equal_sentences_have_no_spread() -> None:
+    for report in evaluate(treebank_of([SAFE] * 5), [Baseline("right")], EVERY.values()):
+        assert report.interval == pytest.approx((report.value, report.value))
+
+
+# --- the Wall Street Journal sample of nltk
+
+# convention, longest: sentences, gold brackets, left, right, balanced, Williams, five random runs, oracle
+TARGETS = {
+    ("on-lstm", None): (3914, 54692, 8.6252, 39.9102, 24.1256, 22.5479, 18.0676, 84.4058),
+    ("on-lstm", 40): (3764, 49726, 8.8128, 40.4816, 24.5093, 22.8583, 18.3015, 84.4435),
+    ("on-lstm", 10): (555, 2063, 19.1864, 58.6042, 42.6677, 39.3215, 31.3677, 84.7761),
+    ("km", None): (3901, 58593, 11.6937, 39.4110, 25.0657, 23.8982, 20.2817, 85.5073),
+    ("km", 40): (3751, 53477, 12.2345, 40.6403, 25.8689, 24.5716, 20.8479, 85.6482),
+    ("km", 10): (542, 2605, 29.2584, 63.2577, 49.4074, 46.0210, 39.4853, 88.2154),
+    ("km-prose", 10): (542, 2063, 13.3555, 54.9979, 38.0340, 33.8864, 25.8814, 85.5662),
+    ("kim-sentence", 10): (542, 2076, 16.8790, 56.8741, 40.6278, 37.1653, 29.1754, 83.6609),
+    ("kim-corpus", 10): (542, 2076, 13.3195, 54.8501, 37.9317, 33.7952, 25.8118, 85.3361),
+}
+LABELS = ["ADJP", "NP", "VP", "PP", "INTJ", "ADVP", "S", "SBAR"]
+CONSTITUENTS = [930, 24379, 13514, 9292, 3, 410, 9414, 2877]
+# depth, right/left, recall by label
+SECONDARY = {
+    "left": (10.9539, 0.0497, [1.72, 11.97, 0.62, 4.60, 33.33, 9.02, 44.76, 5.11]),
+    "right": (10.9539, 20.1115, [28.71, 23.93, 71.77, 41.86, 0.00, 35.37, 74.97, 68.27]),
+    "balanced": (4.2499, 1.3992, [27.74, 30.51, 16.34, 26.61, 66.67, 36.59, 46.86, 13.21]),
+    "balanced-williams": (4.4121, 1.0488, [32.15, 29.01, 16.51, 21.64, 0.00, 28.78, 46.55, 13.00]),
+    "oracle": (6.4517, 2.8218, [100.0] * 8),
+    "gold": (5.0289, 2.1330, [100.0] * 8),
+}
+SYSTEMS = ["left", "right", "balanced", "balanced-williams", "oracle"]
+
+
+@pytest.fixture(scope="module")
+def journal() -> Treebank:
+    if not (DATA / "corpora" / "treebank.zip").is_file():
+        pytest.skip(f"no nltk treebank sample in {DATA}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NLTK_DATA", str(DATA))
+        patch.delenv("SYNPARSE_PTB", raising=False)
+        return load_whole("wsj")
+
+
+def test_section_6_of_the_conventions(journal: Treebank) -> None:
+    conventions = {key: EVERY[key[0]].up_to(key[1]) for key in TARGETS}
+    systems = [*map(Baseline, SYSTEMS), *(Baseline("random", seed) for seed in range(1, 6))]
+    with without_interval():
+        reports = evaluate(journal, systems, conventions.values())
+    for key, (sentences, brackets, *expected) in TARGETS.items():
+        ours = [report for report in reports if report.convention == conventions[key]]
+        assert {len(report.counts) for report in ours} == {sentences}
+        assert {report.totals.gold for report in ours} == {brackets}
+        values = [report.value for report in ours]
+        five_runs = sum(values[5:]) / 5
+        assert [round(value, 4) for value in (*values[:4], five_runs, values[4])] == expected
+        assert all("data:wsj (5 % sample)" in report.signature for report in ours)
+
+
+def test_secondary_measures_of_section_6(journal: Treebank) -> None:
+    trees = [sentence.tree for sentence in journal.sentences if sentence.tree is not None]
+    systems = [*map(Baseline, SYSTEMS), Predictions.of_model("gold", trees)]
+    with without_interval():
+        reports = evaluate(journal, systems, [EVERY["on-lstm"]])
+    for report in reports:
+        depth, ratio, recalls = SECONDARY[report.system]
+        assert (round(report.depth, 4), round(report.right_left, 4)) == (depth, ratio)
+        counts = [report.by_label[label] for label in LABELS]
+        assert [total for _, total in counts] == CONSTITUENTS
+        assert [round(100 * found / total, 2) for found, total in counts] == recalls
+        assert list(report.by_label)[:8] == LABELS
