@@ -61,7 +61,8 @@ class Sampler:
     def _expand(self, symbol: Symbol, level: int, dependents: list[int]) -> int:
         """Index of the head word among the daughters (-1: none is marked); the other daughters join ``dependents``.
 
-        Calls itself no deeper than the grammar allows: fewer than ``LEVELS`` recursive rules, and a bounded way between two.
+        Calls itself no deeper than the grammar allows: fewer than ``LEVELS`` recursive rules, and a bounded way
+        between two.
         """
         cumulative, rules = symbol.tables[level]
         rule = rules[bisect_right(cumulative, self._random() * cumulative[-1], 0, len(rules) - 1)]
