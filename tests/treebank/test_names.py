@@ -1,0 +1,137 @@
+"""Gold treebanks by name: where they are looked for, how they are cut, and what is said when they are missing."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from treebank.errors import SynparseError
+from treebank.names import SAMPLE_NOTE, bound_of, digest, load_gold, load_whole, nltk_folders, penn_files
+
+SHORT = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home))) (. .)) )\n"
+LONG = "(S\n  (NP " + " ".join(f"(NN w{i})" for i in range(12)) + ")\n  (VP (VBD slept)) (. .))\n"
+DOTS = "(S (. .) (. .))\n"
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No treebank of the machine that runs the tests is found."""
+    monkeypatch.delenv("SYNPARSE_PTB", raising=False)
+    monkeypatch.delenv("NLTK_DATA", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folders = nltk_folders()
+    monkeypatch.setattr("treebank.names.nltk_folders", lambda: [f for f in nltk_folders() if f not in folders])
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("layout", ["00/wsj_{:04}.mrg", "WSJ/00/WSJ_{:04}.MRG", "wsj_{:04}.mrg", "a/b/wsj_{:04}.mrg"])
+def test_layouts_of_the_full_treebank(tmp_path: Path, layout: str) -> None:
+    for number, text in ((2300, LONG), (1, SHORT + LONG)):
+        write(tmp_path / layout.format(number), text)
+    write(tmp_path / "readme.mrg", "not a tree")
+    gold = load_gold("wsj", ptb=str(tmp_path))
+    assert [len(sentence.words) for sentence in gold.sentences] == [3, 14, 14]
+    assert (gold.name, gold.note) == ("wsj", "")
+    assert gold.sentences[1].place.line == 2
+
+
+def test_the_environment_names_the_full_treebank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "wsj_2301.mrg", SHORT)
+    monkeypatch.setenv("SYNPARSE_PTB", str(tmp_path))
+    assert len(load_gold("wsj")) == 1
+
+
+def test_a_folder_of_the_sample_only_is_marked(tmp_path: Path) -> None:
+    write(tmp_path / "wsj_0199.mrg", SHORT)
+    assert load_gold("wsj", ptb=str(tmp_path)).note == SAMPLE_NOTE
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_nltks_sample_zipped_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zipped: bool) -> None:
+    inner = {
+        "treebank/combined/wsj_0001.mrg": "\n" + SHORT,
+        "treebank/combined/wsj_0002.mrg": SHORT + "\n" + LONG + DOTS,
+    }
+    corpora = tmp_path / "corpora"
+    corpora.mkdir()
+    if zipped:
+        with zipfile.ZipFile(corpora / "treebank.zip", "w") as archive:
+            for name, text in inner.items():
+                archive.writestr(name, text)
+    else:
+        for name, text in inner.items():
+            write(corpora / name, text)
+    monkeypatch.setenv("NLTK_DATA", f"{tmp_path / 'nothing'}:{tmp_path}")
+    gold = load_gold("wsj10")
+    assert (gold.name, gold.note, len(gold)) == ("wsj10", SAMPLE_NOTE, 2)
+    places = [sentence.place for sentence in load_whole("wsj10").sentences]
+    assert [place.line for place in places] == [2, 1, 3, 6]
+    assert places[0].path.endswith("treebank/combined/wsj_0001.mrg")
+    assert gold.sentences[0].words == ("go", "home", ".")
+
+
+def test_a_damaged_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "corpora" / "treebank.zip", "no archive")
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path))
+    with pytest.raises(SynparseError, match=r"treebank.zip: damaged archive"):
+        load_gold("wsj")
+
+
+@pytest.mark.parametrize("name", ["wsj", "wsj10", "wsj40"])
+def test_missing_data_says_how_to_get_it(name: str) -> None:
+    with pytest.raises(SynparseError, match=r"--ptb DIR .* nltk.downloader treebank.* NLTK_DATA"):
+        load_gold(name)
+
+
+def test_a_full_treebank_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(SynparseError, match="no file of the Wall Street Journal"):
+        load_gold("wsj", ptb=str(tmp_path))
+
+
+def test_the_built_in_sample() -> None:
+    gold = load_gold("sample")
+    assert (gold.name, gold.note, len(gold)) == ("sample", "", 1000)
+
+
+def test_files_folders_and_patterns(tmp_path: Path) -> None:
+    write(tmp_path / "a.mrg", SHORT)
+    write(tmp_path / "b" / "c.ptb", LONG + SHORT)
+    assert len(load_gold(str(tmp_path / "a.mrg"))) == 1
+    assert len(load_gold(str(tmp_path))) == 3
+    assert len(load_gold(str(tmp_path / "*" / "*.ptb"))) == 2
+    assert len(load_gold(str(tmp_path), max_length=10)) == 2
+
+
+def test_neither_a_file_nor_a_name() -> None:
+    with pytest.raises(SynparseError, match="did you mean 'wsj10'"):
+        load_gold("wsj100")
+
+
+def test_a_file_without_trees(tmp_path: Path) -> None:
+    with pytest.raises(SynparseError, match="there is no tree in it"):
+        load_gold(str(write(tmp_path / "empty.mrg", "\n")))
+
+
+def test_bounds_of_names() -> None:
+    assert [bound_of(name) for name in ("wsj", "wsj40", "wsj10", "x.mrg")] == [None, 40, 10, None]
+    assert (bound_of("wsj40", 10), bound_of("wsj10", 40), bound_of("x.mrg", 5)) == (10, 10, 5)
+
+
+def test_the_digest_is_of_the_trees_and_not_of_the_layout(tmp_path: Path) -> None:
+    one = load_gold(str(write(tmp_path / "one.mrg", LONG)))
+    other = load_gold(str(write(tmp_path / "other.mrg", " ".join(LONG.split()))))
+    third = load_gold(str(write(tmp_path / "third.mrg", SHORT)))
+    assert digest(one) == digest(other) != digest(third)
+
+
+def test_a_number_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "wsj_0001.mrg", SHORT)
+    write(tmp_path / "b" / "WSJ_0001.MRG", SHORT)
+    assert list(penn_files(str(tmp_path))) == [1]
