@@ -45,9 +45,13 @@ def diagnose(text: str) -> Problem:
 
 def outside(text: str) -> str:
     """The message for text that no bracket encloses."""
+    return f"text outside of brackets: {shorten(text)}; plain text needs another file name (such as .txt)"
+
+
+def shorten(text: str) -> str:
+    """The beginning of ``text``, at most 30 characters of one line, as a Python string."""
     shown = text.split("\n", 1)[0].strip()
-    shown = shown if len(shown) <= 30 else shown[:30] + "…"
-    return f"text outside of brackets: {shown!r}; plain text needs another file name (such as .txt)"
+    return repr(shown if len(shown) <= 30 else shown[:30] + "…")
 
 
 def root_offsets(text: str) -> list[int]:
@@ -106,7 +110,9 @@ class Cutter:
                 raise self.layout.too_many(place)
 
     def close(self) -> None:
-        """The lines have ended; raises if a tree is open."""
+        """The lines have ended; raises if a tree or a comment is open."""
+        if self.comment_end:
+            raise TreebankError(self.path, self.first, f"this comment never ends; add {self.comment_end!r}")
         if self.depth:
             text = "\n".join(self.held)
             problem = diagnose(text)
@@ -125,6 +131,7 @@ class Cutter:
             self.layout.begin(number, line)
             return True
         if start:
+            self.first = number
             self.comment_end = self._comment(number, start)
         return False
 

@@ -47,10 +47,12 @@ def open_blocks(path: str) -> Iterator[tuple[int, str]]:
                 line += good.count("\n")
                 offset += len(data)
     except EOFError:
-        raise TreebankError(path, line, "the gzip file ends too early; copy or download it again") from None
+        raise TreebankError(path, 0, "this gzip file ends too early; copy or download it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        message = f"damaged gzip file ({str(error).lower()}); copy or download it again"
-        raise TreebankError(path, line, message) from None
+        found = (
+            "not a gzip file, in spite of its name" if "Not a gzip" in str(error) else f"a damaged gzip file ({error})"
+        )
+        raise TreebankError(path, 0, f"this is {found}") from None
     except OSError as error:
         raise TreebankError(path, 0, f"cannot be read: {(error.strerror or str(error)).lower()}") from None
 

@@ -1,0 +1,150 @@
+"""Normalisation recipes, and putting dropped words back."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treebank.normalize import RECIPES, WORD_TAGS, Normalized, is_word, restore
+from treebank.tree import Tree
+
+
+def test_raw_keeps_everything() -> None:
+    assert RECIPES["raw"](["The", ",", "75.3"]) == Normalized(("The", ",", "75.3"), (0, 1, 2))
+
+
+def test_words() -> None:
+    words = ["The", "30-year", ",", "-LRB-", "1,000.5", "-rrb-", "U.S.", "$", "''", "٣٤", "ISTANBUL"]
+    expected = Normalized(("the", "0-year", "0,0.0", "u.s.", "0", "istanbul"), (0, 1, 4, 6, 9, 10))
+    assert RECIPES["words"](words) == expected
+    assert RECIPES["words"]([]) == Normalized((), ())
+    assert RECIPES["words"](["!"]) == Normalized((), ())
+
+
+@pytest.mark.parametrize(
+    ("token", "kept"),
+    [
+        ("a", True),
+        ("'s", True),
+        ("2", True),
+        ("½", True),
+        ("%", False),
+        ("…", False),
+        ("-LSB-", False),
+        ("-lcb-", False),
+        ("friend-LRB-s-RRB-", True),
+        ("❤", False),
+        ("❤\ufe0f", False),
+        ("👩\u200d👧", False),
+        ("1\ufe0f\u20e3", True),
+        ("\u200b", False),
+        ("\u0301", True),
+        (".\u00a0.", False),
+        ("\ue000", True),
+        ("कि", True),
+        ("।", False),
+    ],
+)
+def test_what_counts_as_a_word(token: str, kept: bool) -> None:
+    assert is_word(token) is kept
+
+
+@given(st.text(min_size=1, max_size=4))
+def test_only_punctuation_and_symbols_are_dropped(token: str) -> None:
+    kinds = {unicodedata.category(character)[0] for character in token}
+    if kinds <= {"P", "S"}:
+        assert not is_word(token)
+    if kinds & {"L", "N"}:
+        assert is_word(token) or token.lower().endswith("b-")
+
+
+def test_published_recipe() -> None:
+    words = ["The", "30-year", "75.3", "$", "5", "%", "*-1", "-LRB-", "%"]
+    tags = ["DT", "JJ", "CD", "$", "CD", "NN", "-NONE-", "-LRB-", "SYM"]
+    expected = Normalized(("the", "N-year", "N.N", "N", "%", "%"), (0, 1, 2, 4, 5, 8))
+    assert RECIPES["ptb"](words, tags) == expected
+    assert len(WORD_TAGS) == 36
+
+
+def test_published_recipe_without_tags_drops_what_words_drops() -> None:
+    assert RECIPES["ptb"](["Pay", "$", "10", "%", "."]) == Normalized(("pay", "N"), (0, 2))
+
+
+def test_restore_uses_the_lowest_phrase_around() -> None:
+    words = ["``", "the", ",", "old", "man", "''", ",", "(", "yes", ")", "."]
+    kept = [1, 3, 4, 8]
+    tree = Tree.from_text("(X (X (W the) (X (W old) (W man))) (W yes))")
+    assert str(restore(tree, words, kept)) == (
+        "(X (W ``) (X (W the) (W ,) (X (W old) (W man))) (W '') (W ,) (W -LRB-) (W yes) (W -RRB-) (W .))"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "kept", "tree", "restored"),
+    [
+        ([], [], "", ""),
+        ([".", "."], [], "", "(X (W .) (W .))"),
+        (["Yes", "."], [0], "(X (W Yes))", "(X (W Yes) (W .))"),
+        (["Yes"], [0], "(X (W Yes))", "(X (W Yes))"),
+    ],
+)
+def test_restore_small(words: list[str], kept: list[int], tree: str, restored: str) -> None:
+    decoded = Tree.from_text(tree) if tree else Tree((), (), (), ())
+    assert str(restore(decoded, words, kept)) == restored
+
+
+def test_restore_refuses_another_length() -> None:
+    with pytest.raises(ValueError, match="a tree of 1 words for 2 kept ones"):
+        restore(Tree.from_text("(X (W a))"), ["a", "b"], [0, 1])
+
+
+@st.composite
+def decoded_sentences(draw: st.DrawFn) -> tuple[Tree, list[str], list[int]]:
+    """A binary or flatter tree over the kept words of a sentence."""
+    mask = draw(st.lists(st.booleans(), max_size=12))
+    words = [f"w{i}" if kept else "," for i, kept in enumerate(mask)]
+    kept = [i for i, keep in enumerate(mask) if keep]
+    spans: list[tuple[int, int]] = []
+    todo = [(0, len(kept))]
+    while todo:
+        start, end = todo.pop()
+        if end - start > 1:
+            middle = draw(st.integers(start + 1, end - 1))
+            if draw(st.booleans()):
+                spans.append((start, end))
+            todo += [(start, middle), (middle, end)]
+    return Tree.from_spans([words[i] for i in kept], spans), words, kept
+
+
+@given(decoded_sentences())
+def test_deleting_what_was_restored_gives_the_decoded_tree(case: tuple[Tree, list[str], list[int]]) -> None:
+    tree, words, kept = case
+    restored = restore(tree, words, kept)
+    assert restored.words == tuple(words)
+    inside = set(kept)
+    if kept:
+        assert restored.keep([i in inside for i in range(len(words))]) == tree
+    if words:
+        assert restored.spans[0] == (0, len(words))
+    for i in set(range(len(words))) - inside:  # the lowest phrase around a dropped word is that of its neighbours
+        left = max((j for j in kept if j < i), default=None)
+        right = min((j for j in kept if j > i), default=None)
+        around = min((s for s in restored.spans if s.start <= i < s.end), key=lambda s: s.end - s.start)
+        if left is None or right is None:
+            assert around == (0, len(words))
+        else:
+            covering = [s for s in restored.spans if s.start <= left and right < s.end]
+            assert around == min(covering, key=lambda s: s.end - s.start)
+
+
+def test_long_sentences() -> None:
+    count = 5_000
+    words = [word for i in range(count) for word in (f"w{i}", ",")]
+    kept = list(range(0, 2 * count, 2))
+    tree = Tree.from_spans([words[i] for i in kept], [(i, count) for i in range(count)])
+    restored = restore(tree, words, kept)
+    assert restored.spans[0] == (0, 2 * count)
+    assert restored.spans[1] == (2, 2 * count - 1)
