@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,9 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from induce.decoding.distances import biased, nary, unbiased
+from tests.reference import REFERENCE
 from treebank.errors import SynparseError
 
-REFERENCE = Path(os.environ.get("SYNPARSE_REFERENCE", "../shared/reference"))
 RULES = {"biased": biased, "unbiased": unbiased, "nary": nary}
 Spans = set[tuple[int, int]]
 

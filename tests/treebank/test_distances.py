@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.reference import REFERENCE
 from treebank.distances import distances_from_tree, nearest_larger, spans_from_distances
 from treebank.tree import Tree
 
-REFERENCE = Path(os.environ.get("SYNPARSE_REFERENCE", "../shared/reference"))
 nested = st.recursive(st.just("w"), lambda parts: st.lists(parts, min_size=1, max_size=4), max_leaves=12)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.reference import SHARED
 from treebank.errors import SynparseError
 from treebank.formats.predictions import PredictedTree
 from treebank.metrics import CONVENTIONS, METRICS, Counts, ScoringConvention, find_convention
@@ -27,7 +27,7 @@ from treebank.normalize import WORD_TAGS
 from treebank.sentence import Place, Sentence, Treebank
 from treebank.tree import Tree
 
-DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "nltk_data"
+DATA = SHARED / "data" / "nltk_data"
 OTHERS = {  # what a table line more would give
     "km-prose": ScoringConvention("km-prose", "corpus", "drop", min_words=2),
     "kim-sentence": ScoringConvention("kim-sentence", "sent", "node", min_words=2),

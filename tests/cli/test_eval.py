@@ -1,0 +1,203 @@
+"""``synparse eval`` from the outside: what it prints, in which order, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import run
+from tests.reference import SHARED
+from treebank.tree import Tree
+
+GOLD = (
+    "( (S (NP-SBJ (DT the) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .)) )\n"
+    "(S (NP (NP (NNS dogs)) (PP (IN of) (NP (NN war)))) (VP (VBP bark)))\n"
+    "(S (VP (VB go)) (. !))\n"
+)
+RIGHT = "(X (W the) (X (W cat) (X (W sat) (X (W on) (X (W the) (W mat))))))\n((((dogs) of) war) bark)\ngo\n"
+
+
+class FakeParser:
+    """Right-branching trees; remembers what it was shown."""
+
+    name = "fake"
+    shown: list[tuple[str, ...]] = []  # noqa: RUF012
+
+    def parse(self, sentences: Iterable[Sequence[str]]) -> Iterator[Tree]:
+        for words in sentences:
+            self.shown.append(tuple(words))
+            yield Tree.from_spans(words, [(i, len(words)) for i in range(len(words))])
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("SYNPARSE_MODEL", "SYNPARSE_PTB"):
+        monkeypatch.delenv(name, raising=False)
+    Path("gold.mrg").write_text(GOLD, encoding="utf-8")
+    Path("right.txt").write_text(RIGHT, encoding="utf-8")
+
+
+@pytest.fixture
+def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every call of ``load_parser``, which gives a fake."""
+    calls: list[Any] = []
+
+    def fake(run: str, **given: Any) -> FakeParser:
+        calls.append((run, given))
+        return FakeParser()
+
+    FakeParser.shown.clear()
+    monkeypatch.setattr("induce.parser.load_parser", fake)
+    return calls
+
+
+def scores(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert run(["eval", *arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(["eval", *arguments]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("synparse: ")
+    return captured.err.removeprefix("synparse: ").rstrip("\n")
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = scores(capsys, "right.txt", "--gold", "gold.mrg", "--baseline", "right")
+    assert found["gold"] == {"name": "gold.mrg", "sentences": 3, "sha256": found["gold"]["sha256"], "note": ""}
+    assert len(found["gold"]["sha256"]) == 64
+    first, second = found["scores"]
+    assert (first.pop("system"), second.pop("system")) == ("right.txt", "right")
+    assert (round(first["value"], 4), round(second["value"], 4)) == (75.0, 58.3333)  # 3/4, 1/2, 1 and 3/4, 0, 1
+    assert list(first) == [
+        *("metric", "convention", "value", "precision", "recall", "interval", "sentences", "brackets", "signature"),
+        *("by_label", "depth", "right_left"),
+    ]
+    assert first["by_label"]["NP"] == [2, 3]  # one of them is `dogs of war`
+    assert first["signature"].startswith("UF1|conv:on-lstm|avg:sent|root:drop|trivial:drop|tokens:words|")
+    low, high = first["interval"]
+    assert low <= first["value"] <= high
+
+
+def test_models_then_files_then_baselines(capsys: pytest.CaptureFixture[str], options: list[Any]) -> None:
+    found = scores(
+        capsys,
+        *("--baseline", "left", "right.txt", "--gold", "gold.mrg", "-m", "some", "--baseline", "balanced"),
+        *("--convention", "km", "--convention", "on-lstm"),
+    )
+    order = [(score["convention"], score["system"]) for score in found["scores"]]
+    systems = ["fake", "right.txt", "left", "balanced"]
+    assert order == [(convention, system) for convention in ("km", "on-lstm") for system in systems]
+    assert options == [("some", {"decoder": None, "layer": None, "device": "auto"})]
+
+
+def test_a_model_sees_words_only_and_only_those_that_are_scored(
+    capsys: pytest.CaptureFixture[str], options: list[Any]
+) -> None:
+    found = scores(capsys, "--gold", "gold.mrg", "-m", "a", "-m", "b", "--max-length", "4", "--decoder", "biased")
+    assert FakeParser.shown == 2 * [("dogs", "of", "war", "bark"), ("go", "!")]
+    assert [score["system"] for score in found["scores"]] == ["fake a", "fake b"]
+    assert [score["sentences"] for score in found["scores"]] == [2, 2]
+    assert found["gold"]["sentences"] == 2
+    assert options[0][1]["decoder"] == "biased"
+
+
+@pytest.mark.parametrize("by_environment", [True, False])
+def test_the_default_model(
+    capsys: pytest.CaptureFixture[str], options: list[Any], monkeypatch: pytest.MonkeyPatch, by_environment: bool
+) -> None:
+    name = "elsewhere" if by_environment else "synparse-model"
+    if by_environment:
+        monkeypatch.setenv("SYNPARSE_MODEL", name)
+    assert [score["system"] for score in scores(capsys, "--gold", "gold.mrg", "--baseline", "left")["scores"]] == [
+        "left"
+    ]
+    message = failure(capsys, "--gold", "gold.mrg")
+    assert name in message
+    assert "synparse train" in message
+    Path(name).mkdir()
+    found = scores(capsys, "--gold", "gold.mrg", "--baseline", "left")
+    assert [score["system"] for score in found["scores"]] == ["fake", "left"]
+    assert [score["system"] for score in scores(capsys, "right.txt", "--gold", "gold.mrg")["scores"]] == ["right.txt"]
+    assert [call[0] for call in options] == [name]
+
+
+def test_the_plain_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["eval", "--gold", "gold.mrg", "--baseline", "right", "--baseline", "random", "--seed", "7"]) == 0
+    out = capsys.readouterr().out
+    lines = out.splitlines()
+    assert " ".join(lines[0].split()) == "System Convention UF1 95 % int. P R Sent. Depth R/L"
+    assert lines[2].split()[:3] == ["right", "on-lstm", "58.3333"]
+    assert "Recall of constituents by label" in out
+    assert sum("|data:gold.mrg|" in line for line in lines) == 2  # the random one has a signature of its own
+    assert any("|seed:7|" in line for line in lines)
+    assert "\x1b" not in out
+
+
+def test_the_sample_is_built_in(capsys: pytest.CaptureFixture[str]) -> None:
+    found = scores(capsys, "--gold", "sample", "--baseline", "right")
+    assert found["gold"]["name"] == "sample"
+    assert 35 < found["scores"][0]["value"] < 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--gold", "gold.mrg", "--baseline", "rigth"), "no baseline 'rigth'; did you mean 'right'?"),
+        (("--gold", "gold.mrg", "--convention", "kim"), "no convention 'kim'; did you mean 'km'?"),
+        (
+            ("--gold", "sampel", "--baseline", "left"),
+            "no treebank 'sampel': neither a file nor a name; did you mean 'sample'?",
+        ),
+        (("missing.txt", "--gold", "gold.mrg"), "missing.txt: cannot be read: no such file or directory"),
+    ],
+)
+def test_unknown_names(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], expected: str) -> None:
+    assert failure(capsys, *arguments) == expected
+
+
+def test_predictions_that_do_not_match(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.txt").write_text(RIGHT.replace("(W sat)", "(W sit)"), encoding="utf-8")
+    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
+    assert message == "bad.txt:1: the words differ from gold.mrg:1: word 3 is 'sit', in gold 'sat'"
+    Path("bad.txt").write_text("(a (b c))\n", encoding="utf-8")
+    assert failure(capsys, "bad.txt", "--gold", "gold.mrg") == "bad.txt: 1 sentences, but gold.mrg has 3"
+    Path("bad.txt").write_text("(a (b c)\n", encoding="utf-8")
+    assert failure(capsys, "bad.txt", "--gold", "gold.mrg").startswith("bad.txt:1: this tree is never closed")
+
+
+def test_wrong_usage_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["eval", "right.txt"]) == 2
+    assert "--gold" in capsys.readouterr().err
+    assert run(["eval", "--gold", "gold.mrg", "--max-length", "0", "right.txt"]) == 2
+    assert run(["evla"]) == 2
+    assert "did you mean 'eval'?" in capsys.readouterr().err
+
+
+def test_no_model_means_no_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert run(["eval", "right.txt", "--gold", "gold.mrg", "--baseline", "left"]) == 0
+    assert "right.txt" in capsys.readouterr().out
+
+
+def test_the_command_of_the_issue(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    data = SHARED / "data" / "nltk_data"
+    if not data.is_dir():
+        pytest.skip(f"no {data}")
+    monkeypatch.setenv("NLTK_DATA", str(data))
+    systems = ("--baseline", "right", "--baseline", "left", "--baseline", "oracle")
+    assert run(["eval", "--gold", "wsj10", *systems, "--convention", "on-lstm", "--convention", "km"]) == 0
+    out = capsys.readouterr().out
+    values = [line.split()[2] for line in out.splitlines()[2:8]]
+    assert values == ["58.6042", "19.1864", "84.7761", "63.2577", "29.2584", "88.2154"]
+    assert out.count("data:wsj10 (5 % sample)") == 2

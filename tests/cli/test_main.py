@@ -1,0 +1,98 @@
+"""Exit codes, and errors in one line on stderr."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from cli.main import COMMANDS, run
+from tests.reference import ROOT
+from treebank.errors import SynparseError, TreebankError
+
+
+@pytest.fixture
+def raising(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
+    """What the command ``boom`` raises; the test fills it."""
+    raised: list[BaseException] = []
+
+    @click.command()
+    def boom() -> None:
+        click.echo("a result")
+        if raised:
+            raise raised[0]
+
+    monkeypatch.setattr("tests.cli.test_main.boom", boom, raising=False)
+    monkeypatch.setitem(COMMANDS, "boom", ("tests.cli.test_main:boom", "Fails."))
+    return raised
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (SynparseError("what, and\nwhat helps"), 1, "synparse: what, and what helps\n"),
+        (TreebankError("a.mrg", 7, "never closed"), 1, "synparse: a.mrg:7: never closed\n"),
+        (KeyboardInterrupt(), 130, "synparse: interrupted\n"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 141, ""),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "out.txt"),
+            1,
+            "synparse: out.txt: No space left on device\n",
+        ),
+        (PermissionError(errno.EACCES, "Permission denied", "run"), 1, "synparse: run: Permission denied\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "synparse: the output: No space left on device\n"),
+    ],
+)
+def test_errors_in_one_line(
+    raising: list[BaseException], capsys: pytest.CaptureFixture[str], error: BaseException, code: int, line: str
+) -> None:
+    raising.append(error)
+    assert run(["boom"]) == code
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("a result\n", line)
+
+
+@pytest.mark.parametrize("error", [ValueError("bug"), OSError("libcuda.so not found"), OSError(errno.ECHILD, "odd")])
+def test_a_bug_keeps_its_traceback(raising: list[BaseException], error: Exception) -> None:
+    raising.append(error)
+    with pytest.raises(type(error)):
+        run(["boom"])
+
+
+def test_usage_is_code_2(capsys: pytest.CaptureFixture[str], raising: list[BaseException]) -> None:
+    assert run(["boom"]) == 0
+    assert run(["boom", "--nonsense"]) == 2
+    assert run(["bom"]) == 2
+    assert "did you mean 'boom'?" in capsys.readouterr().err
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out and line in out for name, (_, line) in COMMANDS.items())
+    assert max(map(len, out.splitlines())) <= 80
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("synparse, version ")
+
+
+def outside(command: str) -> subprocess.CompletedProcess[str]:
+    """What a shell sees; $RUN is ``python -m synparse``."""
+    environment = os.environ | {"RUN": f"{sys.executable} -m synparse"}
+    return subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    done = outside("$RUN --help | true; exit ${PIPESTATUS[0]}")
+    assert done.stderr == ""
+    assert done.returncode in (0, 141)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_one_line() -> None:
+    done = outside("$RUN --help > /dev/full")
+    assert (done.returncode, done.stderr) == (1, "synparse: the output: No space left on device\n")

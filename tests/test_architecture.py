@@ -1,0 +1,134 @@
+"""Imports point one way, cli -> induce -> treebank, and nothing heavy is loaded before it is needed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("treebank", "induce", "cli")
+HEAVY = ("torch", "nltk", "numpy")
+FORBIDDEN = {  # package -> what no file of it may import, anywhere
+    "treebank": ("torch", "click", "induce", "cli"),
+    "induce": ("click", "cli"),
+    "cli": (),
+}
+
+
+def files() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def named(node: ast.stmt, package: str) -> list[str]:
+    """The modules that an import statement of a file in ``package`` names."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    assert isinstance(node, ast.ImportFrom)
+    base = f"{package}." if node.level else ""
+    return [base + (node.module or "")]
+
+
+def imports(tree: ast.Module, package: str, *, at_module_level: bool = False) -> Iterator[str]:
+    """Imported modules; those under ``if TYPE_CHECKING`` are never loaded and do not count at module level."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from named(node, package)
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if at_module_level and (
+            is_function or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        ):
+            continue
+        todo.extend(ast.iter_child_nodes(node))
+
+
+def violations(source: str, package: str) -> list[str]:
+    """The forbidden imports of one file's text."""
+    tree = ast.parse(source)
+    found = [name for name in imports(tree, package) if name.split(".")[0] in FORBIDDEN[package]]
+    if package in ("cli", "treebank"):
+        found += [name for name in imports(tree, package, at_module_level=True) if name.split(".")[0] in HEAVY]
+    return found
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path: Path) -> None:
+    assert violations(path.read_text(encoding="utf-8"), path.relative_to(ROOT).parts[0]) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "package"),
+    [
+        ("import torch", "treebank"),
+        ("def f():\n    import torch.nn", "treebank"),
+        ("from induce.parser import load_parser", "treebank"),
+        ("if True:\n    import numpy as np", "treebank"),
+        ("def f():\n    import click", "induce"),
+        ("from cli.options import default_run", "induce"),
+        ("import torch", "cli"),
+        ("class A:\n    from nltk import Tree", "cli"),
+    ],
+)
+def test_a_wrong_import_is_seen(source: str, package: str) -> None:
+    assert violations(source, package)
+
+
+@pytest.mark.parametrize(
+    ("source", "package"),
+    [
+        ("def f():\n    import numpy", "treebank"),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy", "treebank"),
+        ("def f():\n    import torch", "cli"),
+        ("import torch\nfrom treebank.tree import Tree", "induce"),
+    ],
+)
+def test_a_right_import_is_not(source: str, package: str) -> None:
+    assert violations(source, package) == []
+
+
+def heavy_modules_after(program: str) -> list[str]:
+    """Which heavy modules a fresh interpreter holds after it ran ``program``."""
+    ending = f"\nimport sys\nprint('loaded:', *[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", program + ending], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()[-1].split()[1:]
+
+
+HELP = "from cli.main import run\nassert run(['--help']) == 0"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    assert heavy_modules_after(HELP) == []
+
+
+@pytest.mark.parametrize("module", HEAVY)
+def test_the_test_above_can_fail(module: str, tmp_path: Path) -> None:
+    """The same look at a command line whose module does what ours must not."""
+    (tmp_path / "wrong_command.py").write_text(f"import {module}\nfrom cli.main import run\n", encoding="utf-8")
+    wrong = HELP.replace("from cli.main", f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom wrong_command")
+    assert module in heavy_modules_after(wrong)
+
+
+@pytest.mark.parametrize("command", ["eval", "decode", "parse", "train", "extract", "info"])
+def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
+    pytest.importorskip(f"cli.{command}")
+    assert heavy_modules_after(HELP.replace("['--help']", f"[{command!r}, '--help']")) == []
+
+
+def test_the_public_face_is_light() -> None:
+    assert heavy_modules_after("import synparse\nassert synparse.__version__") == []
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    import tomllib
+
+    from treebank.version import VERSION
+
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"] == VERSION
