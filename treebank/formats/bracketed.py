@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import Any
 
 from treebank.errors import TreebankError
@@ -195,6 +196,6 @@ def read_bracketed(path: str) -> Iterator[Sentence]:
     for tree, line in read_trees(path):
         words, tags = tree.words, tree.tags
         if TRACE in tags:
-            seen = [i for i, tag in enumerate(tags) if tag != TRACE]
-            words, tags = tuple([words[i] for i in seen]), tuple([tags[i] for i in seen])
+            seen = [tag != TRACE for tag in tags]
+            words, tags = tuple(compress(words, seen)), tuple(compress(tags, seen))
         yield Sentence(words, tags if any(tags) else (), tree, place=Place(path, line))
