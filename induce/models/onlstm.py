@@ -292,19 +292,15 @@ class OnLstm(nn.Module):
     ) -> LanguageOutput:
         """Run the first ``layers`` layers (all by default) over ``tokens`` (T, B).
 
-        With ``masks`` every dropout acts; without, hidden-to-hidden matrices are multiplied by one minus their rate,
-        because the released program does not divide by it in training (unlike AWD-LSTM).
+        With ``masks`` every dropout acts; without, none does.
         """
         x = functional.embedding(tokens, self.embedding.weight)
         if masks is not None:
             x = x * masks.embedding[tokens] * masks.input
         outputs: list[SegmentOutput] = []
         for k, layer in enumerate(self.layers[:layers]):
-            weight = layer.recurrent.weight
-            if masks is not None:
-                weight = weight * masks.weights[k]  # type: ignore[operator]
-            elif self.config.weight_dropout:
-                weight = weight * (1 - self.config.weight_dropout)  # type: ignore[operator]
+            kept = None if masks is None else masks.weights[k]
+            weight = dropped_weight(layer.recurrent.weight, self.config.weight_dropout, kept)  # type: ignore[union-attr,arg-type]
             outputs.append(layer(x, state[k], weight))
             x = outputs[-1].hidden
             if masks is not None:
@@ -337,6 +333,17 @@ class OnLstm(nn.Module):
         by_step = tokens.t()
         _, layers = self(by_step, self.initial_state(len(tokens)), layers=layer)
         return Distances(layers[-1].distance_forget.t()[:, 1:-1], lengths)
+
+
+def dropped_weight(weight: Tensor, rate: float, kept: Tensor | None) -> Tensor:
+    """``weight`` with the entries that are not ``kept`` set to 0; without a mask, ``weight`` times 1 - ``rate``.
+
+    As in the released program: AWD-LSTM divides by 1 - rate in training instead, so that trained matrices of the two
+    differ by that factor.
+    """
+    if kept is not None:
+        return weight * kept
+    return weight * (1 - rate) if rate else weight
 
 
 def _keep(shape: tuple[int, ...], rate: float, device: torch.device) -> Tensor:

@@ -1,0 +1,32 @@
+# make demo: train on the built-in sample, parse, score against baselines, show a tree
+# make test: ruff, mypy and all tests
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: demo test clean
+
+demo: $(READY)
+	rm -rf demo && mkdir demo
+	$(BIN)/synparse train -o demo/model
+	$(BIN)/python -m treebank.sample test > demo/test.txt
+	$(BIN)/synparse parse -m demo/model demo/test.txt > demo/trees.txt
+	$(BIN)/synparse eval --gold sample -m demo/model \
+		--baseline right --baseline left --baseline balanced --baseline random --baseline oracle
+	@echo; echo "A tree of the model, for a sentence it has never seen:"; echo
+	@echo "The old teacher of the village gave the boy a red book after the meeting ." \
+		| $(BIN)/synparse parse -m demo/model --format drawing
+
+test: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv demo build *.egg-info

@@ -1,0 +1,92 @@
+"""What every model in the table keeps to, whatever its paper."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from induce import checkpoint
+from induce.batching import pad, read_corpora
+from induce.config import DEFAULT_PRESETS, load_preset, preset_names
+from induce.parser import load_parser
+from induce.registry import MODELS, model_class
+from induce.training.loop import Check, Trainer
+from tests.induce.tiny import sentences, settings, train, trainer
+from treebank.sentence import Sentence
+from treebank.tree import Tree
+
+MODEL_NAMES = sorted(MODELS)
+pytestmark = pytest.mark.parametrize("name", MODEL_NAMES)
+
+
+def test_presets_name_every_setting_of_the_model(name: str) -> None:
+    wanted = {field.name for field in fields(model_class(name).Config)}
+    of_model = [preset for preset in map(load_preset, preset_names()) if preset.model_name == name]
+    assert DEFAULT_PRESETS[name] in [preset.preset for preset in of_model]
+    for preset in of_model:
+        assert set(preset.model) == wanted, preset.preset
+        model_class(name).Config(**preset.model).check()
+
+
+def test_loss_falls(name: str, tmp_path: Path) -> None:
+    checks = [event for event in train(settings(name, "train.epochs=6"), tmp_path / "run") if isinstance(event, Check)]
+    assert checks[-1].development_loss < checks[0].development_loss - 0.2
+
+
+def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
+    one = trainer(settings(name), tmp_path / "run")
+    loss = one.model.loss(one.stream[:8], one.stream[1:9], None)
+    loss.objective.backward()
+    for parameter_name, parameter in one.model.named_parameters():
+        assert parameter.grad is not None, parameter_name
+        assert parameter.grad.abs().sum() > 0, parameter_name
+
+
+def test_padding_and_order_change_nothing(name: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    train(settings(name), run)
+    parser = load_parser(run)
+    words = [sentence.words * k for sentence, k in zip(sentences(12), [1, 2, 3, 4] * 3, strict=True)]
+    ids = [parser.checkpoint.vocabulary.encode(parser.recipe(one).forms) for one in words]
+    tokens, lengths = pad(ids)
+    with torch.inference_mode():
+        together = parser.model.structure(tokens, lengths, layer=parser.layer)
+        for k, sentence in enumerate(ids):
+            alone = parser.model.structure(*pad([sentence]), layer=parser.layer)
+            torch.testing.assert_close(together.values[k, : len(sentence)], alone.values[0])
+    trees = list(parser.parse(words))
+    assert list(parser.parse(words[::-1])) == trees[::-1]
+
+
+def test_save_and_load_give_the_same_trees(name: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    train(settings(name), run)
+    words = [sentence.words for sentence in sentences(20, seed=2)]
+    before = list(load_parser(run).parse(words))
+    found = checkpoint.read(run / "best")
+    model = checkpoint.build_model(found)
+    checkpoint.save(tmp_path / "copy", checkpoint.pack(model, found.config, found.vocabulary, {**found.facts}))
+    assert list(load_parser(tmp_path / "copy").parse(words)) == before
+
+
+def test_gold_trees_change_no_weight(name: str, tmp_path: Path) -> None:
+    """Training on sentences with trees, tags and heads, right or nonsense, gives the weights of plain sentences."""
+    plain = sentences()
+    nonsense = [
+        replace(one, tree=Tree.from_spans(one.words, [(0, 3), (1, 2 + k % 2)]), tags=("NN",) * len(one.words), heads=(0,))
+        for k, one in enumerate(plain)
+    ]
+    weights = [_weights(name, tmp_path / str(k), text) for k, text in enumerate((plain, nonsense))]
+    for key, value in weights[0].items():
+        assert torch.equal(value, weights[1][key]), key
+
+
+def _weights(name: str, run: Path, text: list[Sentence]) -> dict[str, torch.Tensor]:
+    config = settings(name, "train.epochs=1")
+    corpora = read_corpora(text, config.data.normalization, development_share=config.data.development_share)
+    for _ in Trainer(config, *corpora, run, device="cpu").train():
+        pass
+    return checkpoint.read(run / "last").weights()

@@ -1,0 +1,142 @@
+"""Runs that are cut off, killed and resumed; what is written, and when."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from induce import checkpoint
+from induce.training import loop
+from induce.training.loop import Check, Finished, Started
+from tests.induce.tiny import corpora, settings, train, trainer
+from treebank.errors import SynparseError
+
+
+def weights(run: Path, which: str = "last") -> dict[str, torch.Tensor]:
+    """The weights in a run folder."""
+    return checkpoint.read(run / which).weights()
+
+
+def assert_equal_weights(one: Path, other: Path) -> None:
+    """Bit for bit, in ``last`` and in ``best``."""
+    for which in ("last", "best"):
+        other_weights = weights(other, which)
+        for name, value in weights(one, which).items():
+            assert torch.equal(value, other_weights[name]), f"{which}: {name}"
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "nt-asgd"])
+@pytest.mark.parametrize("steps", [1, 40, 77])
+def test_a_run_stopped_between_steps_goes_on_as_if_it_had_not(tmp_path: Path, optimizer: str, steps: int) -> None:
+    rate = "1.0" if optimizer == "nt-asgd" else "0.01"
+    config = settings("onlstm", f"train.optimizer={optimizer}", "train.nonmonotone=1", f"train.learning_rate={rate}")
+    train(config, tmp_path / "whole")
+    left = iter(range(steps))
+    events = list(trainer(config, tmp_path / "cut").train(stop=lambda: next(left, None) is None))
+    assert isinstance(events[-1], Finished)
+    assert events[-1].reason == "interrupted"
+    events = list(trainer(config, tmp_path / "cut", resume=True).train())
+    assert isinstance(events[0], Started)
+    assert events[0].resumed_at > 0
+    for name, value in weights(tmp_path / "whole").items():
+        assert torch.equal(value, weights(tmp_path / "cut")[name]), name
+
+
+def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
+    """Kill -9 in the middle of anything (writing included), again and again, then compare."""
+    program = (
+        "import sys; from pathlib import Path; from tests.induce.tiny import settings, trainer; "
+        "from induce.training import loop; import torch; torch.set_num_threads(1); loop.SAVE_SECONDS = 0.02; "
+        "run = Path(sys.argv[1]); resume = (run / 'last').exists() or (run / 'last.old').exists(); "
+        "print('ready', flush=True); "
+        "[None for _ in trainer(settings('onlstm'), run, resume=resume).train()]; print('done', flush=True)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    command = [sys.executable, "-c", program]
+    subprocess.run([*command, str(tmp_path / "whole")], check=True, env=environment, capture_output=True)
+    draw, kills = random.Random(7), 0
+    for _ in range(60):
+        process = subprocess.Popen([*command, str(tmp_path / "cut")], env=environment, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        process.stdout.readline()
+        if kills < 5:
+            time.sleep(draw.uniform(0.05, 0.6))
+            process.send_signal(signal.SIGKILL)
+        rest = process.stdout.read()
+        process.wait()
+        if "done" in rest:
+            break
+        kills += process.returncode == -signal.SIGKILL
+    assert kills >= 3, "the run ended before it could be killed"
+    assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
+    logs = [[json.loads(line) for line in (tmp_path / run / "log.jsonl").open()] for run in ("whole", "cut")]
+    steps = [[event["step"] for event in log if event["event"] == "check"] for log in logs]
+    assert steps[0] == steps[1]
+
+
+def test_a_kill_between_the_two_renames_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    train(settings("onlstm", "train.epochs=1"), run)
+    for folder in (run / "best", run / "last"):
+        (folder).rename(folder.with_name(folder.name + ".old"))
+        (folder.with_name(folder.name + ".new")).mkdir()
+        for path in folder.with_name(folder.name + ".old").iterdir():
+            (folder.with_name(folder.name + ".new") / path.name).write_bytes(path.read_bytes())
+    assert checkpoint.find(run) == run / "best"
+    list(trainer(settings("onlstm", "train.epochs=2"), run, resume=True).train())
+
+
+def test_stops_when_time_is_up_and_keeps_the_model(tmp_path: Path) -> None:
+    events = train(settings("onlstm", "train.epochs=1000000"), tmp_path / "run", max_minutes=0.5 / 60)
+    assert isinstance(events[-1], Finished)
+    assert events[-1].reason == "time"
+    assert checkpoint.find(tmp_path / "run").name == "best"
+
+
+def test_every_check_is_logged_once(tmp_path: Path) -> None:
+    events = train(settings("onlstm"), tmp_path / "run")
+    logged = [json.loads(line)["event"] for line in (tmp_path / "run" / "log.jsonl").open()]
+    assert logged.count("check") == sum(isinstance(event, Check) for event in events) == 3
+    assert logged[0] == "started"
+    assert logged[-1] == "finished"
+
+
+def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    train(settings("onlstm"), run)
+    before = weights(run)
+    events = list(trainer(settings("onlstm"), run, resume=True).train())
+    assert isinstance(events[-1], Finished)
+    for name, value in before.items():
+        assert torch.equal(value, weights(run)[name])
+
+
+def test_resuming_with_another_text_is_refused(tmp_path: Path) -> None:
+    run, config = tmp_path / "run", settings("onlstm")
+    train(config, run)
+    other, development = corpora(config, count=150)
+    with pytest.raises(SynparseError, match="not the one that this run began with"):
+        loop.Trainer(config, other, development, run, device="cpu", resume=True)
+
+
+def test_a_loss_that_is_no_number_is_told(tmp_path: Path) -> None:
+    config = settings("onlstm", "train.optimizer=nt-asgd", "train.learning_rate=1e6", "train.clip=1e9")
+    with pytest.raises(SynparseError, match=r"no longer a number at step \d+ .* lower train.learning_rate"):
+        train(config, tmp_path / "run")
+
+
+def test_same_seed_same_weights_other_seed_others(tmp_path: Path) -> None:
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        train(settings("onlstm", "train.epochs=1", f"train.seed={seed}"), tmp_path / name)
+    one, same, other = (weights(tmp_path / name)["embedding.weight"] for name in "abc")
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
