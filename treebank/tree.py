@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, compress
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -155,19 +156,18 @@ class Tree:
 
     def keep(self, mask: Sequence[bool]) -> Tree:
         """The tree of the words whose ``mask`` is true; a bracket left without words vanishes."""
+        if len(mask) != len(self.words):
+            raise ValueError(f"a mask of {len(mask)} for a tree of {len(self.words)} words")
         if all(mask):
             return self
-        before = [0]
-        for kept in mask:
-            before.append(before[-1] + bool(kept))
+        before = list(accumulate(map(bool, mask), initial=0))
         spans, labels = [], []
         for (start, end), label in zip(self.spans, self.labels, strict=True):
             if before[start] < before[end]:
-                spans.append(Span(before[start], before[end]))
+                spans.append((before[start], before[end]))
                 labels.append(label)
-        words = tuple(word for word, kept in zip(self.words, mask, strict=True) if kept)
-        tags = tuple(tag for tag, kept in zip(self.tags, mask, strict=True) if kept)
-        return Tree(words, tags, tuple(spans), tuple(labels))
+        words, tags = tuple(compress(self.words, mask)), tuple(compress(self.tags, mask))
+        return Tree(words, tags, tuple(map(Span._make, spans)), tuple(labels))
 
     def without_traces(self) -> Tree:
         """The tree of the words that a reader sees: empty elements (tag ``-NONE-``) deleted."""
@@ -196,13 +196,10 @@ class Tree:
         return Tree(tuple(words), self.tags, self.spans, self.labels)
 
 
-def assemble(
-    words: list[str], tags: list[str], starts: list[int], ends: list[int], labels: list[str]
-) -> Tree:
+def assemble(words: list[str], tags: list[str], starts: list[int], ends: list[int], labels: list[str]) -> Tree:
     """Tree from brackets in pre-order; those without words are left out."""
     if any(start == end for start, end in zip(starts, ends, strict=True)):
         full = [k for k in range(len(starts)) if starts[k] < ends[k]]
         starts, ends = [starts[k] for k in full], [ends[k] for k in full]
         labels = [labels[k] for k in full]
     return Tree(tuple(words), tuple(tags), tuple(map(Span, starts, ends)), tuple(labels))
-

@@ -22,10 +22,11 @@ def resampled_sums(columns: np.ndarray, *, resamples: int = RESAMPLES, seed: int
 
     chance = np.random.default_rng(seed)
     count = len(columns)
-    sums = np.empty((resamples, columns.shape[1]))
-    for row in range(resamples):
-        times_drawn = np.bincount(chance.integers(count, size=count, dtype=np.int32), minlength=count)
-        sums[row] = times_drawn @ columns
+    rows = np.ascontiguousarray(columns.T)  # summed by numpy itself: threads of a matrix product would only wait here
+    sums = np.empty((resamples, len(rows)))
+    for resample in sums:
+        drawn = chance.integers(count, size=count, dtype=np.int32)
+        resample[:] = rows.take(drawn, axis=1).sum(axis=1)
     return sums
 
 
