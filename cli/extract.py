@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 @click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
 @layer_option
 @device_option
-def extract(input: Sequence[str], run: str | None, output: str | None, what: str, tokenize: bool, **parsing: Any) -> None:
+def extract(
+    input: Sequence[str], run: str | None, output: str | None, what: str, tokenize: bool, **parsing: Any
+) -> None:
     """Write the syntactic distances of each sentence as a JSON line.
 
-    {"words": […], "kept": […], "distances": […]}: kept are the indices of the words that the model saw (left out when it
-    saw all), distances has one number for each, the gap before it. `synparse decode` turns the lines into trees.
+    {"words": […], "kept": […], "distances": […]}: kept are the indices of the words that the model saw (left out when
+    it saw all), distances has one number for each, the gap before it. `synparse decode` turns the lines into trees.
     """
     from treebank.formats import read_sentences
 

@@ -27,7 +27,7 @@ def _model(run: Path) -> Iterator[str]:
 
     checkpoint = read(find(run))
     config, facts = checkpoint.config, checkpoint.facts
-    yield f"{checkpoint.folder}: model {config.model_name}, preset {config.preset}, written by synparse {facts['synparse']}"
+    yield f"{checkpoint.folder}: model {config.model_name}, preset {config.preset}, by synparse {facts['synparse']}"
     yield f"source: {config.source}"
     texts = facts.get("texts") or ["the built-in sample"]
     training = facts["training"]
@@ -56,7 +56,9 @@ def _machine() -> Iterator[str]:
     import torch
 
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    yield f"devices: cpu ({torch.get_num_threads()} threads)" + "".join(f", cuda:{i} ({gpu})" for i, gpu in enumerate(gpus))
+    yield f"devices: cpu ({torch.get_num_threads()} threads)" + "".join(
+        f", cuda:{i} ({gpu})" for i, gpu in enumerate(gpus)
+    )
     from induce.config import preset_names
 
     yield f"presets: {', '.join(preset_names())}"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cli.options import decoder_option, default_run, device_option, layer_option
 from cli.output import opened
-
-if TYPE_CHECKING:
-    from treebank.tree import Tree
+from treebank.tree import Tree
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,7 +18,12 @@ if TYPE_CHECKING:
 @click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option(
-    "--format", "form", type=click.Choice(["brackets", "jsonl"]), default="brackets", show_default=True, help="Of the trees."
+    "--format",
+    "form",
+    type=click.Choice(["brackets", "jsonl", "drawing"]),
+    default="brackets",
+    show_default=True,
+    help="Of the trees.",
 )
 @click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
 @decoder_option
@@ -40,11 +43,30 @@ def parse(input: Sequence[str], run: str | None, output: str | None, form: str, 
 
         parser = load_parser(run or default_run(), **parsing)
         trees = parser.parse(sentence.words for sentence in sentences)
-        for line in map(str, trees) if form == "brackets" else _json_lines(trees):
+        for line in FORMATS[form](trees):
             write(line)
+
+
+def _brackets(trees: Iterator[Tree]) -> Iterator[str]:
+    """``(X (W The) (X (W old) (W man)))`` for each tree."""
+    return map(str, trees)
 
 
 def _json_lines(trees: Iterator[Tree]) -> Iterator[str]:
     """``{"words": […], "spans": [[start, end], …]}`` for each tree, spans in pre-order."""
     for tree in trees:
         yield json.dumps({"words": tree.words, "spans": tree.spans}, ensure_ascii=False)
+
+
+def _drawings(trees: Iterator[Tree]) -> Iterator[str]:
+    """Each tree as a picture made of characters, an empty line behind it."""
+    from nltk.tree.prettyprinter import TreePrettyPrinter
+
+    for tree in trees:
+        bare = Tree(tree.words, ("",) * len(tree), tree.spans, ("\u00b7",) * len(tree.spans)).to_nltk()
+        for index, place in enumerate(bare.treepositions("leaves")):  # or words beside phrases change places
+            bare[place] = index
+        yield TreePrettyPrinter(bare, list(tree.words)).text(unicodelines=True) if tree.words else ""
+
+
+FORMATS = {"brackets": _brackets, "jsonl": _json_lines, "drawing": _drawings}

@@ -25,7 +25,9 @@ CONTENTS = ("best", "last", "log.jsonl")  # what a run folder holds
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @click.option("--model", metavar="NAME", help="The model, such as onlstm (the default).")
 @click.option("--preset", metavar="NAME", help="A named set of settings, such as onlstm-small or onlstm-ptb.")
-@click.option("--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="Change one setting; may be repeated.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="Change one setting; may be repeated."
+)
 @click.option("--dev", multiple=True, metavar="FILE", help="Development text; otherwise a share of TEXT is set aside.")
 @click.option("--tokenize", is_flag=True, help="TEXT is not tokenised: split it into sentences and words.")
 @click.option("-o", "--output", "run", metavar="RUN", help="The folder to write, ./synparse-model by default.")
@@ -161,7 +163,7 @@ def _read(config: RunConfig, text: Sequence[str], dev: Sequence[str], tokenize: 
 
 @contextmanager
 def _stop_on_signal() -> Iterator[Callable[[], bool]]:
-    """A function that says whether Ctrl-C or SIGTERM came; the step under way is finished, a second Ctrl-C is not patient."""
+    """A function that says whether Ctrl-C or SIGTERM came; only a second Ctrl-C does not wait for the step."""
     came: list[int] = []
 
     def note(number: int, frame: object) -> None:

@@ -104,7 +104,7 @@ def segments(draw: Any, nominal: int, total_rows: int, *, start: int = 0) -> Ite
 
 
 def sentence_batches(lengths: Sequence[int], *, positions: int = 4096, sentences: int = 256) -> Iterator[list[int]]:
-    """Indices of sentences of like length, in batches of at most ``positions`` padded words and ``sentences`` sentences.
+    """Indices of sentences of like length, in batches of at most ``sentences``, and ``positions`` words with padding.
 
     A sentence longer than ``positions`` is a batch of its own.
     """

@@ -67,7 +67,9 @@ class RunConfig:
     data: DataConfig = field(default_factory=DataConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     parse: ParseConfig = field(default_factory=ParseConfig)
-    on_sample: Mapping[str, Any] = field(default_factory=dict)  # table.key -> value when the text is the built-in sample
+    on_sample: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # table.key -> value when the text is the built-in sample
 
     def as_dict(self) -> dict[str, Any]:
         """Plain dictionaries, as a checkpoint stores them."""
@@ -86,7 +88,9 @@ TABLES: dict[str, Any] = {"data": DataConfig, "train": TrainConfig, "parse": Par
 def preset_names() -> list[str]:
     """The presets that come with synparse."""
     return sorted(
-        entry.name.removesuffix(".toml") for entry in (files("induce") / "presets").iterdir() if entry.name.endswith(".toml")
+        entry.name.removesuffix(".toml")
+        for entry in (files("induce") / "presets").iterdir()
+        if entry.name.endswith(".toml")
     )
 
 
@@ -145,8 +149,9 @@ def _apply(config: RunConfig, change: str) -> RunConfig:
     if key not in known:
         raise SynparseError(f"setting {change!r}: [{table}] has no setting {key!r}; {nearest(key, known)}")
     value = _convert(text.strip(), known[key], change)
-    changed = {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})
-    return replace(config, **{table: changed})
+    changed: Any = {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})
+    tables: dict[str, Any] = {table: changed}
+    return replace(config, **tables)
 
 
 def _convert(text: str, old: Any, change: str) -> Any:

@@ -41,7 +41,7 @@ class _CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> Any:
         scale = gradient / ctx.count
         return (*(part * scale for part in ctx.saved_tensors), None)
 

@@ -74,7 +74,8 @@ class Parser:
                 for index, row, length in zip(batch, rows, lengths.tolist(), strict=True):
                     distances[index] = row[:length]
         return [
-            Reading(words, sentence.kept, values) for words, sentence, values in zip(block, seen, distances, strict=True)
+            Reading(words, sentence.kept, values)
+            for words, sentence, values in zip(block, seen, distances, strict=True)
         ]
 
 

@@ -22,8 +22,10 @@ class Vocabulary:
 
     @classmethod
     def from_counts(cls, counts: Mapping[str, int], *, size: int, minimum_count: int) -> Vocabulary:
-        """The ``size - 2`` most frequent words seen ``minimum_count`` times or more, in order of frequency, then spelling."""
-        frequent = [word for word, count in counts.items() if count >= minimum_count and word not in (BOUNDARY, UNKNOWN)]
+        """The ``size - 2`` most frequent words seen ``minimum_count`` times or more, by frequency, then spelling."""
+        frequent = [
+            word for word, count in counts.items() if count >= minimum_count and word not in (BOUNDARY, UNKNOWN)
+        ]
         frequent.sort(key=lambda word: (-counts[word], word))
         return cls([BOUNDARY, UNKNOWN, *frequent[: size - 2]])
 

@@ -37,11 +37,13 @@ class Fixture:
         if mask is not None:
             got, want = got[mask], want[mask]
         assert got.shape == want.shape, name
-        np.testing.assert_allclose(got, want, atol=tolerance["atol"], rtol=tolerance["rtol"], err_msg=f"{self.name}: {name}")
+        np.testing.assert_allclose(
+            got, want, atol=tolerance["atol"], rtol=tolerance["rtol"], err_msg=f"{self.name}: {name}"
+        )
 
 
 def fixtures(prefix: str) -> list[Any]:
-    """Parameters for a test: every fixture whose name begins with ``prefix``, or one skipped parameter that says why."""
+    """Every fixture whose name begins with ``prefix``, or one skipped parameter that says why there is none."""
     found = sorted(path.stem for path in REFERENCE.glob(f"{prefix}*.json"))
     if not found:
         reason = f"no {prefix}* fixtures in {REFERENCE} (set SYNPARSE_REFERENCE)"

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -83,7 +84,7 @@ class _Segment(torch.autograd.Function):
 
         Rows of both: master input (n), master forget (n), output, candidate, input, forget gate (H each).
         """
-        steps, batch, rows = projected.shape
+        steps, batch, _ = projected.shape
         chunks, chunk_size = c0.shape[1:]
         units = chunks * chunk_size
         add_product = _thin_product(weight.t())
@@ -95,7 +96,9 @@ class _Segment(torch.autograd.Function):
         masters = projected.new_empty(steps, batch, 2, chunks)  # cumax of the master rows
         views = [gates, *_split(gates, chunks, chunk_size), masters, squashed, hidden, cells[1:]]
         h, c = h0, cells[0]
-        for z, master, output, candidate, pair, rising, s, h_next, c_next in zip(*(v.unbind() for v in views), strict=True):
+        for z, master, output, candidate, pair, rising, s, h_next, c_next in zip(
+            *(v.unbind() for v in views), strict=True
+        ):
             add_product(z, h)
             torch.cumsum(torch.softmax(master, -1, out=master), -1, out=rising)
             output.sigmoid_()
@@ -114,7 +117,7 @@ class _Segment(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_hidden: Tensor, d_cell: Tensor, d_forget: Tensor, d_input: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, d_hidden: Tensor, d_cell: Tensor, d_forget: Tensor, d_input: Tensor) -> Any:
         weight, h0, gates, hidden, cells, squashed, masters = ctx.saved_tensors
         steps, batch, units = hidden.shape
         chunks, chunk_size = cells.shape[2:]
@@ -122,7 +125,9 @@ class _Segment(torch.autograd.Function):
         known = [part.split(max(1, CACHED // (batch * units))) for part in (*activated, cells[:-1], squashed, masters)]
         # The master gates are 1 - cumax and cumax, hence the sign; a distance is one minus their mean.
         d_rising = torch.stack((-d_input, -d_forget), -1)[..., None] / chunks  # (T, B, 2, 1)
-        reverse = torch.ones(chunks, chunks, dtype=weight.dtype, device=weight.device).tril()  # y = x @ reverse sums j >= k
+        reverse = torch.ones(
+            chunks, chunks, dtype=weight.dtype, device=weight.device
+        ).tril()  # y = x @ reverse sums j >= k
 
         d_z = torch.empty_like(gates)
         dc = d_cell.reshape(batch, units).clone()
@@ -164,7 +169,7 @@ def _thin_product(matrix: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def _split(z: Tensor, chunks: int, chunk_size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Views of rows (…, 2n + 4H): master gates (…, 2, n), output (…, H), candidate (…, n, C), input and forget (…, 2, n, C)."""
+    """Views of rows (…, 2n + 4H): master gates (…, 2, n), output (…, H), candidate (…, n, C), the pair (…, 2, n, C)."""
     units = chunks * chunk_size
     lead = z.shape[:-1]
     return (
@@ -262,15 +267,18 @@ class OnLstm(nn.Module):
         self.config = config
         sizes = [config.embedding_size] + [config.hidden_size] * (config.layers - 1) + [config.embedding_size]
         self.embedding = nn.Embedding(vocabulary_size, config.embedding_size)
-        self.layers = nn.ModuleList(
-            OnLstmLayer(below, units, config.chunk_size) for below, units in zip(sizes, sizes[1:], strict=False)
-        )
+        self.layers = nn.ModuleList(OnLstmLayer(below, units, config.chunk_size) for below, units in pairwise(sizes))
         self.decoder_bias = nn.Parameter(torch.zeros(vocabulary_size))
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
+    @property
+    def stack(self) -> list[OnLstmLayer]:
+        """The layers, lowest first."""
+        return cast("list[OnLstmLayer]", list(self.layers))
+
     def initial_state(self, batch: int) -> list[LayerState]:
         """Zeros for every layer."""
-        return [layer.initial_state(batch) for layer in self.layers]  # type: ignore[operator]
+        return [layer.initial_state(batch) for layer in self.stack]
 
     def draw_masks(self, batch: int) -> Masks:
         """Fresh masks for one segment of ``batch`` streams."""
@@ -282,9 +290,9 @@ class OnLstm(nn.Module):
         return Masks(
             embedding=scaled((len(weight), 1), config.embedding_dropout),
             input=scaled((1, batch, config.embedding_size), config.input_dropout),
-            hidden=[scaled((1, batch, layer.units), config.hidden_dropout) for layer in self.layers[:-1]],  # type: ignore[arg-type]
+            hidden=[scaled((1, batch, layer.units), config.hidden_dropout) for layer in self.stack[:-1]],
             output=scaled((1, batch, config.embedding_size), config.output_dropout),
-            weights=[_keep(layer.recurrent.weight.shape, config.weight_dropout, weight.device) for layer in self.layers],  # type: ignore[union-attr,arg-type]
+            weights=[_keep(layer.recurrent.weight.shape, config.weight_dropout, weight.device) for layer in self.stack],
         )
 
     def forward(
@@ -298,9 +306,9 @@ class OnLstm(nn.Module):
         if masks is not None:
             x = x * masks.embedding[tokens] * masks.input
         outputs: list[SegmentOutput] = []
-        for k, layer in enumerate(self.layers[:layers]):
+        for k, layer in enumerate(self.stack[:layers]):
             kept = None if masks is None else masks.weights[k]
-            weight = dropped_weight(layer.recurrent.weight, self.config.weight_dropout, kept)  # type: ignore[union-attr,arg-type]
+            weight = dropped_weight(layer.recurrent.weight, self.config.weight_dropout, kept)
             outputs.append(layer(x, state[k], weight))
             x = outputs[-1].hidden
             if masks is not None:

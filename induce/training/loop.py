@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,11 @@ class Trainer:
             self.note = "too few sentences to set some aside: the training text serves as development text"
         self.facts = {
             **(facts or {}),
-            "training": {"sentences": training.sentences, "words": training.words, "sha256": training.digest.hexdigest()},
+            "training": {
+                "sentences": training.sentences,
+                "words": training.words,
+                "sha256": training.digest.hexdigest(),
+            },
             "development": {"sentences": self.development.sentences, "words": self.development.words},
         }
         checkpoint = store.read(store.find(run, ("last",))) if resume else None
@@ -162,9 +166,9 @@ class Trainer:
         batch_size = max(1, min(config.train.batch_size, len(stream) // 20))
         self.stream = columns(stream, batch_size).to(device)
         held_out = self.development.encode(self.vocabulary)
-        self.held_out = columns(
-            held_out, max(1, min(config.train.development_batch_size, len(held_out) // 20))
-        ).to(device)
+        self.held_out = columns(held_out, max(1, min(config.train.development_batch_size, len(held_out) // 20))).to(
+            device
+        )
         self.position = _Position()
         self.state: Any = None
         if checkpoint:
@@ -199,9 +203,7 @@ class Trainer:
             return None
         return [type(like)(*parts) for like, parts in zip(self.model.initial_state(1), plain, strict=True)]
 
-    def train(
-        self, *, max_minutes: float | None = None, stop: Callable[[], bool] = lambda: False
-    ) -> Iterator[Event]:
+    def train(self, *, max_minutes: float | None = None, stop: Callable[[], bool] = lambda: False) -> Iterator[Event]:
         """Train to the end, yielding events. ``stop`` is asked after every step; what was learned is kept."""
         resumed = self.position.step
         yield self._log(
@@ -233,7 +235,7 @@ class Trainer:
             Finished(reason, at.epoch, at.step, at.best_epoch, _exp(at.best_loss), at.seconds, str(self.run))
         )
 
-    def _epoch(self, limit: float, stop: Callable[[], bool]) -> Iterator[Any]:
+    def _epoch(self, limit: float, stop: Callable[[], bool]) -> Generator[Event, None, str]:
         """Train to the end of the epoch and check. Returns why training ends, or ""."""
         at, config = self.position, self.config.train
         began, saved = time.monotonic() - at.seconds, time.monotonic()
@@ -282,8 +284,8 @@ class Trainer:
         at.rows += segment.rows
         at.words += segment.rows * self.stream.shape[1]
 
-    def _check(self, *, end_of_epoch: bool) -> Iterator[Any]:
-        """Score the development text and keep the model if it is the best so far. Returns whether training should end."""
+    def _check(self, *, end_of_epoch: bool) -> Generator[Event, None, bool]:
+        """Score the development text; keep the model if it is the best so far. Returns whether training should end."""
         at = self.position
         with self.optimizer.averaged():
             loss = evaluate(self.model, self.held_out, self.config.train.segment_length)
@@ -341,7 +343,7 @@ class Trainer:
 
 @torch.no_grad()
 def evaluate(model: Any, stream: Tensor, segment_length: int) -> float:
-    """Mean negative log-likelihood (nats a word, sentence ends included) of ``stream`` (rows, B), state carried along."""
+    """Mean negative log-likelihood of ``stream`` (rows, B) in nats a word, sentence ends included."""
     model.eval()
     total, state = 0.0, None
     for start in range(0, len(stream) - 1, segment_length):

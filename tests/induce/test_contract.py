@@ -76,7 +76,9 @@ def test_gold_trees_change_no_weight(name: str, tmp_path: Path) -> None:
     """Training on sentences with trees, tags and heads, right or nonsense, gives the weights of plain sentences."""
     plain = sentences()
     nonsense = [
-        replace(one, tree=Tree.from_spans(one.words, [(0, 3), (1, 2 + k % 2)]), tags=("NN",) * len(one.words), heads=(0,))
+        replace(
+            one, tree=Tree.from_spans(one.words, [(0, 3), (1, 2 + k % 2)]), tags=("NN",) * len(one.words), heads=(0,)
+        )
         for k, one in enumerate(plain)
     ]
     weights = [_weights(name, tmp_path / str(k), text) for k, text in enumerate((plain, nonsense))]

@@ -65,7 +65,9 @@ def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path)
     subprocess.run([*command, str(tmp_path / "whole")], check=True, env=environment, capture_output=True)
     draw, kills = random.Random(7), 0
     for _ in range(60):
-        process = subprocess.Popen([*command, str(tmp_path / "cut")], env=environment, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [*command, str(tmp_path / "cut")], env=environment, stdout=subprocess.PIPE, text=True
+        )
         assert process.stdout is not None
         process.stdout.readline()
         if kills < 5:

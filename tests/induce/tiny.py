@@ -35,8 +35,8 @@ def sentences(count: int = 200, seed: int = 1) -> list[Sentence]:
     draw = random.Random(seed)
     found = []
     for _ in range(count):
-        noun, verb = draw.choice("dog cat man girl".split()), draw.choice("saw met heard".split())
-        words = ["The", noun, verb, draw.choice(["a", "the"]), draw.choice("dog cat 12 man".split()), "."]
+        noun, verb = draw.choice(["dog", "cat", "man", "girl"]), draw.choice(["saw", "met", "heard"])
+        words = ["The", noun, verb, draw.choice(["a", "the"]), draw.choice(["dog", "cat", "12", "man"]), "."]
         if draw.random() < 0.5:
             words.insert(1, draw.choice(["big", "old", "red"]))
         found.append(Sentence(tuple(words)))
