@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,7 +36,7 @@ class Reference:
     data: str
     places: Sequence[int]  # of each sentence in the whole treebank
     views: Sequence[View]
-    counted: Sequence[Spans]
+    counted: Sequence[Collection[tuple[int, int]]]
     constituents: Sequence[Sequence[Constituent]]
 
     @classmethod
@@ -50,15 +50,14 @@ class Reference:
         return cls(convention, data, places, views, counted, [constituents(view.tree) for view in views])
 
 
-def count(predicted: Spans, gold: Spans, length: int, convention: ScoringConvention) -> Counts:
+def count(predicted: Spans, gold: Collection[tuple[int, int]], length: int, convention: ScoringConvention) -> Counts:
     """The brackets of one sentence: ``predicted`` in pre-order over ``length`` words, ``gold`` those that count."""
-    if convention.repeats == "all":
-        ours = convention.counted(predicted, length)
-        return Counts((Counter(ours) & Counter(gold)).total(), len(ours), len(gold))
-    if convention.root == "node":
+    if convention.root == "node" and convention.repeats == "once":
         predicted = list(dict.fromkeys(predicted))  # deleting words makes unary chains, which the prediction never had
     ours = convention.counted(predicted, length)
-    return Counts(len(set(ours).intersection(gold)), len(ours), len(gold))
+    if isinstance(ours, set):
+        return Counts(len(ours.intersection(gold)), len(ours), len(gold))
+    return Counts((Counter(ours) & Counter(gold)).total(), len(ours), len(gold))
 
 
 def sentence_score(counts: Counts) -> Score:

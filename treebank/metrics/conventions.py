@@ -6,7 +6,7 @@ so a score cannot claim another convention than the one that it was counted by.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -70,17 +70,14 @@ class ScoringConvention:
         """The same convention over other tokens."""
         return replace(self, tokens=tokens)
 
-    def counted(self, spans: Sequence[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-        """The brackets that count, of those in pre-order over ``length`` surviving tokens."""
+    def counted(self, spans: Sequence[tuple[int, int]], length: int) -> Collection[tuple[int, int]]:
+        """The brackets that count, of those in pre-order over ``length`` surviving tokens; a set if once each."""
         shortest = 2 if self.trivial == "drop" else 1
-        found = [span for span in spans if span[1] - span[0] >= shortest]
+        longest = length - 1 if self.root == "drop" else length
+        found = [span for span in spans if shortest <= span[1] - span[0] <= longest]
         if self.root == "node" and (0, length) in found:
             found.remove((0, length))
-        if self.repeats == "once":
-            found = list(set(found))
-        if self.root == "drop":
-            found = [span for span in found if span[1] - span[0] < length]
-        return found
+        return set(found) if self.repeats == "once" else found
 
 
 CONVENTIONS = {
