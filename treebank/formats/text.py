@@ -41,18 +41,22 @@ def read_raw(path: str) -> Iterator[Sentence]:
 
 
 def tokenize(text: str) -> tuple[str, ...]:
-    """The words of one raw sentence, spelled as in ``text`` (nltk's Penn tokenizer; needs no downloaded data)."""
+    """The words of one raw sentence, spelled as in ``text`` (nltk's Penn tokenizer; needs no downloaded data).
+
+    The tokenizer rewrites double quotes; the user's own come back. Where its tokens cannot be found again in the text
+    (heaps of quotation marks), the text is split at white space.
+    """
     words: list[str] = []
     position = 0
     for token in _tokenizer()(text):
-        found = text.find(token, position)
-        if token in _QUOTES:  # the tokenizer rewrites double quotes; the user's own come back
-            quote = text.find('"', position)
-            if quote >= 0 and (found < 0 or quote < found):
-                token, found = '"', quote
-        words.append(token)
-        if found >= 0:
-            position = found + len(token)
+        while position < len(text) and text[position].isspace():
+            position += 1
+        spellings = (token, '"', "''", "``") if token in _QUOTES else (token,)
+        spelling = next((one for one in spellings if text.startswith(one, position)), None)
+        if spelling is None:
+            return tuple(text.split())
+        words.append(spelling)
+        position += len(spelling)
     return tuple(words)
 
 
