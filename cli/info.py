@@ -11,7 +11,7 @@ import click
 
 from treebank.version import VERSION
 
-PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors", "scipy")
+PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

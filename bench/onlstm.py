@@ -1,0 +1,220 @@
+"""Times ON-LSTM: training beside `torch.nn.LSTM`, parsing beside one sentence at a time; memory of parsing.
+
+``python bench/onlstm.py`` prints ratios taken side by side in one process, by turns, and writes
+``bench/results/onlstm.json``. ``--part train|parse|memory`` measures one of them, ``--size small|paper`` one size.
+
+Like for like: the peer has the same layer sizes, weight dropout (its mask drawn the same way), tied output layer and
+loss code; only the cell differs. Neither draws any other dropout mask.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import torch  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
+
+from induce import checkpoint  # noqa: E402
+from induce.config import load_preset  # noqa: E402
+from induce.models.onlstm import OnLstm, OnLstmConfig, _keep, dropped_weight  # noqa: E402
+from induce.objectives import cross_entropy  # noqa: E402
+from induce.parser import Parser, load_parser  # noqa: E402
+from induce.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
+
+PRESETS = {"small": "onlstm-small", "paper": "onlstm-ptb"}
+WORDS = 10_000
+
+
+class LstmStack(nn.Module):
+    """The peer: `torch.nn.LSTM` layers of the same sizes with weight dropout and a tied output layer."""
+
+    def __init__(self, config: OnLstmConfig, vocabulary: int) -> None:
+        super().__init__()
+        sizes = [config.embedding_size] + [config.hidden_size] * (config.layers - 1) + [config.embedding_size]
+        self.config = config
+        self.embedding = nn.Embedding(vocabulary, config.embedding_size)
+        self.layers = nn.ModuleList(nn.LSTM(below, units) for below, units in pairwise(sizes))
+        self.decoder_bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def forward(self, tokens: Tensor, *, layers: int | None = None) -> Tensor:
+        """Outputs (T, B, H) of the last of the first ``layers`` layers, from zero states."""
+        x = self.embedding(tokens)
+        for layer in list(self.layers)[:layers]:
+            weight = layer.weight_hh_l0
+            kept = _keep(weight.shape, self.config.weight_dropout, weight.device) if self.training else None
+            weight = dropped_weight(weight, self.config.weight_dropout, kept)
+            zeros = x.new_zeros(1, x.shape[1], weight.shape[1])
+            weights = [layer.weight_ih_l0, weight, layer.bias_ih_l0, layer.bias_hh_l0]
+            x, _, _ = torch._VF.lstm(x, (zeros, zeros), weights, True, 1, 0.0, self.training, False, False)
+        return x
+
+    def loss(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        """Mean negative log-likelihood."""
+        hidden = self(tokens).flatten(0, 1)
+        return cross_entropy(hidden, self.embedding.weight, self.decoder_bias, targets.flatten())
+
+
+def config_of(size: str) -> tuple[OnLstmConfig, int, int]:
+    """Model settings without other dropouts, batch size and steps of a preset."""
+    preset = load_preset(PRESETS[size])
+    model = {
+        **preset.model,
+        "embedding_dropout": 0.0,
+        "input_dropout": 0.0,
+        "hidden_dropout": 0.0,
+        "output_dropout": 0.0,
+    }
+    return OnLstmConfig(**model), preset.train.batch_size, preset.train.segment_length
+
+
+def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each of ``runs`` in every round, taken by turns after one round to warm up."""
+    for run in runs.values():
+        run()
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def ratio(seconds: dict[str, list[float]], slow: str, fast: str) -> float:
+    """How many times as fast ``fast`` is as ``slow``, from the best round of each."""
+    return min(seconds[slow]) / min(seconds[fast])
+
+
+def training(size: str, rounds: int) -> dict[str, float]:
+    """Forward and backward pass over one segment: words a second, and the share of the peer's speed."""
+    config, batch, steps = config_of(size)
+    torch.manual_seed(1)
+    ours, peer = OnLstm(config, WORDS).train(), LstmStack(config, WORDS).train()
+    tokens, targets = torch.randint(WORDS, (2, steps, batch)).unbind()
+    seconds = by_turns(
+        {
+            "onlstm": lambda: ours.loss(tokens, targets).objective.backward(),
+            "lstm": lambda: peer.loss(tokens, targets).backward(),
+        },
+        rounds,
+    )
+    return {
+        "onlstm words/s": steps * batch / min(seconds["onlstm"]),
+        "torch.nn.LSTM words/s": steps * batch / min(seconds["lstm"]),
+        "onlstm / torch.nn.LSTM": ratio(seconds, "lstm", "onlstm"),
+    }
+
+
+def make_model(folder: Path, size: str) -> None:
+    """An untrained model of a preset's size with a made-up vocabulary: speed does not depend on what it has learned."""
+    preset = load_preset(PRESETS[size])
+    vocabulary = Vocabulary([BOUNDARY, UNKNOWN, *(f"w{letters(i)}" for i in range(WORDS - 2))])
+    torch.manual_seed(1)
+    model = OnLstm(OnLstmConfig(**preset.model), len(vocabulary))
+    checkpoint.save(folder, checkpoint.pack(model, preset, vocabulary, {}))
+
+
+def letters(number: int) -> str:
+    """A word without digits, which the recipe would fold."""
+    return "".join(chr(97 + int(digit)) for digit in str(number))
+
+
+def sentences(count: int, seed: int = 1) -> list[list[str]]:
+    """Sentences of the lengths of newspaper text (mean 21, at most 80), all words known."""
+    draw = random.Random(seed)
+    lengths = [max(1, min(80, round(draw.gammavariate(3.2, 6.6)))) for _ in range(count)]
+    return [[f"w{letters(draw.randrange(WORDS - 2))}" for _ in range(length)] for length in lengths]
+
+
+def parsing(size: str, rounds: int, count: int) -> dict[str, float]:
+    """Sentences a second in batches and one at a time, the latter by the same program."""
+    with tempfile.TemporaryDirectory() as name:
+        make_model(Path(name) / "model", size)
+        parser = load_parser(Path(name) / "model", device="cpu")
+    text = sentences(count)
+    few = text[: max(20, count // 20)]
+    seconds = by_turns({"batches": lambda: list(parser.parse(text)), "one": lambda: one_by_one(parser, few)}, rounds)
+    in_batches, alone = count / min(seconds["batches"]), len(few) / min(seconds["one"])
+    return {"batches sentences/s": in_batches, "one at a time sentences/s": alone, "ratio": in_batches / alone}
+
+
+def one_by_one(parser: Parser, text: list[list[str]]) -> int:
+    """Parse each sentence in a call of its own."""
+    return sum(1 for words in text for _ in parser.parse([words]))
+
+
+def memory(size: str, counts: tuple[int, ...]) -> dict[str, float]:
+    """Peak resident memory (MB) of the command ``synparse parse`` over that many sentences."""
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as name:
+        make_model(Path(name) / "model", size)
+        block = "".join(" ".join(words) + "\n" for words in sentences(10_000))
+        for count in counts:
+            path = Path(name) / "text"
+            with path.open("w") as stream:
+                for _ in range(count // 10_000):
+                    stream.write(block)
+            found[f"{count} sentences, MB"] = _peak([str(path), "-m", f"{name}/model", "-o", f"{name}/trees"])
+    values = list(found.values())
+    found["growth"] = values[-1] / values[0]
+    return found
+
+
+def _peak(arguments: list[str]) -> float:
+    """Peak resident memory of one call of ``synparse parse``."""
+    program = (
+        "import resource, sys; from cli.main import run; code = run(['parse', *sys.argv[1:]]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    done = subprocess.run([sys.executable, "-c", program, *arguments], env=environment, capture_output=True, check=True)
+    return int(done.stderr.split()[-1]) / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=["train", "parse", "memory"], action="append")
+    parser.add_argument("--size", choices=list(PRESETS), action="append")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--largest", type=int, default=1_000_000, help="sentences of the larger memory run")
+    options = parser.parse_args()
+    parts, sizes = options.part or ["train", "parse", "memory"], options.size or list(PRESETS)
+    result: dict[str, Any] = {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads",
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+    print(", ".join(f"{key} {value}" for key, value in result.items()))
+    for size in sizes:
+        for part in parts:
+            if part == "train":
+                found = training(size, options.rounds)
+            elif part == "parse":
+                found = parsing(size, options.rounds, 3914 if size == "small" else 800)
+            elif size == "small":
+                found = memory(size, (10_000, options.largest))
+            else:
+                continue
+            result[f"{part} {size}"] = found
+            print(f"{part}, {size}: " + ", ".join(f"{key} {value:,.2f}" for key, value in found.items()), flush=True)
+    (HERE / "results").mkdir(exist_ok=True)
+    (HERE / "results" / "onlstm.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
