@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ import click
 from cli.output import opened
 from treebank.errors import SynparseError, TreebankError
 
+_NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")
 DEFAULT_DECODER = "unbiased"
 
 
@@ -50,28 +52,53 @@ def _read(line: str, path: str, number: int) -> tuple[Any, str]:
 
     try:
         found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        problem = f"not a line of JSON ({error}); `synparse extract` writes what is read here"
+        raise TreebankError(path, number, problem) from None
+    try:
+        distances = _distances(found)
+        words = _words(found, len(distances))
+        kept = _kept(found, len(words))
+        if len(kept) != len(distances):
+            raise ValueError(f"{len(distances)} distances for {len(kept)} words; one per word is needed")
     except ValueError as error:
-        raise TreebankError(path, number, f"not a line of JSON ({error})") from None
-    if not isinstance(found, dict) or not _numbers(found.get("distances")):
-        raise TreebankError(path, number, 'expected an object with "distances", a list of numbers')
-    distances = [float(value) for value in found["distances"]]
-    words = found.get("words")
-    kept = found.get("kept")
-    if words is None:
-        words = [f"w{i}" for i in range(len(distances))] if kept is None else None
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise TreebankError(path, number, '"words" must be a list of strings, and "kept" needs it')
-    kept = list(range(len(words))) if kept is None else kept
-    if not isinstance(kept, list) or any(type(i) is not int for i in kept) or kept != sorted(set(kept)):
-        raise TreebankError(path, number, '"kept" must be ascending indices of words')
-    if kept and not 0 <= kept[0] <= kept[-1] < len(words):
-        raise TreebankError(path, number, f'"kept" names word {kept[-1]}, but there are {len(words)} words')
-    if len(kept) != len(distances):
-        raise TreebankError(path, number, f"{len(distances)} distances for {len(kept)} words; one per word is needed")
-    if any(not word or set(word) & set(" \t\n") for word in words):
-        raise TreebankError(path, number, "a word is empty or holds a space, tab or line end")
+        raise TreebankError(path, number, str(error)) from None
     return Reading(words, kept, distances), str(found.get("decoder", DEFAULT_DECODER))
 
 
-def _numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, int | float) and not isinstance(one, bool) for one in value)
+def _distances(found: Any) -> list[float]:
+    values = found.get("distances") if isinstance(found, dict) else None
+    if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
+        raise ValueError('expected an object with "distances", a list of numbers')
+    try:
+        return list(map(float, values))
+    except OverflowError:
+        raise ValueError('"distances" holds a whole number that is too large') from None
+
+
+def _words(found: dict[str, Any], count: int) -> list[str]:
+    """The words of the line; ``w0 w1 …``, ``count`` of them, if there are none."""
+    words = found.get("words")
+    if words is None and found.get("kept") is None:
+        return [f"w{i}" for i in range(count)]
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError('"words" must be a list of strings, and "kept" needs it')
+    for i, word in enumerate(words, start=1):
+        if not word:
+            raise ValueError(f"word {i} is empty")
+        if bad := _NEVER_IN_A_WORD.search(word):
+            raise ValueError(f"word {i} holds {bad[0]!r}; a word cannot (blank, line end, NUL or half a character)")
+    return words
+
+
+def _kept(found: dict[str, Any], count: int) -> list[int]:
+    """The indices of the words that have a distance, all ``count`` of them if the line does not say."""
+    kept = found.get("kept")
+    if kept is None:
+        return list(range(count))
+    if not isinstance(kept, list) or any(type(i) is not int for i in kept) or kept != sorted(set(kept)):
+        raise ValueError('"kept" must be ascending indices of words')
+    if kept and not 0 <= kept[0] <= kept[-1] < count:
+        wrong = kept[0] if kept[0] < 0 else kept[-1]
+        raise ValueError(f'"kept" names word {wrong}, but there are {count} words, counted from 0')
+    return kept

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.options import default_run, device_option, layer_option
+from cli.options import default_run, device_option, inputs, layer_option
 from cli.output import opened
 
 if TYPE_CHECKING:
@@ -31,13 +31,12 @@ def extract(
     {"words": […], "kept": […], "distances": […]}: kept are the indices of the words that the model saw (left out when
     it saw all), distances has one number for each, the gap before it. `synparse decode` turns the lines into trees.
     """
+    from induce.parser import load_parser
     from treebank.formats import read_sentences
 
-    sentences = read_sentences(input or ["-"], tokenize=tokenize)
+    sentences = read_sentences(inputs(input), tokenize=tokenize)
+    parser = load_parser(run or default_run(), **parsing)
     with opened(output) as write:
-        from induce.parser import load_parser
-
-        parser = load_parser(run or default_run(), **parsing)
         for reading in parser.read(sentence.words for sentence in sentences):
             write(json.dumps(_object(reading, parser.decoder), ensure_ascii=False))
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 
 import click
 
@@ -18,7 +19,7 @@ PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors"
 @click.argument("run", required=False)
 def info(run: str | None) -> None:
     """Show what the model folder RUN holds; without RUN, versions, devices and where data was found."""
-    for line in _model(Path(run)) if run else _machine():
+    for line in list(_model(Path(run))) if run else _machine():
         click.echo(line)
 
 
@@ -26,20 +27,21 @@ def _model(run: Path) -> Iterator[str]:
     from induce.checkpoint import find, read
 
     checkpoint = read(find(run))
-    config, facts = checkpoint.config, checkpoint.facts
-    yield f"{checkpoint.folder}: model {config.model_name}, preset {config.preset}, by synparse {facts['synparse']}"
+    config, fact = checkpoint.config, checkpoint.fact
+    yield f"{checkpoint.folder}: model {config.model_name}, preset {config.preset}, by synparse {fact('synparse')}"
     yield f"source: {config.source}"
-    texts = facts.get("texts") or ["the built-in sample"]
-    training = facts["training"]
+    texts = checkpoint.facts.get("texts") or ["the built-in sample"]
+    training = fact("training")
     yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} words)"
     yield f"text digest (sha256): {training['sha256']}"
     yield f"vocabulary: {len(checkpoint.vocabulary):,} words"
-    yield f"steps: {facts['step']:,} in {facts['seconds'] / 60:.1f} minutes, on {facts['device']}"
+    yield f"steps: {fact('step'):,} in {fact('seconds') / 60:.1f} minutes, on {fact('device')}"
+    yield "settings:"
     for name in ("model", "data", "train", "parse"):
-        table = config.as_dict()[name]
-        yield f"[{name}] " + ", ".join(f"{key} = {value}" for key, value in table.items())
+        table = " ".join(f"{name}.{key}={value}" for key, value in config.as_dict()[name].items())
+        yield from wrap(table, width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
     yield "development perplexity by epoch:"
-    for check in facts["history"]:
+    for check in fact("history"):
         best = " (best so far)" if check["best"] else ""
         yield f"  {check['epoch']:4d}  {check['development_perplexity']:.2f}{best}"
 
@@ -71,11 +73,14 @@ def _data() -> Iterator[str]:
     from treebank.names import NAMES, load_gold
 
     yield "treebanks by name:"
+    missing: dict[str, list[str]] = {}  # what is wrong -> with which names
     for name in NAMES:
         try:
             found = load_gold(name)
             yield f"  {name}: {len(found):,} sentences" + (f" ({found.note})" if found.note else "")
         except SynparseError as error:
-            yield f"  {name}: {error}"
+            missing.setdefault(str(error), []).append(name)
+    for problem, names in missing.items():
+        yield f"  {', '.join(names)}: {problem}"
     for variable in ("SYNPARSE_PTB", "NLTK_DATA", "SYNPARSE_MODEL"):
         yield f"  ${variable} = {os.environ.get(variable, '(not set)')}"

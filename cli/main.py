@@ -96,9 +96,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _call(command: click.Command, arguments: list[str]) -> int:
     """What ``command`` exits with. Unlike click's own main, this leaves errors to ``run``."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream, errors in ((sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8")
+            stream.reconfigure(encoding="utf-8", errors=errors)  # names of files need not be UTF-8
     try:
         with command.make_context("synparse", arguments) as context:
             command.invoke(context)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -15,6 +16,13 @@ Decorated = Callable[..., Any]
 def default_run() -> str:
     """The model folder that is meant when none is named: $SYNPARSE_MODEL, else ./synparse-model."""
     return os.environ.get("SYNPARSE_MODEL") or DEFAULT_RUN
+
+
+def inputs(given: Sequence[str]) -> list[str]:
+    """What to read: ``given``, else standard input, with a word to a person who sits there."""
+    if not given and sys.stdin.isatty():
+        click.echo("reading from the keyboard, one sentence a line; Ctrl-D ends", err=True)
+    return list(given) or ["-"]
 
 
 def device_option(command: Decorated) -> Decorated:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import sys
@@ -10,6 +11,8 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 import click
+
+from treebank.errors import SynparseError, placed
 
 SHORTEST_NAME = 12  # columns that a folded name gets at least
 
@@ -65,15 +68,21 @@ def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_colum
 
 @contextmanager
 def opened(path: str | None) -> Iterator[Callable[[str], None]]:
-    """A function that writes one line to standard output, or to the file ``path``.
+    """A function that writes one line to standard output, or to the file ``path`` (compressed if it ends in ``.gz``).
 
     The file is written under the name ``path.part`` and renamed when all is done: an earlier file of that name is safe
-    until then, and whatever was written before an error is kept in the part.
+    until then, and whatever was written before an error is kept in the part. Devices and pipes are written directly.
     """
     if path is None:
         yield click.echo
         return
-    part = path + ".part"
-    with open(part, "w", encoding="utf-8", errors="surrogatepass", newline="\n") as stream:
+    if os.path.isdir(path):
+        raise SynparseError(f"{path}: this is a folder; name a file to write")
+    direct = os.path.exists(path) and not os.path.isfile(path)
+    target = os.path.realpath(path) if os.path.islink(path) else path  # a link stays, what it points to is replaced
+    place = path if direct else target + ".part"
+    opener: Any = gzip.open if path.endswith(".gz") else open
+    with placed(place), opener(place, "wt", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
         yield lambda line: print(line, file=stream)
-    os.replace(part, path)
+    if not direct:
+        os.replace(place, target)

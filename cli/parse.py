@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cli.options import decoder_option, default_run, device_option, layer_option
+from cli.options import decoder_option, default_run, device_option, inputs, layer_option
 from cli.output import opened
 from treebank.tree import Tree
 
@@ -35,13 +35,12 @@ def parse(input: Sequence[str], run: str | None, output: str | None, form: str, 
     INPUT are files, folders, patterns or - for standard input, which is also read when none is named. An empty line
     gives an empty line. With --tokenize, every sentence found gives a line.
     """
+    from induce.parser import load_parser
     from treebank.formats import read_sentences
 
-    sentences = read_sentences(input or ["-"], tokenize=tokenize)
+    sentences = read_sentences(inputs(input), tokenize=tokenize)
+    parser = load_parser(run or default_run(), **parsing)
     with opened(output) as write:
-        from induce.parser import load_parser
-
-        parser = load_parser(run or default_run(), **parsing)
         trees = parser.parse(sentence.words for sentence in sentences)
         for line in FORMATS[form](trees):
             write(line)

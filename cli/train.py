@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,9 @@ if TYPE_CHECKING:
     from induce.batching import Corpus
     from induce.config import RunConfig
 
-CONTENTS = ("best", "last", "log.jsonl")  # what a run folder holds
+MODELS = ("best", "last")  # the folders in a run's folder
+FILES = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")  # what these hold
+SUFFIXES = ("", ".new", ".old")  # the last two only while one of them is written
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,8 +46,10 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     """
     if options["resume"] and options["overwrite"]:
         raise click.UsageError("--resume and --overwrite exclude each other")
+    if options["max_minutes"] is not None and not options["max_minutes"] > 0:  # NaN is neither
+        raise click.UsageError("--max-minutes: give a number of minutes above 0")
     folder = Path(run or default_run())
-    resume = options["resume"] and _resumable(folder)
+    resume = options["resume"] and _resumable(folder, begin=bool(text))
     stored: dict[str, Any] = {}
     if resume:
         config, stored = _stored(folder, options)
@@ -84,8 +87,8 @@ def _resolve(text: Sequence[str], options: dict[str, Any]) -> RunConfig:
     return resolve(model=options["model"], preset=options["preset"], settings=settings, sample=not text)
 
 
-def _resumable(folder: Path) -> bool:
-    """Whether ``folder`` holds a state to go on from; if not, says that training starts from the beginning."""
+def _resumable(folder: Path, *, begin: bool) -> bool:
+    """Whether ``folder`` holds a state to go on from; if not and ``begin``, says that training starts anew."""
     from induce.checkpoint import recover
 
     recover(folder / "last")
@@ -93,36 +96,40 @@ def _resumable(folder: Path) -> bool:
         return True
     if (folder / "best").exists():
         raise SynparseError(f"{folder}: holds a model but no state to go on from; train anew with --overwrite")
+    if not begin:
+        raise SynparseError(f"{folder}: there is no run to go on with; to begin one, leave out --resume")
     click.echo(f"{folder}: nothing to resume, so training starts from the beginning", err=True)
     return False
 
 
 def _stored(folder: Path, options: dict[str, Any]) -> tuple[RunConfig, dict[str, Any]]:
     """Settings and facts of the run in ``folder``. Only how long to train may change."""
-    from dataclasses import replace
-
     from induce.checkpoint import find, read
+    from induce.config import changed
 
     given = [name for name in ("model", "preset", "seed") if options[name] is not None]
     if given:
         raise click.UsageError(f"--{given[0]} cannot change on --resume: the run keeps its settings")
     checkpoint = read(find(folder, ("last",)))
-    config = checkpoint.config
     for change in options["settings"]:
-        key, _, value = change.partition("=")
-        if key != "train.epochs" or not value.isdigit():
+        if change.partition("=")[0].strip() != "train.epochs":
             raise click.UsageError(f"--set {change}: on --resume only train.epochs can change")
-        config = replace(config, train=replace(config.train, epochs=int(value)))
-    return config, dict(checkpoint.facts)
+    return changed(checkpoint.config, options["settings"]), dict(checkpoint.facts)
 
 
 def _check_free(folder: Path, overwrite: bool) -> None:
     """Raises SynparseError if there is a run in ``folder`` that was not to be replaced, or it cannot be written."""
-    if not overwrite and any((folder / name).exists() for name in CONTENTS):
+    there = [folder / (name + suffix) for name in MODELS for suffix in SUFFIXES if (folder / (name + suffix)).exists()]
+    if there and not overwrite:
         raise SynparseError(
             f"{folder}: there is a model already; go on with --resume, replace it with --overwrite, "
             "or name another folder with -o"
         )
+    for path in there:
+        if not path.is_dir() or (any(path.iterdir()) and not any((path / name).exists() for name in FILES)):
+            raise SynparseError(f"{path}: this is no model, so it is not overwritten; name another folder with -o")
+    if folder.is_file():
+        raise SynparseError(f"{folder}: this is a file; name a folder with -o")
     folder.mkdir(parents=True, exist_ok=True)
     probe = folder / ".writable"
     probe.touch()
@@ -133,8 +140,8 @@ def _clear(folder: Path) -> None:
     """Remove the run in ``folder``, and nothing else."""
     from shutil import rmtree
 
-    for name in ("best", "last"):
-        for suffix in ("", ".new", ".old"):
+    for name in MODELS:
+        for suffix in SUFFIXES:
             rmtree(folder / (name + suffix), ignore_errors=True)
     (folder / "log.jsonl").unlink(missing_ok=True)
 
@@ -165,16 +172,22 @@ def _read(config: RunConfig, text: Sequence[str], dev: Sequence[str], tokenize: 
 def _stop_on_signal() -> Iterator[Callable[[], bool]]:
     """A function that says whether Ctrl-C or SIGTERM came; only a second Ctrl-C does not wait for the step."""
     came: list[int] = []
+    told: list[bool] = []
 
     def note(number: int, frame: object) -> None:
         if came and number == signal.SIGINT:
             raise KeyboardInterrupt
         came.append(number)
-        print("\nstopping after this step …", file=sys.stderr, flush=True)
+
+    def stop() -> bool:
+        if came and not told:  # not in the handler, which may interrupt another line of output
+            told.append(True)
+            click.echo("stopping: the model is checked once more and kept", err=True)
+        return bool(came)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: bool(came)
+        yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

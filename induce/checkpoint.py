@@ -7,6 +7,7 @@ trainer.pt, which is read with ``weights_only=True``. Nothing here executes what
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,14 +16,34 @@ from typing import TYPE_CHECKING, Any
 
 from induce.config import RunConfig
 from induce.vocabulary import Vocabulary
-from treebank.errors import SynparseError
+from treebank.errors import SynparseError, placed
 from treebank.version import VERSION
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 FORMAT = 1
+NOT_WHOLE = "this folder holds no whole model"
+DAMAGED = "the file is damaged; copy the model again, or train anew"
 TRAINER = "trainer.pt"
+
+
+_SIZE = {"sentences": int, "words": int}
+#: what checkpoint.json may say beside the settings -> its type ({key: type} for an object, [type] for a list)
+FACTS: dict[str, Any] = {
+    "synparse": str,
+    "texts": [str],
+    "development_texts": [str],
+    "tokenize": bool,
+    "training": {**_SIZE, "sha256": str},
+    "development": _SIZE,
+    "epoch": int,
+    "step": int,
+    "seconds": float,
+    "device": str,
+    "threads": int,
+    "history": [{"epoch": int, "step": int, "development_perplexity": float, "best": bool}],
+}
 
 
 class CheckpointError(SynparseError):
@@ -45,9 +66,20 @@ class Checkpoint:
 
         path = self.folder / "weights.safetensors"
         try:
-            return load(path.read_bytes())
-        except (OSError, SafetensorError) as error:
-            raise CheckpointError(f"{path}: cannot be read as weights ({error}); the file is damaged") from None
+            found = load(path.read_bytes())
+        except FileNotFoundError:
+            raise CheckpointError(f"{path}: missing; {NOT_WHOLE}") from None
+        except (OSError, ValueError, KeyError, SafetensorError) as error:
+            raise CheckpointError(f"{path}: cannot be read as weights ({error}); {DAMAGED}") from None
+        if not all(value.isfinite().all() for value in found.values()):
+            raise CheckpointError(f"{path}: holds weights that are not numbers; {DAMAGED}")
+        return found
+
+    def fact(self, name: str) -> Any:
+        """What checkpoint.json says under ``name``. Raises CheckpointError if it says nothing."""
+        if name not in self.facts:
+            raise CheckpointError(f"{self.folder / 'checkpoint.json'}: {name!r} is missing; {DAMAGED}")
+        return self.facts[name]
 
     def trainer(self) -> dict[str, Any]:
         """The trainer's state, for --resume."""
@@ -59,7 +91,7 @@ class Checkpoint:
         try:
             state = torch.load(path, map_location="cpu", weights_only=True)
         except Exception as error:  # torch raises many kinds for a damaged file
-            raise CheckpointError(f"{path}: cannot be read ({type(error).__name__}); the file is damaged") from None
+            raise CheckpointError(f"{path}: cannot be read ({type(error).__name__}); {DAMAGED}") from None
         if not isinstance(state, dict):
             raise CheckpointError(f"{path}: does not hold a trainer's state")
         return state
@@ -75,9 +107,14 @@ def build_model(checkpoint: Checkpoint) -> Any:
         model = kind(kind.Config(**config.model), len(checkpoint.vocabulary))
         model.load_state_dict(checkpoint.weights(), strict=True)
     except (TypeError, ValueError, RuntimeError) as error:
-        first = str(error).strip().replace("\n", " ")
-        raise CheckpointError(f"{checkpoint.folder}: weights and settings do not fit together: {first}") from None
+        raise CheckpointError(f"{checkpoint.folder}: weights and settings do not fit together: {gist(error)}") from None
     return model.eval()
+
+
+def gist(error: Exception) -> str:
+    """What ``error`` says, in one line that is not too long."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 200 else text[:200] + " …"
 
 
 def save(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -87,7 +124,10 @@ def save(folder: Path, files: Mapping[str, bytes]) -> None:
     new.mkdir(parents=True)
     try:
         for name, content in files.items():
-            (new / name).write_bytes(content)
+            with placed(folder), (new / name).open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())  # or a power cut could keep the renaming and lose the content
     except OSError:
         shutil.rmtree(new, ignore_errors=True)
         raise
@@ -158,34 +198,60 @@ def find(run: Path, which: tuple[str, ...] = ("best", "last")) -> Path:
 
 def read(folder: Path) -> Checkpoint:
     """The checkpoint in ``folder``. Raises CheckpointError naming the file and what is wrong with it."""
-    path = folder / "checkpoint.json"
+    content = _content(folder / "checkpoint.json")
+    vocabulary = _vocabulary(folder / "vocabulary.txt", content.get("vocabulary_size"))
+    try:
+        config = RunConfig.from_dict(content["settings"])
+    except KeyError:
+        raise CheckpointError(f"{folder / 'checkpoint.json'}: 'settings' is missing; {DAMAGED}") from None
+    except SynparseError as error:
+        raise CheckpointError(f"{folder / 'checkpoint.json'}: {error}; {DAMAGED}") from None
+    return Checkpoint(folder, config, vocabulary, {key: value for key, value in content.items() if key != "settings"})
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """The object in checkpoint.json, its format number and the types of its facts checked."""
     try:
         content = json.loads(path.read_bytes())
         if not isinstance(content, dict):
             raise ValueError("not an object")
     except FileNotFoundError:
-        raise CheckpointError(f"{path}: missing; this folder holds no whole model") from None
-    except ValueError as error:
-        raise CheckpointError(f"{path}: not valid JSON ({error}); the file is damaged") from None
+        raise CheckpointError(f"{path}: missing; {NOT_WHOLE}") from None
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: not valid JSON ({error}); {DAMAGED}") from None
     if content.get("format") != FORMAT:
         raise CheckpointError(
             f"{path}: format {content.get('format')!r} is unknown to synparse {VERSION}, which reads format {FORMAT}; "
             f"it was written by synparse {content.get('synparse', '(unknown)')}"
         )
+    for name, shape in FACTS.items():
+        if name in content and not _fits(content[name], shape):
+            raise CheckpointError(f"{path}: {name!r} cannot be {_shown(content[name])}; {DAMAGED}")
+    return content
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    """Whether ``value`` is of a type as ``FACTS`` describes it; an int may stand for a float."""
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and all(key in value and _fits(value[key], part) for key, part in shape.items())
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(part, shape[0]) for part in value)
+    return type(value) is shape or (shape is float and type(value) is int)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:40] + "…"
+
+
+def _vocabulary(path: Path, size: Any) -> Vocabulary:
+    """The words in vocabulary.txt, ``size`` of them."""
     try:
-        config = RunConfig.from_dict(content["settings"])
-    except (KeyError, TypeError) as error:
-        raise CheckpointError(f"{path}: the settings are incomplete or unknown ({error})") from None
-    words = folder / "vocabulary.txt"
-    try:
-        vocabulary = Vocabulary.load(words)
+        vocabulary = Vocabulary.load(path)
     except FileNotFoundError:
-        raise CheckpointError(f"{words}: missing; this folder holds no whole model") from None
+        raise CheckpointError(f"{path}: missing; {NOT_WHOLE}") from None
     except ValueError as error:
-        raise CheckpointError(f"{words}: {error}; the file is damaged") from None
-    if len(vocabulary) != content.get("vocabulary_size"):
-        raise CheckpointError(
-            f"{words}: holds {len(vocabulary)} words, {content.get('vocabulary_size')} were saved; the file is damaged"
-        )
-    facts = {key: value for key, value in content.items() if key != "settings"}
-    return Checkpoint(folder, config, vocabulary, facts)
+        raise CheckpointError(f"{path}: {error}; {DAMAGED}") from None
+    if len(vocabulary) != size:
+        raise CheckpointError(f"{path}: holds {len(vocabulary)} words, {_shown(size)} were saved; {DAMAGED}")
+    return vocabulary

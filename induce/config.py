@@ -77,9 +77,17 @@ class RunConfig:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> RunConfig:
-        """The settings that ``as_dict`` wrote."""
-        tables = {name: kind(**stored[name]) for name, kind in TABLES.items()}
-        return cls(**{**stored, **tables})
+        """The settings that ``as_dict`` wrote. SynparseError: one is missing, unknown or of another type."""
+        try:
+            tables = {name: kind(**stored[name]) for name, kind in TABLES.items()}
+            config = cls(**{**stored, **tables})
+        except KeyError as error:
+            raise SynparseError(f"setting {error} is missing") from None
+        except TypeError as error:
+            raise SynparseError(f"settings are missing or unknown: {error}") from None
+        _check_types(config)
+        _check(config)
+        return config
 
 
 TABLES: dict[str, Any] = {"data": DataConfig, "train": TrainConfig, "parse": ParseConfig}
@@ -130,7 +138,12 @@ def resolve(
     if model is not None and config.model_name != model:
         raise SynparseError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
     changes = [f"{key}={value}" for key, value in config.on_sample.items()] if sample else []
-    for change in [*changes, *settings]:
+    return changed(config, [*changes, *settings])
+
+
+def changed(config: RunConfig, settings: Sequence[str]) -> RunConfig:
+    """``config`` after ``table.key=value`` changes in order. Raises SynparseError as ``resolve`` does."""
+    for change in settings:
         config = _apply(config, change)
     _check(config)
     return config
@@ -167,6 +180,23 @@ def _convert(text: str, old: Any, change: str) -> Any:
     except ValueError:
         kind = "a whole number" if isinstance(old, int) else "a number"
         raise SynparseError(f"setting {change!r}: {text!r} is not {kind}") from None
+
+
+def _check_types(config: RunConfig) -> None:
+    """Raises SynparseError for a value that is not of its setting's type; an int may stand for a float."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for name in ("preset", "source", "model_name"):
+        found[name] = (getattr(config, name), str)
+    for name in ("model", "on_sample"):
+        found[name] = (getattr(config, name), dict)
+    for table, kind in TABLES.items():
+        part = getattr(config, table)
+        found |= {f"{table}.{one.name}": (getattr(part, one.name), type(one.default)) for one in fields(kind)}
+    if isinstance(config.model, dict):
+        found |= {f"model.{key}": (value, float) for key, value in config.model.items()}
+    for name, (value, kind) in found.items():
+        if type(value) is not kind and not (kind is float and type(value) is int):
+            raise SynparseError(f"setting {name} = {value!r} is of another type ({kind.__name__} was expected)")
 
 
 def _check(config: RunConfig) -> None:

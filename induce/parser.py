@@ -54,9 +54,14 @@ class Parser:
         """The distances of each sentence, in order. Sentences are taken in blocks that grow, so output starts early."""
         source = iter(sentences)
         size = FIRST_BLOCK
-        while block := list(islice(source, size)):
+        problem = None
+        while not problem:
+            block, problem = _take(source, size)
+            if not block and not problem:
+                return
             yield from self._read_block(block)
             size = min(2 * size, LARGEST_BLOCK)
+        raise problem
 
     def _read_block(self, block: Sequence[Sequence[str]]) -> list[Reading]:
         import torch
@@ -77,6 +82,16 @@ class Parser:
             Reading(words, sentence.kept, values)
             for words, sentence, values in zip(block, seen, distances, strict=True)
         ]
+
+
+def _take(source: Iterator[Sequence[str]], size: int) -> tuple[list[Sequence[str]], Exception | None]:
+    """Up to ``size`` sentences, and what went wrong in reading the next one: those before it are not lost."""
+    block: list[Sequence[str]] = []
+    try:
+        block.extend(islice(source, size))  # keeps what came before an error
+    except Exception as error:
+        return block, error
+    return block, None
 
 
 def tree_of(reading: Reading, decode: Any) -> Tree:

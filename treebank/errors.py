@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class SynparseError(Exception):
     """One line that says where, what was found, and what helps."""
@@ -15,7 +19,19 @@ class TreebankError(SynparseError):
 
     def __init__(self, path: str, line: int, message: str) -> None:
         self.path, self.line, self.message = str(path), line, message
-        super().__init__(f"{path}:{line}: {message}" if line else f"{path}: {message}")
+        place = "standard input" if self.path == "-" else self.path
+        super().__init__(f"{place}:{line}: {message}" if line else f"{place}: {message}")
+
+
+@contextmanager
+def placed(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Gives an OSError that does not say where it happened, as that of a full disk, the file ``path``."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None and not isinstance(error, BrokenPipeError):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+        raise
 
 
 def nearest(name: str, known: object) -> str:

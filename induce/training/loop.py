@@ -25,7 +25,7 @@ from induce.registry import model_class
 from induce.training.optimizer import EpochEnd, make_optimizer
 from induce.training.seeding import random_state, restore_random_state, seed_everything
 from induce.vocabulary import Vocabulary
-from treebank.errors import SynparseError
+from treebank.errors import SynparseError, placed
 
 LEAST_WORDS = 20  # of training text
 SAVE_SECONDS = 30.0  # between two writings of RUN/last
@@ -128,9 +128,10 @@ class Trainer:
         self.config, self.run, self.device = config, run, device
         self.training, self.development = training, development
         if training.words < LEAST_WORDS:
+            where = " ".join((facts or {}).get("texts", ())) or "the training text"
             raise SynparseError(
-                f"the training text holds {training.words} word{'s' * (training.words != 1)} after normalisation "
-                f"{config.data.normalization!r}; at least {LEAST_WORDS} are needed"
+                f"{where}: {training.words} word{'s' * (training.words != 1)} to learn from after normalisation "
+                f"{config.data.normalization!r}; at least {LEAST_WORDS} are needed, and some 100,000 for useful trees"
             )
         self.note = ""
         if not development.words:
@@ -189,9 +190,11 @@ class Trainer:
             self.position = _Position(**trainer["position"])
             self.state = self._pack_state(_to(trainer["state"], self.device))
             restore_random_state(self.draw, trainer["random"], self.device)
-        except (KeyError, TypeError, RuntimeError, ValueError) as error:
-            first = str(error).strip().replace("\n", " ")
-            raise store.CheckpointError(f"{checkpoint.folder}: this run cannot be resumed: {first}") from None
+        except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ValueError) as error:
+            problem = f"{type(error).__name__}: {store.gist(error)}"
+            raise store.CheckpointError(
+                f"{checkpoint.folder}: this run cannot be resumed ({problem}); train anew with --overwrite"
+            ) from None
         log = self.run / "log.jsonl"
         if log.exists() and log.stat().st_size > self.position.log_bytes:
             with log.open("r+b") as stream:  # what was logged after the state was written happens again
@@ -204,8 +207,13 @@ class Trainer:
         return [type(like)(*parts) for like, parts in zip(self.model.initial_state(1), plain, strict=True)]
 
     def train(self, *, max_minutes: float | None = None, stop: Callable[[], bool] = lambda: False) -> Iterator[Event]:
-        """Train to the end, yielding events. ``stop`` is asked after every step; what was learned is kept."""
+        """Train to the end, yielding events; ``max_minutes`` are those of this call.
+
+        ``stop`` is asked after every step; what was learned is kept.
+        """
         resumed = self.position.step
+        if not resumed:
+            self._save_last()  # a kill before the first step leaves something to go on from, too
         yield self._log(
             Started(
                 sentences=self.training.sentences,
@@ -219,7 +227,7 @@ class Trainer:
                 note=self.note,
             )
         )
-        limit = max_minutes * 60 if max_minutes else math.inf
+        limit = self.position.seconds + max_minutes * 60 if max_minutes else math.inf
         reason = ""
         if self.position.finished and self.position.epoch > self.config.train.epochs:
             reason = self.position.finished
@@ -312,7 +320,7 @@ class Trainer:
         """``event``, after it is appended to the run's log."""
         self.run.mkdir(parents=True, exist_ok=True)
         line = json.dumps({"event": type(event).__name__.lower(), **asdict(event)}, ensure_ascii=False) + "\n"
-        with (self.run / "log.jsonl").open("ab") as log:
+        with placed(self.run / "log.jsonl"), (self.run / "log.jsonl").open("ab") as log:
             log.write(line.encode("utf-8"))
             self.position.log_bytes = log.tell()
         return event

@@ -171,7 +171,17 @@ def test_predictions_that_do_not_match(capsys: pytest.CaptureFixture[str]) -> No
     message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
     assert message == "bad.txt:1: the words differ from gold.mrg:1: word 3 is 'sit', in gold 'sat'"
     Path("bad.txt").write_text("(a (b c))\n", encoding="utf-8")
-    assert failure(capsys, "bad.txt", "--gold", "gold.mrg") == "bad.txt: 1 sentences, but gold.mrg has 3"
+    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
+    assert message == (
+        "bad.txt:1: the words differ from gold.mrg:1: word 1 is 'a', in gold 'the' "
+        "(1 tree for the 3 sentences of gold.mrg)"
+    )
+    Path("bad.txt").write_text(RIGHT.replace("go\n", ""), encoding="utf-8")
+    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
+    assert message == "bad.txt: 2 trees for the 3 sentences of gold.mrg; the one for gold.mrg:3 is missing"
+    Path("bad.txt").write_text(RIGHT + "go\n", encoding="utf-8")
+    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
+    assert message == "bad.txt:4: a tree too many after that for gold.mrg:3 (4 trees for the 3 sentences of gold.mrg)"
     Path("bad.txt").write_text("(a (b c)\n", encoding="utf-8")
     assert failure(capsys, "bad.txt", "--gold", "gold.mrg").startswith("bad.txt:1: this tree is never closed")
 

@@ -74,16 +74,31 @@ class Predictions:
         else:
             chosen = [i for i, is_wanted in enumerate(wanted) if is_wanted]  # type: ignore[assignment]
         if len(self.trees) != len(chosen):
-            raise SynparseError(self._miscount(views, len(chosen)))
+            raise SynparseError(self._miscount(views, wanted))
         spans: list[Spans] = [()] * len(views)
         for i, tree in zip(chosen, self.trees, strict=True):
             spans[i] = views[i].reduce(tree)
         return spans
 
-    def _miscount(self, views: Sequence[View], wanted: int) -> str:
+    def _miscount(self, views: Sequence[View], wanted: Sequence[bool]) -> str:
+        """What is wrong with the number of trees: where the words part, else which tree is missing or too many."""
         gold = views[0].sentence.place.path if views else "gold"
-        short = f" ({wanted} of them are scored)" if wanted != len(views) else ""
-        return f"{self.name}: {len(self.trees)} sentences, but {gold} has {len(views)}{short}"
+        counts = f"{_count(len(self.trees), 'tree')} for the {_count(len(views), 'sentence')} of {gold}"
+        if not all(wanted):
+            return f"{self.name}: {counts}, of which {sum(wanted)} are scored; give one for each or each scored"
+        for view, tree in zip(views, self.trees, strict=False):
+            try:
+                view.reduce(tree)
+            except SynparseError as error:
+                return f"{error} ({counts})"
+        if len(self.trees) < len(views):
+            return f"{self.name}: {counts}; the one for {views[len(self.trees)].sentence.place} is missing"
+        extra, last = self.trees[len(views)], views[-1].sentence.place
+        return f"{extra.path}:{extra.line}: a tree too many after that for {last} ({counts})"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
 def evaluate(
