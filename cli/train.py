@@ -55,8 +55,8 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
         config, stored = _stored(folder, options)
         text = text or tuple(stored.get("texts", ()))
     else:
-        _check_free(folder, options["overwrite"])
         config = _resolve(text, options)
+        _check_free(folder, options["overwrite"])
     dev = options["dev"] or tuple(stored.get("development_texts", ()))
     tokenize = options["tokenize"] or bool(stored.get("tokenize"))
     training, development = _read(config, text, dev, tokenize)
@@ -182,7 +182,7 @@ def _stop_on_signal() -> Iterator[Callable[[], bool]]:
     def stop() -> bool:
         if came and not told:  # not in the handler, which may interrupt another line of output
             told.append(True)
-            click.echo("stopping: the model is checked once more and kept", err=True)
+            click.echo("stopping, and keeping the model …", err=True)
         return bool(came)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}

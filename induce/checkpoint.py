@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +90,8 @@ class Checkpoint:
         if not path.exists():
             raise CheckpointError(f"{path}: missing, so this run cannot be resumed; train again with --overwrite")
         try:
-            state = torch.load(path, map_location="cpu", weights_only=True)
+            with warnings.catch_warnings(action="ignore"):  # about what a damaged file might be
+                state = torch.load(path, map_location="cpu", weights_only=True)
         except Exception as error:  # torch raises many kinds for a damaged file
             raise CheckpointError(f"{path}: cannot be read ({type(error).__name__}); {DAMAGED}") from None
         if not isinstance(state, dict):

@@ -201,9 +201,10 @@ def _check_types(config: RunConfig) -> None:
 
 def _check(config: RunConfig) -> None:
     """Raises SynparseError for values that no run could work with."""
-    from induce.registry import DECODERS, known
+    from induce.registry import DECODERS, MODELS, known
     from treebank.normalize import RECIPES
 
+    known(MODELS, config.model_name, "model")
     known(RECIPES, config.data.normalization, "normalization")
     known(DECODERS, config.parse.decoder, "decoder")
     known(dict.fromkeys(("adam", "nt-asgd")), config.train.optimizer, "optimizer")

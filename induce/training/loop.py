@@ -158,8 +158,9 @@ class Trainer:
         kind = model_class(config.model_name)
         try:
             self.model = kind(kind.Config(**config.model), len(self.vocabulary)).to(device)
-        except ValueError as error:
-            raise SynparseError(f"settings of model {config.model_name!r}: {error}") from None
+        except (TypeError, ValueError) as error:
+            where = f"{checkpoint.folder}: " if checkpoint else ""
+            raise SynparseError(f"{where}settings of model {config.model_name!r}: {error}") from None
         self.optimizer = make_optimizer(list(self.model.parameters()), config.train)
         stream = training.encode(self.vocabulary)
         self.unknown_share = float((stream == 1).sum()) / training.words

@@ -295,7 +295,7 @@ def test_missing_and_superfluous_words(words: str, found: str) -> None:
 
 
 def test_another_number_of_sentences_names_both_files() -> None:
-    with pytest.raises(SynparseError, match="2 sentences of toy.mrg; the one for toy.mrg:2 is missing"):
+    with pytest.raises(SynparseError, match=r"2 sentences of toy\.mrg; the one for toy\.mrg:2 is missing"):
         evaluate(treebank_of([SAFE] * 2), [Predictions("p.txt", files_of([SAFE]))], [EVERY["km"]])
 
 

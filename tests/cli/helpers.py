@@ -1,0 +1,74 @@
+"""What the tests of the command line share: a tiny model's settings, and calls of the program from the outside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import run
+from tests.induce.tiny import SETTINGS, sentences
+from tests.reference import ROOT
+
+TINY = [part for setting in SETTINGS["onlstm"] for part in ("--set", setting)]
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("SYNPARSE_")},
+    "PYTHONPATH": str(ROOT),
+    "OMP_NUM_THREADS": "1",
+}
+PROGRAM = [sys.executable, "-m", "synparse"]
+
+
+def toy_text(count: int = 200) -> str:
+    """Sentences of the toy language, one a line."""
+    return "".join(" ".join(sentence.words) + "\n" for sentence in sentences(count))
+
+
+def start(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    """The program as a process of its own, with pipes."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([*PROGRAM, *arguments], **{"env": ENVIRONMENT, **pipes, **options})
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What bash sees in ``folder``; $RUN is the program."""
+    environment = {**ENVIRONMENT, "RUN": " ".join(PROGRAM)}
+    return subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+class Caller:
+    """Calls of the command line in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        """Exit code, standard output, standard error."""
+        self.capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        return code, *self.capsys.readouterr()
+
+    def result(self, *arguments: object) -> str:
+        """What a call writes that must go well."""
+        code, out, err = self(*arguments)
+        assert code == 0, err
+        return out
+
+    def refusal(self, *arguments: object, code: int = 1) -> str:
+        """The one line on stderr of a call that must fail, without any result."""
+        found, out, err = self(*arguments)
+        assert found == code, err
+        assert out == ""
+        assert err.count("\n") == 1, err
+        assert err.startswith("synparse: ")
+        return err.removeprefix("synparse: ").removesuffix("\n")
+
+    def usage(self, *arguments: object) -> str:
+        """What a wrong call is told after the usage line."""
+        code, out, err = self(*arguments)
+        assert (code, out) == (2, "")
+        return err.splitlines()[-1]

@@ -1,0 +1,296 @@
+"""Text in and trees out: order, streaming, broken pipes, interruptions."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from tests.cli.helpers import TINY, Caller, shell, start, toy_text
+from tests.induce.test_training import weights
+from treebank.formats.predictions import read_prediction_trees
+
+LONG = 5000
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(name: str, text: str) -> str:
+    """``name``, with this text."""
+    Path(name).write_bytes(text.encode())
+    return name
+
+
+def words_of(tree: str) -> list[str]:
+    """The words of one line of trees."""
+    return [part.partition(")")[0] for part in tree.split("(W ")[1:]]
+
+
+def mixed(count: int) -> list[str]:
+    """Lines of all lengths up to 40 words, empty ones among them, out of order."""
+    return [" ".join(f"w{i}.{j}" for j in range(i * 7 % 41)) for i in range(count)]
+
+
+def test_one_two_five_thousand_words_and_none(call: Caller, model: Path) -> None:
+    lines = ["Yes", "", "Go on", " \t ", " ".join(f"w{i}" for i in range(LONG)), "a b c"]
+    trees = call.result("parse", "-m", model, write("in.txt", "\n".join(lines))).split("\n")
+    assert trees.pop() == ""
+    assert [words_of(tree) for tree in trees] == [line.split() for line in lines]
+    assert trees[:4] == ["(X (W Yes))", "", "(X (W Go) (W on))", ""]
+    assert trees[4].count("(X ") == LONG - 1
+
+
+@pytest.mark.parametrize("decoder", ["unbiased", "biased", "nary"])
+def test_any_decoder_on_a_long_sentence(call: Caller, model: Path, decoder: str) -> None:
+    lines = ["w " * LONG, "one", "a b c d"]
+    out = call.result("parse", "-m", model, write("in.txt", "\n".join(lines)), "--decoder", decoder)
+    assert [len(words_of(tree)) for tree in out.splitlines()] == [LONG, 1, 4]
+
+
+def test_the_order_is_that_of_the_input(call: Caller, model: Path) -> None:
+    lines = mixed(500)
+    trees = call.result("parse", "-m", model, write("in.txt", "\n".join(lines) + "\n")).splitlines()
+    assert [words_of(tree) for tree in trees] == [line.split() for line in lines]
+
+
+def test_a_tree_does_not_depend_on_its_neighbours(call: Caller, model: Path) -> None:
+    lines = toy_text(60).splitlines()
+    together = call.result("parse", "-m", model, write("in.txt", "\n".join(lines))).splitlines()
+    for i in (0, 17, 59):
+        assert call.result("parse", "-m", model, write("one.txt", lines[i])).splitlines() == [together[i]]
+
+
+@pytest.mark.parametrize("options", [(), ("--layer", "1"), ("--layer", "2")], ids=" ".join)
+@pytest.mark.parametrize("decoder", ["unbiased", "biased", "nary"])
+def test_extract_and_decode_give_what_parse_gives(
+    call: Caller, copy: Path, options: tuple[str, ...], decoder: str
+) -> None:
+    path = copy / "best" / "checkpoint.json"
+    content = json.loads(path.read_text())
+    content["settings"]["parse"]["decoder"] = decoder
+    path.write_text(json.dumps(content))
+    text = write("in.txt", toy_text(40) + "\n( a ) -LRB- \u00a0x\u2028 …\n!\n" + "\n".join(mixed(60)) + "\n")
+    trees = call.result("parse", "-m", copy, text, *options)
+    write("d.jsonl", call.result("extract", "-m", copy, text, *options))
+    assert call.result("decode", "d.jsonl") == trees
+    other = call.result("parse", "-m", copy, text, *options, "--decoder", "biased")
+    assert call.result("decode", "d.jsonl", "--decoder", "biased") == other
+
+
+def test_extract_and_decode_in_a_pipe(trained: Path) -> None:
+    done = shell(
+        "$RUN parse -m run text.txt > a && $RUN extract -m run < text.txt | $RUN decode > b && cmp a b", trained
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_head_ends_it_quietly(trained: Path) -> None:
+    write("long.txt", toy_text() * 200)
+    command = f"$RUN parse -m {trained}/run long.txt | head -1; exit ${{PIPESTATUS[0]}}"
+    done = shell(command, Path())
+    assert done.stdout.count("\n") == 1
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def read_line(stream: IO[bytes] | None) -> bytes:
+    assert stream is not None
+    return stream.readline()
+
+
+def test_trees_come_before_the_input_ends(model: Path) -> None:
+    process = start("parse", "-m", str(model))
+    assert process.stdin is not None
+    process.stdin.write(b"the cat sat\n" * 20)
+    process.stdin.flush()
+    assert words_of(read_line(process.stdout).decode()) == ["the", "cat", "sat"]
+    out, err = process.communicate()
+    assert (process.returncode, out.count(b"\n"), err) == (0, 19, b"")
+
+
+@pytest.mark.parametrize("line", [3, 17, 500])
+def test_what_was_read_before_an_error_is_parsed(call: Caller, model: Path, line: int) -> None:
+    Path("in.txt").write_bytes(b"the cat sat\n" * (line - 1) + b"na\xefve\n" + b"the end\n" * 50)
+    code, out, err = call("parse", "-m", model, "in.txt")
+    assert code == 1
+    assert out.count("(W cat)") == out.count("\n") == line - 1
+    assert err.startswith(f"synparse: in.txt:{line}: invalid UTF-8 (0xef at byte 3 of the line")
+    code, out, _ = call("extract", "-m", model, "in.txt")
+    assert (code, out.count("\n")) == (1, line - 1)
+
+
+def test_an_error_in_the_second_file_comes_after_the_trees_of_the_first(call: Caller, model: Path) -> None:
+    Path("b.txt").write_bytes(b"x\0\n")
+    code, out, err = call("parse", "-m", model, write("a.txt", "a b\nc d\n"), "b.txt")
+    assert (code, out.count("\n")) == (1, 2)
+    assert err.startswith("synparse: b.txt:1: this is a binary file")
+
+
+# --- where text comes from --------------------------------------------------------------------------------------------
+
+
+def test_line_ends_of_windows(call: Caller, model: Path) -> None:
+    plain = call.result("parse", "-m", model, write("unix.txt", "a b\n\nYes\nc d e"))
+    assert call.result("parse", "-m", model, write("windows.txt", "\ufeffa b\r\n\r\nYes\r\nc d e")) == plain
+
+
+def test_files_folders_patterns_gzip_and_standard_input(call: Caller, model: Path) -> None:
+    Path("texts/inner").mkdir(parents=True)
+    write("texts/1.txt", "one\n")
+    write("texts/inner/3.txt", "three\n")
+    with gzip.open("texts/2.txt.gz", "wt") as stream:
+        stream.write("two\n")
+    one, two, three = (f"(X (W {word}))\n" for word in ("one", "two", "three"))
+    assert call.result("parse", "-m", model, "texts") == one + two + three
+    assert call.result("parse", "-m", model, "texts/*.txt*", "texts/1.txt") == one + two + one
+    assert call.result("parse", "-m", model, "texts/**/*.txt") == one + three
+    done = shell(f"echo four | $RUN parse -m {model} texts/1.txt -", Path())
+    assert (done.stdout, done.stderr) == (one + "(X (W four))\n", "")
+
+
+def test_raw_text_is_tokenised(call: Caller, model: Path) -> None:
+    out = call.result("parse", "-m", model, "--tokenize", write("in.txt", "It rained. She can't stay!\n\nYes (no).\n"))
+    expected = [["It", "rained", "."], ["She", "ca", "n't", "stay", "!"], [], ["Yes", "-LRB-", "no", "-RRB-", "."]]
+    assert [words_of(line) for line in out.splitlines()] == expected
+
+
+def test_the_default_model_is_that_of_the_environment(
+    call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNPARSE_MODEL", str(model))
+    assert call.result("parse", write("in.txt", "Yes\n")) == "(X (W Yes))\n"
+
+
+# --- where trees go ---------------------------------------------------------------------------------------------------
+
+
+def test_output_into_a_file(call: Caller, model: Path) -> None:
+    text = write("in.txt", "\n".join(mixed(50)))
+    trees = call.result("parse", "-m", model, text)
+    assert call("parse", "-m", model, text, "-o", write("trees.txt", "older")) == (0, "", "")
+    assert Path("trees.txt").read_text() == trees
+    assert not Path("trees.txt.part").exists()
+    assert call("parse", "-m", model, text, "-o", "trees.txt.gz") == (0, "", "")
+    with gzip.open("trees.txt.gz", "rt") as stream:
+        assert stream.read() == trees
+    Path("link.txt").symlink_to("trees.txt")
+    assert call("extract", "-m", model, text, "-o", "link.txt") == (0, "", "")
+    assert Path("link.txt").is_symlink()
+    assert call("decode", "trees.txt", "-o", "again.txt") == (0, "", "")
+    assert Path("again.txt").read_text() == trees
+
+
+def test_an_error_keeps_the_part_and_an_older_file(call: Caller, model: Path) -> None:
+    write("trees.txt", "older")
+    Path("in.txt").write_bytes(b"a b\n" * 30 + b"\xff\n")
+    assert "in.txt:31: invalid UTF-8" in call.refusal("parse", "-m", model, "in.txt", "-o", "trees.txt")
+    assert Path("trees.txt").read_text() == "older"
+    assert Path("trees.txt.part").read_text() == "(X (W a) (W b))\n" * 30
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_the_part_and_an_older_file(model: Path, number: signal.Signals) -> None:
+    write("trees.txt", "older")
+    process = start("parse", "-m", str(model), "-o", "trees.txt")
+    assert process.stdin is not None
+    process.stdin.write(b"a b\n" * 50_000)
+    process.stdin.flush()
+    wait_for(lambda: Path("trees.txt.part").exists() and Path("trees.txt.part").stat().st_size > 0)
+    process.send_signal(number)
+    _, err = process.communicate()
+    assert Path("trees.txt").read_text() == "older"
+    assert Path("trees.txt.part").stat().st_size > 0
+    if number == signal.SIGINT:
+        assert (process.returncode, err) == (130, b"synparse: interrupted\n")
+
+
+def test_json_lines(call: Caller, model: Path) -> None:
+    lines = ["the cat , sat", "", "Yes", "\u2028 \x85 \x1b ( \x0c"]
+    out = call.result("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "jsonl")
+    found = [json.loads(line) for line in out.removesuffix("\n").split("\n")]
+    assert [one["words"] for one in found] == [[word for word in line.split(" ") if word] for line in lines]
+    assert found[1] == {"words": [], "spans": []}
+    assert found[0]["spans"][0] == [0, 4]
+
+
+def test_drawings(call: Caller, model: Path) -> None:
+    lines = ["the cat , sat", "", "Yes", " ".join(f"w{i}" for i in range(300))]
+    out = call.result("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "drawing")
+    assert out.index("the") < out.index("cat") < out.index(",") < out.index("Yes") < out.index("w299")
+
+
+def test_eval_reads_what_parse_writes(call: Caller, trained: Path) -> None:
+    text = trained / "text.txt"
+    call.result("parse", "-m", trained / "run", text, "-o", "trees.ptb")
+    assert len(list(read_prediction_trees("trees.ptb"))) == text.read_text().count("\n")
+    out = call.result("eval", "--gold", "trees.ptb", "trees.ptb", "-m", trained / "run", "--json")
+    assert [score["value"] for score in json.loads(out)["scores"]] == pytest.approx([100.0, 100.0])
+
+
+# --- interrupted training ---------------------------------------------------------------------------------------------
+
+
+def wait_for(what: object, seconds: float = 60) -> None:
+    """Returns when ``what()`` is true."""
+    assert callable(what)
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_training_and_keeps_the_model(call: Caller, tmp_path: Path, number: signal.Signals) -> None:
+    import torch
+
+    arguments = ["train", write("text.txt", toy_text(400)), *TINY]
+    process = start(*arguments, "-o", "cut", "--set", "train.epochs=100000")
+    wait_for(lambda: Path("cut/log.jsonl").exists() and b"check" in Path("cut/log.jsonl").read_bytes())
+    process.send_signal(number)
+    out, err = process.communicate()
+    assert (process.returncode, out) == (130, b"")
+    *rest, finished, hint = err.decode().splitlines()
+    assert "stopping, and keeping the model …" in rest
+    assert finished.startswith("interrupted after ")
+    assert hint == "go on with: synparse train --resume -o cut"
+    call.result("parse", "-m", "cut", "text.txt")
+    epochs = json.loads(Path("cut/last/checkpoint.json").read_text())["epoch"] + 1
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as the process had
+    try:
+        call.result("train", "--resume", "-o", "cut", "--set", f"train.epochs={epochs}")
+        call.result(*arguments, "-o", "whole", "--set", f"train.epochs={epochs}")
+    finally:
+        torch.set_num_threads(threads)
+    whole = weights(Path("whole"))
+    for name, value in weights(Path("cut")).items():
+        assert torch.equal(value, whole[name]), name
+
+
+def test_a_kill_before_the_first_epoch_ends_leaves_a_run_to_go_on_with(call: Caller) -> None:
+    write("text.txt", toy_text(600))
+    process = start("train", "text.txt", "-o", "run", *TINY, "--set", "train.epochs=1")
+    wait_for(lambda: Path("run/last").exists())
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    call.result("train", "--resume", "-o", "run")
+    call.result("parse", "-m", "run", "text.txt")
+
+
+def test_the_minutes_are_those_of_each_call(call: Caller, copy: Path) -> None:
+    path = copy / "last" / "trainer.pt"
+    import torch
+
+    state = torch.load(path, weights_only=True)
+    state["position"] |= {"seconds": 7200.0, "finished": ""}
+    torch.save(state, path)
+    _, _, err = call("train", "--resume", "-o", copy, "--set", "train.epochs=5", "--max-minutes", "5")
+    assert "all epochs done" in err
