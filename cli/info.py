@@ -29,11 +29,11 @@ def _model(run: Path) -> Iterator[str]:
     checkpoint = read(find(run))
     config, fact = checkpoint.config, checkpoint.fact
     yield f"{checkpoint.folder}: model {config.model_name}, preset {config.preset}, by synparse {fact('synparse')}"
-    yield f"source: {config.source}"
+    yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
     texts = checkpoint.facts.get("texts") or ["the built-in sample"]
     training = fact("training")
     yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} words)"
-    yield f"text digest (sha256): {training['sha256']}"
+    yield f"text sha256: {training['sha256']}"
     yield f"vocabulary: {len(checkpoint.vocabulary):,} words"
     yield f"steps: {fact('step'):,} in {fact('seconds') / 60:.1f} minutes, on {fact('device')}"
     yield "settings:"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
@@ -36,21 +37,27 @@ def _on_terminal(events: Iterable[Event]) -> Iterator[Event]:
     from rich.progress import Progress as Bar
 
     console = Console(stderr=True, highlight=False)
+    console.width -= len("^C") + 1  # what a terminal shows when the user stops must not break the bar's line
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[rest]}"))
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1.0, rest="")
         for event in events:
             if isinstance(event, Progress):
-                bar.update(
-                    task,
-                    completed=event.share,
-                    description=f"epoch {event.epoch}/{event.epochs}",
-                    rest=f"step {event.step}  loss {event.loss:.3f}  perplexity {event.perplexity:.1f}  "
-                    f"{event.words_per_second:,.0f} words/s  {clock(event.seconds_left)} left",
-                )
+                description = f"epoch {event.epoch}/{event.epochs}"
+                bar.update(task, completed=event.share, description=description, rest=_rest(event))
             for line in lines(event):
-                console.print(line, markup=False)
+                console.print(line, markup=False, soft_wrap=True)  # or a path would be cut where it wraps
             yield event
+
+
+def _rest(event: Progress) -> str:
+    """What stands behind the bar; short, since 80 columns must hold it."""
+    perplexity = f"{event.perplexity:.1f}" if event.perplexity < 100 else f"{event.perplexity:.0f}"
+    left = clock(event.seconds_left).removeprefix("0:")
+    return (
+        f"step {event.step}  loss {event.loss:.2f}  perplexity {perplexity}  "
+        f"{event.words_per_second:,.0f} words/s  {left} left"
+    )
 
 
 def lines(event: Event) -> list[str]:
@@ -58,9 +65,9 @@ def lines(event: Event) -> list[str]:
     if isinstance(event, Started):
         start = f"going on at step {event.resumed_at}" if event.resumed_at else "training"
         found = [
-            f"{start} on {event.sentences:,} sentences, {event.words:,} words ({event.unknown_share:.1%} unknown); "
-            f"development: {event.development_sentences:,} sentences",
-            f"vocabulary {event.vocabulary:,}, {event.parameters:,} parameters, on {event.device}",
+            f"{start} on {event.sentences:,} sentences, {event.words:,} words ({event.unknown_share:.1%} unknown)",
+            f"development text: {event.development_sentences:,} sentences; vocabulary: {event.vocabulary:,}; "
+            f"{event.parameters:,} weights, on {event.device}",
         ]
         return [*found, f"note: {event.note}"] if event.note else found
     if isinstance(event, Check):
@@ -72,11 +79,11 @@ def lines(event: Event) -> list[str]:
     if isinstance(event, Finished):
         found = [
             f"{REASONS[event.reason]} after {clock(event.seconds)}; best development perplexity "
-            f"{event.best_perplexity:.2f} (epoch {event.best_epoch}), kept in {event.run}/best"
+            f"{event.best_perplexity:.2f} (epoch {event.best_epoch})"
         ]
-        if event.reason in ("interrupted", "time"):
-            found.append(f"go on with: synparse train --resume -o {event.run}")
-        return found
+        unfinished = event.reason in ("interrupted", "time")
+        hint = f"; go on with: synparse train --resume -o {shlex.quote(event.run)}" if unfinished else ""
+        return [*found, f"the model is in {event.run}{hint}"]
     return []
 
 

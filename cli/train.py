@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -182,7 +183,7 @@ def _stop_on_signal() -> Iterator[Callable[[], bool]]:
     def stop() -> bool:
         if came and not told:  # not in the handler, which may interrupt another line of output
             told.append(True)
-            click.echo("stopping, and keeping the model …", err=True)
+            print("stopping, and keeping the model …", file=sys.stderr, flush=True)  # above the bar, if there is one
         return bool(came)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}

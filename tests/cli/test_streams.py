@@ -257,10 +257,10 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, tmp_path: Path
     process.send_signal(number)
     out, err = process.communicate()
     assert (process.returncode, out) == (130, b"")
-    *rest, finished, hint = err.decode().splitlines()
+    *rest, finished, where = err.decode().splitlines()
     assert "stopping, and keeping the model …" in rest
     assert finished.startswith("interrupted after ")
-    assert hint == "go on with: synparse train --resume -o cut"
+    assert where == "the model is in cut; go on with: synparse train --resume -o cut"
     call.result("parse", "-m", "cut", "text.txt")
     epochs = json.loads(Path("cut/last/checkpoint.json").read_text())["epoch"] + 1
     threads = torch.get_num_threads()
