@@ -14,6 +14,7 @@ import click
 
 from treebank.errors import SynparseError, placed
 
+STDOUT = ("-", "/dev/stdout")  # as the name of a file to write
 SHORTEST_NAME = 12  # columns that a folded name gets at least
 
 
@@ -73,7 +74,7 @@ def opened(path: str | None) -> Iterator[Callable[[str], None]]:
     The file is written under the name ``path.part`` and renamed when all is done: an earlier file of that name is safe
     until then, and whatever was written before an error is kept in the part. Devices and pipes are written directly.
     """
-    if path is None:
+    if path is None or path in STDOUT:
         yield click.echo
         return
     if os.path.isdir(path):

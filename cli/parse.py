@@ -12,6 +12,8 @@ from cli.options import decoder_option, default_run, device_option, inputs, laye
 from cli.output import opened
 from treebank.tree import Tree
 
+LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it could be looked at on
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
@@ -58,10 +60,15 @@ def _json_lines(trees: Iterator[Tree]) -> Iterator[str]:
 
 
 def _drawings(trees: Iterator[Tree]) -> Iterator[str]:
-    """Each tree as a picture made of characters, an empty line behind it."""
+    """Each tree as a picture made of characters, an empty line behind it; in brackets if it is too large for one."""
     from nltk.tree.prettyprinter import TreePrettyPrinter
 
-    for tree in trees:
+    for number, tree in enumerate(trees, start=1):
+        if len(tree) > LARGEST_DRAWING:
+            note = f"sentence {number}: {len(tree):,} words are too many to draw; its tree stands in brackets"
+            click.echo(f"note: {note}", err=True)
+            yield f"{tree}\n"
+            continue
         bare = Tree(tree.words, ("",) * len(tree), tree.spans, ("\u00b7",) * len(tree.spans)).to_nltk()
         for index, place in enumerate(bare.treepositions("leaves")):  # or words beside phrases change places
             bare[place] = index

@@ -110,6 +110,8 @@ def load_parser(
     if decoder is not None:
         registry.known(registry.DECODERS, decoder, "decoder")
     checkpoint = read(find(Path(run)))
+    if checkpoint.facts.get("step") == 0:
+        raise SynparseError(f"{run}: this model has not been trained yet; go on with: synparse train --resume -o {run}")
     return Parser(checkpoint, device=choose_device(device), decoder=decoder, layer=layer)
 
 

@@ -317,6 +317,13 @@ def test_a_format_of_the_future(call: Caller, copy: Path) -> None:
     )
 
 
+def test_a_model_without_training(call: Caller, copy: Path, trained: Path) -> None:
+    path = copy / "best" / "checkpoint.json"
+    path.write_bytes(edit(step=0)(path.read_bytes()))
+    message = call.refusal("parse", "-m", copy, trained / "text.txt")
+    assert message == f"{copy}: this model has not been trained yet; go on with: synparse train --resume -o {copy}"
+
+
 def test_weights_that_are_no_numbers(call: Caller, copy: Path, trained: Path) -> None:
     import torch
     from safetensors.torch import load_file, save_file

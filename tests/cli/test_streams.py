@@ -188,6 +188,13 @@ def test_output_into_a_file(call: Caller, model: Path) -> None:
     assert Path("again.txt").read_text() == trees
 
 
+def test_standard_output_as_a_file(call: Caller, model: Path) -> None:
+    text = write("in.txt", "Yes\n")
+    assert call.result("parse", "-m", model, text, "-o", "-") == "(X (W Yes))\n"
+    done = shell(f"(echo before; $RUN parse -m {model} in.txt -o /dev/stdout) > all.txt; cat all.txt", Path())
+    assert (done.stdout, done.stderr) == ("before\n(X (W Yes))\n", "")
+
+
 def test_an_error_keeps_the_part_and_an_older_file(call: Caller, model: Path) -> None:
     write("trees.txt", "older")
     Path("in.txt").write_bytes(b"a b\n" * 30 + b"\xff\n")
@@ -222,9 +229,11 @@ def test_json_lines(call: Caller, model: Path) -> None:
 
 
 def test_drawings(call: Caller, model: Path) -> None:
-    lines = ["the cat , sat", "", "Yes", " ".join(f"w{i}" for i in range(300))]
-    out = call.result("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "drawing")
-    assert out.index("the") < out.index("cat") < out.index(",") < out.index("Yes") < out.index("w299")
+    lines = ["the cat , sat", "", "Yes", " ".join(f"w{i}" for i in range(LONG)), "a b"]
+    code, out, err = call("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "drawing")
+    places = [out.index(word) for word in ("the", "cat", ",", "Yes", "(X (W w0)", "w4999", " a ")]
+    assert (code, places) == (0, sorted(places))
+    assert err == "note: sentence 4: 5,000 words are too many to draw; its tree stands in brackets\n"
 
 
 def test_eval_reads_what_parse_writes(call: Caller, trained: Path) -> None:

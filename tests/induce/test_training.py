@@ -131,7 +131,8 @@ def test_resuming_with_another_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_loss_that_is_no_number_is_told(tmp_path: Path) -> None:
-    config = settings("onlstm", "train.optimizer=nt-asgd", "train.learning_rate=1e6", "train.clip=1e9")
+    explosive = ("train.optimizer=nt-asgd", "train.learning_rate=1e6", "train.weight_decay=1e3", "train.clip=1e9")
+    config = settings("onlstm", *explosive)
     with pytest.raises(SynparseError, match=r"no longer a number at step \d+ .* lower train.learning_rate"):
         train(config, tmp_path / "run")
 
