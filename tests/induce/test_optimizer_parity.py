@@ -132,7 +132,7 @@ def test_a_whole_epoch(name: str) -> None:
         factor = segment.length / sizes["nominal"]
         optimizer.step(factor)
         state = detach(loss.state)
-        values = (segment.length, segment.rows, sizes["lr"] * factor, loss.nll, loss.objective, norm)
+        values = (segment.length, segment.rows, sizes["lr"] * factor, loss.nll.detach(), loss.objective.detach(), norm)
         for key, value in zip(found, values, strict=True):
             found[key].append(float(value))
     for key, value in found.items():

@@ -15,9 +15,11 @@ from treebank.sentence import Sentence
 SETTINGS = {
     "onlstm": [
         "model.embedding_size=16",
+        "model.layers=2",
         "model.hidden_size=24",
         "model.chunk_size=4",
         "train.batch_size=4",
+        "train.learning_rate=0.01",
         "train.segment_length=8",
         "train.epochs=3",
         "data.minimum_count=1",
