@@ -75,14 +75,14 @@ def opened(path: str | None) -> Iterator[Callable[[str], None]]:
     until then, and whatever was written before an error is kept in the part. Devices and pipes are written directly.
     """
     if path is None or path in STDOUT:
-        yield click.echo
+        yield lambda line: print(line, flush=True)  # not click.echo, which takes escape sequences out of words
         return
     if os.path.isdir(path):
         raise SynparseError(f"{path}: this is a folder; name a file to write")
     direct = os.path.exists(path) and not os.path.isfile(path)
     target = os.path.realpath(path) if os.path.islink(path) else path  # a link stays, what it points to is replaced
     place = path if direct else target + ".part"
-    opener: Any = gzip.open if path.endswith(".gz") else open
+    opener: Any = gzip.open if path.lower().endswith(".gz") else open
     with placed(place), opener(place, "wt", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
         yield lambda line: print(line, file=stream)
     if not direct:
