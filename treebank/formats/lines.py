@@ -94,6 +94,6 @@ def _open_bytes(path: str) -> AbstractContextManager[Any]:
         return nullcontext(sys.stdin.buffer)
     if os.path.isdir(path):
         raise TreebankError(path, 0, "this is a folder where a file was expected")
-    if path.endswith(".gz"):
+    if path.lower().endswith(".gz"):
         return gzip.open(path, "rb")
     return open(path, "rb")
