@@ -108,7 +108,7 @@ class _Position:
     best_epoch: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
     log_bytes: int = 0
-    finished: str = ""
+    finished: str = ""  # "no more progress" once the optimiser has ended training
 
 
 class Trainer:
@@ -144,7 +144,11 @@ class Trainer:
                 "words": training.words,
                 "sha256": training.digest.hexdigest(),
             },
-            "development": {"sentences": self.development.sentences, "words": self.development.words},
+            "development": {
+                "sentences": self.development.sentences,
+                "words": self.development.words,
+                "sha256": self.development.digest.hexdigest(),
+            },
         }
         checkpoint = store.read(store.find(run, ("last",))) if resume else None
         self.draw = seed_everything(config.train.seed)
@@ -178,12 +182,13 @@ class Trainer:
 
     def _continue(self, checkpoint: store.Checkpoint) -> None:
         """Take up the run where ``RUN/last`` left it."""
-        stored = checkpoint.facts.get("training", {}).get("sha256")
-        if stored != self.training.digest.hexdigest():
-            raise SynparseError(
-                f"{self.run}: the training text is not the one that this run began with; give the same text, "
-                "or train anew with --overwrite"
-            )
+        for name in ("training", "development"):
+            given = self.facts[name]["sha256"]
+            if checkpoint.facts.get(name, {}).get("sha256", given) != given:
+                raise SynparseError(
+                    f"{self.run}: the {name} text is not the one that this run began with; give the same text, "
+                    "or train anew with --overwrite"
+                )
         trainer = checkpoint.trainer()
         try:
             self.model.load_state_dict(checkpoint.weights(), strict=True)
@@ -229,16 +234,10 @@ class Trainer:
             )
         )
         limit = self.position.seconds + max_minutes * 60 if max_minutes else math.inf
-        reason = ""
-        if self.position.finished and self.position.epoch > self.config.train.epochs:
-            reason = self.position.finished
+        reason = self._over()
         while not reason:
             reason = yield from self._epoch(limit, stop)
-            if not reason and self.position.epoch > self.config.train.epochs:
-                reason = "epochs"
         at = self.position
-        if reason in ("epochs", "no more progress"):
-            at.finished = reason
         self._save_last()
         yield self._log(
             Finished(reason, at.epoch, at.step, at.best_epoch, _exp(at.best_loss), at.seconds, str(self.run))
@@ -264,10 +263,18 @@ class Trainer:
                 self._save_last()
                 saved = time.monotonic()
         ended = yield from self._check(end_of_epoch=True)
+        at.finished = "no more progress" if ended else ""
         at.seconds = time.monotonic() - began
         at.epoch, at.start, at.loss_sum, at.rows, self.state = at.epoch + 1, 0, 0.0, 0, None
         self._save_last()
-        return "no more progress" if ended else "interrupted" if stop() else "time" if at.seconds > limit else ""
+        return self._over() or ("interrupted" if stop() else "time" if at.seconds > limit else "")
+
+    def _over(self) -> str:
+        """Why nothing is left to train, or "". It goes by what ``last`` holds, so that no kill leads to another epoch."""
+        at = self.position
+        if at.finished == "no more progress":
+            return at.finished
+        return "epochs" if at.epoch > self.config.train.epochs else ""
 
     def _step(self, segment: Any) -> None:
         """One update on one segment."""

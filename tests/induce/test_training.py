@@ -114,12 +114,23 @@ def test_every_check_is_logged_once(tmp_path: Path) -> None:
     assert logged[-1] == "finished"
 
 
-def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    train(settings("onlstm"), run)
+@pytest.mark.parametrize(
+    ("reason", "changes"),
+    [
+        ("epochs", ()),
+        ("no more progress", ("train.epochs=50", "train.learning_rate=0.2", "train.decays=1")),
+    ],
+)
+def test_resuming_a_finished_run_changes_nothing(tmp_path: Path, reason: str, changes: tuple[str, ...]) -> None:
+    run, config = tmp_path / "run", settings("onlstm", *changes)
+    whole = train(config, run)
     before = weights(run)
-    events = list(trainer(settings("onlstm"), run, resume=True).train())
-    assert isinstance(events[-1], Finished)
+    started, finished = trainer(config, run, resume=True).train()
+    assert isinstance(started, Started)
+    assert isinstance(whole[-1], Finished)
+    assert isinstance(finished, Finished)
+    assert (whole[-1].reason, finished.reason) == (reason, reason)
+    assert (whole[-1].step, finished.step) == (started.resumed_at, started.resumed_at)
     for name, value in before.items():
         assert torch.equal(value, weights(run)[name])
 
@@ -127,9 +138,10 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path: Path) -> None:
 def test_resuming_with_another_text_is_refused(tmp_path: Path) -> None:
     run, config = tmp_path / "run", settings("onlstm")
     train(config, run)
-    other, development = corpora(config, count=150)
-    with pytest.raises(SynparseError, match="not the one that this run began with"):
-        loop.Trainer(config, other, development, run, device="cpu", resume=True)
+    training, development = corpora(config)
+    for name, texts in (("training", (development, development)), ("development", (training, training))):
+        with pytest.raises(SynparseError, match=f"the {name} text is not the one that this run began with"):
+            loop.Trainer(config, *texts, run, device="cpu", resume=True)
 
 
 def test_a_loss_that_is_no_number_is_told(tmp_path: Path) -> None:
