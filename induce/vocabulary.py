@@ -34,10 +34,6 @@ class Vocabulary:
         """The vocabulary in a file with one word a line. Raises ValueError if it is none."""
         return cls(path.read_bytes().decode("utf-8").removesuffix("\n").split("\n"))
 
-    def save(self, path: Path) -> None:
-        """Write one word a line; the line number, from 0, is the word's number."""
-        path.write_bytes(("\n".join(self.words) + "\n").encode("utf-8"))
-
     def __len__(self) -> int:
         return len(self.words)
 

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -136,7 +137,7 @@ def _read_zip(archive: str) -> Iterator[Sentence]:
             members = sorted(name for name in handle.namelist() if _FILE.fullmatch(os.path.basename(name)))
             for member in members:
                 yield from _read_text(f"{archive}/{member}", handle.read(member).decode())
-    except (zipfile.BadZipFile, UnicodeDecodeError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
         raise TreebankError(archive, 0, f"damaged archive ({error}); download it again") from None
 
 

@@ -270,7 +270,7 @@ class Trainer:
         return self._over() or ("interrupted" if stop() else "time" if at.seconds > limit else "")
 
     def _over(self) -> str:
-        """Why nothing is left to train, or "". It goes by what ``last`` holds, so that no kill leads to another epoch."""
+        """Why nothing is left to train, or ""; decided by what ``last`` holds, so that no kill adds an epoch."""
         at = self.position
         if at.finished == "no more progress":
             return at.finished

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from induce.decoding.distances import biased, nary, unbiased
-from tests.reference import REFERENCE
+from tests.reference import fixtures, load
 from treebank.errors import SynparseError
 
 RULES = {"biased": biased, "unbiased": unbiased, "nary": nary}
@@ -104,22 +102,14 @@ def test_numpy_arrays_are_read() -> None:
     assert unbiased(np.array([0.0, 1.0, 2.0], dtype=np.float32)) == unbiased([0.0, 1.0, 2.0])  # type: ignore[arg-type]
 
 
-@pytest.mark.parity
-@pytest.mark.parametrize("description", sorted(REFERENCE.glob("const_decode*.json")), ids=lambda path: path.stem)
-def test_like_the_published_programs(description: Path) -> None:
-    with np.load(description.with_suffix(".npz"), allow_pickle=False) as arrays:
-        rows, lengths = arrays["distance"], arrays["length"]
-    document = json.loads(description.read_text(encoding="utf-8"))
-    assert len(rows) == len(lengths) == document["sizes"]["cases"] == len(document["expected"]["rows"])
-    for row, length, expected in zip(rows, lengths, document["expected"]["rows"], strict=True):
+@pytest.mark.parametrize("name", fixtures("const_decode"))
+def test_like_the_published_programs(name: str) -> None:
+    fixture = load(name)
+    rows, lengths = fixture.arrays["distance"], fixture.arrays["length"]
+    expected = fixture.doc["expected"]["rows"]
+    assert len(rows) == len(lengths) == fixture.sizes["cases"] == len(expected) > 0
+    for row, length, wanted in zip(rows, lengths, expected, strict=True):
         n = int(length)
         for rule, decode in RULES.items():
             below_root = sorted(set(decode(row[:n])) - {(0, n)})
-            assert [list(span) for span in below_root] == expected["brackets"][rule], (rule, row[:n])
-
-
-@pytest.mark.parity
-def test_there_are_fixtures() -> None:
-    if not REFERENCE.is_dir():
-        pytest.skip(f"no folder {REFERENCE}")
-    assert list(REFERENCE.glob("const_decode*.json"))
+            assert [list(span) for span in below_root] == wanted["brackets"][rule], (rule, row[:n])

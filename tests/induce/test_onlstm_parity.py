@@ -179,7 +179,8 @@ def check_parse(fixture: Fixture, model: OnLstm) -> None:
     for k, row in enumerate(fixture.arrays["parse/distance_forget"]):
         got = model.structure(tokens, lengths, layer=k + 1).values[0]
         np.testing.assert_allclose(got.detach().numpy(), row[1:-1], **_tolerance(fixture))
-    distances = model.structure(tokens, lengths, layer=2).values[0].tolist()
+    second = min(2, len(model.layers))  # the one that the program reads trees from
+    distances = model.structure(tokens, lengths, layer=second).values[0].tolist()
     fixture.check("parse/decoded", np.array(distances))
     tree = Tree.from_spans(words, biased(distances))
     assert _plain(tree) == fixture.doc["expected"]["parse_tree"]

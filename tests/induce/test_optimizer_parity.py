@@ -89,7 +89,8 @@ def test_parameters_through_switch_and_restart(name: str) -> None:
         if loss < best:
             best = loss
             saved.append(validated[-1])
-        optimizer.end_of_epoch(float(loss))
+        if optimizer.end_of_epoch(float(loss)).stop:
+            break
     fixture.check("params", np.array(params))
     fixture.check("validated", np.array(validated))
     fixture.check("saved_values", np.array(saved))
