@@ -35,8 +35,10 @@ def start(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What bash sees in ``folder``; $RUN is the program."""
-    environment = {**ENVIRONMENT, "RUN": " ".join(PROGRAM)}
+    """What bash sees in ``folder``; $RUN is the program. Python is found on the path: a folder may hold spaces."""
+    python = Path(sys.executable)
+    path = f"{python.parent}{os.pathsep}{ENVIRONMENT['PATH']}"
+    environment = {**ENVIRONMENT, "PATH": path, "RUN": f"{python.name} -m synparse"}
     return subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import errno
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import click
 import pytest
 
 from cli.main import COMMANDS, run
+from tests.cli.helpers import shell
 from tests.reference import ROOT
 from treebank.errors import SynparseError, TreebankError
 
@@ -80,19 +78,13 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("synparse, version ")
 
 
-def outside(command: str) -> subprocess.CompletedProcess[str]:
-    """What a shell sees; $RUN is ``python -m synparse``."""
-    environment = os.environ | {"RUN": f"{sys.executable} -m synparse"}
-    return subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True)
-
-
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    done = outside("$RUN --help | true; exit ${PIPESTATUS[0]}")
+    done = shell("$RUN --help | true; exit ${PIPESTATUS[0]}", ROOT)
     assert done.stderr == ""
     assert done.returncode in (0, 141)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_is_one_line() -> None:
-    done = outside("$RUN --help > /dev/full")
+    done = shell("$RUN --help > /dev/full", ROOT)
     assert (done.returncode, done.stderr) == (1, "synparse: the output: No space left on device\n")
