@@ -192,9 +192,9 @@ class Trainer:
         trainer = checkpoint.trainer()
         try:
             self.model.load_state_dict(checkpoint.weights(), strict=True)
-            self.optimizer.load_state_dict(_to(trainer["optimizer"], self.device))
+            self.optimizer.load_state_dict(trainer["optimizer"])
             self.position = _Position(**trainer["position"])
-            self.state = self._pack_state(_to(trainer["state"], self.device))
+            self.state = self._carried(trainer["state"])
             restore_random_state(self.draw, trainer["random"], self.device)
         except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ValueError) as error:
             problem = f"{type(error).__name__}: {store.gist(error)}"
@@ -206,11 +206,12 @@ class Trainer:
             with log.open("r+b") as stream:  # what was logged after the state was written happens again
                 stream.truncate(self.position.log_bytes)
 
-    def _pack_state(self, plain: Any) -> Any:
-        """Carried state from the nested lists that trainer.pt holds."""
+    def _carried(self, plain: Any) -> Any:
+        """Carried state from the nested lists that trainer.pt holds, on the device."""
         if plain is None:
             return None
-        return [type(like)(*parts) for like, parts in zip(self.model.initial_state(1), plain, strict=True)]
+        like = self.model.initial_state(1)
+        return [type(one)(*(part.to(self.device) for part in parts)) for one, parts in zip(like, plain, strict=True)]
 
     def train(self, *, max_minutes: float | None = None, stop: Callable[[], bool] = lambda: False) -> Iterator[Event]:
         """Train to the end, yielding events; ``max_minutes`` are those of this call.
@@ -373,14 +374,3 @@ def evaluate(model: Any, stream: Tensor, segment_length: int) -> float:
 def _exp(loss: float) -> float:
     """Perplexity; infinite where it is too large to write."""
     return math.exp(loss) if loss < 700 else math.inf
-
-
-def _to(value: Any, device: str) -> Any:
-    """``value`` with every tensor in it on ``device``."""
-    if isinstance(value, Tensor):
-        return value.to(device)
-    if isinstance(value, dict):
-        return {key: _to(part, device) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_to(part, device) for part in value]
-    return value

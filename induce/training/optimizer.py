@@ -114,9 +114,12 @@ class NtAsgd:
         return {name: getattr(self, name) for name in names}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from ``state_dict``."""
-        for name, value in state.items():
-            setattr(self, name, value)
+        """Go on from ``state_dict``, wherever its tensors are."""
+        for name in self.state_dict():
+            setattr(self, name, state[name])
+        if self.averages is not None:
+            pairs = zip(self.averages, self.parameters, strict=True)
+            self.averages = [average.to(parameter.device) for average, parameter in pairs]
 
 
 class Adam:
@@ -177,7 +180,7 @@ class Adam:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from ``state_dict``."""
+        """Go on from ``state_dict``, wherever its tensors are; torch keeps Adam's step counts on the CPU."""
         self.inner.load_state_dict(state["inner"])
         self.best, self.waited, self.decayed = state["best"], state["waited"], state["decayed"]
         self._set_rate()
