@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,12 @@ def test_the_splitter_loses_nothing(text: str) -> None:
 
 def test_blank_is_no_sentence() -> None:
     assert split_sentences(" \t") == []
+
+
+def test_a_long_line_of_names_takes_linear_time() -> None:
+    began = time.perf_counter()
+    assert len(split_sentences("Dr. Xu " * 20_000)) == 1
+    assert time.perf_counter() - began < 20  # quadratic time would need minutes
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ _STOP = re.compile(
 )
 _OPENERS = "\"'\u201c\u2018\u00ab\u201e\u00bf\u00a1([{`\u2013\u2014- "
 _LAST_WORD = re.compile(r"[^\s(\[{\"'\u201c\u2018\u00ab/]+$")
+_LONGEST_ABBREVIATION = 40
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")  # U.S, a.m, e.g (the last stop is cut off)
 _LIST_NUMBER = re.compile(r"(?:\d{1,3}|[ivxlc]{1,5}|[a-zA-Z])")
 
@@ -74,7 +75,8 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     stop = match["stop"]
     if stop != ".":
         return True
-    found = _LAST_WORD.search(text, start, match.start())
+    near = max(start, match.start() - _LONGEST_ABBREVIATION)  # from the start, names in a row take quadratic time
+    found = _LAST_WORD.search(text, near, match.start())
     word = found[0] if found else ""
     if found and found.start() == start and not match["closers"] and _LIST_NUMBER.fullmatch(word):
         return False  # "1. Introduction": the number belongs to what follows
