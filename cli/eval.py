@@ -92,7 +92,7 @@ def _default_runs(predicted: Sequence[str], baselines: Sequence[str]) -> list[st
         return []
     if os.path.exists(run):
         return [run]
-    if baselines:
+    if baselines and not os.environ.get("SYNPARSE_MODEL"):
         return []
     raise SynparseError(
         f"nothing to score: there is no model in {run}; run `synparse train`, or name a model with -m, "
@@ -101,13 +101,13 @@ def _default_runs(predicted: Sequence[str], baselines: Sequence[str]) -> list[st
 
 
 def _model(run: str, gold: Treebank, parsing: dict[str, Any], *, named: bool) -> System:
-    """The trees of a model for the words of ``gold``; it sees nothing else of them. ``named``: after its folder too."""
+    """The trees of a model, which sees no gold tree (see `Parser.parse`). ``named``: after its folder too."""
     from induce.parser import load_parser
     from treebank.metrics.evaluation import Predictions
 
     parser = load_parser(run, **parsing)
     name = f"{parser.name} {run}" if named else parser.name
-    return Predictions.of_model(name, parser.parse(sentence.words for sentence in gold.sentences))
+    return Predictions.of_model(name, parser.parse(gold.sentences))
 
 
 def _json(gold: Treebank, reports: Sequence[ScoreReport]) -> dict[str, Any]:

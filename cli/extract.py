@@ -37,7 +37,7 @@ def extract(
     sentences = read_sentences(inputs(input), tokenize=tokenize)
     parser = load_parser(run or default_run(), **parsing)
     with opened(output) as write:
-        for reading in parser.read(sentence.words for sentence in sentences):
+        for reading in parser.read(sentences):
             write(json.dumps(_object(reading, parser.decoder), ensure_ascii=False))
 
 

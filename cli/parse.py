@@ -43,7 +43,7 @@ def parse(input: Sequence[str], run: str | None, output: str | None, form: str, 
     sentences = read_sentences(inputs(input), tokenize=tokenize)
     parser = load_parser(run or default_run(), **parsing)
     with opened(output) as write:
-        trees = parser.parse(sentence.words for sentence in sentences)
+        trees = parser.parse(sentences)
         for line in FORMATS[form](trees):
             write(line)
 

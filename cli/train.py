@@ -7,12 +7,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.options import default_run, device_option
-from treebank.errors import SynparseError
+from treebank.errors import SynparseError, placed
+from treebank.formats import expand
 
 if TYPE_CHECKING:
     from induce.batching import Corpus
@@ -57,6 +59,7 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
         text = text or tuple(stored.get("texts", ()))
     else:
         config = _resolve(text, options)
+        expand([*text, *options["dev"]])  # a misspelt path is told before a folder is made
         _check_free(folder, options["overwrite"])
     dev = options["dev"] or tuple(stored.get("development_texts", ()))
     tokenize = options["tokenize"] or bool(stored.get("tokenize"))
@@ -132,9 +135,8 @@ def _check_free(folder: Path, overwrite: bool) -> None:
     if folder.is_file():
         raise SynparseError(f"{folder}: this is a file; name a folder with -o")
     folder.mkdir(parents=True, exist_ok=True)
-    probe = folder / ".writable"
-    probe.touch()
-    probe.unlink()
+    with placed(folder), TemporaryFile(dir=folder):
+        pass
 
 
 def _clear(folder: Path) -> None:

@@ -14,6 +14,7 @@ from induce.batching import pad, sentence_batches
 from induce.checkpoint import Checkpoint, build_model, find, read
 from treebank.errors import SynparseError
 from treebank.normalize import RECIPES, Normalized, restore
+from treebank.sentence import Sentence
 from treebank.tree import Tree
 
 FIRST_BLOCK, LARGEST_BLOCK = 16, 4096  # sentences read before the first trees come out, and at most at a time
@@ -41,16 +42,20 @@ class Parser:
         registry.check_pairing(config.model_name, kind.gives, self.decoder)
         layers = config.model.get("layers", 1)
         if not 1 <= self.layer <= layers:
-            raise SynparseError(f"layer {self.layer}: model {config.model_name!r} here has layers 1 to {layers}")
+            found = f"this {config.model_name!r} has layers 1 to {layers}"
+            raise SynparseError(f"{checkpoint.folder}: there is no layer {self.layer}; {found}")
         self.recipe = RECIPES[config.data.normalization]
         self.decode = registry.decoder(self.decoder)
         self.model: Any = build_model(checkpoint).to(device)
 
-    def parse(self, sentences: Iterable[Sequence[str]]) -> Iterator[Tree]:
-        """One tree over all the words of each sentence, in order; an empty sentence gives an empty tree."""
+    def parse(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Tree]:
+        """One tree over all the words of each sentence, in order; an empty sentence gives an empty tree.
+
+        Of a `Sentence` the words are read, and by the recipe `ptb` the tags, to tell words from punctuation.
+        """
         return (tree_of(reading, self.decode) for reading in self.read(sentences))
 
-    def read(self, sentences: Iterable[Sequence[str]]) -> Iterator[Reading]:
+    def read(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Reading]:
         """The distances of each sentence, in order. Sentences are taken in blocks that grow, so output starts early."""
         source = iter(sentences)
         size = FIRST_BLOCK
@@ -63,10 +68,11 @@ class Parser:
             size = min(2 * size, LARGEST_BLOCK)
         raise problem
 
-    def _read_block(self, block: Sequence[Sequence[str]]) -> list[Reading]:
+    def _read_block(self, given: Sequence[Sequence[str] | Sentence]) -> list[Reading]:
         import torch
 
-        seen: list[Normalized] = [self.recipe(words) for words in block]
+        block = [one if isinstance(one, Sentence) else Sentence(tuple(one)) for one in given]
+        seen: list[Normalized] = [self.recipe(one.words, one.tags) for one in block]
         ids = [self.checkpoint.vocabulary.encode(sentence.forms) for sentence in seen]
         distances: list[list[float]] = [[] for _ in block]
         with torch.inference_mode():
@@ -79,14 +85,14 @@ class Parser:
                 for index, row, length in zip(batch, rows, lengths.tolist(), strict=True):
                     distances[index] = row[:length]
         return [
-            Reading(words, sentence.kept, values)
-            for words, sentence, values in zip(block, seen, distances, strict=True)
+            Reading(one.words, sentence.kept, values)
+            for one, sentence, values in zip(block, seen, distances, strict=True)
         ]
 
 
-def _take(source: Iterator[Sequence[str]], size: int) -> tuple[list[Sequence[str]], Exception | None]:
+def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None]:
     """Up to ``size`` sentences, and what went wrong in reading the next one: those before it are not lost."""
-    block: list[Sequence[str]] = []
+    block: list[Any] = []
     try:
         block.extend(islice(source, size))  # keeps what came before an error
     except Exception as error:

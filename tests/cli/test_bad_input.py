@@ -337,10 +337,12 @@ def test_weights_that_are_no_numbers(call: Caller, copy: Path, trained: Path) ->
 
 def test_a_layer_out_of_range(call: Caller, trained: Path) -> None:
     arguments = ("-m", trained / "run", trained / "text.txt", "--layer")
-    assert call.refusal("parse", *arguments, 3) == "layer 3: model 'onlstm' here has layers 1 to 2"
+    assert call.refusal("parse", *arguments, 3) == (
+        f"{trained / 'run' / 'best'}: there is no layer 3; this 'onlstm' has layers 1 to 2"
+    )
     assert "--layer" in call.usage("extract", *arguments, 0)
     message = call.refusal("train", trained / "text.txt", "-o", "new", "--set", "parse.layer=9")
-    assert message == "setting parse.layer = 9: the model has layers 1 to 2"
+    assert message == "setting parse.layer = 9: the model has layers 1 to 3"
 
 
 # --- names and settings -----------------------------------------------------------------------------------------------
