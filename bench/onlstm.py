@@ -10,6 +10,7 @@ loss code; only the cell differs. Neither draws any other dropout mask.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
 import platform
@@ -33,8 +34,9 @@ from induce import checkpoint  # noqa: E402
 from induce.config import load_preset  # noqa: E402
 from induce.models.onlstm import OnLstm, OnLstmConfig, _keep, dropped_weight  # noqa: E402
 from induce.objectives import cross_entropy  # noqa: E402
-from induce.parser import Parser, load_parser  # noqa: E402
+from induce.parser import Parser, Reading, load_parser, tree_of  # noqa: E402
 from induce.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
+from tests.induce.test_onlstm import plain_loop  # noqa: E402
 
 PRESETS = {"small": "onlstm-small", "paper": "onlstm-ptb"}
 WORDS = 10_000
@@ -148,14 +150,44 @@ def parsing(size: str, rounds: int, count: int) -> dict[str, float]:
         parser = load_parser(Path(name) / "model", device="cpu")
     text = sentences(count)
     few = text[: max(20, count // 20)]
-    seconds = by_turns({"batches": lambda: list(parser.parse(text)), "one": lambda: one_by_one(parser, few)}, rounds)
-    in_batches, alone = count / min(seconds["batches"]), len(few) / min(seconds["one"])
-    return {"batches sentences/s": in_batches, "one at a time sentences/s": alone, "ratio": in_batches / alone}
+    seconds = by_turns(
+        {
+            "batches": lambda: list(parser.parse(text)),
+            "one": lambda: one_by_one(parser, few),
+            "plain": lambda: plain_loop_one_by_one(parser, few),
+        },
+        rounds,
+    )
+    in_batches, alone, plain = (len(text if name == "batches" else few) / min(seconds[name]) for name in seconds)
+    return {
+        "batches sentences/s": in_batches,
+        "one at a time sentences/s": alone,
+        "plain loop one at a time sentences/s": plain,
+        "batches / one at a time": in_batches / alone,
+        "batches / plain loop": in_batches / plain,
+    }
 
 
 def one_by_one(parser: Parser, text: list[list[str]]) -> int:
     """Parse each sentence in a call of its own."""
     return sum(1 for words in text for _ in parser.parse([words]))
+
+
+@torch.inference_mode()
+def plain_loop_one_by_one(parser: Parser, text: list[list[str]]) -> None:
+    """The same trees from the paper's equations, step by step through every layer, as the published program works."""
+    model: OnLstm = parser.model
+    scaled = copy.deepcopy(model.stack)
+    for layer in scaled:
+        layer.recurrent.weight *= 1 - model.config.weight_dropout
+    for words in text:
+        ids = parser.checkpoint.vocabulary.encode(words)
+        x = model.embedding(torch.tensor([[0], *([i] for i in ids), [0]]))
+        found = []
+        for layer in scaled:
+            x, _, distances, _ = plain_loop(layer, x, layer.initial_state(1))
+            found.append(distances[1:-1, 0])
+        tree_of(Reading(words, range(len(words)), found[parser.layer - 1].tolist()), parser.decode)
 
 
 def memory(size: str, counts: tuple[int, ...]) -> dict[str, float]:

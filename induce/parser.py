@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -65,29 +66,47 @@ class Parser:
             if not block and not problem:
                 return
             yield from self._read_block(block)
-            size = min(2 * size, LARGEST_BLOCK)
+            size = min(8 * size, LARGEST_BLOCK)
         raise problem
 
     def _read_block(self, given: Sequence[Sequence[str] | Sentence]) -> list[Reading]:
-        import torch
-
         block = [one if isinstance(one, Sentence) else Sentence(tuple(one)) for one in given]
         seen: list[Normalized] = [self.recipe(one.words, one.tags) for one in block]
         ids = [self.checkpoint.vocabulary.encode(sentence.forms) for sentence in seen]
         distances: list[list[float]] = [[] for _ in block]
-        with torch.inference_mode():
-            for batch in sentence_batches([len(sentence) for sentence in ids]):
-                if not ids[batch[-1]]:
-                    continue  # nothing but sentences without a word
-                tokens, lengths = pad([ids[index] for index in batch])
-                structure = self.model.structure(tokens.to(self.device), lengths, layer=self.layer)
-                rows = structure.values.cpu().tolist()
-                for index, row, length in zip(batch, rows, lengths.tolist(), strict=True):
-                    distances[index] = row[:length]
+        batches = [batch for batch in sentence_batches([len(sentence) for sentence in ids]) if ids[batch[-1]]]
+        found = self._at_once([[ids[index] for index in batch] for batch in batches])
+        for batch, rows in zip(batches, found, strict=True):
+            for index, row in zip(batch, rows, strict=True):
+                distances[index] = row[: len(ids[index])]
         return [
             Reading(one.words, sentence.kept, values)
             for one, sentence, values in zip(block, seen, distances, strict=True)
         ]
+
+    def _at_once(self, batches: Sequence[Sequence[list[int]]]) -> Iterator[list[list[float]]]:
+        """Padded distances of each batch. On a CPU every thread takes batches of its own: one batch gains little."""
+        import torch
+
+        threads = torch.get_num_threads()
+        if self.device != "cpu" or threads == 1 or len(batches) == 1:
+            yield from map(self._distances, batches)
+            return
+        try:
+            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                yield from pool.map(self._distances, batches)
+        finally:
+            torch.set_num_threads(threads)  # the libraries underneath may have taken the workers' 1 for everyone
+
+    def _distances(self, batch: Sequence[list[int]]) -> list[list[float]]:
+        import torch
+
+        with torch.inference_mode():
+            tokens, lengths = pad(batch)
+            values: list[list[float]] = (
+                self.model.structure(tokens.to(self.device), lengths, layer=self.layer).values.cpu().tolist()
+            )
+        return values
 
 
 def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treebank.errors import SynparseError
-from treebank.tree import Span, Tree
+from treebank.tree import Tree
 
 
 def distances_from_tree(tree: Tree) -> list[int]:
@@ -47,14 +47,14 @@ def _join(starts: list[int], heights: list[int], distances: list[int], first: in
     heights[first] = height
 
 
-def spans_from_distances(distances: Sequence[float]) -> list[Span]:
+def spans_from_distances(distances: Sequence[float]) -> list[tuple[int, int]]:
     """Brackets of the binary tree that splits at the widest gap first, the first one on ties; entry 0 is ignored.
 
     One bracket per gap, the whole sentence included (Du et al. 2020, Algorithm 2). Raises SynparseError for NaN.
     """
     gaps = numbers(distances)[1:]  # gap g lies between the words g and g + 1
     before, after = nearest_larger(gaps)
-    return [Span(left + 1, right + 1) for left, right in zip(before, after, strict=True)]
+    return [(left + 1, right + 1) for left, right in zip(before, after, strict=True)]
 
 
 def nearest_larger(values: Sequence[float]) -> tuple[list[int], list[int]]:

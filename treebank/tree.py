@@ -71,7 +71,7 @@ class Tree:
         return cls(
             tuple(words),
             (tag,) * length,
-            tuple(Span(start, end) for start, end in ordered),
+            tuple(map(Span._make, ordered)),
             (label,) * len(ordered),
         )
 

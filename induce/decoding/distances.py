@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treebank.distances import nearest_larger, numbers, spans_from_distances
-from treebank.tree import Span
 
 
-def unbiased(distances: Sequence[float]) -> list[Span]:
+def unbiased(distances: Sequence[float]) -> list[tuple[int, int]]:
     """Brackets of the tree that splits at the widest gap first (Du et al. 2020, Algorithm 2); entry 0 is ignored."""
     return spans_from_distances(distances)
 
 
-def biased(distances: Sequence[float]) -> list[Span]:
+def biased(distances: Sequence[float]) -> list[tuple[int, int]]:
     """Brackets by the published rule of PRPN and ON-LSTM (PRPN appendix A; Du et al. 2020, Algorithm 3).
 
     In a segment, word k with the largest entry (the segment's first word included) is joined to the tree of all that
@@ -30,18 +29,18 @@ def biased(distances: Sequence[float]) -> list[Span]:
     for k, (left, end) in enumerate(zip(before, after, strict=True)):
         start = left + 1
         if start < k:
-            spans.append(Span(start, end))
+            spans.append((start, end))
         if k + 1 < end:
-            spans.append(Span(k, end))
+            spans.append((k, end))
     return spans
 
 
-def nary(distances: Sequence[float]) -> list[Span]:
+def nary(distances: Sequence[float]) -> list[tuple[int, int]]:
     """Brackets of the tree that splits at all widest gaps at once, flat on ties (StructFormer); entry 0 is ignored."""
     gaps = numbers(distances)[1:]
     before, after = nearest_larger(gaps)
     return [
-        Span(left + 1, right + 1)
+        (left + 1, right + 1)
         for gap, left, right in zip(gaps, before, after, strict=True)
         if left < 0 or gaps[left] > gap  # an equal gap to the left has given this bracket already
     ]

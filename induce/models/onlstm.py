@@ -24,6 +24,7 @@ from induce.objectives import activation_penalty, cross_entropy, temporal_activa
 from induce.structures import Distances
 
 CACHED = 2**16  # entries of one factor of the backward pass computed at a time, so that they stay in the cache
+POSITIONS = 2**11  # words of a batch that go through all layers before the next ones, in parsing, to use memory again
 LARGE = 2**20  # entries from which a matrix no longer fits into the cache
 
 
@@ -87,12 +88,18 @@ class _Segment(torch.autograd.Function):
         steps, batch, _ = projected.shape
         chunks, chunk_size = c0.shape[1:]
         units = chunks * chunk_size
+        learning = any(ctx.needs_input_grad)
+
+        def room(count: int, *shape: int) -> Tensor:
+            """Memory for ``count`` steps; where no gradient is asked for, all of them share that of one."""
+            return projected.new_empty(count if learning else 1, *shape).expand(count, *shape)
+
         add_product = _thin_product(weight.t())
-        gates = projected.clone()  # becomes the activated gates, step by step
+        gates = projected.clone() if learning else projected  # becomes the activated gates, step by step
         hidden = projected.new_empty(steps, batch, units)
-        cells = projected.new_empty(steps + 1, batch, chunks, chunk_size)
+        cells = room(steps + 1, batch, chunks, chunk_size)
         cells[0] = c0
-        squashed = projected.new_empty(steps, batch, units)  # tanh(c)
+        squashed = room(steps, batch, units)  # tanh(c)
         masters = projected.new_empty(steps, batch, 2, chunks)  # cumax of the master rows
         views = [gates, *_split(gates, chunks, chunk_size), masters, squashed, hidden, cells[1:]]
         h, c = h0, cells[0]
@@ -110,7 +117,7 @@ class _Segment(torch.autograd.Function):
             both = torch.addcmul(outside[..., None], pair, overlap[..., None])  # ^i, ^f (eq. 13, 12)
             c = torch.mul(both[:, 1], c, out=c_next).addcmul_(both[:, 0], candidate)  # eq. 14
             h = torch.mul(output, torch.tanh(c.view(batch, units), out=s), out=h_next)
-        if any(ctx.needs_input_grad):
+        if learning:
             ctx.save_for_backward(weight, h0, gates, hidden, cells, squashed, masters)
         means = masters.mean(-1)  # (T, B, 2)
         return hidden, cells[-1].clone(), 1 - means[..., 1], 1 - means[..., 0]
@@ -295,21 +302,32 @@ class OnLstm(nn.Module):
             weights=[_keep(layer.recurrent.weight.shape, config.weight_dropout, weight.device) for layer in self.stack],
         )
 
-    def forward(
-        self, tokens: Tensor, state: list[LayerState], *, masks: Masks | None = None, layers: int | None = None
-    ) -> LanguageOutput:
-        """Run the first ``layers`` layers (all by default) over ``tokens`` (T, B).
+    def recurrent_weights(self, masks: Masks | None = None, *, layers: int | None = None) -> list[Tensor]:
+        """The matrices in use in the first ``layers`` layers (all by default): with the masks' dropout or scaled."""
+        kept = [None] * len(self.layers) if masks is None else masks.weights
+        return [
+            dropped_weight(layer.recurrent.weight, self.config.weight_dropout, mask)
+            for layer, mask in zip(self.stack[:layers], kept, strict=False)
+        ]
 
-        With ``masks`` every dropout acts; without, none does.
+    def forward(
+        self,
+        tokens: Tensor,
+        state: list[LayerState],
+        *,
+        masks: Masks | None = None,
+        weights: list[Tensor] | None = None,
+    ) -> LanguageOutput:
+        """Run over ``tokens`` (T, B) as many layers as there are ``weights`` (all by default).
+
+        With ``masks`` every dropout acts; without, none does. ``weights`` saves computing `recurrent_weights` again.
         """
         x = functional.embedding(tokens, self.embedding.weight)
         if masks is not None:
             x = x * masks.embedding[tokens] * masks.input
         outputs: list[SegmentOutput] = []
-        for k, layer in enumerate(self.stack[:layers]):
-            kept = None if masks is None else masks.weights[k]
-            weight = dropped_weight(layer.recurrent.weight, self.config.weight_dropout, kept)
-            outputs.append(layer(x, state[k], weight))
+        for k, weight in enumerate(weights or self.recurrent_weights(masks)):
+            outputs.append(self.stack[k](x, state[k], weight))
             x = outputs[-1].hidden
             if masks is not None:
                 x = x * (masks.hidden[k] if k < len(masks.hidden) else masks.output)
@@ -338,9 +356,14 @@ class OnLstm(nn.Module):
         Sentences are padded behind their second mark; no layer above ``layer`` is computed. ``lengths`` (B,) counts
         words.
         """
-        by_step = tokens.t()
-        _, layers = self(by_step, self.initial_state(len(tokens)), layers=layer)
-        return Distances(layers[-1].distance_forget.t()[:, 1:-1], lengths)
+        batch = len(tokens)
+        state, weights = self.initial_state(batch), self.recurrent_weights(layers=layer)
+        distances = []
+        for steps in tokens.t().split(max(1, POSITIONS // batch)):
+            _, outputs = self(steps, state, weights=weights)
+            state = [output.state for output in outputs]
+            distances.append(outputs[-1].distance_forget)
+        return Distances(torch.cat(distances).t()[:, 1:-1], lengths)
 
 
 def dropped_weight(weight: Tensor, rate: float, kept: Tensor | None) -> Tensor:

@@ -61,6 +61,24 @@ def test_padding_and_order_change_nothing(name: str, tmp_path: Path) -> None:
     assert list(parser.parse(words[::-1])) == trees[::-1]
 
 
+def test_threads_change_no_tree(name: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    train(settings(name), run)
+    parser = load_parser(run)
+    words = [sentence.words * (1 + k % 70) for k, sentence in enumerate(sentences(300))]
+    before = torch.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append([reading.distances for reading in parser.read(words)])
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    for one, other in zip(*found, strict=True):
+        assert list(other) == pytest.approx(list(one), abs=1e-5)
+
+
 def test_save_and_load_give_the_same_trees(name: str, tmp_path: Path) -> None:
     run = tmp_path / "run"
     train(settings(name), run)

@@ -88,3 +88,15 @@ def test_masks_keep_the_share_they_should(rate: float) -> None:
 def test_sizes_that_do_not_fit_are_told() -> None:
     with pytest.raises(ValueError, match="hidden_size = 25 is not a multiple of chunk_size = 4"):
         onlstm.OnLstm(onlstm.OnLstmConfig(embedding_size=8, hidden_size=25, chunk_size=4), 10)
+
+
+def test_the_pieces_that_a_batch_is_parsed_in_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    config = onlstm.OnLstmConfig(embedding_size=8, hidden_size=12, layers=3, chunk_size=4)
+    model = onlstm.OnLstm(config, 20).double()
+    tokens, lengths = torch.randint(20, (3, 11)), torch.tensor([9, 9, 9])
+    with torch.inference_mode():
+        whole = [model.structure(tokens, lengths, layer=layer).values for layer in (1, 2, 3)]
+        monkeypatch.setattr(onlstm, "POSITIONS", 6)  # two steps at a time
+        for layer, want in enumerate(whole, 1):
+            torch.testing.assert_close(model.structure(tokens, lengths, layer=layer).values, want)
