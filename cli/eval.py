@@ -121,7 +121,7 @@ def _json(gold: Treebank, reports: Sequence[ScoreReport]) -> dict[str, Any]:
 def _print(gold: Treebank, reports: Sequence[ScoreReport]) -> None:
     """The scores, the recall of each label, and under which signatures."""
     print_table(HEADER, [_row(report) for report in reports], text_columns=2)
-    labels = list(reports[0].by_label)[:MANY]
+    labels = list(reports[0].by_label or ())[:MANY]
     if labels:
         click.echo("\nRecall of constituents by label, in percent")
         first = {report.system: report for report in reversed(reports)}  # the same under every convention
@@ -149,11 +149,12 @@ def _row(report: ScoreReport) -> list[str]:
         f"{report.precision:.2f}",
         f"{report.recall:.2f}",
         str(len(report.counts)),
-        f"{report.depth:.2f}",
-        f"{report.right_left:.2f}",
+        "" if report.depth is None else f"{report.depth:.2f}",
+        "" if report.right_left is None else f"{report.right_left:.2f}",
     ]
 
 
 def _label_row(report: ScoreReport, labels: Sequence[str]) -> list[str]:
-    counts = [report.by_label[label] for label in labels]
+    by_label = report.by_label or {}
+    counts = [by_label[label] for label in labels]
     return [report.system, *(f"{100 * found / total:.1f}" for found, total in counts)]

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from treebank.tree import Tree
 
+ROOT = -1  # the head of a word that has none
+
 
 class Place(NamedTuple):
     """File and line (from 1) of a sentence, for error messages."""
@@ -23,14 +25,16 @@ class Place(NamedTuple):
 class Sentence:
     """The words that a reader sees (no traces), and whatever annotation the file held.
 
-    ``tags`` has one part-of-speech tag per word or is empty. ``tree`` is the gold tree as annotated, traces
-    included. ``heads[i]`` is the index of word i's head, ``ROOT = -1`` for the root; empty where there is none.
+    ``tags`` has one part-of-speech tag per word, in the treebank's own tag set, or is empty; ``universal_tags`` the
+    same in that of Universal Dependencies. ``tree`` is the gold tree as annotated, traces included. ``heads[i]`` is the
+    index of word i's head, ``ROOT = -1`` for the root; empty where there is none.
     """
 
     words: tuple[str, ...]
     tags: tuple[str, ...] = ()
     tree: Tree | None = None
     heads: tuple[int, ...] = ()
+    universal_tags: tuple[str, ...] = ()
     place: Place = field(default=Place("-", 0), compare=False)
 
     def without_gold(self) -> Sentence:

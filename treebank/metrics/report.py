@@ -36,9 +36,9 @@ class ScoreReport:
     recall: float
     interval: tuple[float, float]
     counts: Sequence[Counts]
-    by_label: Mapping[str, tuple[int, int]]
-    depth: float
-    right_left: float
+    by_label: Mapping[str, tuple[int, int]] | None = None  # of trees, like the next two
+    depth: float | None = None
+    right_left: float | None = None
     seed: int | None = None  # of a random baseline
 
     @property
@@ -57,7 +57,7 @@ class ScoreReport:
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this score in the output of ``synparse eval --json``."""
-        return {
+        entry = {
             "system": self.system,
             "metric": self.metric,
             "convention": self.convention.name,
@@ -68,7 +68,8 @@ class ScoreReport:
             "sentences": len(self.counts),
             "brackets": self.totals._asdict(),
             "signature": self.signature,
-            "by_label": {label: list(found) for label, found in self.by_label.items()},
-            "depth": self.depth,
-            "right_left": self.right_left,
         }
+        if self.by_label is not None:
+            entry["by_label"] = {label: list(found) for label, found in self.by_label.items()}
+            entry |= {"depth": self.depth, "right_left": self.right_left}
+        return entry

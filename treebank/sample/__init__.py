@@ -37,7 +37,7 @@ def sample_treebank(part: str) -> Treebank:
         if len(words) >= SHORTEST_UNIQUE and part != "train":
             taken.add(words)
         place = Place(f"sample-{part}", len(sentences) + 1)
-        sentences.append(Sentence(tree.words, tree.tags, tree, heads, place))
+        sentences.append(Sentence(tree.words, tree.tags, tree, heads, place=place))
     return Treebank(f"sample-{part}", tuple(sentences))
 
 
