@@ -25,6 +25,10 @@ FORMATS: dict[str, str] = {
     ".psd": BRACKETED,
     ".tree": BRACKETED,
     ".trees": BRACKETED,
+    ".conllu": "treebank.formats.conllu:read_conllu",
+    ".conllx": "treebank.formats.conllu:read_conllx",
+    ".conll": "treebank.formats.conllu:read_conllx",
+    ".dp": "treebank.formats.conllu:read_dp",
 }
 
 

@@ -6,14 +6,22 @@ import gzip
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from treebank.errors import TreebankError
 
 STDIN = "-"
+OnBad = Callable[[TreebankError], None]  # told of each broken sentence by a reader that leaves it out and goes on
 _BLOCK = 1 << 18
+
+
+def report(error: TreebankError, on_bad: OnBad | None) -> None:
+    """Tell ``on_bad`` of a broken sentence; without it, raise the error."""
+    if on_bad is None:
+        raise error
+    on_bad(error)
 
 
 def open_lines(path: str) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,151 @@
+"""Dependency treebanks in columns: CoNLL-U, CoNLL-X, and the three columns of nltk's sample (``.dp``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from treebank.errors import TreebankError
+from treebank.formats.blocks import shorten
+from treebank.formats.lines import OnBad, open_lines, report
+from treebank.sentence import ROOT, Place, Sentence
+
+_NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)
+_NUMBER = re.compile(r"[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which column of a format, counted from 0, holds what; None where there is none."""
+
+    name: str
+    count: int
+    form: int
+    tag: int
+    head: int
+    number: int | None = None
+    coarse: int | None = None  # the tags where those of the column ``tag`` are all ``_``
+    universal: bool = False  # Universal Dependencies: coarse tags are universal, lines with # comments, ids 1-2 and 1.1
+
+
+CONLLU = Columns("CoNLL-U", 10, form=1, tag=4, head=6, number=0, coarse=3, universal=True)
+CONLLX = Columns("CoNLL-X", 10, form=1, tag=4, head=6, number=0, coarse=3)
+DP = Columns(".dp", 3, form=0, tag=1, head=2)
+
+
+def read_conllu(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+    """The sentences of a CoNLL-U file, streamed: syntactic words, XPOS (UPOS where there is none), UPOS and heads.
+
+    Comments, multiword tokens (1-2) and empty nodes (1.1) are left out; a word may hold spaces. If all heads are ``_``,
+    there are none. Raises TreebankError for lines that do not make a sentence; with ``on_bad`` such a sentence is told
+    to it and left out. Whether the heads make a tree is not asked here.
+    """
+    return _read(path, CONLLU, on_bad)
+
+
+def read_conllx(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+    """The sentences of a CoNLL-X file: like CoNLL-U, but without comments and universal tags."""
+    return _read(path, CONLLX, on_bad)
+
+
+def read_dp(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+    """The sentences of a file with three columns: word, tag, and head, counted from 1 (0 is the root)."""
+    return _read(path, DP, on_bad)
+
+
+def write_conllu(words: Sequence[str], heads: Sequence[int]) -> str:
+    """One sentence in CoNLL-U, with the blank line after it: FORM, HEAD, and DEPREL ``root`` or ``dep``."""
+    rows = [
+        f"{i}\t{word}\t_\t_\t_\t_\t{head + 1}\t{'root' if head == ROOT else 'dep'}\t_\t_\n"
+        for i, (word, head) in enumerate(zip(words, heads, strict=True), 1)
+    ]
+    return "".join(rows) + "\n"
+
+
+def _read(path: str, columns: Columns, on_bad: OnBad | None) -> Iterator[Sentence]:
+    for first, lines in _groups(path, columns.universal):
+        try:
+            sentence = _sentence(path, first, lines, columns)
+        except TreebankError as error:
+            report(error, on_bad)
+        else:
+            yield sentence
+
+
+def _groups(path: str, comments: bool) -> Iterator[tuple[int, list[str]]]:
+    """The lines of each sentence and the number of the first; ``comments`` before a sentence are left out."""
+    first, lines = 0, list[str]()
+    for number, line in open_lines(path):
+        if not line.strip(" \t"):
+            if lines:
+                yield first, lines
+                lines = []
+        elif lines:
+            lines.append(line)
+        elif not (comments and line[0] == "#"):
+            first, lines = number, [line]
+    if lines:
+        yield first, lines
+
+
+def _sentence(path: str, first: int, lines: list[str], columns: Columns) -> Sentence:
+    """The sentence of these lines. Raises TreebankError that names the line at fault."""
+    rows = [line.split("\t") for line in lines]
+    lined: Sequence[int] = range(first, first + len(rows))  # of each row its line
+    for line, row in zip(lined, rows, strict=True):
+        if len(row) != columns.count:
+            raise TreebankError(path, line, _wrong_count(row, columns))
+    if columns.universal and not all(row[0].isdecimal() for row in rows):
+        kept = [i for i, row in enumerate(rows) if not _NO_WORD.fullmatch(row[0])]
+        lined, rows = [lined[i] for i in kept], [rows[i] for i in kept]
+        if not rows:
+            raise TreebankError(path, first, "this sentence has no word, only multiword tokens or empty nodes")
+    cells = list(zip(*rows, strict=True))
+    if columns.number is not None:
+        _check_count(path, lined, cells[columns.number])
+    words = cells[columns.form]
+    if "" in words:
+        raise TreebankError(path, lined[words.index("")], "the word (column FORM) is empty; write _ for an unknown one")
+    coarse = () if columns.coarse is None else _known(cells[columns.coarse])
+    return Sentence(
+        words,
+        _known(cells[columns.tag]) or coarse,
+        heads=_heads(path, lined, cells[columns.head]),
+        universal_tags=coarse if columns.universal else (),
+        place=Place(path, first),
+    )
+
+
+def _known(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """The tags, or none if all are ``_``."""
+    return tags if any(tag != "_" for tag in tags) else ()
+
+
+def _wrong_count(row: list[str], columns: Columns) -> str:
+    found = f"found {len(row)} column{'s' if len(row) > 1 else ''} where {columns.name} has {columns.count}"
+    if len(row) == 1 and " " in row[0]:
+        return f"{found}; columns are separated by tabs, not by spaces: {shorten(row[0])}"
+    return f"{found}, separated by tabs; a blank line separates sentences: {shorten(' '.join(row))}"
+
+
+def _check_count(path: str, lined: Sequence[int], ids: Sequence[str]) -> None:
+    """Raises unless the ids count up from 1."""
+    for expected, (line, found) in enumerate(zip(lined, ids, strict=True), 1):
+        if found != str(expected):
+            hint = "a blank line is missing before it" if found == "1" else "the words of a sentence count up from 1"
+            raise TreebankError(path, line, f"the word's number is {found!r} where {expected} was expected; {hint}")
+
+
+def _heads(path: str, lined: Sequence[int], column: Sequence[str]) -> tuple[int, ...]:
+    """The heads, counted from 0, ``ROOT`` for 0; none if all are ``_``."""
+    if all(head == "_" for head in column):
+        return ()
+    heads = []
+    for line, head in zip(lined, column, strict=True):
+        if not _NUMBER.fullmatch(head):
+            raise TreebankError(path, line, f"the head is {head!r}, not a word's number (0 for the root)")
+        heads.append(int(head) - 1)
+        if heads[-1] >= len(column):
+            raise TreebankError(path, line, f"the head is word {head}, but the sentence has {len(column)} words")
+    return tuple(heads)
