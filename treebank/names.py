@@ -1,8 +1,10 @@
 """Gold treebanks by name or by path.
 
-``sample`` is the built-in corpus. ``wsj``, ``wsj40`` and ``wsj10`` are the Wall Street Journal part of the Penn
-Treebank and its sentences of up to 40 and 10 words; a full copy is used if the caller or ``$SYNPARSE_PTB`` names one,
-else the 5 % sample that nltk distributes, and then the treebank's note says so. All else is a file, folder or glob.
+``sample`` is the built-in corpus. ``wsj`` is the Wall Street Journal part of the Penn Treebank, ``wsj-train`` its
+sections 02 to 21, ``wsj22`` and ``wsj23`` one section each; ``wsj40``, ``wsj10`` and ``wsj23-10`` are their sentences
+of up to 40 and 10 words. A full copy is used if the caller or ``$SYNPARSE_PTB`` names one; does it not hold the known
+number of sentences, the treebank's note says so. Else the 5 % sample that nltk distributes is used (sections 00 and
+01), and the note says that. All else is a file, folder or glob.
 """
 
 from __future__ import annotations
@@ -29,13 +31,22 @@ NAMES: dict[str, tuple[str, int | None]] = {
     "wsj": ("wsj", None),
     "wsj40": ("wsj", 40),
     "wsj10": ("wsj", 10),
+    "wsj-train": ("wsj-train", None),
+    "wsj22": ("wsj22", None),
+    "wsj23": ("wsj23", None),
+    "wsj23-10": ("wsj23", 10),
 }
+# the sections of the Wall Street Journal: the first two digits of a file's number
+SECTIONS = {"wsj": range(25), "wsj-train": range(2, 22), "wsj22": range(22, 23), "wsj23": range(23, 24)}
+# sentences, as the literature gives them
+COUNTS = {"wsj": 49_208, "wsj10": 7_422, "wsj-train": 39_832, "wsj22": 1_700, "wsj23": 2_416, "wsj23-10": 398}
 SAMPLE_NOTE = "5 % sample"  # beside every score on nltk's part of the Penn Treebank
 LAST_SAMPLE_FILE = 199  # nltk's part is wsj_0001 to wsj_0199
 _FILE = re.compile(r"wsj_(\d{4})\.mrg(\.gz)?", re.IGNORECASE)
 
+HELP_FULL = "for the full Penn Treebank give --ptb DIR or set SYNPARSE_PTB"
 HELP = (
-    "for the full Penn Treebank give --ptb DIR or set SYNPARSE_PTB; for nltk's 5 % sample run "
+    f"{HELP_FULL}; for nltk's 5 % sample run "
     "`python -m nltk.downloader treebank`, or set NLTK_DATA to a folder that holds corpora/treebank.zip"
 )
 
@@ -47,13 +58,7 @@ def load_gold(name_or_path: str, *, ptb: str | None = None, max_length: int | No
     one and at most that many words are kept, words counted as the default convention does.
     Raises SynparseError that says how to get what is missing.
     """
-    gold = load_whole(name_or_path, ptb=ptb)
-    bound = bound_of(name_or_path, max_length)
-    if bound is None:
-        return gold
-    from treebank.metrics.evaluation import shorter
-
-    return shorter(gold, bound)
+    return _shorter(load_whole(name_or_path, ptb=ptb), bound_of(name_or_path, max_length))
 
 
 def bound_of(name_or_path: str, max_length: int | None = None) -> int | None:
@@ -69,8 +74,8 @@ def load_whole(name_or_path: str, *, ptb: str | None = None) -> Treebank:
         from treebank.sample import sample_treebank
 
         return Treebank(name_or_path, sample_treebank("test").sentences)
-    if source == "wsj":
-        return replace(_wall_street_journal(ptb), name=name_or_path)
+    if source in SECTIONS:
+        return _named(name_or_path, _wall_street_journal(ptb, SECTIONS[source]))
     if source != "-" and not os.path.lexists(os.path.expanduser(source)) and not glob.has_magic(source):
         raise SynparseError(f"no treebank {source!r}: neither a file nor a name; {nearest(source, NAMES)}")
     sentences = list(read_sentences([source], trees=True))
@@ -85,16 +90,78 @@ def digest(gold: Treebank) -> str:
     return hashlib.sha256(trees.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _wall_street_journal(ptb: str | None) -> Treebank:
-    """All trees of the full treebank in ``ptb`` or $SYNPARSE_PTB, else of nltk's sample."""
+def survey(ptb: str | None = None) -> Iterator[tuple[str, Treebank | SynparseError]]:
+    """Each name with its treebank, or with what is missing; the Wall Street Journal is read once for all."""
+    whole: Treebank | SynparseError
+    try:
+        whole = _wall_street_journal(ptb, SECTIONS["wsj"])
+    except SynparseError as error:
+        whole = error
+    for name, (source, bound) in NAMES.items():
+        try:
+            if source not in SECTIONS:
+                yield name, load_gold(name)
+            elif isinstance(whole, SynparseError):
+                yield name, whole
+            else:
+                yield name, _shorter(_named(name, whole), bound)
+        except SynparseError as error:
+            yield name, error
+
+
+def _shorter(gold: Treebank, bound: int | None) -> Treebank:
+    from treebank.metrics.evaluation import shorter
+
+    return gold if bound is None else shorter(gold, bound)
+
+
+def _named(name: str, found: Treebank) -> Treebank:
+    """The sections of ``found`` that belong to ``name``; a note says if there are more or fewer sentences than known.
+
+    Raises SynparseError if there are none.
+    """
+    source, bound = NAMES[name]
+    sections = SECTIONS[source]
+    sentences = [sentence for sentence in found.sentences if _section(sentence.place.path) in sections]
+    gold = replace(found, name=name, sentences=sentences)
+    if not sentences:
+        wanted = (
+            f"section {sections[0]:02}" if len(sections) == 1 else f"sections {sections[0]:02} to {sections[-1]:02}"
+        )
+        where = f"nltk's {SAMPLE_NOTE} (sections 00 and 01)" if found.note else "the Penn Treebank that was given"
+        raise SynparseError(f"{name} is {wanted}, and {where} holds no file of it; {HELP_FULL}")
+    if found.note:
+        return gold
+    if len(gold) != COUNTS[source]:
+        cut = "" if bound is None else "cut from "
+        return replace(gold, note=f"{cut}{len(gold):,} of {COUNTS[source]:,} sentences")
+    if name in COUNTS and (count := len(_shorter(gold, bound))) != COUNTS[name]:
+        return replace(gold, note=f"{count:,} of {COUNTS[name]:,} sentences")
+    return gold
+
+
+def _wall_street_journal(ptb: str | None, sections: range) -> Treebank:
+    """These sections of the full treebank in ``ptb`` or $SYNPARSE_PTB; of nltk's sample if there is none."""
     folder = ptb or os.environ.get("SYNPARSE_PTB")
     if not folder:
-        return _nltk_sample()
+        return _nltk_sample(sections)
     files = penn_files(os.path.expanduser(folder))
     if not files:
         raise SynparseError(f"{folder}: no file of the Wall Street Journal (such as 00/wsj_0001.mrg) in it; {HELP}")
-    sentences = [sentence for path in files.values() for sentence in read_bracketed(path)]
+    return _read_files(files, sections)
+
+
+def _read_files(files: dict[int, str], sections: range) -> Treebank:
+    """The sentences of those files that belong to the sections, in order; marked if all files are nltk's."""
+    wanted = [path for number, path in files.items() if number // 100 in sections]
+    sentences = [sentence for path in wanted for sentence in read_bracketed(path)]
     return Treebank("wsj", sentences, note=SAMPLE_NOTE if max(files) <= LAST_SAMPLE_FILE else "")
+
+
+def _section(path: str) -> int:
+    """The section of a ``wsj_NNNN.mrg`` file."""
+    match = _FILE.fullmatch(os.path.basename(path))
+    return int(match[1]) // 100 if match else -1
 
 
 def penn_files(folder: str) -> dict[int, str]:
@@ -108,16 +175,15 @@ def penn_files(folder: str) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
-def _nltk_sample() -> Treebank:
-    """The part of the treebank that nltk distributes, zipped or unpacked, read without importing nltk."""
+def _nltk_sample(sections: range) -> Treebank:
+    """These sections of the part that nltk distributes, zipped or unpacked, read without importing nltk."""
     for folder in nltk_folders():
         unpacked = os.path.join(folder, "corpora", "treebank", "combined")
         if files := penn_files(unpacked):
-            sentences = [sentence for path in files.values() for sentence in read_bracketed(path)]
-            return Treebank("wsj", sentences, note=SAMPLE_NOTE)
+            return replace(_read_files(files, sections), note=SAMPLE_NOTE)
         archive = os.path.join(folder, "corpora", "treebank.zip")
         if os.path.isfile(archive):
-            return Treebank("wsj", list(_read_zip(archive)), note=SAMPLE_NOTE)
+            return Treebank("wsj", list(_read_zip(archive, sections)), note=SAMPLE_NOTE)
     raise SynparseError(f"no Wall Street Journal treebank on this machine; {HELP}")
 
 
@@ -130,11 +196,11 @@ def nltk_folders() -> list[str]:
     return folders
 
 
-def _read_zip(archive: str) -> Iterator[Sentence]:
-    """The sentences of all ``wsj_NNNN.mrg`` files of a zip archive, in order."""
+def _read_zip(archive: str, sections: range) -> Iterator[Sentence]:
+    """The sentences of the ``wsj_NNNN.mrg`` files of these sections in a zip archive, in order."""
     try:
         with zipfile.ZipFile(archive) as handle:
-            members = sorted(name for name in handle.namelist() if _FILE.fullmatch(os.path.basename(name)))
+            members = sorted(name for name in handle.namelist() if _section(name) in sections)
             for member in members:
                 yield from _read_text(f"{archive}/{member}", handle.read(member).decode())
     except (zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError) as error:

@@ -8,7 +8,20 @@ from pathlib import Path
 import pytest
 
 from treebank.errors import SynparseError
-from treebank.names import SAMPLE_NOTE, bound_of, digest, load_gold, load_whole, nltk_folders, penn_files
+from treebank.formats.bracketed import read_bracketed
+from treebank.names import (
+    COUNTS,
+    NAMES,
+    SAMPLE_NOTE,
+    SECTIONS,
+    bound_of,
+    digest,
+    load_gold,
+    load_whole,
+    nltk_folders,
+    penn_files,
+    survey,
+)
 
 SHORT = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home))) (. .)) )\n"
 LONG = "(S\n  (NP " + " ".join(f"(NN w{i})" for i in range(12)) + ")\n  (VP (VBD slept)) (. .))\n"
@@ -38,8 +51,73 @@ def test_layouts_of_the_full_treebank(tmp_path: Path, layout: str) -> None:
     write(tmp_path / "readme.mrg", "not a tree")
     gold = load_gold("wsj", ptb=str(tmp_path))
     assert [len(sentence.words) for sentence in gold.sentences] == [3, 14, 14]
-    assert (gold.name, gold.note) == ("wsj", "")
+    assert (gold.name, gold.note) == ("wsj", "3 of 49,208 sentences")
     assert gold.sentences[1].place.line == 2
+    assert [len(sentence.words) for sentence in load_gold("wsj23", ptb=str(tmp_path)).sentences] == [14]
+
+
+def penn(folder: Path) -> str:
+    """A made-up Penn Treebank: a short and a long sentence in the first file of every section, and one more in 23."""
+    for section in range(25):
+        write(folder / f"{section:02}" / f"wsj_{section:02}01.mrg", SHORT + LONG + SHORT * (section == 23))
+    return str(folder)
+
+
+def test_names_are_sections_and_lengths(tmp_path: Path) -> None:
+    folder = penn(tmp_path)
+    counts = {"wsj": 51, "wsj40": 51, "wsj10": 26, "wsj-train": 40, "wsj22": 2, "wsj23": 3, "wsj23-10": 2}
+    for name, count in counts.items():
+        gold = load_gold(name, ptb=folder)
+        assert (gold.name, len(gold)) == (name, count)
+        sections = {int(Path(sentence.place.path).name[4:6]) for sentence in gold.sentences}
+        assert sections == set(SECTIONS[NAMES[name][0]])
+    assert load_gold("wsj22", ptb=folder).note == "2 of 1,700 sentences"
+    assert load_whole("wsj23-10", ptb=folder).note == "cut from 3 of 2,416 sentences"
+
+
+def test_the_note_is_empty_if_the_numbers_are_the_known_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = penn(tmp_path)
+    monkeypatch.setattr("treebank.names.COUNTS", {"wsj": 51, "wsj10": 26, "wsj23": 3, "wsj23-10": 1})
+    assert [load_gold(name, ptb=folder).note for name in ("wsj", "wsj40", "wsj10", "wsj23")] == [""] * 4
+    assert load_gold("wsj23-10", ptb=folder).note == "2 of 1 sentences"
+
+
+def test_the_known_numbers_agree_with_each_other() -> None:
+    other = {"00": 1_921, "01": 1_993, "24": 1_346}
+    assert sum(other.values()) + COUNTS["wsj-train"] + COUNTS["wsj22"] + COUNTS["wsj23"] == COUNTS["wsj"]
+
+
+@pytest.mark.parametrize("name", ["wsj-train", "wsj22", "wsj23", "wsj23-10"])
+def test_a_section_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    full = write(tmp_path / "full" / "wsj_0001.mrg", SHORT).parent
+    write(full / "wsj_2401.mrg", SHORT)
+    with pytest.raises(SynparseError, match=rf"^{name} is sections? .*the Penn Treebank that was given holds no file"):
+        load_gold(name, ptb=str(full))
+    write(tmp_path / "corpora" / "treebank" / "combined" / "wsj_0001.mrg", SHORT)
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path))
+    with pytest.raises(SynparseError, match=rf"^{name} is .*5 % sample \(sections 00 and 01\) holds no .*--ptb DIR"):
+        load_gold(name)
+
+
+def test_the_survey_reads_every_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from treebank import names
+
+    folder = penn(tmp_path)
+    alone = {name: load_gold(name, ptb=folder) for name in NAMES}
+    read: list[str] = []
+    monkeypatch.setattr(names, "read_bracketed", lambda path: read.append(path) or read_bracketed(path))  # type: ignore[func-returns-value]
+    assert dict(survey(folder)) == alone
+    assert len(read) == len(set(read)) == 25
+
+
+def test_the_survey_of_nothing(tmp_path: Path) -> None:
+    found = dict(survey())
+    assert len(found.pop("sample")) == 1000  # type: ignore[arg-type]
+    assert all("--ptb DIR" in str(error) for error in found.values())
+    found = dict(survey(str(write(tmp_path / "wsj_0007.mrg", SHORT).parent)))
+    assert [name for name, gold in found.items() if isinstance(gold, SynparseError)] == [
+        *("wsj-train", "wsj22", "wsj23", "wsj23-10")
+    ]
 
 
 def test_the_environment_names_the_full_treebank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
