@@ -5,14 +5,15 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib import import_module
 from typing import cast
 
 from treebank.errors import SynparseError, TreebankError
-from treebank.formats.lines import STDIN, open_lines
+from treebank.formats.lines import STDIN, OnBad, open_lines
 from treebank.sentence import Sentence
 
-__all__ = ["FORMATS", "expand", "open_lines", "read_sentences"]
+__all__ = ["FORMATS", "OnBad", "expand", "open_lines", "read_sentences"]
 
 BRACKETED = "treebank.formats.bracketed:read_bracketed"
 PLAIN = "treebank.formats.text:read_text"
@@ -50,25 +51,33 @@ def expand(paths: Iterable[str | os.PathLike[str]], *, trees: bool | None = None
 
 
 def read_sentences(
-    paths: Iterable[str | os.PathLike[str]], *, tokenize: bool = False, trees: bool | None = None
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    tokenize: bool = False,
+    trees: bool | None = None,
+    on_bad: OnBad | None = None,
 ) -> Iterator[Sentence]:
     """The sentences of all files in order, streamed; the format of each file is chosen by its suffix.
 
     ``tokenize`` splits plain text into sentences and words. ``trees=True`` says that trees are wanted: then a file
     of an unknown suffix (and stdin) is read as brackets, and a folder gives only its treebank files.
+    ``on_bad`` is told of each broken sentence of a treebank, which is left out; without it the first one raises.
     """
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     files = expand(paths, trees=trees)
-    return (sentence for path in files for sentence in _reader(path, tokenize, trees)(path))
+    return (sentence for path in files for sentence in _reader(path, tokenize, trees, on_bad)(path))
 
 
-def _reader(path: str, tokenize: bool, trees: bool | None) -> Callable[[str], Iterator[Sentence]]:
+def _reader(path: str, tokenize: bool, trees: bool | None, on_bad: OnBad | None) -> Callable[[str], Iterator[Sentence]]:
     target = FORMATS.get(suffix(path))
     if target is None:
         target = BRACKETED if trees else RAW if tokenize else PLAIN
     module, function = target.split(":")
-    return cast("Callable[[str], Iterator[Sentence]]", getattr(import_module(module), function))
+    reader = getattr(import_module(module), function)
+    return cast(
+        "Callable[[str], Iterator[Sentence]]", reader if target in (PLAIN, RAW) else partial(reader, on_bad=on_bad)
+    )
 
 
 def _expand_one(path: str, trees: bool | None) -> list[str]:

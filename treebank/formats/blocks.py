@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from treebank.errors import TreebankError
+from treebank.formats.lines import OnBad, report
 
 _LABEL = re.compile(r"[ \t]*\([ \t]*([^ \t()]*)")
 _NEVER_INSIDE = frozenset(("", "ROOT", "TOP", "S1"))  # labels of outermost brackets only
@@ -23,6 +24,14 @@ class Problem(NamedTuple):
 
     offset: int
     message: str
+
+
+class BrokenTree(TreebankError):
+    """A tree that cannot be read: it began at line ``since``, and what comes at line ``resume`` is the next one's."""
+
+    def __init__(self, path: str, line: int, message: str, *, since: int, resume: int) -> None:
+        super().__init__(path, line, message)
+        self.since, self.resume = since, resume
 
 
 def diagnose(text: str) -> Problem:
@@ -72,16 +81,18 @@ class Cutter:
     """Cuts numbered lines into blocks that hold one or more whole trees: the first line's number, and the text.
 
     Skipped between trees: blank lines; lines that begin with ``#``, ``%%`` or ``*x*``, or are one ``<…>``; CorpusSearch
-    comments ``/* … */`` and ``/~* … *~/``. Raises TreebankError for other text there, and for a tree that is never
-    closed (see ``_Layout``).
+    comments ``/* … */`` and ``/~* … *~/``. Raises BrokenTree for other text there, and for a tree that is never closed
+    (see ``_Layout``); with ``on_bad``, tells it instead, and goes on with the next tree.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, on_bad: OnBad | None = None) -> None:
         self.path = path
+        self.on_bad = on_bad
         self.layout = _Layout(path)
         self.held: list[str] = []
-        self.first = self.depth = 0
+        self.first = self.depth = self.last = 0
         self.comment_end = ""
+        self.lost = False  # in the rest of a broken tree: the next one starts at the margin
 
     @property
     def between(self) -> bool:
@@ -90,34 +101,59 @@ class Cutter:
 
     def skip(self, number: int, text: str) -> None:
         """Take note of a whole tree that starts at the margin of line ``number``, already dealt with."""
+        self.lost = False
         self.layout.outermost = number
         if not self.layout.indented and "\n" in text.rstrip("\n"):
             self.layout.indented = True
 
     def feed(self, number: int, text: str) -> Iterator[tuple[int, str]]:
         """The blocks that end in ``text``, whose first line has this ``number``."""
-        for place, line in enumerate(text.removesuffix("\n").split("\n"), number):
-            if self.depth:
-                self.layout.look(place, line)
-            elif not self._begin(place, line):
-                continue
-            self.held.append(line)
-            self.depth += line.count("(") - line.count(")")
-            if not self.depth:
-                self.layout.end()
-                yield self.first, "\n".join(self.held)
-            elif self.depth < 0:
-                raise self.layout.too_many(place)
+        return self._cut(list(enumerate(text.removesuffix("\n").split("\n"), number)))
 
-    def close(self) -> None:
-        """The lines have ended; raises if a tree or a comment is open."""
+    def close(self) -> Iterator[tuple[int, str]]:
+        """The lines have ended: the blocks after a tree that was never closed, once that one is left out."""
         if self.comment_end:
-            raise TreebankError(self.path, self.first, f"this comment never ends; add {self.comment_end!r}")
-        if self.depth:
+            message = f"this comment never ends; add {self.comment_end!r}"
+            report(TreebankError(self.path, self.first, message), self.on_bad)
+        while self.depth:
             text = "\n".join(self.held)
             problem = diagnose(text)
             line = self.first + text.count("\n", 0, problem.offset)
-            raise TreebankError(self.path, line, problem.message)
+            resume = self.layout.likely_next() or self.first + len(self.held)
+            yield from self._cut(self._give_up(BrokenTree(self.path, line, problem.message, since=line, resume=resume)))
+
+    def _cut(self, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """The blocks that end in these numbered lines."""
+        lines.reverse()
+        while lines:
+            try:
+                whole = self._take(*lines.pop())
+            except BrokenTree as broken:
+                lines.extend(reversed(self._give_up(broken)))
+            else:
+                if whole:
+                    yield self.first, "\n".join(self.held)
+
+    def _give_up(self, broken: BrokenTree) -> list[tuple[int, str]]:
+        """Tell of a broken tree and forget it; what was held of the next one."""
+        report(broken, self.on_bad)
+        self.depth = 0
+        return [(number, line) for number, line in enumerate(self.held, self.first) if number >= broken.resume]
+
+    def _take(self, number: int, line: str) -> bool:
+        """Whether this line completes a block."""
+        if self.depth:
+            self.held.append(line)
+            self.layout.look(number, line)
+        elif not self._begin(number, line):
+            return False
+        self.depth += line.count("(") - line.count(")")
+        if self.depth < 0:
+            self.lost = True
+            raise self.layout.too_many(number)
+        if not self.depth:
+            self.layout.end()
+        return not self.depth
 
     def _begin(self, number: int, line: str) -> bool:
         """Whether a tree begins in a line that stands between trees."""
@@ -125,26 +161,30 @@ class Cutter:
             self.comment_end = "" if self.comment_end in line else self.comment_end
             return False
         start = line.lstrip(" \t")
-        if start[:1] == "(":
-            self.first = number
-            self.held = []
+        self.lost = self.lost and bool(start) and (start[0] == ")" or self.layout.inside(line))
+        if not start or self.lost:
+            return False
+        self.first = number
+        self.held = [line]
+        if start[0] == "(":
             self.layout.begin(number, line)
             return True
-        if start:
-            self.first = number
-            self.comment_end = self._comment(number, start)
+        self.comment_end = self._comment(number, line)
         return False
 
-    def _comment(self, number: int, start: str) -> str:
-        """What ends the comment that begins with ``start``, "" if its line does. Raises for other text."""
+    def _comment(self, number: int, line: str) -> str:
+        """What ends the comment that is this line, "" if the line does. Raises for other text."""
+        start = line.lstrip(" \t")
         for opening, closing in _COMMENT_BLOCKS.items():
             if start.startswith(opening):
                 return "" if closing in start[len(opening) :] else closing
         if _COMMENT.match(start):
             return ""
+        self.lost = start[0] == ")" or self.layout.inside(line)
         if start[0] == ")":
             raise self.layout.too_many(number)
-        raise TreebankError(self.path, number, outside(start))
+        since = self.layout.outermost if self.lost else number
+        raise BrokenTree(self.path, number, outside(start), since=since, resume=number + 1)
 
 
 class _Layout:
@@ -161,19 +201,20 @@ class _Layout:
         self.path = path
         self.indented = self.unindented = False  # of the trees so far that went over several lines
         self.outermost = 0  # line of the last tree that started at the outer margin
+        self.outer = 0  # that margin: where the first tree starts, or further left
         self.begin(0, "")
 
     def begin(self, number: int, line: str) -> None:
         """A tree starts in this line."""
         self.first = number
         self.margin = _indentation(line)
-        if self.margin == 0 or not self.outermost:
-            self.outermost = number
+        if not self.outermost or not self.inside(line):
+            self.outermost, self.outer = number, self.margin
         self.label = _label(line)
         self.only_opened = not line.strip(" \t(")
         self.deeper = self.blank = False
         self.repeats: list[bool] = []
-        self.suspect = 0
+        self.suspect = self.repeated = 0
 
     def look(self, number: int, line: str) -> None:
         """Another line of the open tree; raises if it is the start of the next one."""
@@ -191,6 +232,8 @@ class _Layout:
                 raise self.never_closed(number)
             self.suspect = self.suspect or number
             self.repeats.append(label == self.label)
+            if label == self.label:
+                self.repeated = self.repeated or number
         elif self.blank and start[0] == "#":
             raise self.never_closed(number)
         self.only_opened = self.only_opened and not start.strip(" \t(")
@@ -203,16 +246,25 @@ class _Layout:
         self.unindented = self.unindented or bool(self.repeats)
         self.indented = self.indented or (self.deeper and not self.repeats)
 
-    def never_closed(self, number: int) -> TreebankError:
+    def inside(self, line: str) -> bool:
+        """Whether the line is further right than trees start in this file."""
+        return _indentation(line) > self.outer
+
+    def likely_next(self) -> int:
+        """The line where the next tree seems to start, if the open one is never closed; 0 if there is none."""
+        return self.repeated if self.unindented else self.suspect
+
+    def never_closed(self, number: int) -> BrokenTree:
         """The error for the open tree, if another one starts at line ``number``."""
         message = f"this tree is never closed (the next one starts at line {number}); {HELP_OPEN}"
-        return TreebankError(self.path, self.first, message)
+        return BrokenTree(self.path, self.first, message, since=self.first, resume=number)
 
-    def too_many(self, number: int) -> TreebankError:
+    def too_many(self, number: int) -> BrokenTree:
         """The error for a closing bracket in line ``number`` that nothing opened."""
         where = self.outermost or number
         there = "here" if where == number else f"in line {number}"
-        return TreebankError(self.path, where, f"a ')' too many {there}; {HELP_CLOSE}")
+        message = f"a ')' too many {there}; {HELP_CLOSE}"
+        return BrokenTree(self.path, where, message, since=where, resume=number + 1)
 
 
 def _indentation(line: str) -> int:

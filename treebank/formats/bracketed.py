@@ -13,9 +13,9 @@ from itertools import compress
 from typing import Any
 
 from treebank.errors import TreebankError
-from treebank.formats.blocks import Cutter, diagnose, root_offsets
+from treebank.formats.blocks import BrokenTree, Cutter, diagnose, root_offsets
 from treebank.formats.corpussearch import MARKS, CorpusSearch
-from treebank.formats.lines import open_blocks
+from treebank.formats.lines import OnBad, open_blocks, report
 from treebank.sentence import Place, Sentence
 from treebank.tree import TRACE, Span, Tree
 
@@ -148,13 +148,19 @@ def _scan_regular(text: str) -> Tree | None:
     return _strip(words, tags, spans, labels)
 
 
-def read_trees(path: str) -> Iterator[tuple[Tree, int]]:
+def read_trees(path: str, *, on_bad: OnBad | None = None) -> Iterator[tuple[Tree, int]]:
     """The trees of a file, each with the number of the line where it starts; streamed.
 
     Comments between trees are skipped (``Cutter`` says which), and the ID, CODE and METADATA nodes and lemmas of
-    CorpusSearch files are taken out. Raises TreebankError with file and line for brackets that do not balance.
+    CorpusSearch files are taken out. Raises TreebankError with file and line for brackets that do not balance; with
+    ``on_bad``, tells it of each such tree, leaves the tree out, and reads on.
     """
-    cutter = Cutter(path)
+    if on_bad is None:
+        return _read_trees(path, Cutter(path))
+    return _read_sound_trees(path, on_bad)
+
+
+def _read_trees(path: str, cutter: Cutter) -> Iterator[tuple[Tree, int]]:
     corpus_search = CorpusSearch()
     for number, text in _margins(path):
         tree = _scan_regular(text) if cutter.between else None
@@ -163,8 +169,27 @@ def read_trees(path: str) -> Iterator[tuple[Tree, int]]:
             yield tree, number
             continue
         for line, block in cutter.feed(number, text):
-            yield from _parse_block(path, line, block, corpus_search)
-    cutter.close()
+            yield from _parse_block(path, line, block, corpus_search, cutter.on_bad)
+    for line, block in cutter.close():
+        yield from _parse_block(path, line, block, corpus_search, cutter.on_bad)
+
+
+def _read_sound_trees(path: str, on_bad: OnBad) -> Iterator[tuple[Tree, int]]:
+    """Trees are held back until the next one starts at the margin: a ')' too many comes to light behind its tree."""
+    held: list[tuple[Tree, int]] = []
+
+    def drop(error: TreebankError) -> None:
+        since = error.since if isinstance(error, BrokenTree) else error.line
+        held[:] = [item for item in held if item[1] < since]
+        on_bad(error)
+
+    cutter = Cutter(path, drop)
+    for tree, line in _read_trees(path, cutter):
+        if line == cutter.layout.outermost:
+            yield from held
+            held.clear()
+        held.append((tree, line))
+    yield from held
 
 
 def _margins(path: str) -> Iterator[tuple[int, str]]:
@@ -178,7 +203,9 @@ def _margins(path: str) -> Iterator[tuple[int, str]]:
             line += part.count("\n") + 1
 
 
-def _parse_block(path: str, line: int, text: str, corpus_search: CorpusSearch) -> Iterator[tuple[Tree, int]]:
+def _parse_block(
+    path: str, line: int, text: str, corpus_search: CorpusSearch, on_bad: OnBad | None
+) -> Iterator[tuple[Tree, int]]:
     try:
         if corpus_search.matches(text):
             trees = [corpus_search.unlemmatised(tree) for tree in _scan(corpus_search.plain(text)) if len(tree)]
@@ -186,14 +213,16 @@ def _parse_block(path: str, line: int, text: str, corpus_search: CorpusSearch) -
             trees = list(_scan(text))
     except ValueError:
         problem = diagnose(text)
-        raise TreebankError(path, line + text.count("\n", 0, problem.offset), problem.message) from None
+        place = line + text.count("\n", 0, problem.offset)
+        report(BrokenTree(path, place, problem.message, since=line, resume=0), on_bad)
+        return
     for tree, offset in zip(trees, root_offsets(text), strict=False):
         yield tree, line + text.count("\n", 0, offset)
 
 
-def read_bracketed(path: str) -> Iterator[Sentence]:
+def read_bracketed(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
     """The sentences of a treebank file: words and tags without empty elements, and the tree as annotated."""
-    for tree, line in read_trees(path):
+    for tree, line in read_trees(path, on_bad=on_bad):
         words, tags = tree.words, tree.tags
         if TRACE in tags:
             seen = [tag != TRACE for tag in tags]

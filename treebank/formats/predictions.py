@@ -120,7 +120,8 @@ def _over_lines(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[Predict
     for number, line in lines:
         for first, text in cutter.feed(number, line + "\n"):
             yield from _predictions(path, first, text)
-    cutter.close()
+    for _ in cutter.close():  # raises if a tree is open
+        pass
 
 
 def _predictions(path: str, line: int, text: str) -> Iterator[PredictedTree]:
