@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from textwrap import wrap
 
@@ -17,9 +18,17 @@ PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors"
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", required=False)
-def info(run: str | None) -> None:
+@click.option("--data", is_flag=True, help="Only the treebanks that are found by name.")
+@click.option("--ptb", metavar="DIR", help="A full Penn Treebank, for the names that begin with wsj.")
+def info(run: str | None, data: bool, ptb: str | None) -> None:
     """Show what the model folder RUN holds; without RUN, versions, devices and where data was found."""
-    for line in list(_model(Path(run))) if run else _machine():
+    if run and (data or ptb):
+        raise click.UsageError("--data and --ptb are not about a model; leave out RUN")
+    if run:
+        lines: Iterable[str] = list(_model(Path(run)))  # all of it, or only what is wrong with it
+    else:
+        lines = chain(() if data else _machine(), _data(ptb))
+    for line in lines:
         click.echo(line)
 
 
@@ -64,22 +73,20 @@ def _machine() -> Iterator[str]:
     from induce.config import preset_names
 
     yield f"presets: {', '.join(preset_names())}"
-    yield from _data()
 
 
-def _data() -> Iterator[str]:
-    """Where the named treebanks are found, or what is missing."""
+def _data(ptb: str | None) -> Iterator[str]:
+    """What every name of a treebank stands for on this machine, or what is missing."""
     from treebank.errors import SynparseError
-    from treebank.names import NAMES, load_gold
+    from treebank.names import survey
 
     yield "treebanks by name:"
     missing: dict[str, list[str]] = {}  # what is wrong -> with which names
-    for name in NAMES:
-        try:
-            found = load_gold(name)
+    for name, found in survey(ptb):
+        if isinstance(found, SynparseError):
+            missing.setdefault(str(found).removeprefix(f"{name} is "), []).append(name)
+        else:
             yield f"  {name}: {len(found):,} sentences" + (f" ({found.note})" if found.note else "")
-        except SynparseError as error:
-            missing.setdefault(str(error), []).append(name)
     for problem, names in missing.items():
         yield f"  {', '.join(names)}: {problem}"
     for variable in ("SYNPARSE_PTB", "NLTK_DATA", "SYNPARSE_MODEL"):
