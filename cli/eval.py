@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.options import decoder_option, default_run, device_option, layer_option, seed_option
+from cli.options import decoder_option, default_run, device_option, layer_option
 from cli.output import print_json, print_table
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
-    from treebank.metrics.evaluation import System
+    from treebank.metrics.evaluation import Expectation, System
     from treebank.metrics.report import ScoreReport
     from treebank.sentence import Treebank
 
@@ -41,7 +41,7 @@ MANY = 8  # labels in the table at most; JSON has all
 @click.option("--max-length", type=click.IntRange(min=1), metavar="N", help="Only sentences of up to N words.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON instead of a table.")
 @click.option("--ptb", metavar="DIR", help="A full Penn Treebank, for the names that begin with wsj.")
-@seed_option
+@click.option("--seed", type=int, metavar="N", help="Draw random baselines once, instead of their exact expectation.")
 @decoder_option
 @layer_option
 @device_option
@@ -54,7 +54,7 @@ def evaluate(
     max_length: int | None,
     as_json: bool,
     ptb: str | None,
-    seed: int,
+    seed: int | None,
     **parsing: Any,
 ) -> None:
     """Score models, files of trees and baselines against a treebank.
@@ -62,9 +62,9 @@ def evaluate(
     PREDICTED are files with one tree a line, one for each gold sentence. Without any, and without -m, the model in
     $SYNPARSE_MODEL or ./synparse-model is scored.
     """
-    from treebank.baselines import find_baseline
+    from treebank.baselines import SEEDED, find_baseline
     from treebank.metrics import find_convention
-    from treebank.metrics.evaluation import Baseline, Predictions, evaluate, shorter
+    from treebank.metrics.evaluation import Baseline, Expectation, Predictions, evaluate, shorter
     from treebank.names import bound_of, load_whole
 
     gc.set_threshold(200_000, 20, 100)  # trees hold no cycles; looking for them would take a third of the time
@@ -75,10 +75,12 @@ def evaluate(
     treebank = load_whole(gold, ptb=ptb)
     bound = bound_of(gold, max_length)
     scored = treebank if bound is None else shorter(treebank, bound)
-    systems: list[System] = [_model(run, scored, parsing, named=len(runs) > 1) for run in runs]
+    systems: list[System | Expectation] = [_model(run, scored, parsing, named=len(runs) > 1) for run in runs]
     systems += [Predictions.of_file(path) for path in predicted]
-    systems += [Baseline(name, seed) for name in baselines]
-    reports = evaluate(treebank, systems, chosen, max_length=bound)
+    systems += [
+        Expectation(name) if seed is None and name in SEEDED else Baseline(name, seed or 1) for name in baselines
+    ]
+    reports = evaluate(treebank, systems, chosen, max_length=bound, details=as_json)
     if as_json:
         print_json(_json(scored, reports))
     else:

@@ -8,6 +8,8 @@ treebank in file order from one ``random.Random(seed)``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from math import exp, lgamma
 from random import Random
 
 from treebank.distances import distances_from_tree, spans_from_distances
@@ -99,6 +101,11 @@ def oracle(gold: Tree, chance: Random) -> Spans:
     return spans_from_distances(distances_from_tree(gold))
 
 
+def gold(gold: Tree, chance: Random) -> Spans:
+    """Brackets of the gold tree itself, unary chains collapsed: what no convention should call less than perfect."""
+    return [span for span in gold.collapse_unary().spans if span.end - span.start > 1]
+
+
 BASELINES: dict[str, Baseline] = {
     "left": left,
     "right": right,
@@ -107,8 +114,32 @@ BASELINES: dict[str, Baseline] = {
     "random": random,
     "random-uniform": random_uniform,
     "oracle": oracle,
+    "gold": gold,
 }
-SEEDED = frozenset({"random", "random-uniform"})
+
+
+def merge_probability(length: int, n: int, at_edge: bool) -> float:
+    """Probability that ``random`` gives a certain bracket over ``length`` of ``n`` words, at an edge or inside."""
+    if length == n:
+        return 1.0
+    return 1 / length if at_edge else 2 / (length * (length + 1))
+
+
+def uniform_probability(length: int, n: int, at_edge: bool) -> float:
+    """The same for ``random_uniform``: the share of all binary trees that have the bracket, Catalan numbers."""
+    return exp(_log_catalan(length - 1) + _log_catalan(n - length) - _log_catalan(n - 1))
+
+
+@cache
+def _log_catalan(k: int) -> float:
+    return lgamma(2 * k + 1) - lgamma(k + 1) - lgamma(k + 2)
+
+
+#: the random baselines, each with the probability of a bracket
+SEEDED: dict[str, Callable[[int, int, bool], float]] = {
+    "random": merge_probability,
+    "random-uniform": uniform_probability,
+}
 
 
 def find_baseline(name: str) -> Baseline:

@@ -82,8 +82,10 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert (round(first["value"], 4), round(second["value"], 4)) == (75.0, 58.3333)  # 3/4, 1/2, 1 and 3/4, 0, 1
     assert list(first) == [
         *("metric", "convention", "value", "precision", "recall", "interval", "sentences", "brackets", "signature"),
-        *("by_label", "depth", "right_left"),
+        *("by_label", "depth", "right_left", "right_left_no_apostrophe", "by_length", "by_height"),
     ]
+    assert first["by_length"] == {"1-10": [3, first["value"]]}
+    assert first["by_height"]["2"] == [1, 2]  # `the mat` and `dogs of`
     assert first["by_label"]["NP"] == [2, 3]  # one of them is `dogs of war`
     assert first["signature"].startswith("UF1|conv:on-lstm|avg:sent|root:drop|trivial:drop|tokens:words|")
     low, high = first["interval"]

@@ -41,7 +41,7 @@ def test_five_words(name: str, expected: set[tuple[int, int]]) -> None:
     assert spans(name, words(5)) == expected
 
 
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("name", sorted(BASELINES.keys() - {"gold"}))
 @given(n=st.integers(0, 40), seed=st.integers(0, 5))
 def test_every_baseline_is_a_binary_tree(name: str, n: int, seed: int) -> None:
     found = spans(name, words(n), seed)
@@ -111,7 +111,7 @@ def test_uniform_trees_are_equally_likely() -> None:
     assert all(abs(count - 1000) < 150 for count in shapes.values())
 
 
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("name", sorted(BASELINES.keys() - {"gold"}))
 def test_10_000_words(name: str) -> None:
     assert len(BASELINES[name](words(10_000), Random(1))) == 9_999
 

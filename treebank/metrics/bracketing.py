@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from treebank.errors import SynparseError
 from treebank.metrics.conventions import ScoringConvention
-from treebank.metrics.report import Counts, ScoreReport
-from treebank.metrics.secondary import Constituent, brackets, constituents, mean_depth, recall_by_label, right_left
+from treebank.metrics.report import Counts, Runs, ScoreReport, total
+from treebank.metrics.secondary import (
+    Constituent,
+    brackets,
+    by_height,
+    constituents,
+    mean_depth,
+    recall_by_label,
+    right_left,
+)
 from treebank.metrics.significance import bootstrap_interval
 from treebank.metrics.views import Spans, View
 
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 TINY = 1e-8  # the constant of the published script; it moves the eighth digit, and is kept for parity
+LONGEST = 40  # sentences of more words are one group
 
 
 class Score(NamedTuple):
@@ -40,9 +50,23 @@ class Reference:
     constituents: Sequence[Sequence[Constituent]]
 
     @classmethod
-    def of(cls, all_views: Sequence[View], convention: ScoringConvention, *, data: str) -> Reference:
-        """The reference of a treebank named ``data``. Raises SynparseError if no sentence is left."""
-        places = [i for i, view in enumerate(all_views) if len(view) and convention.includes(len(view))]
+    def of(
+        cls,
+        all_views: Sequence[View],
+        convention: ScoringConvention,
+        *,
+        data: str,
+        wanted: Sequence[bool] | None = None,
+    ) -> Reference:
+        """The reference of a treebank named ``data``, of the sentences that are ``wanted`` (all, if not given).
+
+        Raises SynparseError if no sentence is left.
+        """
+        places = [
+            i
+            for i, view in enumerate(all_views)
+            if convention.includes(len(view), view.seen) and (wanted is None or wanted[i])
+        ]
         if not places:
             raise SynparseError(f"{data}: no sentence is left to score ({convention})")
         views = [all_views[i] for i in places]
@@ -85,19 +109,92 @@ def pooled_score(counts: Counts) -> Score:
     )
 
 
-def score(system: str, reference: Reference, predicted: Sequence[Spans], *, seed: int | None = None) -> ScoreReport:
-    """UF1 of the ``predicted`` brackets, with interval and secondary measures.
+def score(
+    system: str, reference: Reference, predicted: Sequence[Spans], *, seed: int | None = None, details: bool = False
+) -> ScoreReport:
+    """UF1 of the ``predicted`` brackets, with interval and secondary measures; ``details`` adds those by size.
 
     ``predicted`` has one entry for each view of the reference, in pre-order over the view's words.
     """
-    views, convention = reference.views, reference.convention
-    counts = [
-        count(spans, gold, len(view), convention)
-        for view, spans, gold in zip(views, predicted, reference.counted, strict=True)
-    ]
-    average, interval = _average(counts, convention)
+    views = reference.views
+    counts = _counts(reference, predicted)
     lengths = [len(view) for view in views]
     whole = [brackets(spans, length) for length, spans in zip(lengths, predicted, strict=True)]
+    report = _report(system, reference, counts, recall_by_label(reference.constituents, whole), details)
+    return replace(
+        report,
+        depth=mean_depth(whole, lengths),
+        right_left=right_left(whole),
+        right_left_no_apostrophe=right_left(whole, [view.tree.words for view in views]),
+        by_height=by_height(whole, [brackets(view.tree.spans, len(view)) for view in views], lengths)
+        if details
+        else None,
+        seed=seed,
+    )
+
+
+def expected(
+    system: str,
+    reference: Reference,
+    probability: Callable[[int, int, bool], float],
+    drawn: Mapping[str, Sequence[Spans]],
+    *,
+    details: bool = False,
+) -> ScoreReport:
+    """The exact expectation of a random baseline that gives binary trees, and the values of some runs of it.
+
+    ``probability`` of a bracket is a function of its words, the sentence's words, and whether it touches an end.
+    Every F1 here is linear in the number of matched brackets, so the expectation of that number is all it takes.
+    ``drawn`` has the brackets of each run for the views of the reference; depth and R/L are the means of these.
+    """
+    convention = reference.convention
+    counts, by_label = [], Counter[str]()
+    for view, gold, labelled in zip(reference.views, reference.counted, reference.constituents, strict=True):
+        n = len(view)
+
+        def chance(span: tuple[int, int], n: int = n) -> float:
+            return probability(span[1] - span[0], n, span[0] == 0 or span[1] == n) if span[1] - span[0] > 1 else 0.0
+
+        possible = set(gold) if convention.root == "keep" else set(gold) - {(0, n)}
+        always = len(convention.counted([(start, n) for start in range(n - 1)], n))  # of any binary tree
+        counts.append(Counts(sum(map(chance, possible)), always, len(gold)))
+        for span, label in labelled:
+            by_label[label] += chance(span)  # type: ignore[assignment]
+    found = recall_by_label(reference.constituents, [()] * len(counts))
+    report = _report(
+        system, reference, counts, {label: (by_label[label], n) for label, (_, n) in found.items()}, details
+    )
+    lengths = [len(view) for view in reference.views]
+    words = [view.tree.words for view in reference.views]
+    whole = [[brackets(spans, n) for n, spans in zip(lengths, run, strict=True)] for run in drawn.values()]
+    return replace(
+        report,
+        depth=fmean(mean_depth(run, lengths) for run in whole),
+        right_left=fmean(right_left(run) for run in whole),
+        right_left_no_apostrophe=fmean(right_left(run, words) for run in whole),
+        runs=Runs({name: 100 * average_score(_counts(reference, run), convention).f1 for name, run in drawn.items()}),
+    )
+
+
+def _counts(reference: Reference, predicted: Sequence[Spans]) -> list[Counts]:
+    """The counts of each sentence."""
+    return [
+        count(spans, gold, len(view), reference.convention)
+        for view, spans, gold in zip(reference.views, predicted, reference.counted, strict=True)
+    ]
+
+
+def _report(
+    system: str,
+    reference: Reference,
+    counts: Sequence[Counts],
+    by_label: Mapping[str, tuple[float, int]],
+    details: bool,
+) -> ScoreReport:
+    """What follows from the counts."""
+    convention = reference.convention
+    average = average_score(counts, convention)
+    low, high = bootstrap_interval(columns(counts, convention), statistic(convention))
     return ScoreReport(
         system=system,
         metric="UF1",
@@ -106,23 +203,46 @@ def score(system: str, reference: Reference, predicted: Sequence[Spans], *, seed
         value=100 * average.f1,
         precision=100 * average.precision,
         recall=100 * average.recall,
-        interval=(100 * interval[0], 100 * interval[1]),
+        interval=(100 * low, 100 * high),
         counts=counts,
-        by_label=recall_by_label(reference.constituents, whole),
-        depth=mean_depth(whole, lengths),
-        right_left=right_left(whole),
-        seed=seed,
+        places=reference.places,
+        by_label=by_label,
+        by_length=_by_length(counts, reference) if details else None,
     )
 
 
-def _average(counts: Sequence[Counts], convention: ScoringConvention) -> tuple[Score, tuple[float, float]]:
-    """The score of all sentences as the convention averages them, and its interval."""
+def _by_length(counts: Sequence[Counts], reference: Reference) -> dict[str, tuple[int, float]]:
+    """Number of sentences and score of those with 1 to 10 words, 11 to 20, and so on; all longer ones together."""
+    groups: dict[int, list[Counts]] = {}
+    for view, sentence in zip(reference.views, counts, strict=True):
+        groups.setdefault(min((len(view) - 1) // 10, LONGEST // 10), []).append(sentence)
+    return {
+        f"{10 * tens + 1}-{10 * tens + 10 if tens < LONGEST // 10 else ''}": (
+            len(group),
+            100 * average_score(group, reference.convention).f1,
+        )
+        for tens, group in sorted(groups.items())
+    }
+
+
+def average_score(counts: Sequence[Counts], convention: ScoringConvention) -> Score:
+    """The score of several sentences as the convention averages them."""
     if convention.average == "corpus":
-        total = Counts(*map(sum, zip(*counts, strict=True)))
-        return pooled_score(total), bootstrap_interval(counts, _pooled_f1)
+        return pooled_score(total(counts))
     scores = [sentence_score(sentence) for sentence in counts]
-    mean = Score(*(sum(column) / len(scores) for column in zip(*scores, strict=True)))
-    return mean, bootstrap_interval([[sentence.f1] for sentence in scores], lambda sums: sums[:, 0] / len(scores))
+    return Score(*(sum(column) / len(scores) for column in zip(*scores, strict=True)))
+
+
+def columns(counts: Sequence[Counts], convention: ScoringConvention) -> Sequence[Sequence[float]]:
+    """One row per sentence: the numbers whose sums over sentences give the F1 by ``statistic``."""
+    if convention.average == "corpus":
+        return counts
+    return [(sentence_score(sentence).f1, 1.0) for sentence in counts]
+
+
+def statistic(convention: ScoringConvention) -> Callable[[np.ndarray], np.ndarray]:
+    """The F1, between 0 and 1, of each row of summed ``columns``."""
+    return _pooled_f1 if convention.average == "corpus" else lambda sums: sums[:, 0] / sums[:, 1]
 
 
 def _pooled_f1(sums: np.ndarray) -> np.ndarray:

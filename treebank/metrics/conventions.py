@@ -6,9 +6,10 @@ so a score cannot claim another convention than the one that it was counted by.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from treebank.errors import SynparseError, nearest
 from treebank.normalize import WORD_TAGS, is_word
@@ -25,8 +26,15 @@ def _letters(tree: Tree) -> list[bool]:
     return [tag != TRACE and is_word(word) for word, tag in zip(tree.words, tree.tags, strict=True)]
 
 
+def _evalb(tree: Tree) -> list[bool]:
+    """True for each token that EVALB keeps (COLLINS.prm): no trace, comma, colon, full stop or quote by its tag."""
+    return [tag not in DELETED_BY_EVALB for tag in tree.tags]
+
+
+DELETED_BY_EVALB = frozenset({TRACE, ",", ":", ".", "``", "''"})
+
 # name in the signature -> which tokens survive
-TOKENS: dict[str, Callable[[Tree], list[bool]]] = {"words": _penn_words, "letters": _letters}
+TOKENS: dict[str, Callable[[Tree], list[bool]]] = {"words": _penn_words, "letters": _letters, "evalb": _evalb}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class ScoringConvention:
     ``average``: F1 of each sentence and their mean, or one F1 of the summed counts. ``root``: brackets over the whole
     sentence dropped, kept, or only the root node's own one dropped (``node``). ``trivial``: the same for brackets over
     one word. ``tokens``: a name in ``TOKENS``. ``repeats``: several brackets over one span count once or all.
-    Sentences have ``min_words`` to ``max_words`` surviving tokens.
+    Sentences have ``min_words`` to ``max_words`` tokens: those that survive, or (``measure``) all but traces.
     """
 
     name: str
@@ -47,6 +55,7 @@ class ScoringConvention:
     repeats: Literal["once", "all"] = "once"
     min_words: int = 1
     max_words: int | None = None
+    measure: Literal["surviving", "seen"] = "surviving"
 
     def __str__(self) -> str:
         """The part of a signature that says how was counted: ``conv:on-lstm|avg:sent|root:drop|…``."""
@@ -54,11 +63,13 @@ class ScoringConvention:
         return (
             f"conv:{self.name}|avg:{self.average}|root:{self.root}|trivial:{self.trivial}|tokens:{self.tokens}"
             f"|repeats:{self.repeats}|len:{self.min_words}-{longest}"
+            + ("" if self.measure == "surviving" else f"|measure:{self.measure}")
         )
 
-    def includes(self, length: int) -> bool:
-        """Whether a sentence with ``length`` surviving tokens is scored."""
-        return length >= self.min_words and (self.max_words is None or length <= self.max_words)
+    def includes(self, surviving: int, seen: int) -> bool:
+        """Whether a sentence is scored that has so many surviving tokens, and so many that are no traces."""
+        length = surviving if self.measure == "surviving" else seen
+        return surviving > 0 and length >= self.min_words and (self.max_words is None or length <= self.max_words)
 
     def up_to(self, max_words: int | None) -> ScoringConvention:
         """The same convention for sentences of at most ``max_words`` words."""
@@ -85,14 +96,59 @@ CONVENTIONS = {
     for convention in (
         # the script of PRPN, Htut et al. 2018, ON-LSTM and Du et al. 2020
         ScoringConvention("on-lstm", "sent", "drop"),
-        # Klein & Manning 2002; with 10 words at most, the row of their WSJ10 figures
+        # Klein & Manning 2002 as their figures were counted, and as their prose says; the first also with their bound
         ScoringConvention("km", "corpus", "keep", min_words=2),
+        ScoringConvention("km-wsj10", "corpus", "keep", min_words=2, max_words=10),
+        ScoringConvention("km-prose", "corpus", "drop", min_words=2),
+        # the two figures of the compound PCFG's evaluation (Kim et al. 2019)
+        ScoringConvention("kim-sentence", "sent", "node", min_words=2),
+        ScoringConvention("kim-corpus", "corpus", "node", min_words=2),
+        # Sekine & Collins with COLLINS.prm, labels ignored
+        ScoringConvention("evalb", "corpus", "keep", trivial="keep", tokens="evalb", repeats="all", measure="seen"),
     )
+}
+CHOICES: dict[str, tuple[str, ...]] = {  # what a spelt convention may say
+    "avg": ("sent", "corpus"),
+    "root": ("drop", "keep", "node"),
+    "trivial": ("drop", "keep"),
+    "tokens": tuple(TOKENS),
+    "repeats": ("once", "all"),
+    "measure": ("surviving", "seen"),
 }
 
 
 def find_convention(name: str) -> ScoringConvention:
-    """The convention of that name. Raises SynparseError, naming the nearest, if there is none."""
-    if name not in CONVENTIONS:
-        raise SynparseError(f"no convention {name!r}; {nearest(name, CONVENTIONS)}")
-    return CONVENTIONS[name]
+    """The convention of that name, or one spelt like a signature: ``avg:corpus,root:keep``, ``km,len:2-40``.
+
+    A spelt one starts from the convention that it names first, else from ``on-lstm``; it is called ``custom`` unless
+    it is the same as a named one. Raises SynparseError, naming the nearest, for what there is not.
+    """
+    if name in CONVENTIONS:
+        return CONVENTIONS[name]
+    first, *parts = name.split(",")
+    if ":" in first:
+        first, parts = "on-lstm", [first, *parts]
+    if first not in CONVENTIONS:
+        raise SynparseError(f"no convention {first!r}; {nearest(first, CONVENTIONS)}")
+    spelt = replace(CONVENTIONS[first], name="custom")
+    for part in parts:
+        spelt = replace(spelt, **_choice(part))
+    for known in CONVENTIONS.values():
+        if replace(spelt, name=known.name) == known:
+            return known
+    return spelt
+
+
+def _choice(part: str) -> dict[str, Any]:
+    """What one part of a spelt convention sets."""
+    key, _, value = part.partition(":")
+    if key == "len":
+        found = re.fullmatch(r"(\d+)-(\d*)", value)
+        if not found:
+            raise SynparseError(f"{part!r} in a convention: write len:2-10, or len:2- without an upper bound")
+        return {"min_words": int(found[1]), "max_words": int(found[2]) if found[2] else None}
+    if key not in CHOICES:
+        raise SynparseError(f"a convention has no part {key!r}; {nearest(key, [*CHOICES, 'len'])}")
+    if value not in CHOICES[key]:
+        raise SynparseError(f"{part!r} in a convention: {key} is {' or '.join(CHOICES[key])}")
+    return {"average" if key == "avg" else key: value}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from treebank.baselines import SEEDED, find_baseline
 from treebank.errors import SynparseError
 from treebank.formats.predictions import PredictedTree, read_prediction_trees
-from treebank.metrics.bracketing import Reference, score
+from treebank.metrics.bracketing import Reference, expected, score
 from treebank.metrics.conventions import TOKENS, ScoringConvention
 from treebank.metrics.report import ScoreReport
 from treebank.metrics.views import Spans, View, view_treebank
@@ -47,6 +47,19 @@ class Baseline:
     def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
         build, chance = find_baseline(self.name), Random(self.random_seed)
         return [build(view.tree, chance) for view in views]
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A random baseline by the exact expectation of its score, with a few runs beside it."""
+
+    name: str
+    seeds: Sequence[int] = (1, 2, 3, 4, 5)
+    seed: None = None
+
+    def runs(self, views: Sequence[View]) -> dict[str, list[Spans]]:
+        """The brackets of each run."""
+        return {str(seed): Baseline(self.name, seed).spans(views, ()) for seed in self.seeds}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +116,11 @@ def _count(number: int, thing: str) -> str:
 
 def evaluate(
     gold: Treebank,
-    systems: Sequence[System],
+    systems: Sequence[System | Expectation],
     conventions: Iterable[ScoringConvention],
     *,
     max_length: int | None = None,
+    details: bool = False,
 ) -> list[ScoreReport]:
     """One report for each convention and system, in the order given, conventions first.
 
@@ -115,30 +129,44 @@ def evaluate(
     """
     data = f"{gold.name} ({gold.note})" if gold.note else gold.name
     tokens_of_penn = penn_share(gold) >= PENN_SHARE
-    seen: dict[str, tuple[list[View], list[list[Spans]]]] = {}
+    wanted = [_short_enough(length, max_length) for length in _lengths(gold)]
+    seen: dict[str, tuple[list[View], list[Any]]] = {}
     reports = []
     for convention in conventions:
         if convention.tokens == "words" and not tokens_of_penn:
             convention = convention.over("letters")
         if convention.tokens not in seen:
             views = view_treebank(gold, convention.tokens)
-            wanted = [_short_enough(len(view), max_length) for view in views]
-            seen[convention.tokens] = views, [system.spans(views, wanted) for system in systems]
-        views, spans_of = seen[convention.tokens]
-        reference = Reference.of(views, convention.up_to(max_length), data=data)
-        for system, spans in zip(systems, spans_of, strict=True):
-            reports.append(score(system.name, reference, [spans[i] for i in reference.places], seed=system.seed))
+            seen[convention.tokens] = (
+                views,
+                [
+                    system.runs(views) if isinstance(system, Expectation) else system.spans(views, wanted)
+                    for system in systems
+                ],
+            )
+        views, given = seen[convention.tokens]
+        reference = Reference.of(views, convention.up_to(max_length), data=data, wanted=wanted)
+        places = reference.places
+        for system, spans in zip(systems, given, strict=True):
+            if isinstance(system, Expectation):
+                drawn = {name: [run[i] for i in places] for name, run in spans.items()}
+                reports.append(expected(system.name, reference, SEEDED[system.name], drawn, details=details))
+            else:
+                chosen = [spans[i] for i in places]
+                reports.append(score(system.name, reference, chosen, seed=system.seed, details=details))
     return reports
+
+
+def _lengths(gold: Treebank) -> list[int]:
+    """Words of each sentence with a tree, counted as the default convention does."""
+    survive = TOKENS["words" if penn_share(gold) >= PENN_SHARE else "letters"]
+    return [0 if sentence.tree is None else sum(survive(sentence.tree)) for sentence in gold.sentences]
 
 
 def shorter(gold: Treebank, max_length: int) -> Treebank:
     """The sentences of ``gold`` with 1 to ``max_length`` words, counted as the default convention does."""
-    survive = TOKENS["words" if penn_share(gold) >= PENN_SHARE else "letters"]
-    kept = [
-        sentence
-        for sentence in gold.sentences
-        if sentence.tree is not None and _short_enough(sum(survive(sentence.tree)), max_length)
-    ]
+    lengths = _lengths(gold)
+    kept = [one for one, length in zip(gold.sentences, lengths, strict=True) if _short_enough(length, max_length)]
     return replace(gold, sentences=kept)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from treebank.metrics.conventions import ScoringConvention
@@ -11,11 +12,39 @@ from treebank.version import VERSION
 
 
 class Counts(NamedTuple):
-    """Brackets of one sentence, or of several: in both trees, in the predicted one, in the gold one."""
+    """Brackets of one sentence, or of several: in both trees, in the predicted one, in the gold one.
 
-    matched: int
+    Of the expectation of a random baseline, ``matched`` is a fraction.
+    """
+
+    matched: float
     predicted: int
     gold: int
+
+
+def total(counts: Iterable[Counts]) -> Counts:
+    """The sums of the counts of several sentences."""
+    return Counts(*map(sum, zip(*counts, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The values of a random baseline, drawn from several seeds, or of a model trained from several."""
+
+    values: Mapping[str, float]  # by the name of the run
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.values.values())
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the sample (n - 1); 0 for one run."""
+        return stdev(self.values.values()) if len(self.values) > 1 else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Values, mean and standard deviation."""
+        return {"values": dict(self.values), "mean": self.mean, "sd": self.deviation}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +52,10 @@ class ScoreReport:
     """One system under one convention; ``value``, ``precision``, ``recall`` and ``interval`` in percent.
 
     ``counts`` has one entry per scored sentence, in the order of the gold file. ``by_label`` gives for each gold label
-    how many constituents were found, of how many. ``depth`` is the mean number of brackets around a word,
-    ``right_left`` the number of first children among the words divided by that of last children.
+    how many constituents were found, of how many; ``by_height`` the same of the predicted ones by their height, and
+    ``by_length`` sentences and value by the number of words. ``depth`` is the mean number of brackets around a word,
+    ``right_left`` the number of first children among the words divided by that of last children; the reading
+    ``no_apostrophe`` leaves out words with one.
     """
 
     system: str
@@ -36,20 +67,26 @@ class ScoreReport:
     recall: float
     interval: tuple[float, float]
     counts: Sequence[Counts]
-    by_label: Mapping[str, tuple[int, int]] | None = None  # of trees, like the next two
+    places: Sequence[int] = ()  # of each scored sentence in the gold treebank
+    by_label: Mapping[str, tuple[float, int]] | None = None  # of trees, like all that follow but the last two
     depth: float | None = None
     right_left: float | None = None
+    right_left_no_apostrophe: float | None = None
+    by_length: Mapping[str, tuple[int, float]] | None = None
+    by_height: Mapping[int, tuple[int, int]] | None = None
     seed: int | None = None  # of a random baseline
+    runs: Runs | None = None  # of a random baseline whose value is the exact expectation
 
     @property
     def totals(self) -> Counts:
         """The counts of all sentences together."""
-        return Counts(*map(sum, zip(*self.counts, strict=True)))
+        return total(self.counts)
 
     @property
     def signature(self) -> str:
         """How the value came about: ``UF1|conv:on-lstm|avg:sent|root:drop|…|data:wsj10 (5 % sample)|v:0.1.0``."""
         seed = "" if self.seed is None else f"|seed:{self.seed}"
+        seed = "|runs:exact" if self.runs else seed
         return f"{self.metric}|{self.convention}{seed}|data:{self.data}|sentences:{len(self.counts)}|v:{VERSION}"
 
     def __str__(self) -> str:
@@ -72,4 +109,11 @@ class ScoreReport:
         if self.by_label is not None:
             entry["by_label"] = {label: list(found) for label, found in self.by_label.items()}
             entry |= {"depth": self.depth, "right_left": self.right_left}
+            entry["right_left_no_apostrophe"] = self.right_left_no_apostrophe
+        if self.by_length is not None:
+            entry["by_length"] = {words: list(found) for words, found in self.by_length.items()}
+        if self.by_height is not None:
+            entry["by_height"] = {str(height): list(found) for height, found in self.by_height.items()}
+        if self.runs is not None:
+            entry["runs"] = self.runs.to_json()
         return entry

@@ -14,6 +14,7 @@ from treebank.sentence import Sentence, Treebank
 from treebank.tree import TRACE, Tree
 
 Spans = Sequence[tuple[int, int]]
+TOPS = frozenset({"ROOT", "S1"})  # outer brackets that some treebanks put where the Penn Treebank has none, like TOP
 ESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
@@ -27,6 +28,11 @@ class View:
 
     def __len__(self) -> int:
         return len(self.tree.words)
+
+    @property
+    def seen(self) -> int:
+        """The number of tokens that are no traces."""
+        return len(self.sentence.words)
 
     def reduce(self, predicted: PredictedTree) -> Spans:
         """Brackets of ``predicted`` over the surviving tokens, in pre-order.
@@ -45,12 +51,13 @@ class View:
     def _spans(self, tree: Tree) -> Spans | None:
         """Brackets of ``tree`` over the surviving tokens; None if its words are not the gold sentence's."""
         if tree.words == self.tree.words:
-            return tree.spans
+            return without_top(tree).spans
         for words, mask in self._readings():
             if len(words) == len(tree.words):
                 if words != tree.words and _plain(words) != _plain(tree.words):
                     return None
-                return tree.spans if all(mask) else _project(tree.spans, mask)
+                spans = without_top(tree).spans
+                return spans if all(mask) else _project(spans, mask)
         return None
 
     def _readings(self) -> list[tuple[tuple[str, ...], list[bool]]]:
@@ -86,8 +93,17 @@ def view_treebank(treebank: Treebank, tokens: str) -> list[View]:
         if sentence.tree is None:
             raise SynparseError(f"{sentence.place}: this sentence has no tree to score against")
         mask = survive(sentence.tree)
-        views.append(View(sentence, sentence.tree.keep(mask), mask))
+        views.append(View(sentence, without_top(sentence.tree.keep(mask)), mask))
     return views
+
+
+def without_top(tree: Tree) -> Tree:
+    """``tree`` without an outer bracket ``TOP``, which EVALB ignores, nor ``ROOT`` or ``S1`` over a single child."""
+    if len(tree.spans) < 2:
+        return tree
+    if tree.labels[0] != "TOP" and (tree.labels[0] not in TOPS or tree.spans[0] != tree.spans[1]):
+        return tree
+    return Tree(tree.words, tree.tags, tree.spans[1:], tree.labels[1:])
 
 
 def _trees(predicted: PredictedTree) -> Iterator[Tree]:
