@@ -1,0 +1,79 @@
+"""``synparse convert``: treebanks in other forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from cli.options import inputs
+from cli.output import opened
+from treebank.convert import FORMS
+from treebank.dependency import HEAD_RULES
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("input", nargs=-1, metavar="[INPUT]...")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
+@click.option("--to", type=click.Choice(list(FORMS)), default="brackets", show_default=True, help="What to write.")
+@click.option(
+    "--strip",
+    type=click.Choice(["traces", "functions", "punctuation"]),
+    multiple=True,
+    help="Delete empty elements, function tags, or what scoring does not count as a word; may be repeated.",
+)
+@click.option("--unary", type=click.Choice(["keep", "collapse"]), default="keep", help="One bracket for each span.")
+@click.option("--binarize", type=click.Choice(["left", "right"]), help="At most two children for each bracket.")
+@click.option("--labels", type=click.Choice(["keep", "drop"]), default="keep", help="X and W instead of labels.")
+@click.option("--max-length", type=click.IntRange(min=1), metavar="N", help="Only sentences of up to N words.")
+@click.option(
+    "--head-rules",
+    type=click.Choice(list(HEAD_RULES)),
+    default="collins",
+    show_default=True,
+    help="Which word heads a phrase, with --to conllu.",
+)
+@click.option("--recipe", type=click.Choice(["ptb-concat-syn"]), help="The words of the language-modelling files.")
+@click.option(
+    "--vocabulary-of",
+    multiple=True,
+    metavar="INPUT",
+    help="Count the words of the recipe's vocabulary here instead; may be repeated.",
+)
+@click.option("--ptb", metavar="DIR", help="A full Penn Treebank, for the names that begin with wsj.")
+def convert(
+    input: Sequence[str],
+    output: str | None,
+    to: str,
+    head_rules: str,
+    recipe: str | None,
+    vocabulary_of: Sequence[str],
+    ptb: str | None,
+    **steps: Any,
+) -> None:
+    """Turn treebanks into other forms, one sentence a line, and back.
+
+    INPUT are treebank files (brackets, CoNLL-U), JSON lines with distances or spans (.jsonl), folders, patterns, names
+    such as wsj10, or - for standard input, which is also read when none is named.
+    """
+    from treebank.concat_syn import ConcatSyn, count_forms
+    from treebank.convert import Conversion, read_again, read_treebanks, write
+
+    if vocabulary_of and not recipe:
+        raise click.UsageError("--vocabulary-of is of use only with --recipe")
+    paths = inputs(input)
+    sentences = read_treebanks(paths, ptb=ptb)
+    concat_syn = ConcatSyn(count_forms(read_again(vocabulary_of or paths, ptb=ptb))) if recipe else None
+    if concat_syn:
+        sentences = concat_syn(sentences)
+    with opened(output) as write_line:
+        for text in write(Conversion(**steps)(sentences, _note), to, rules=head_rules):
+            write_line(text)
+    if concat_syn:
+        for line in concat_syn.report():
+            click.echo(line, err=True)
+
+
+def _note(text: str) -> None:
+    click.echo(f"note: {text}", err=True)

@@ -1,0 +1,295 @@
+"""Treebanks in other forms: steps from tree to tree, and the lines of each format; all of it streamed.
+
+A step takes a tree and gives a tree, so steps compose: ``binarize(strip_functions(tree.without_traces()), "left")``.
+``Conversion`` puts together those that were asked for, and ``FORMS`` holds how a sentence is written in each format.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Any, Literal
+
+from treebank.dependency import heads_from_tree
+from treebank.distances import distances_from_tree
+from treebank.errors import SynparseError, TreebankError
+from treebank.formats import expand, read_sentences, suffix
+from treebank.formats.conllu import write_conllu
+from treebank.formats.jsonl import read_json
+from treebank.metrics.conventions import TOKENS
+from treebank.metrics.evaluation import PENN_SHARE, penn_share
+from treebank.names import NAMES, load_gold
+from treebank.sentence import Sentence, Treebank
+from treebank.tree import TRACE, Span, Tree
+
+Direction = Literal["left", "right"]
+Step = Callable[[Tree], Tree]
+
+JSON = (".json", ".jsonl")
+JUDGED = 1000  # sentences by whose tags it is told whether a treebank has those of the Penn Treebank
+ADDED = "@"  # before the label of a bracket that binarisation adds
+
+
+# --- steps
+
+
+def binarize(tree: Tree, direction: Direction) -> Tree:
+    """The tree with brackets of at most two children: ``(A b c d)`` is ``(A b (@A c d))``, or ``(A (@A b c) d)``.
+
+    Brackets of one child stay. Deleting the brackets whose label begins with ``@`` gives the tree again.
+    """
+    added: list[tuple[Span, str]] = []
+    for (start, end), label, starts in zip(tree.spans, tree.labels, _parts(tree), strict=True):
+        if direction == "right":
+            added += [(Span(inner, end), ADDED + label) for inner in starts[1:-1]]
+        else:
+            added += [(Span(start, inner), ADDED + label) for inner in starts[2:]]
+    if not added:
+        return tree
+    brackets = sorted(chain(zip(tree.spans, tree.labels, strict=True), added), key=_preorder)
+    spans, labels = zip(*brackets, strict=True)
+    return Tree(tree.words, tree.tags, spans, labels)
+
+
+def _preorder(bracket: tuple[Span, str]) -> tuple[int, int]:
+    (start, end), _ = bracket
+    return start, -end
+
+
+def _parts(tree: Tree) -> list[list[int]]:
+    """The first words of each bracket's children."""
+    parts: list[list[int]] = [[] for _ in tree.spans]
+    open_brackets: list[int] = []
+    k = 0
+    for i in range(len(tree)):
+        while open_brackets and tree.spans[open_brackets[-1]].end <= i:
+            open_brackets.pop()
+        while k < len(tree.spans) and tree.spans[k].start == i:
+            if open_brackets:
+                parts[open_brackets[-1]].append(i)
+            open_brackets.append(k)
+            k += 1
+        if open_brackets:
+            parts[open_brackets[-1]].append(i)
+    return parts
+
+
+def strip_functions(tree: Tree) -> Tree:
+    """The tree without function tags and indices: ``NP`` for ``NP-SBJ-1`` and ``NP=2``; tags of words stay."""
+    return replace(tree, labels=tuple(_bare(label) for label in tree.labels))
+
+
+def _bare(label: str) -> str:
+    return label if label.startswith("-") else label.partition("-")[0].partition("=")[0]
+
+
+def drop_labels(tree: Tree) -> Tree:
+    """The tree with ``X`` for every phrase and ``W`` for every word, as `parse` writes it."""
+    return replace(tree, tags=("W",) * len(tree), labels=("X",) * len(tree.spans))
+
+
+# --- what is a word
+
+
+def leaves(sentence: Sentence) -> Tree:
+    """The tree of a sentence; where there is none, its words and tags without a bracket."""
+    if sentence.tree is not None:
+        return sentence.tree
+    return Tree(sentence.words, sentence.tags or ("",) * len(sentence.words), (), ())
+
+
+def words_of(sentence: Sentence, tokens: str) -> list[bool]:
+    """True for each leaf that is a word by the rule ``tokens``, which ``judge`` finds out."""
+    if sentence.tree is None and len(sentence.universal_tags) == len(sentence.words):
+        return [tag != "PUNCT" for tag in sentence.universal_tags]
+    return TOKENS[tokens](leaves(sentence))
+
+
+def judge(sentences: Iterator[Sentence]) -> tuple[str, Iterator[Sentence]]:
+    """By what words are told from punctuation, the same as in scoring, and all sentences again.
+
+    ``words`` if the first sentences have tags of the Penn Treebank, else ``letters``. Universal tags go before both.
+    """
+    first: list[Sentence] = []
+    problem: Exception | None = None
+    try:
+        first.extend(islice(sentences, JUDGED))  # keeps what came before an error
+    except Exception as error:
+        problem = error
+    judged = [replace(sentence, tree=leaves(sentence)) for sentence in first if not sentence.universal_tags]
+    share = penn_share(Treebank("", judged))
+    return "words" if share >= PENN_SHARE else "letters", chain(first, _rest(sentences, problem))
+
+
+def _rest(sentences: Iterator[Sentence], problem: Exception | None) -> Iterator[Sentence]:
+    if problem is not None:
+        raise problem
+    yield from sentences
+
+
+# --- the conversion
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What is done to each sentence, in this order: too long ones are left out, leaves deleted, brackets changed.
+
+    ``strip`` names what is deleted: traces, punctuation (what scoring does not count as a word; traces are another
+    matter) and functions. ``max_length`` counts words as scoring does. Of a sentence without a tree words are deleted,
+    and a word whose head is gone is given the nearest ancestor that is left.
+    """
+
+    strip: tuple[str, ...] = ()
+    unary: Literal["keep", "collapse"] = "keep"
+    binarize: Direction | None = None
+    labels: Literal["keep", "drop"] = "keep"
+    max_length: int | None = None
+
+    def __call__(
+        self, sentences: Iterable[Sentence], tell: Callable[[str], None] = lambda note: None
+    ) -> Iterator[Sentence]:
+        """The sentences converted, streamed. ``tell`` hears by which rule words are told from punctuation."""
+        tokens, stream = "words", iter(sentences)
+        if self.max_length is not None or "punctuation" in self.strip:
+            tokens, stream = judge(stream)
+            if tokens == "letters":
+                tell("the tags are not those of the Penn Treebank, so a word is what has a letter or a digit in it")
+        for sentence in stream:
+            survives = words_of(sentence, tokens)
+            if self.max_length is None or 0 < sum(survives) <= self.max_length:
+                yield self.changed(sentence, survives)
+
+    def changed(self, sentence: Sentence, survives: Sequence[bool]) -> Sentence:
+        """The sentence converted; ``survives`` says which leaves are words."""
+        old = leaves(sentence)
+        keep = [
+            "traces" not in self.strip if tag == TRACE else word or "punctuation" not in self.strip
+            for word, tag in zip(survives, old.tags, strict=True)
+        ]
+        if sentence.tree is None:
+            return sentence if all(keep) else _delete(sentence, keep)
+        tree = old.keep(keep)
+        for step in self._steps():
+            tree = step(tree)
+        return with_tree(sentence, tree)
+
+    def _steps(self) -> Iterator[Step]:
+        if "functions" in self.strip:
+            yield strip_functions
+        if self.unary == "collapse":
+            yield Tree.collapse_unary
+        if direction := self.binarize:
+            yield lambda tree: binarize(tree, direction)
+        if self.labels == "drop":
+            yield drop_labels
+
+
+def with_tree(sentence: Sentence, tree: Tree) -> Sentence:
+    """The sentence of another tree; its heads, if it had any, are of other words and go."""
+    plain = tree.without_traces()
+    return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, place=sentence.place)
+
+
+def _delete(sentence: Sentence, keep: Sequence[bool]) -> Sentence:
+    from treebank.metrics.attachment import delete
+
+    def left(values: Sequence[str]) -> tuple[str, ...]:
+        return tuple(value for value, kept in zip(values, keep, strict=True) if kept) if values else ()
+
+    return replace(
+        sentence,
+        words=left(sentence.words),
+        tags=left(sentence.tags),
+        universal_tags=left(sentence.universal_tags),
+        heads=delete(sentence.heads, keep) if sentence.heads else (),
+    )
+
+
+# --- writing
+
+
+def _tree(sentence: Sentence) -> Tree:
+    if sentence.tree is None:
+        problem = "this sentence has no tree; it can be written as text, and as conllu if it has heads"
+        raise TreebankError(sentence.place.path, sentence.place.line, problem)
+    return sentence.tree
+
+
+def _spans(sentence: Sentence, rules: str) -> str:
+    tree = _tree(sentence)
+    found: dict[str, Any] = {"words": tree.words, "spans": tree.spans}
+    if tree != drop_labels(tree):
+        found |= {"labels": tree.labels, "tags": tree.tags}
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _distances(sentence: Sentence, rules: str) -> str:
+    tree = _tree(sentence)
+    return json.dumps({"words": tree.words, "distances": distances_from_tree(tree)}, ensure_ascii=False)
+
+
+def _conllu(sentence: Sentence, rules: str) -> str | None:
+    heads = sentence.heads or heads_from_tree(_tree(sentence), rules)
+    return write_conllu(sentence.words, heads).removesuffix("\n") if heads else None
+
+
+#: format -> the line or lines of a sentence, by head rules where heads are needed; None where nothing can be written
+FORMS: dict[str, Callable[[Sentence, str], str | None]] = {
+    "brackets": lambda sentence, rules: str(_tree(sentence)),
+    "spans": _spans,
+    "conllu": _conllu,
+    "distances": _distances,
+    "text": lambda sentence, rules: " ".join(word.replace(" ", "\u00a0") for word in sentence.words),
+}
+
+
+def write(sentences: Iterable[Sentence], to: str, *, rules: str = "collins") -> Iterator[str]:
+    """The sentences in the format ``to``, a name in ``FORMS``; heads of trees by the head ``rules``.
+
+    Raises TreebankError for a sentence that lacks what the format needs.
+    """
+    form = FORMS[to]
+    return (text for text in (form(sentence, rules) for sentence in sentences) if text is not None)
+
+
+# --- reading
+
+
+def read_treebanks(paths: Sequence[str], *, ptb: str | None = None) -> Iterator[Sentence]:
+    """The sentences of files, folders, patterns and named treebanks, streamed; JSON lines are read, too.
+
+    Raises SynparseError at once for a path without a file.
+    """
+    sources = [found for path in paths for found in ([path] if _is_name(path) else expand([path], trees=True))]
+    return (sentence for source in sources for sentence in _read(source, ptb))
+
+
+def read_again(paths: Sequence[str], *, ptb: str | None = None) -> Iterator[Sentence]:
+    """The same. Raises SynparseError if one of the files is a stream, which can be read only once."""
+    for path in paths:
+        if not _is_name(path) and not all(map(os.path.isfile, expand([path], trees=True))):
+            raise SynparseError(
+                "the words are counted before anything is written, so the input is read twice: name files"
+            )
+    return read_treebanks(paths, ptb=ptb)
+
+
+def _is_name(path: str) -> bool:
+    return path in NAMES and not os.path.lexists(path)
+
+
+def _read(source: str, ptb: str | None) -> Iterator[Sentence]:
+    if _is_name(source):
+        return iter(load_gold(source, ptb=ptb).sentences)
+    return read_json(source) if _is_json(source) else read_sentences([source], trees=True)
+
+
+def _is_json(path: str) -> bool:
+    """By the suffix; by the first character where that is standard input."""
+    if path == "-" and hasattr(sys.stdin.buffer, "peek"):
+        return bool(sys.stdin.buffer.peek().lstrip().startswith(b"{"))
+    return suffix(path) in JSON

@@ -1,0 +1,108 @@
+"""Trees as JSON lines, one object a sentence: words with syntactic distances, or with spans."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from treebank.distances import spans_from_distances
+from treebank.errors import SynparseError, TreebankError
+from treebank.formats.lines import open_lines
+from treebank.normalize import restore
+from treebank.sentence import Place, Sentence
+from treebank.tree import Span, Tree
+
+_NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")
+_NEVER_IN_A_LABEL = re.compile("[ \t\n\0()\ud800-\udfff]")
+
+
+def read_json(path: str) -> Iterator[Sentence]:
+    """A sentence for each JSON line: ``words``, and ``distances`` as of `extract` or ``spans`` as of `convert`.
+
+    A blank line is an empty sentence. Raises TreebankError with file and line for what makes no tree.
+    """
+    for number, line in open_lines(path):
+        try:
+            found = json.loads(line) if line.strip(" \t") else {"words": [], "spans": []}
+            tree = tree_of(found)
+        except RecursionError:
+            raise TreebankError(path, number, "not a line of JSON that can be read: brackets too deep") from None
+        except json.JSONDecodeError as error:
+            raise TreebankError(path, number, f"not a line of JSON ({error})") from None
+        except (ValueError, SynparseError) as error:
+            raise TreebankError(path, number, str(error)) from None
+        yield Sentence(tree.words, tuple(tree.tags), tree, place=Place(path, number))
+
+
+def tree_of(found: Any) -> Tree:
+    """The tree of one JSON object. Raises ValueError or SynparseError that says what is wrong with it."""
+    if isinstance(found, dict) and "spans" in found:
+        return _tree_of_spans(found)
+    values = found.get("distances") if isinstance(found, dict) else None
+    if not isinstance(values, list) or any(type(value) not in (int, float) for value in values):
+        raise ValueError('expected an object with "spans" (pairs of numbers) or "distances" (numbers)')
+    if (decoder := found.get("decoder", "unbiased")) != "unbiased":
+        raise ValueError(f"these distances ask for the decoder {decoder!r}; `synparse decode` has it")
+    words = _strings(found, "words", _NEVER_IN_A_WORD)
+    kept = found.get("kept")
+    if words is None and kept is None:
+        words = [f"w{i}" for i in range(len(values))]
+    if words is None:
+        raise ValueError('"kept" needs "words"')
+    kept = list(range(len(words))) if kept is None else _kept(kept, len(words))
+    if len(kept) != len(values):
+        raise ValueError(f"{len(values)} distances for {len(kept)} words; one per word is needed")
+    tree = Tree.from_spans([words[i] for i in kept], spans_from_distances(values))
+    return restore(tree, words, kept)
+
+
+def _tree_of_spans(found: dict[str, Any]) -> Tree:
+    words, spans = _strings(found, "words", _NEVER_IN_A_WORD), found["spans"]
+    if words is None or not isinstance(spans, list):
+        raise ValueError('expected "words", a list of strings, and "spans", a list of pairs')
+    for span in spans:
+        if not isinstance(span, list) or [type(end) for end in span] != [int, int]:
+            raise ValueError(f"a span is {json.dumps(span)}, not a pair of whole numbers")
+        if not 0 <= span[0] < span[1] <= len(words):
+            raise ValueError(f"a span is {span}, but there are {len(words)} words, counted from 0")
+    tree = Tree.from_spans(words, map(tuple, spans))
+    labels = _strings(found, "labels", _NEVER_IN_A_LABEL, len(spans), "spans")
+    tags = _strings(found, "tags", _NEVER_IN_A_LABEL, len(words), "words") or tree.tags
+    if labels is None:
+        return replace(tree, tags=tuple(tags))
+    brackets = [(Span(*span), label) for span, label in zip(spans, labels, strict=True)]
+    if len(words) > 1 and [0, len(words)] not in spans:
+        brackets.append((Span(0, len(words)), "X"))
+    brackets.sort(key=lambda bracket: (bracket[0].start, -bracket[0].end))
+    return Tree(tree.words, tuple(tags), tuple(span for span, _ in brackets), tuple(label for _, label in brackets))
+
+
+def _strings(
+    found: dict[str, Any], key: str, never: re.Pattern[str], count: int | None = None, of: str = ""
+) -> list[str] | None:
+    """The list of strings under ``key``, ``count`` of them; None if there is none."""
+    values = found.get(key)
+    if values is None:
+        return None
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f'"{key}" must be a list of strings')
+    if count is not None and len(values) != count:
+        raise ValueError(f"{len(values)} {key} for {count} {of}")
+    for value in values:
+        if bad := never.search(value):
+            raise ValueError(f'"{key}" holds {value!r}, and {bad[0]!r} cannot be part of one')
+        if not value and key == "words":
+            raise ValueError("a word is empty")
+    return values
+
+
+def _kept(kept: Any, count: int) -> list[int]:
+    """The indices of the words that have a distance."""
+    if not isinstance(kept, list) or any(type(i) is not int for i in kept) or kept != sorted(set(kept)):
+        raise ValueError('"kept" must be ascending indices of words')
+    if kept and not 0 <= kept[0] <= kept[-1] < count:
+        raise ValueError(f'"kept" leaves the {count} words, which count from 0')
+    return kept
