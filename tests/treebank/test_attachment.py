@@ -197,6 +197,21 @@ def test_other_tag_sets() -> None:
     assert "|tokens:all|" in only(bare, ALL)
 
 
+def test_tag_sets_that_share_names_with_the_penn_treebank() -> None:
+    words, tags = ("Sie", "sah", "fern", "und", "las", "."), ("PRP", "VVFIN", "RB", "CC", "VVFIN", ".")
+    universal = ("PRON", "VERB", "ADV", "CCONJ", "VERB", "PUNCT")
+    gold = treebank(Sentence(words, tags, heads=(1, ROOT, 1, 4, 1, 1), universal_tags=universal))
+    assert "|tokens:upos|" in only(gold, UDGN)
+    assert only(gold, UDGN).endswith(" = 5")
+
+
+def test_a_sentence_without_tags_among_others() -> None:
+    tagged = Sentence(("a", "b"), ("NN", "NN"), heads=(ROOT, 0))
+    bare = Sentence(("c",), heads=(ROOT,), place=Place("g.conllu", 7))
+    with pytest.raises(SynparseError, match=r"g\.conllu:7: this sentence has no tags"):
+        only(treebank(*[tagged] * 9, bare), UDGN)
+
+
 def test_heads_from_trees_are_named() -> None:
     tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (TO to) (VP (VB go))))")
     gold = treebank(Sentence(tree.words, tree.tags, tree))
