@@ -128,7 +128,7 @@ ERRORS = {
     "never_closed_first.mrg": (1, f"{OPEN} (the next one starts at line 5){NEXT}"),
     "never_closed_unindented.mrg": (4, OPEN + NEXT),
     "swallowed.mrg": (1, f"{OPEN} (the next one starts at line 2){NEXT}"),
-    "too_many.mrg": (2, "a ')' too many in line 4; take it out, or add the missing '('"),
+    "too_many.mrg": (2, "a ')' too many in line 3, or the tree in line 4 is not at the margin; take the ')' out"),
     "too_many_one_line.mrg": (1, "a ')' too many here; take it out, or add the missing '('"),
     "plain_text.mrg": (2, "text outside of brackets: 'This is plain text about nothi…'"),
     "trailing_text.mrg": (1, "text outside of brackets: 'and more'"),
@@ -364,4 +364,4 @@ def test_floresta_is_refused_at_its_first_open_tree(tmp_path: Path) -> None:
         list(read_trees(write(tmp_path, text)))
     assert caught.value.line == 794  # (UTT+prop João_Pedro_Henriques
     assert caught.value.message.startswith(OPEN)
-    assert "line 796" in caught.value.message
+    assert "line 795" in caught.value.message

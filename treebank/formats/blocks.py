@@ -93,6 +93,7 @@ class Cutter:
         self.first = self.depth = self.last = 0
         self.comment_end = ""
         self.lost = False  # in the rest of a broken tree: the next one starts at the margin
+        self.done = (0, "")  # the block before, and the line where it starts
 
     @property
     def between(self) -> bool:
@@ -102,6 +103,7 @@ class Cutter:
     def skip(self, number: int, text: str) -> None:
         """Take note of a whole tree that starts at the margin of line ``number``, already dealt with."""
         self.lost = False
+        self.done = number, text
         self.layout.outermost = number
         if not self.layout.indented and "\n" in text.rstrip("\n"):
             self.layout.indented = True
@@ -132,7 +134,8 @@ class Cutter:
                 lines.extend(reversed(self._give_up(broken)))
             else:
                 if whole:
-                    yield self.first, "\n".join(self.held)
+                    self.done = self.first, "\n".join(self.held)
+                    yield self.done
 
     def _give_up(self, broken: BrokenTree) -> list[tuple[int, str]]:
         """Tell of a broken tree and forget it; what was held of the next one."""
@@ -167,10 +170,23 @@ class Cutter:
         self.first = number
         self.held = [line]
         if start[0] == "(":
+            self._check_margin(number, line)
             self.layout.begin(number, line)
             return True
         self.comment_end = self._comment(number, line)
         return False
+
+    def _check_margin(self, number: int, line: str) -> None:
+        """Raises if a tree begins right below one of several lines, and further right than trees do in this file."""
+        if not self.layout.inside(line) or _label(line) in _NEVER_INSIDE:
+            return
+        first, text = self.done
+        lines = text.rstrip("\n").count("\n")
+        if lines and first + lines == number - 1:
+            self.lost = True
+            where = f"in line {number - 1}, or the tree in line {number} is not at the margin"
+            message = f"a ')' too many {where}; take the ')' out, or the spaces before that tree"
+            raise BrokenTree(self.path, first, message, since=first, resume=number + 1)
 
     def _comment(self, number: int, line: str) -> str:
         """What ends the comment that is this line, "" if the line does. Raises for other text."""
@@ -234,7 +250,7 @@ class _Layout:
             self.repeats.append(label == self.label)
             if label == self.label:
                 self.repeated = self.repeated or number
-        elif self.blank and start[0] == "#":
+        elif start[0] == "#" and (self.blank or len(start) > 1):
             raise self.never_closed(number)
         self.only_opened = self.only_opened and not start.strip(" \t(")
         self.blank = False
