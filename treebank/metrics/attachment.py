@@ -159,7 +159,7 @@ class HeadView:
 
     @classmethod
     def of(cls, sentence: Sentence, heads: Sequence[int], convention: AttachmentConvention) -> HeadView:
-        """The view of a sentence with these gold ``heads`` over all its words. Raises SynparseError if it has no tags."""
+        """The view of a sentence with gold ``heads`` over all its words. Raises SynparseError if tags are missing."""
         mask = HEAD_TOKENS[convention.tokens](sentence)
         if len(mask) != len(sentence.words):
             raise SynparseError(f"{sentence.place}: this sentence has no tags to tell which words count")
