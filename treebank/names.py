@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from treebank.errors import SynparseError, TreebankError, nearest
-from treebank.formats import read_sentences
+from treebank.formats import OnBad, read_sentences
 from treebank.formats.blocks import root_offsets
 from treebank.formats.bracketed import parse_trees, read_bracketed
 from treebank.sentence import Place, Sentence, Treebank
@@ -51,14 +51,17 @@ HELP = (
 )
 
 
-def load_gold(name_or_path: str, *, ptb: str | None = None, max_length: int | None = None) -> Treebank:
+def load_gold(
+    name_or_path: str, *, ptb: str | None = None, max_length: int | None = None, on_bad: OnBad | None = None
+) -> Treebank:
     """The treebank of that name, or the trees of a file, folder or glob.
 
     ``ptb`` is the folder of a full Penn Treebank. With a bound, given or part of the name, only sentences of at least
-    one and at most that many words are kept, words counted as the default convention does.
+    one and at most that many words are kept, words counted as the default convention does. ``on_bad`` is told of each
+    broken sentence of a file, which is left out; without it the first one raises.
     Raises SynparseError that says how to get what is missing.
     """
-    return _shorter(load_whole(name_or_path, ptb=ptb), bound_of(name_or_path, max_length))
+    return _shorter(load_whole(name_or_path, ptb=ptb, on_bad=on_bad), bound_of(name_or_path, max_length))
 
 
 def bound_of(name_or_path: str, max_length: int | None = None) -> int | None:
@@ -67,7 +70,7 @@ def bound_of(name_or_path: str, max_length: int | None = None) -> int | None:
     return min((limit for limit in (bound, max_length) if limit is not None), default=None)
 
 
-def load_whole(name_or_path: str, *, ptb: str | None = None) -> Treebank:
+def load_whole(name_or_path: str, *, ptb: str | None = None, on_bad: OnBad | None = None) -> Treebank:
     """The treebank without any bound on length: ``wsj10`` gives all sentences, under the name ``wsj10``."""
     source, _ = NAMES.get(name_or_path, (name_or_path, None))
     if source == "sample":
@@ -78,7 +81,7 @@ def load_whole(name_or_path: str, *, ptb: str | None = None) -> Treebank:
         return _named(name_or_path, _wall_street_journal(ptb, SECTIONS[source]))
     if source != "-" and not os.path.lexists(os.path.expanduser(source)) and not glob.has_magic(source):
         raise SynparseError(f"no treebank {source!r}: neither a file nor a name; {nearest(source, NAMES)}")
-    sentences = list(read_sentences([source], trees=True))
+    sentences = list(read_sentences([source], trees=True, on_bad=on_bad))
     if not sentences:
         raise TreebankError(source, 0, "there is no tree in it")
     return Treebank(name_or_path, sentences)
