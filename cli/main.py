@@ -24,7 +24,7 @@ COMMANDS = {
     "eval": ("cli.eval:evaluate", "Score a model, files of trees and baselines against a treebank."),
     "extract": ("cli.extract:extract", "Write the distances that a model gives to each sentence."),
     "decode": ("cli.decode:decode", "Turn distances from extract into trees; needs no model."),
-    "convert": ("cli.convert:convert", "Turn treebanks into other forms: trees, spans, heads, distances, text."),
+    "convert": ("cli.convert:convert", "Turn treebanks into trees, spans, heads, distances or text."),
     "info": ("cli.info:info", "Show what a model folder holds, or versions, devices and data."),
 }
 
