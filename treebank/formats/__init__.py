@@ -16,6 +16,7 @@ from treebank.sentence import Sentence
 __all__ = ["FORMATS", "OnBad", "expand", "open_lines", "read_sentences"]
 
 BRACKETED = "treebank.formats.bracketed:read_bracketed"
+SINICA = "treebank.formats.sinica:read_sinica"
 PLAIN = "treebank.formats.text:read_text"
 RAW = "treebank.formats.text:read_raw"
 
@@ -26,6 +27,8 @@ FORMATS: dict[str, str] = {
     ".psd": BRACKETED,
     ".tree": BRACKETED,
     ".trees": BRACKETED,
+    ".tbf": "treebank.formats.cess:read_cess",
+    ".sinica": SINICA,
     ".conllu": "treebank.formats.conllu:read_conllu",
     ".conllx": "treebank.formats.conllu:read_conllx",
     ".conll": "treebank.formats.conllu:read_conllx",
@@ -71,6 +74,8 @@ def read_sentences(
 
 def _reader(path: str, tokenize: bool, trees: bool | None, on_bad: OnBad | None) -> Callable[[str], Iterator[Sentence]]:
     target = FORMATS.get(suffix(path))
+    if target is None and not suffix(path) and _is_sinica(path):
+        target = SINICA
     if target is None:
         target = BRACKETED if trees else RAW if tokenize else PLAIN
     module, function = target.split(":")
@@ -78,6 +83,12 @@ def _reader(path: str, tokenize: bool, trees: bool | None, on_bad: OnBad | None)
     return cast(
         "Callable[[str], Iterator[Sentence]]", reader if target in (PLAIN, RAW) else partial(reader, on_bad=on_bad)
     )
+
+
+def _is_sinica(path: str) -> bool:
+    from treebank.formats.sinica import is_sinica
+
+    return is_sinica(path)
 
 
 def _expand_one(path: str, trees: bool | None) -> list[str]:

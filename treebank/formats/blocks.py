@@ -207,8 +207,8 @@ class _Layout:
     """How the trees of one file are laid out; tells a new tree from the next line of one that is still open.
 
     A tree that lacks a bracket would swallow the trees after it. What gives it away is a line that opens a bracket no
-    further right than the tree itself. Files with unindented lines have such lines too. So the tree is declared
-    open if that line's label is one of outermost brackets only, or a blank line stands before it, or the trees of this
+    further right than the tree itself. Files with unindented lines have such lines too, and last lines of a tree may
+    be unindented anywhere. So the tree is declared open if that line's label is one of outermost brackets only, or a blank line stands before it, or the trees of this
     file that went over several lines had them all indented. Otherwise the answer waits for the end of the
     file; should the brackets balance before it, the tree is refused only if all such lines repeat its label.
     """
@@ -241,7 +241,7 @@ class _Layout:
         margin = len(line) - len(start)
         if margin > self.margin:
             self.deeper = True
-        elif start[0] == "(" and not self.only_opened:
+        elif start[0] == "(" and not self.only_opened and not self._ends_in(line):
             label = _label(line)
             settled = self.indented and not self.unindented
             if self.blank or settled or label in _NEVER_INSIDE:
@@ -254,6 +254,10 @@ class _Layout:
             raise self.never_closed(number)
         self.only_opened = self.only_opened and not start.strip(" \t(")
         self.blank = False
+
+    def _ends_in(self, line: str) -> bool:
+        """Whether a line that closes more than it opens may be the last of the open tree, not the first of another."""
+        return line.count(")") > line.count("(") and _label(line) not in (self.label, *_NEVER_INSIDE)
 
     def end(self) -> None:
         """The open tree is closed, at the end of a line."""

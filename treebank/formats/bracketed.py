@@ -8,7 +8,7 @@ shorter way (``_scan_regular``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 from typing import Any
 
@@ -148,21 +148,25 @@ def _scan_regular(text: str) -> Tree | None:
     return _strip(words, tags, spans, labels)
 
 
-def read_trees(path: str, *, on_bad: OnBad | None = None) -> Iterator[tuple[Tree, int]]:
+def read_trees(
+    path: str, *, on_bad: OnBad | None = None, rewrite: Callable[[str], str] | None = None
+) -> Iterator[tuple[Tree, int]]:
     """The trees of a file, each with the number of the line where it starts; streamed.
 
     Comments between trees are skipped (``Cutter`` says which), and the ID, CODE and METADATA nodes and lemmas of
     CorpusSearch files are taken out. Raises TreebankError with file and line for brackets that do not balance; with
-    ``on_bad``, tells it of each such tree, leaves the tree out, and reads on.
+    ``on_bad``, tells it of each such tree, leaves the tree out, and reads on. ``rewrite`` turns the lines of a dialect
+    into Penn brackets, one for one.
     """
-    if on_bad is None:
-        return _read_trees(path, Cutter(path))
-    return _read_sound_trees(path, on_bad)
+    texts = _margins(path)
+    if rewrite is not None:
+        texts = ((line, rewrite(text)) for line, text in texts)
+    return _read_trees(path, texts, Cutter(path)) if on_bad is None else _read_sound_trees(path, texts, on_bad)
 
 
-def _read_trees(path: str, cutter: Cutter) -> Iterator[tuple[Tree, int]]:
+def _read_trees(path: str, texts: Iterator[tuple[int, str]], cutter: Cutter) -> Iterator[tuple[Tree, int]]:
     corpus_search = CorpusSearch()
-    for number, text in _margins(path):
+    for number, text in texts:
         tree = _scan_regular(text) if cutter.between else None
         if tree is not None:
             cutter.skip(number, text)
@@ -174,7 +178,7 @@ def _read_trees(path: str, cutter: Cutter) -> Iterator[tuple[Tree, int]]:
         yield from _parse_block(path, line, block, corpus_search, cutter.on_bad)
 
 
-def _read_sound_trees(path: str, on_bad: OnBad) -> Iterator[tuple[Tree, int]]:
+def _read_sound_trees(path: str, texts: Iterator[tuple[int, str]], on_bad: OnBad) -> Iterator[tuple[Tree, int]]:
     """Trees are held back until the next one starts at the margin: a ')' too many comes to light behind its tree."""
     held: list[tuple[Tree, int]] = []
 
@@ -184,7 +188,7 @@ def _read_sound_trees(path: str, on_bad: OnBad) -> Iterator[tuple[Tree, int]]:
         on_bad(error)
 
     cutter = Cutter(path, drop)
-    for tree, line in _read_trees(path, cutter):
+    for tree, line in _read_trees(path, texts, cutter):
         if line == cutter.layout.outermost:
             yield from held
             held.clear()
@@ -220,9 +224,11 @@ def _parse_block(
         yield tree, line + text.count("\n", 0, offset)
 
 
-def read_bracketed(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
-    """The sentences of a treebank file: words and tags without empty elements, and the tree as annotated."""
-    for tree, line in read_trees(path, on_bad=on_bad):
+def read_bracketed(
+    path: str, *, on_bad: OnBad | None = None, rewrite: Callable[[str], str] | None = None
+) -> Iterator[Sentence]:
+    """The sentences of a treebank file (see ``read_trees``): words and tags without empty elements, and the tree."""
+    for tree, line in read_trees(path, on_bad=on_bad, rewrite=rewrite):
         words, tags = tree.words, tree.tags
         if TRACE in tags:
             seen = [tag != TRACE for tag in tags]
