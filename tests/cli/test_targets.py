@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -16,6 +17,7 @@ from tests.reference import SHARED
 DATA = SHARED / "data" / "nltk_data"
 PAPER = SHARED / "evaluation-conventions.md"
 COLUMNS = ["left", "right", "balanced", "balanced-williams", "random", "runs", "random-uniform", "oracle"]
+SYSTEMS = [name for name in [*COLUMNS, "gold"] if name != "runs"]
 CONVENTIONS = {
     "ON-LSTM / Htut 2018": "on-lstm",
     "Kim 2019 sentence": "kim-sentence",
@@ -34,14 +36,25 @@ pytestmark = pytest.mark.skipif(
 
 
 @cache
-def scores(gold: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """What ``synparse eval`` says of the baselines, by convention and system."""
-    arguments = [f"--baseline={name}" for name in [*COLUMNS, "gold"] if name != "runs"]
-    arguments += [f"--convention={name}" for name in CONVENTIONS.values()]
+def scores() -> dict[tuple[str, str], dict[str, Any]]:
+    """What ``synparse eval`` says of all baselines, by row of the table of conventions and by system."""
+    names = [spelt(row[0]) for row in rows("| convention | sentences | gold spans")]
+    arguments = [f"--baseline={name}" for name in SYSTEMS] + [f"--convention={name}" for name in names]
     environment = {"NLTK_DATA": str(DATA), "SYNPARSE_PTB": ""}
-    done = CliRunner().invoke(synparse, ["eval", "--gold", gold, "--json", *arguments], env=environment)
+    done = CliRunner().invoke(synparse, ["eval", "--gold", "wsj", "--json", *arguments], env=environment)
     assert done.exit_code == 0, done.output
-    return {(one["convention"], one["system"]): one for one in json.loads(done.stdout)["scores"]}
+    keys = [(name, system) for name in names for system in SYSTEMS]
+    found = json.loads(done.stdout)["scores"]
+    assert [one["system"] for one in found] == [system for _, system in keys]
+    return dict(zip(keys, found, strict=True))
+
+
+def spelt(row: str) -> str:
+    """The convention of a row, such as ``on-lstm,len:1-40``."""
+    name, _, bound = row.partition(",")
+    longest = re.search(r"<= (\d+)", bound)
+    convention = CONVENTIONS[name]
+    return f"{convention},len:{1 if convention in ('on-lstm', 'evalb') else 2}-{longest[1]}" if longest else convention
 
 
 def table(first: str) -> list[list[str]]:
@@ -70,17 +83,15 @@ def rows(first: str) -> list[list[str]]:
 @pytest.mark.parametrize("row", rows("| convention | sentences | gold spans"), ids=lambda row: row[0])
 def test_the_table_of_conventions(row: Sequence[str]) -> None:
     name, sentences, brackets, *cells = row
-    convention = CONVENTIONS[name.partition(",")[0]]
-    gold = "wsj40" if name.endswith("40") else "wsj10" if name.endswith("10") else "wsj"
-    found = scores(gold)
+    convention = spelt(name)
     for column, cell in zip(COLUMNS, cells, strict=True):
         if cell == "-":
             continue
-        one = found[convention, "random" if column == "runs" else column]
+        one = scores()[convention, "random" if column == "runs" else column]
         value = one["runs"]["mean"] if column == "runs" else one["value"]
         assert rounded(value, cell) == cell, column
         assert (one["sentences"], one["brackets"]["gold"]) == (int(sentences), int(brackets))
-        assert f"conv:{convention}|" in one["signature"]
+        assert f"conv:{'custom' if ',' in convention else convention}|" in one["signature"]
         assert "(5 % sample)" in one["signature"]
 
 
@@ -88,7 +99,7 @@ def test_the_table_of_conventions(row: Sequence[str]) -> None:
 def test_the_table_of_secondary_measures(row: Sequence[str]) -> None:
     name, depth, ratio, other_ratio, *recalls = row
     system = next((system for word, system in SHAPES.items() if word in name), "gold")
-    one = scores("wsj")["on-lstm", system]
+    one = scores()["on-lstm", system]
     assert rounded(one["depth"], depth) == depth
     assert rounded(one["right_left"], ratio) == ratio
     assert rounded(one["right_left_no_apostrophe"], other_ratio) == other_ratio
@@ -98,7 +109,7 @@ def test_the_table_of_secondary_measures(row: Sequence[str]) -> None:
 
 def test_gold_labels_and_the_collapsed_gold_tree() -> None:
     """Two sentences below the tables give these."""
-    text, found = PAPER.read_text("utf-8"), scores("wsj")
+    text, found = PAPER.read_text("utf-8"), scores()
     counts = ", ".join(f"{label} {found['on-lstm', 'gold']['by_label'][label][1]:,}" for label in LABELS)
     assert counts in text
     kim = [f"{found[name, 'gold']['value']:.4f}" for name in ("kim-sentence", "kim-corpus")]

@@ -21,7 +21,7 @@ from treebank.formats.predictions import PredictedTree
 from treebank.metrics import CONVENTIONS, METRICS, Counts, ScoringConvention, find_convention
 from treebank.metrics.bracketing import pooled_score, sentence_score
 from treebank.metrics.evaluation import Baseline, Expectation, Predictions, evaluate, shorter
-from treebank.metrics.secondary import by_height, heights
+from treebank.metrics.secondary import by_height, heights, shape
 from treebank.metrics.significance import bootstrap_interval, resampled_sums
 from treebank.normalize import WORD_TAGS
 from treebank.sentence import Place, Sentence, Treebank
@@ -346,7 +346,7 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
     for span, value in plain.items():
         if span != (0, n):
             expected.setdefault(value, []).append(span in truth)
-    assert by_height([set(plain)], [truth], [n]) == {
+    assert by_height([shape(set(plain), ["w"] * n, truth)]) == {
         value: (sum(expected[value]), len(expected[value])) for value in sorted(expected)
     }
 

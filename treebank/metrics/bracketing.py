@@ -13,12 +13,16 @@ from treebank.metrics.conventions import ScoringConvention
 from treebank.metrics.report import Counts, Runs, ScoreReport, total
 from treebank.metrics.secondary import (
     Constituent,
+    Shape,
     brackets,
     by_height,
     constituents,
     mean_depth,
     recall_by_label,
     right_left,
+    right_left_no_apostrophe,
+    shape,
+    totals_by_label,
 )
 from treebank.metrics.significance import bootstrap_interval
 from treebank.metrics.views import Spans, View
@@ -109,26 +113,35 @@ def pooled_score(counts: Counts) -> Score:
     )
 
 
-def score(
-    system: str, reference: Reference, predicted: Sequence[Spans], *, seed: int | None = None, details: bool = False
-) -> ScoreReport:
-    """UF1 of the ``predicted`` brackets, with interval and secondary measures; ``details`` adds those by size.
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """One predicted tree over the words of a view: brackets in pre-order, and its shape."""
 
-    ``predicted`` has one entry for each view of the reference, in pre-order over the view's words.
+    spans: Spans
+    shape: Shape
+
+    @classmethod
+    def of(cls, spans: Spans, view: View, *, details: bool) -> Predicted:
+        """With ``details``, the shape holds heights too."""
+        words = view.tree.words
+        return cls(spans, shape(spans, words, brackets(view.tree.spans, len(words)) if details else None))
+
+
+def score(
+    system: str, reference: Reference, predicted: Sequence[Predicted], *, seed: int | None = None, details: bool = False
+) -> ScoreReport:
+    """UF1 of the trees ``predicted`` for the views of the reference, with interval and secondary measures.
+
+    ``details`` adds those by size, which are slow.
     """
-    views = reference.views
+    shapes = [tree.shape for tree in predicted]
     counts = _counts(reference, predicted)
-    lengths = [len(view) for view in views]
-    whole = [brackets(spans, length) for length, spans in zip(lengths, predicted, strict=True)]
-    report = _report(system, reference, counts, recall_by_label(reference.constituents, whole), details)
     return replace(
-        report,
-        depth=mean_depth(whole, lengths),
-        right_left=right_left(whole),
-        right_left_no_apostrophe=right_left(whole, [view.tree.words for view in views]),
-        by_height=by_height(whole, [brackets(view.tree.spans, len(view)) for view in views], lengths)
-        if details
-        else None,
+        _report(system, reference, counts, recall_by_label(reference.constituents, shapes), details),
+        depth=mean_depth(shapes),
+        right_left=right_left(shapes),
+        right_left_no_apostrophe=right_left_no_apostrophe(shapes),
+        by_height=by_height(shapes) if details else None,
         seed=seed,
     )
 
@@ -137,7 +150,7 @@ def expected(
     system: str,
     reference: Reference,
     probability: Callable[[int, int, bool], float],
-    drawn: Mapping[str, Sequence[Spans]],
+    drawn: Mapping[str, Sequence[Predicted]],
     *,
     details: bool = False,
 ) -> ScoreReport:
@@ -145,42 +158,42 @@ def expected(
 
     ``probability`` of a bracket is a function of its words, the sentence's words, and whether it touches an end.
     Every F1 here is linear in the number of matched brackets, so the expectation of that number is all it takes.
-    ``drawn`` has the brackets of each run for the views of the reference; depth and R/L are the means of these.
+    ``drawn`` has the trees of each run for the views of the reference; depth and R/L are the means of these.
     """
     convention = reference.convention
-    counts, by_label = [], Counter[str]()
+    counts = []
+    totals = totals_by_label(reference.constituents)
+    by_label = dict.fromkeys(totals, 0.0)
     for view, gold, labelled in zip(reference.views, reference.counted, reference.constituents, strict=True):
         n = len(view)
 
         def chance(span: tuple[int, int], n: int = n) -> float:
-            return probability(span[1] - span[0], n, span[0] == 0 or span[1] == n) if span[1] - span[0] > 1 else 0.0
+            start, end = span
+            return probability(end - start, n, start == 0 or end == n) if end - start > 1 else 0.0
 
         possible = set(gold) if convention.root == "keep" else set(gold) - {(0, n)}
         always = len(convention.counted([(start, n) for start in range(n - 1)], n))  # of any binary tree
         counts.append(Counts(sum(map(chance, possible)), always, len(gold)))
         for span, label in labelled:
-            by_label[label] += chance(span)  # type: ignore[assignment]
-    found = recall_by_label(reference.constituents, [()] * len(counts))
+            by_label[label] += chance(span)
     report = _report(
-        system, reference, counts, {label: (by_label[label], n) for label, (_, n) in found.items()}, details
+        system, reference, counts, {label: (found, totals[label]) for label, found in by_label.items()}, details
     )
-    lengths = [len(view) for view in reference.views]
-    words = [view.tree.words for view in reference.views]
-    whole = [[brackets(spans, n) for n, spans in zip(lengths, run, strict=True)] for run in drawn.values()]
+    shapes = [[tree.shape for tree in run] for run in drawn.values()]
     return replace(
         report,
-        depth=fmean(mean_depth(run, lengths) for run in whole),
-        right_left=fmean(right_left(run) for run in whole),
-        right_left_no_apostrophe=fmean(right_left(run, words) for run in whole),
+        depth=fmean(map(mean_depth, shapes)),
+        right_left=fmean(map(right_left, shapes)),
+        right_left_no_apostrophe=fmean(map(right_left_no_apostrophe, shapes)),
         runs=Runs({name: 100 * average_score(_counts(reference, run), convention).f1 for name, run in drawn.items()}),
     )
 
 
-def _counts(reference: Reference, predicted: Sequence[Spans]) -> list[Counts]:
+def _counts(reference: Reference, predicted: Sequence[Predicted]) -> list[Counts]:
     """The counts of each sentence."""
     return [
-        count(spans, gold, len(view), reference.convention)
-        for view, spans, gold in zip(reference.views, predicted, reference.counted, strict=True)
+        count(tree.spans, gold, len(view), reference.convention)
+        for view, tree, gold in zip(reference.views, predicted, reference.counted, strict=True)
     ]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 from treebank.baselines import SEEDED, find_baseline
 from treebank.errors import SynparseError
 from treebank.formats.predictions import PredictedTree, read_prediction_trees
-from treebank.metrics.bracketing import Reference, expected, score
+from treebank.metrics.bracketing import Predicted, Reference, expected, score
 from treebank.metrics.conventions import TOKENS, ScoringConvention
 from treebank.metrics.report import ScoreReport
 from treebank.metrics.views import Spans, View, view_treebank
@@ -130,31 +130,34 @@ def evaluate(
     data = f"{gold.name} ({gold.note})" if gold.note else gold.name
     tokens_of_penn = penn_share(gold) >= PENN_SHARE
     wanted = [_short_enough(length, max_length) for length in _lengths(gold)]
-    seen: dict[str, tuple[list[View], list[Any]]] = {}
+    seen: dict[str, tuple[list[View], list[dict[str, list[Predicted]]]]] = {}
     reports = []
     for convention in conventions:
         if convention.tokens == "words" and not tokens_of_penn:
             convention = convention.over("letters")
         if convention.tokens not in seen:
             views = view_treebank(gold, convention.tokens)
-            seen[convention.tokens] = (
-                views,
-                [
-                    system.runs(views) if isinstance(system, Expectation) else system.spans(views, wanted)
-                    for system in systems
-                ],
-            )
+            seen[convention.tokens] = views, [_trees(system, views, wanted, details) for system in systems]
         views, given = seen[convention.tokens]
         reference = Reference.of(views, convention.up_to(max_length), data=data, wanted=wanted)
-        places = reference.places
-        for system, spans in zip(systems, given, strict=True):
+        for system, trees in zip(systems, given, strict=True):
+            runs = {name: [run[i] for i in reference.places] for name, run in trees.items()}
             if isinstance(system, Expectation):
-                drawn = {name: [run[i] for i in places] for name, run in spans.items()}
-                reports.append(expected(system.name, reference, SEEDED[system.name], drawn, details=details))
+                reports.append(expected(system.name, reference, SEEDED[system.name], runs, details=details))
             else:
-                chosen = [spans[i] for i in places]
-                reports.append(score(system.name, reference, chosen, seed=system.seed, details=details))
+                reports.append(score(system.name, reference, *runs.values(), seed=system.seed, details=details))
     return reports
+
+
+def _trees(
+    system: System | Expectation, views: Sequence[View], wanted: Sequence[bool], details: bool
+) -> dict[str, list[Predicted]]:
+    """The trees of each run of a system, usually one run, for every view."""
+    runs = system.runs(views) if isinstance(system, Expectation) else {"": system.spans(views, wanted)}
+    return {
+        name: [Predicted.of(one, view, details=details) for one, view in zip(spans, views, strict=True)]
+        for name, spans in runs.items()
+    }
 
 
 def _lengths(gold: Treebank) -> list[int]:

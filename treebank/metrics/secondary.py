@@ -5,12 +5,49 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from treebank.tree import Tree
 
 LABELS = ("ADJP", "NP", "VP", "PP", "INTJ", "ADVP", "S", "SBAR")  # those of the papers, in their order
 Brackets = Collection[tuple[int, int]]
 Constituent = tuple[tuple[int, int], str]
+
+
+class Shape(NamedTuple):
+    """What is said of one predicted tree beside its score."""
+
+    brackets: set[tuple[int, int]]  # each span of two or more words once, the whole sentence always among them
+    depth: float  # mean number of brackets around a word
+    first: int  # words that are the first child of a bracket
+    last: int
+    first_no_apostrophe: int  # of those without an apostrophe
+    last_no_apostrophe: int
+    heights: Sequence[tuple[int, bool]]  # of each bracket but the whole sentence: height, and whether gold has it
+
+
+def shape(
+    spans: Iterable[tuple[int, int]], words: Sequence[str], gold: Collection[tuple[int, int]] | None = None
+) -> Shape:
+    """The shape of the tree with brackets ``spans``; heights only with the ``gold`` brackets.
+
+    A word is a first child exactly if a bracket begins at it: of those that do, the shortest has it as a child.
+    """
+    length = len(words)
+    found = brackets(spans, length)
+    first, last = {start for start, _ in found}, {end for _, end in found}
+    marked = [i for i, word in enumerate(words) if "'" in word]
+    return Shape(
+        found,
+        sum([end - start for start, end in found]) / length if length else 0.0,
+        len(first),
+        len(last),
+        len(first.difference(marked)),
+        len(last.difference([i + 1 for i in marked])),
+        ()
+        if gold is None
+        else [(height, span in gold) for span, height in heights(found).items() if span != (0, length)],
+    )
 
 
 def brackets(spans: Iterable[tuple[int, int]], length: int) -> set[tuple[int, int]]:
@@ -35,74 +72,73 @@ def _bare(label: str) -> str:
     return label.partition("-")[0].partition("=")[0]
 
 
-def recall_by_label(
-    gold: Sequence[Sequence[Constituent]], predicted: Sequence[Brackets]
-) -> Mapping[str, tuple[int, int]]:
+def recall_by_label(gold: Sequence[Sequence[Constituent]], predicted: Sequence[Shape]) -> Mapping[str, tuple[int, int]]:
     """Per gold label how many constituents are brackets of the prediction, and how many there are.
 
-    Summed over sentences (Williams et al. 2018; ON-LSTM, Table 2). The labels of the papers come first, then the
-    others by frequency.
+    Summed over sentences (Williams et al. 2018; ON-LSTM, Table 2). In the order of `totals_by_label`.
     """
-    total = Counter(label for sentence in gold for _, label in sentence)
     found = Counter(
-        label for sentence, spans in zip(gold, predicted, strict=True) for span, label in sentence if span in spans
+        label
+        for sentence, tree in zip(gold, predicted, strict=True)
+        for span, label in sentence
+        if span in tree.brackets
     )
+    return {label: (found[label], total) for label, total in totals_by_label(gold).items()}
+
+
+def totals_by_label(gold: Sequence[Sequence[Constituent]]) -> Mapping[str, int]:
+    """Number of constituents with each label; the labels of the papers first, then the others by frequency."""
+    total = Counter(label for sentence in gold for _, label in sentence)
     order = [label for label in LABELS if label in total]
     order += [label for label, _ in total.most_common() if label not in LABELS]
-    return {label: (found[label], total[label]) for label in order}
+    return {label: total[label] for label in order}
 
 
-def mean_depth(predicted: Sequence[Brackets], lengths: Sequence[int]) -> float:
+def mean_depth(predicted: Sequence[Shape]) -> float:
     """Mean number of brackets around a word, averaged over the words of a sentence, then over sentences."""
-    depths = [
-        sum([end - start for start, end in spans]) / length for spans, length in zip(predicted, lengths, strict=True)
-    ]
-    return sum(depths) / len(depths)
+    return sum(tree.depth for tree in predicted) / len(predicted)
 
 
-def right_left(predicted: Sequence[Brackets], sentences: Sequence[Sequence[str]] | None = None) -> float:
-    """Number of words that are the first child of a bracket, divided by that of last children (Du et al. 2020).
+def right_left(predicted: Sequence[Shape]) -> float:
+    """Number of words that are the first child of a bracket, divided by that of last children (Du et al. 2020)."""
+    last = sum(tree.last for tree in predicted)
+    return sum(tree.first for tree in predicted) / last if last else 1.0
 
-    A word is a first child exactly if a bracket begins at it: of those that do, the shortest has it as a child. With
-    the words of the ``sentences``, those with an apostrophe are left out, as the released script does in effect.
-    """
-    first = sum(len({start for start, _ in spans}) for spans in predicted)
-    last = sum(len({end for _, end in spans}) for spans in predicted)
-    for words, spans in zip(sentences or (), predicted, strict=False):
-        for i, word in enumerate(words):
-            if "'" in word:
-                first -= any(start == i for start, _ in spans)
-                last -= any(end == i + 1 for _, end in spans)
-    return first / last if last else 1.0
+
+def right_left_no_apostrophe(predicted: Sequence[Shape]) -> float:
+    """The same without words that hold an apostrophe, which the released script leaves out in effect."""
+    last = sum(tree.last_no_apostrophe for tree in predicted)
+    return sum(tree.first_no_apostrophe for tree in predicted) / last if last else 1.0
 
 
 def heights(spans: Brackets) -> dict[tuple[int, int], int]:
     """Height of each bracket: one more than its highest child, a word having 1 (Du et al. 2020, algorithm 1)."""
-    found: dict[tuple[int, int], int] = {}
+    found = dict.fromkeys(spans, 2)
     open_brackets: list[tuple[int, int]] = []
-    tallest: list[int] = []  # child seen so far, of each open bracket
-    for span in [*sorted(spans, key=lambda span: (span[0], -span[1])), None]:
-        while open_brackets and (span is None or open_brackets[-1][1] <= span[0]):
-            found[open_brackets.pop()] = height = tallest.pop() + 1
-            if tallest:
-                tallest[-1] = max(tallest[-1], height)
-        if span is not None:
-            open_brackets.append(span)
-            tallest.append(1)
+    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+        while open_brackets and open_brackets[-1][1] <= span[0]:
+            _close(open_brackets, found)
+        open_brackets.append(span)
+    while open_brackets:
+        _close(open_brackets, found)
     return found
 
 
-def by_height(
-    predicted: Sequence[Brackets], gold: Sequence[Brackets], lengths: Sequence[int]
-) -> dict[int, tuple[int, int]]:
+def _close(open_brackets: list[tuple[int, int]], height: dict[tuple[int, int], int]) -> None:
+    """The last open bracket is done: its parent is at least one higher."""
+    child = open_brackets.pop()
+    if open_brackets:
+        height[open_brackets[-1]] = max(height[open_brackets[-1]], height[child] + 1)
+
+
+def by_height(predicted: Sequence[Shape]) -> dict[int, tuple[int, int]]:
     """Per height in the predicted trees how many brackets are gold ones, and how many there are (Du et al., figure 4).
 
     The whole sentence does not count.
     """
     total, found = Counter[int](), Counter[int]()
-    for ours, truth, length in zip(predicted, gold, lengths, strict=True):
-        for span, height in heights(ours).items():
-            if span != (0, length):
-                total[height] += 1
-                found[height] += span in truth
+    for tree in predicted:
+        for height, right in tree.heights:
+            total[height] += 1
+            found[height] += right
     return {height: (found[height], total[height]) for height in sorted(total)}
