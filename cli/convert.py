@@ -63,7 +63,7 @@ def convert(
     if vocabulary_of and not recipe:
         raise click.UsageError("--vocabulary-of is of use only with --recipe")
     paths = inputs(input)
-    sentences = read_treebanks(paths, ptb=ptb)
+    sentences = read_treebanks(paths, ptb=ptb, tell=_note)
     concat_syn = ConcatSyn(count_forms(read_again(vocabulary_of or paths, ptb=ptb))) if recipe else None
     if concat_syn:
         sentences = concat_syn(sentences)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +19,9 @@ from treebank.dependency import heads_from_tree
 from treebank.distances import distances_from_tree
 from treebank.errors import SynparseError, TreebankError
 from treebank.formats import expand, read_sentences, suffix
-from treebank.formats.conllu import write_conllu
+from treebank.formats.conllu import read_conllu, write_conllu
 from treebank.formats.jsonl import read_json
+from treebank.formats.lines import STDIN
 from treebank.metrics.conventions import TOKENS
 from treebank.metrics.evaluation import PENN_SHARE, penn_share
 from treebank.names import NAMES, load_gold
@@ -28,8 +30,10 @@ from treebank.tree import TRACE, Span, Tree
 
 Direction = Literal["left", "right"]
 Step = Callable[[Tree], Tree]
+Tell = Callable[[str], None]  # hears what the user should know
 
 JSON = (".json", ".jsonl")
+_BEGINNING = re.compile(rb"(?:#[^\n]*\n|\s)*+(\{|[0-9][0-9.-]*\t)")  # of JSON lines, or of CoNLL-U after its comments
 JUDGED = 1000  # sentences by whose tags it is told whether a treebank has those of the Penn Treebank
 ADDED = "@"  # before the label of a bracket that binarisation adds
 
@@ -149,9 +153,7 @@ class Conversion:
     labels: Literal["keep", "drop"] = "keep"
     max_length: int | None = None
 
-    def __call__(
-        self, sentences: Iterable[Sentence], tell: Callable[[str], None] = lambda note: None
-    ) -> Iterator[Sentence]:
+    def __call__(self, sentences: Iterable[Sentence], tell: Tell = lambda note: None) -> Iterator[Sentence]:
         """The sentences converted, streamed. ``tell`` hears by which rule words are told from punctuation."""
         tokens, stream = "words", iter(sentences)
         if self.max_length is not None or "punctuation" in self.strip:
@@ -259,13 +261,15 @@ def write(sentences: Iterable[Sentence], to: str, *, rules: str = "collins") -> 
 # --- reading
 
 
-def read_treebanks(paths: Sequence[str], *, ptb: str | None = None) -> Iterator[Sentence]:
+def read_treebanks(
+    paths: Sequence[str], *, ptb: str | None = None, tell: Tell = lambda note: None
+) -> Iterator[Sentence]:
     """The sentences of files, folders, patterns and named treebanks, streamed; JSON lines are read, too.
 
-    Raises SynparseError at once for a path without a file.
+    ``tell`` hears the note of a named treebank, such as that it is a sample. Raises SynparseError at once for a path without a file.
     """
     sources = [found for path in paths for found in ([path] if _is_name(path) else expand([path], trees=True))]
-    return (sentence for source in sources for sentence in _read(source, ptb))
+    return (sentence for source in sources for sentence in _read(source, ptb, tell))
 
 
 def read_again(paths: Sequence[str], *, ptb: str | None = None) -> Iterator[Sentence]:
@@ -282,14 +286,21 @@ def _is_name(path: str) -> bool:
     return path in NAMES and not os.path.lexists(path)
 
 
-def _read(source: str, ptb: str | None) -> Iterator[Sentence]:
+def _read(source: str, ptb: str | None, tell: Tell) -> Iterator[Sentence]:
     if _is_name(source):
-        return iter(load_gold(source, ptb=ptb).sentences)
-    return read_json(source) if _is_json(source) else read_sentences([source], trees=True)
+        gold = load_gold(source, ptb=ptb)
+        if gold.note:
+            tell(f"{source}: {gold.note}")
+        return iter(gold.sentences)
+    if source == STDIN:
+        return _read_stdin()
+    return read_json(source) if suffix(source) in JSON else read_sentences([source], trees=True)
 
 
-def _is_json(path: str) -> bool:
-    """By the suffix; by the first character where that is standard input."""
-    if path == "-" and hasattr(sys.stdin.buffer, "peek"):
-        return bool(sys.stdin.buffer.peek().lstrip().startswith(b"{"))
-    return suffix(path) in JSON
+def _read_stdin() -> Iterator[Sentence]:
+    """JSON lines or CoNLL-U if standard input begins like that, else brackets."""
+    first = sys.stdin.buffer.peek() if hasattr(sys.stdin.buffer, "peek") else b""
+    match = _BEGINNING.match(first)
+    if match is None:
+        return read_sentences([STDIN], trees=True)
+    return read_json(STDIN) if match[1] == b"{" else read_conllu(STDIN)

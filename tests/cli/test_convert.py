@@ -129,6 +129,12 @@ def test_bad_input(call: Caller, tmp_path: Path, name: str, text: str, problem: 
     assert re.search(problem, call.refusal("convert", tmp_path / name))
 
 
+def test_a_treebank_by_name_says_what_it_is(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "wsj_0001.mrg").write_text(PENN, encoding="utf-8")
+    code, out, err = call("convert", "wsj10", "--ptb", tmp_path)
+    assert (code, out.splitlines(), err) == (0, ONE_LINE, "note: wsj10: 5 % sample\n")
+
+
 def test_missing_input(call: Caller, tmp_path: Path) -> None:
     assert "no such file" in call.refusal("convert", tmp_path / "nothing.mrg")
 

@@ -304,7 +304,12 @@ def test_inputs_by_suffix_by_name_and_from_standard_input(tmp_path: Path, monkey
     paths = [str(tmp_path / name) for name in ("a.mrg", "b.conllu", "*.jsonl")]
     assert [sentence.words for sentence in read_treebanks(paths)] == [("a",), ("b",), ("c",)]
     assert sum(1 for _ in read_treebanks(["sample"])) == 1000
-    for text, words in (('\n{"words": ["c"], "spans": []}', [(), ("c",)]), ("(S (NN d))", [("d",)])):
+    for text, words in (
+        ('\n{"words": ["c"], "spans": []}', [(), ("c",)]),
+        ("# text = b\n\n1\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n", [("b",)]),
+        ("# a comment\n(S (NN d))", [("d",)]),
+        ("", []),
+    ):
         stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode())))  # type: ignore[type-var]
         monkeypatch.setattr("sys.stdin", stdin)
         assert [sentence.words for sentence in read_treebanks(["-"])] == words
