@@ -266,7 +266,8 @@ def read_treebanks(
 ) -> Iterator[Sentence]:
     """The sentences of files, folders, patterns and named treebanks, streamed; JSON lines are read, too.
 
-    ``tell`` hears the note of a named treebank, such as that it is a sample. Raises SynparseError at once for a path without a file.
+    ``tell`` hears the note of a named treebank, such as that it is a sample. Raises SynparseError at once for a path
+    without a file.
     """
     sources = [found for path in paths for found in ([path] if _is_name(path) else expand([path], trees=True))]
     return (sentence for source in sources for sentence in _read(source, ptb, tell))
