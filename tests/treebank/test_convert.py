@@ -265,6 +265,13 @@ def test_json_lines(tmp_path: Path) -> None:
     ]
 
 
+def test_traces_are_no_words(tmp_path: Path) -> None:
+    line = '{"words": ["go", "*"], "spans": [[0, 2]], "labels": ["S"], "tags": ["VB", "-NONE-"]}'
+    (tmp_path / "a.jsonl").write_text(line, encoding="utf-8")
+    (found,) = read_json(str(tmp_path / "a.jsonl"))
+    assert (found.words, found.tags, str(found.tree)) == (("go",), ("VB",), "(S (VB go) (-NONE- *))")
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [

@@ -34,7 +34,8 @@ def read_json(path: str) -> Iterator[Sentence]:
             raise TreebankError(path, number, f"not a line of JSON ({error})") from None
         except (ValueError, SynparseError) as error:
             raise TreebankError(path, number, str(error)) from None
-        yield Sentence(tree.words, tuple(tree.tags), tree, place=Place(path, number))
+        plain = tree.without_traces()
+        yield Sentence(plain.words, plain.tags, tree, place=Place(path, number))
 
 
 def tree_of(found: Any) -> Tree:
