@@ -207,10 +207,11 @@ class _Layout:
     """How the trees of one file are laid out; tells a new tree from the next line of one that is still open.
 
     A tree that lacks a bracket would swallow the trees after it. What gives it away is a line that opens a bracket no
-    further right than the tree itself. Files with unindented lines have such lines too, and last lines of a tree may
-    be unindented anywhere. So the tree is declared open if that line's label is one of outermost brackets only, or a blank line stands before it, or the trees of this
-    file that went over several lines had them all indented. Otherwise the answer waits for the end of the
-    file; should the brackets balance before it, the tree is refused only if all such lines repeat its label.
+    further right than the tree itself. Files with unindented lines have such lines too, and the last line of a tree may
+    be unindented in any. So the tree is declared open if that line's label is one of outermost brackets only, or a
+    blank line stands before it, or the trees of this file that went over several lines had them all indented.
+    Otherwise the answer waits for the end of the file; should the brackets balance before it, the tree is refused only
+    if all such lines repeat its label.
     """
 
     def __init__(self, path: str) -> None:

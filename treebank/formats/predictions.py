@@ -1,21 +1,29 @@
-"""Predicted trees, as any parser may have written them: with labels, without, one a line or over many lines."""
+"""Predictions, as any parser may have written them.
+
+Trees: with labels, without, one a line or over many lines; or their spans in JSON lines. Heads: in columns.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from treebank.errors import TreebankError
+from treebank.errors import SynparseError, TreebankError
+from treebank.formats import suffix
 from treebank.formats.blocks import Cutter, diagnose, root_offsets, shorten
 from treebank.formats.bracketed import parse_trees
+from treebank.formats.conllu import read_conllu, read_conllx, read_dp
 from treebank.formats.lines import open_lines
 from treebank.tree import Tree
 
 _TOKEN = re.compile(r"[()]|[^ \t\n()]+")
 _COMMENT = re.compile(r"[ \t]*(?:#|%%)[^ \t]*[ \t]+[^ \t]")  # more than one word, so that a sentence "#" is one
+_JSON = re.compile(r'[ \t]*\{[ \t]*["}]')
 _EMPTY = Tree((), (), (), ())
 
 
@@ -53,13 +61,27 @@ class PredictedTree:
 
     ``(a (b c))`` is the word c under a tag b and a label a, or three words. Only the gold words can tell: take
     ``labelled`` if its words agree with them, else ``bare``. ``labelled`` may hold empty elements (tag ``-NONE-``); it
-    is None for a single word without brackets.
+    is None for a single word without brackets. Spans from JSON may come without words; then ``spans`` are there,
+    perhaps with a ``length``, and ``over`` makes the tree.
     """
 
     path: str
     line: int
     text: str
     labelled: Tree | None
+    spans: tuple[tuple[int, int], ...] | None = None
+    length: int | None = None
+
+    def over(self, words: Sequence[str]) -> Tree:
+        """The tree of the ``spans`` of a prediction that gives no words, over these of the gold sentence.
+
+        Raises SynparseError if there are more or fewer words than the prediction says, or if a span leaves them.
+        """
+        last = max((end for _, end in self.spans or ()), default=0)
+        if len(words) != (len(words) if self.length is None else self.length) or last > len(words):
+            found = f"a span ends at {last}" if self.length is None else f"the length is {self.length}"
+            raise SynparseError(f"{self.path}:{self.line}: {found}, but the gold sentence has {len(words)} words")
+        return Tree.from_spans(words, self.spans or ())
 
     @cached_property
     def bare(self) -> Tree:
@@ -67,20 +89,48 @@ class PredictedTree:
         return parse_bare(self.text)
 
 
+@dataclass(frozen=True, slots=True)
+class PredictedHeads:
+    """The predicted heads of one sentence: ``heads[i]`` is the index of word i's head, ``ROOT`` for none."""
+
+    path: str
+    line: int
+    words: tuple[str, ...]
+    heads: tuple[int, ...]
+
+
+def read_prediction_heads(path: str) -> list[PredictedHeads]:
+    """The predicted heads of a file in CoNLL-U, or in CoNLL-X or three columns if its suffix says so.
+
+    Raises TreebankError for what is not in that format, and for a sentence without heads.
+    """
+    reader = {".dp": read_dp, ".conllx": read_conllx, ".conll": read_conllx}.get(suffix(path), read_conllu)
+    found = []
+    for sentence in reader(path):
+        if not sentence.heads:
+            raise TreebankError(path, sentence.place.line, "this sentence has no heads (column HEAD is empty)")
+        found.append(PredictedHeads(path, sentence.place.line, sentence.words, sentence.heads))
+    return found
+
+
 def read_prediction_trees(path: str) -> Iterator[PredictedTree]:
     """The predictions of a file in order; streamed, unless they come from a pipe.
 
     If every line holds balanced brackets, a single word or nothing, the file has one prediction a line, and a blank
     line is the empty tree of an empty sentence. Otherwise trees go over several lines, as in a treebank, and blank
-    lines only separate them. A line such as ``# made by parser 1.0`` is a comment. Raises TreebankError for brackets
-    that do not balance and for several words without any bracket.
+    lines only separate them. A line such as ``# made by parser 1.0`` is a comment. A file that begins with ``{`` holds
+    JSON lines, ``{"words": […], "spans": [[0, 2], …]}``; the words may be left out. Raises TreebankError for brackets
+    that do not balance, for several words without any bracket, and for spans that cross.
     """
-    if os.path.isfile(path):
-        lines, again = open_lines(path), open_lines(path)
-    else:
-        held = list(open_lines(path))
-        lines, again = iter(held), iter(held)
-    yield from (_one_a_line if _balanced(path, lines) else _over_lines)(path, again)
+    held = None if os.path.isfile(path) else list(open_lines(path))
+
+    def lines() -> Iterator[tuple[int, str]]:
+        return open_lines(path) if held is None else iter(held)
+
+    first = next((line for _, line in lines() if line.strip(" \t")), "")
+    if _JSON.match(first):
+        return _json_lines(path, lines())
+    return (_one_a_line if _balanced(path, lines()) else _over_lines)(path, lines())
 
 
 def _balanced(path: str, lines: Iterator[tuple[int, str]]) -> bool:
@@ -137,3 +187,53 @@ def _predictions(path: str, line: int, text: str) -> Iterator[PredictedTree]:
     starts = root_offsets(text)
     for tree, start, end in zip(trees, starts, [*starts[1:], len(text)], strict=True):
         yield PredictedTree(path, line + text.count("\n", 0, start), text[start:end].strip(" \t\n"), tree)
+
+
+def _json_lines(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[PredictedTree]:
+    """Spans with their words or without; a blank line is the empty tree."""
+    for number, line in lines:
+        if not line.strip(" \t"):
+            yield PredictedTree(path, number, "", _EMPTY)
+            continue
+        try:
+            yield _spans(path, number, json.loads(line))
+        except json.JSONDecodeError as error:
+            raise TreebankError(path, number, f"not a line of JSON ({error})") from None
+        except (ValueError, RecursionError) as error:
+            raise TreebankError(path, number, str(error)) from None
+
+
+def _spans(path: str, line: int, found: Any) -> PredictedTree:
+    """The prediction in one JSON object. Raises ValueError that says what is wrong with it."""
+    listed = found.get("spans") if isinstance(found, dict) else None
+    if not isinstance(listed, list) or not all(map(_is_span, listed)):
+        raise ValueError('expected an object with "spans", a list of [start, end] with 0 <= start < end')
+    words, length = found.get("words"), found.get("length")
+    if not (words is None or (isinstance(words, list) and all(isinstance(word, str) and word for word in words))):
+        raise ValueError('"words" is not a list of words')
+    if not (length is None or type(length) is int) or (words is not None and length not in (None, len(words))):
+        raise ValueError('"length" is not the number of words')
+    spans = tuple((start, end) for start, end in listed)
+    _check_nested(spans, len(words) if words is not None else length)
+    if words is None:
+        return PredictedTree(path, line, "", None, spans, length)
+    tree = Tree.from_spans(words, spans)
+    return PredictedTree(path, line, str(tree), tree)
+
+
+def _is_span(item: Any) -> bool:
+    pair = isinstance(item, list) and len(item) == 2 and all(type(bound) is int for bound in item)
+    return pair and 0 <= item[0] < item[1]
+
+
+def _check_nested(spans: Sequence[tuple[int, int]], length: int | None) -> None:
+    """Raises ValueError if two spans cross, or one goes on after the last of ``length`` words."""
+    ends: list[int] = []
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if ends and end > ends[-1]:
+            raise ValueError(f"the span [{start}, {end}] crosses another one, which ends at {ends[-1]}")
+        if length is not None and end > length:
+            raise ValueError(f"the span [{start}, {end}] goes on after the last of {length} words")
+        ends.append(end)
