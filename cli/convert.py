@@ -11,6 +11,7 @@ from cli.options import inputs
 from cli.output import opened
 from treebank.convert import FORMS
 from treebank.dependency import HEAD_RULES
+from treebank.errors import TreebankError
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,6 +42,7 @@ from treebank.dependency import HEAD_RULES
     metavar="INPUT",
     help="Count the words of the recipe's vocabulary here instead; may be repeated.",
 )
+@click.option("--skip-bad", is_flag=True, help="Leave out broken sentences, and tell of each.")
 @click.option("--ptb", metavar="DIR", help="A full Penn Treebank, for the names that begin with wsj.")
 def convert(
     input: Sequence[str],
@@ -49,6 +51,7 @@ def convert(
     head_rules: str,
     recipe: str | None,
     vocabulary_of: Sequence[str],
+    skip_bad: bool,
     ptb: str | None,
     **steps: Any,
 ) -> None:
@@ -63,9 +66,11 @@ def convert(
     if vocabulary_of and not recipe:
         raise click.UsageError("--vocabulary-of is of use only with --recipe")
     paths = inputs(input)
-    sentences = read_treebanks(paths, ptb=ptb, tell=_note)
-    concat_syn = ConcatSyn(count_forms(read_again(vocabulary_of or paths, ptb=ptb))) if recipe else None
-    if concat_syn:
+    sentences = read_treebanks(paths, ptb=ptb, tell=_note, on_bad=_skipped if skip_bad else None)
+    concat_syn = None
+    if recipe:
+        unheard = (lambda error: None) if skip_bad else None  # told when it is read again
+        concat_syn = ConcatSyn(count_forms(read_again(vocabulary_of or paths, ptb=ptb, on_bad=unheard)))
         sentences = concat_syn(sentences)
     with opened(output) as write_line:
         for text in write(Conversion(**steps)(sentences, _note), to, rules=head_rules):
@@ -73,6 +78,10 @@ def convert(
     if concat_syn:
         for line in concat_syn.report():
             click.echo(line, err=True)
+
+
+def _skipped(error: TreebankError) -> None:
+    click.echo(f"skipped: {error}", err=True)
 
 
 def _note(text: str) -> None:

@@ -21,7 +21,7 @@ from treebank.errors import SynparseError, TreebankError
 from treebank.formats import expand, read_sentences, suffix
 from treebank.formats.conllu import read_conllu, write_conllu
 from treebank.formats.jsonl import read_json
-from treebank.formats.lines import STDIN
+from treebank.formats.lines import STDIN, OnBad
 from treebank.metrics.conventions import TOKENS
 from treebank.metrics.evaluation import PENN_SHARE, penn_share
 from treebank.names import NAMES, load_gold
@@ -262,46 +262,48 @@ def write(sentences: Iterable[Sentence], to: str, *, rules: str = "collins") -> 
 
 
 def read_treebanks(
-    paths: Sequence[str], *, ptb: str | None = None, tell: Tell = lambda note: None
+    paths: Sequence[str], *, ptb: str | None = None, tell: Tell = lambda note: None, on_bad: OnBad | None = None
 ) -> Iterator[Sentence]:
     """The sentences of files, folders, patterns and named treebanks, streamed; JSON lines are read, too.
 
-    ``tell`` hears the note of a named treebank, such as that it is a sample. Raises SynparseError at once for a path
-    without a file.
+    ``tell`` hears the note of a named treebank, such as that it is a sample; ``on_bad`` is told of each broken
+    sentence, which is left out. Raises SynparseError at once for a path without a file.
     """
     sources = [found for path in paths for found in ([path] if _is_name(path) else expand([path], trees=True))]
-    return (sentence for source in sources for sentence in _read(source, ptb, tell))
+    return (sentence for source in sources for sentence in _read(source, ptb, tell, on_bad))
 
 
-def read_again(paths: Sequence[str], *, ptb: str | None = None) -> Iterator[Sentence]:
+def read_again(paths: Sequence[str], *, ptb: str | None = None, on_bad: OnBad | None = None) -> Iterator[Sentence]:
     """The same. Raises SynparseError if one of the files is a stream, which can be read only once."""
     for path in paths:
         if not _is_name(path) and not all(map(os.path.isfile, expand([path], trees=True))):
             raise SynparseError(
                 "the words are counted before anything is written, so the input is read twice: name files"
             )
-    return read_treebanks(paths, ptb=ptb)
+    return read_treebanks(paths, ptb=ptb, on_bad=on_bad)
 
 
 def _is_name(path: str) -> bool:
     return path in NAMES and not os.path.lexists(path)
 
 
-def _read(source: str, ptb: str | None, tell: Tell) -> Iterator[Sentence]:
+def _read(source: str, ptb: str | None, tell: Tell, on_bad: OnBad | None) -> Iterator[Sentence]:
     if _is_name(source):
-        gold = load_gold(source, ptb=ptb)
+        gold = load_gold(source, ptb=ptb, on_bad=on_bad)
         if gold.note:
             tell(f"{source}: {gold.note}")
         return iter(gold.sentences)
     if source == STDIN:
-        return _read_stdin()
-    return read_json(source) if suffix(source) in JSON else read_sentences([source], trees=True)
+        return _read_stdin(on_bad)
+    if suffix(source) in JSON:
+        return read_json(source, on_bad=on_bad)
+    return read_sentences([source], trees=True, on_bad=on_bad)
 
 
-def _read_stdin() -> Iterator[Sentence]:
+def _read_stdin(on_bad: OnBad | None) -> Iterator[Sentence]:
     """JSON lines or CoNLL-U if standard input begins like that, else brackets."""
     first = sys.stdin.buffer.peek() if hasattr(sys.stdin.buffer, "peek") else b""
     match = _BEGINNING.match(first)
     if match is None:
-        return read_sentences([STDIN], trees=True)
-    return read_json(STDIN) if match[1] == b"{" else read_conllu(STDIN)
+        return read_sentences([STDIN], trees=True, on_bad=on_bad)
+    return (read_json if match[1] == b"{" else read_conllu)(STDIN, on_bad=on_bad)

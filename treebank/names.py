@@ -78,7 +78,7 @@ def load_whole(name_or_path: str, *, ptb: str | None = None, on_bad: OnBad | Non
 
         return Treebank(name_or_path, sample_treebank("test").sentences)
     if source in SECTIONS:
-        return _named(name_or_path, _wall_street_journal(ptb, SECTIONS[source]))
+        return _named(name_or_path, _wall_street_journal(ptb, SECTIONS[source], on_bad))
     if source != "-" and not os.path.lexists(os.path.expanduser(source)) and not glob.has_magic(source):
         raise SynparseError(f"no treebank {source!r}: neither a file nor a name; {nearest(source, NAMES)}")
     sentences = list(read_sentences([source], trees=True, on_bad=on_bad))
@@ -143,21 +143,21 @@ def _named(name: str, found: Treebank) -> Treebank:
     return gold
 
 
-def _wall_street_journal(ptb: str | None, sections: range) -> Treebank:
+def _wall_street_journal(ptb: str | None, sections: range, on_bad: OnBad | None = None) -> Treebank:
     """These sections of the full treebank in ``ptb`` or $SYNPARSE_PTB; of nltk's sample if there is none."""
     folder = ptb or os.environ.get("SYNPARSE_PTB")
     if not folder:
-        return _nltk_sample(sections)
+        return _nltk_sample(sections, on_bad)
     files = penn_files(os.path.expanduser(folder))
     if not files:
         raise SynparseError(f"{folder}: no file of the Wall Street Journal (such as 00/wsj_0001.mrg) in it; {HELP}")
-    return _read_files(files, sections)
+    return _read_files(files, sections, on_bad)
 
 
-def _read_files(files: dict[int, str], sections: range) -> Treebank:
+def _read_files(files: dict[int, str], sections: range, on_bad: OnBad | None) -> Treebank:
     """The sentences of those files that belong to the sections, in order; marked if all files are nltk's."""
     wanted = [path for number, path in files.items() if number // 100 in sections]
-    sentences = [sentence for path in wanted for sentence in read_bracketed(path)]
+    sentences = [sentence for path in wanted for sentence in read_bracketed(path, on_bad=on_bad)]
     return Treebank("wsj", sentences, note=SAMPLE_NOTE if max(files) <= LAST_SAMPLE_FILE else "")
 
 
@@ -178,12 +178,12 @@ def penn_files(folder: str) -> dict[int, str]:
     return dict(sorted(found.items()))
 
 
-def _nltk_sample(sections: range) -> Treebank:
+def _nltk_sample(sections: range, on_bad: OnBad | None) -> Treebank:
     """These sections of the part that nltk distributes, zipped or unpacked, read without importing nltk."""
     for folder in nltk_folders():
         unpacked = os.path.join(folder, "corpora", "treebank", "combined")
         if files := penn_files(unpacked):
-            return replace(_read_files(files, sections), note=SAMPLE_NOTE)
+            return replace(_read_files(files, sections, on_bad), note=SAMPLE_NOTE)
         archive = os.path.join(folder, "corpora", "treebank.zip")
         if os.path.isfile(archive):
             return Treebank("wsj", list(_read_zip(archive, sections)), note=SAMPLE_NOTE)

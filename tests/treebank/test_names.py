@@ -105,7 +105,7 @@ def test_the_survey_reads_every_file_once(tmp_path: Path, monkeypatch: pytest.Mo
     folder = penn(tmp_path)
     alone = {name: load_gold(name, ptb=folder) for name in NAMES}
     read: list[str] = []
-    monkeypatch.setattr(names, "read_bracketed", lambda path: read.append(path) or read_bracketed(path))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(names, "read_bracketed", lambda path, **_: read.append(path) or read_bracketed(path))  # type: ignore[func-returns-value]
     assert dict(survey(folder)) == alone
     assert len(read) == len(set(read)) == 25
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from treebank.distances import spans_from_distances
 from treebank.errors import SynparseError, TreebankError
-from treebank.formats.lines import open_lines
+from treebank.formats.lines import OnBad, open_lines, report
 from treebank.normalize import restore
 from treebank.sentence import Place, Sentence
 from treebank.tree import Span, Tree
@@ -19,23 +19,22 @@ _NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")
 _NEVER_IN_A_LABEL = re.compile("[ \t\n\0()\ud800-\udfff]")
 
 
-def read_json(path: str) -> Iterator[Sentence]:
+def read_json(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
     """A sentence for each JSON line: ``words``, and ``distances`` as of `extract` or ``spans`` as of `convert`.
 
-    A blank line is an empty sentence. Raises TreebankError with file and line for what makes no tree.
+    A blank line is an empty sentence. Raises TreebankError with file and line for what makes no tree; with ``on_bad``
+    it is told to that and left out.
     """
     for number, line in open_lines(path):
         try:
-            found = json.loads(line) if line.strip(" \t") else {"words": [], "spans": []}
-            tree = tree_of(found)
-        except RecursionError:
-            raise TreebankError(path, number, "not a line of JSON that can be read: brackets too deep") from None
-        except json.JSONDecodeError as error:
-            raise TreebankError(path, number, f"not a line of JSON ({error})") from None
-        except (ValueError, SynparseError) as error:
-            raise TreebankError(path, number, str(error)) from None
-        plain = tree.without_traces()
-        yield Sentence(plain.words, plain.tags, tree, place=Place(path, number))
+            tree = tree_of(json.loads(line) if line.strip(" \t") else {"words": [], "spans": []})
+        except (ValueError, RecursionError, SynparseError) as error:
+            no_json = isinstance(error, json.JSONDecodeError | RecursionError)
+            problem = f"not a line of JSON ({error})" if no_json else str(error)
+            report(TreebankError(path, number, problem), on_bad)
+        else:
+            plain = tree.without_traces()
+            yield Sentence(plain.words, plain.tags, tree, place=Place(path, number))
 
 
 def tree_of(found: Any) -> Tree:
