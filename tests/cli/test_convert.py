@@ -130,14 +130,14 @@ def test_bad_input(call: Caller, tmp_path: Path, name: str, text: str, problem: 
 
 
 def test_broken_sentences_are_left_out_if_one_says_so(call: Caller, tmp_path: Path) -> None:
-    (tmp_path / "bad.mrg").write_text("(S (NN a))\n(S (NN c)\n\n(S (NN d))\n", encoding="utf-8")
-    (tmp_path / "bad.jsonl").write_text('{"distances": [1]}\n{"words": 1}\n{"distances": [1]}\n', encoding="utf-8")
+    (tmp_path / "bad.mrg").write_text("(S (NN a))\n(S (NN d))\n(S (NN c)\n", encoding="utf-8")
+    (tmp_path / "bad.jsonl").write_text('{"distances": [1]}\n{"distances": [1]}\n{"words": 1}\n', encoding="utf-8")
     for name in ("bad.mrg", "bad.jsonl"):
         for options in ([], ["--recipe", "ptb-concat-syn"]):
             code, out, err = call("convert", tmp_path / name, "--skip-bad", *options)
             assert (code, out.count("\n")) == (0, 2)
             assert err.count("skipped: ") == 1
-            assert f"skipped: {tmp_path / name}:2: " in err
+            assert f"skipped: {tmp_path / name}:3: " in err
 
 
 def test_a_treebank_by_name_says_what_it_is(call: Caller, tmp_path: Path) -> None:
