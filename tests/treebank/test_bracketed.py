@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treebank.errors import TreebankError
+from treebank.errors import SynparseError, TreebankError
 from treebank.formats import bracketed, read_sentences
 from treebank.formats.bracketed import parse_trees, read_bracketed, read_trees
 from treebank.formats.corpussearch import without_lemma
@@ -305,32 +305,125 @@ def test_prediction_errors(name: str, line: int, message: str) -> None:
     assert (caught.value.line, caught.value.message[: len(message)]) == (line, message)
 
 
-COUNTS = {  # sentences and words; README.md of the data counts CRAFT's words at U+2009 and U+200A too
-    "craft/const/craft-dev.ptb": (2_780, 67_652),
-    "craft/const/craft-train.ptb.gz": (18_951, 493_380),
-    "gum/const/gum-dev.ptb": (1_233, 23_545),
-    "gum/const/gum-test.ptb": (1_248, 23_276),
-    "gum/const/gum-test2.ptb": (1_243, 16_145),
-    "gum/const/gum-train.ptb.gz": (8_720, 151_480),
-    "gum_gold_const/gum72-gold.ptb": (299, 5_088),
-    "gum/original_sample/GUM_academic_art.ptb": (28, None),
-    "const_other/icepahc": (755, 9_477),
-    "const_other/keyaki": (417, 7_888),
+JSON_LINES = """\
+{"words": ["a", "b", "c"], "spans": [[1, 3], [0, 3], [0, 1]]}
+
+{"spans": [[0, 2]], "length": 3}
+{"spans": []}
+"""
+
+
+def test_predictions_as_spans(tmp_path: Path) -> None:
+    first, second, third, fourth = read_prediction_trees(write(tmp_path, JSON_LINES, "spans.jsonl"))
+    assert str(first.labelled) == "(X (W a) (X (W b) (W c)))"
+    assert second.labelled is not None
+    assert not second.labelled.words
+    assert (third.line, third.labelled) == (3, None)
+    assert str(third.over(("x", "y", "z"))) == "(X (X (W x) (W y)) (W z))"
+    assert str(fourth.over(("x", "y"))) == "(X (W x) (W y))"
+    with pytest.raises(SynparseError, match=r"spans\.jsonl:3: the length is 3, but the gold sentence has 2 words"):
+        third.over(("x", "y"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"spans": [[0, 2]', "not a line of JSON"),
+        ('{"words": ["a"]}', 'expected an object with "spans", a list of'),
+        ('{"spans": [[2, 1]]}', 'expected an object with "spans", a list of'),
+        ('{"spans": [[0, 1, 2]]}', 'expected an object with "spans", a list of'),
+        ("[]", 'expected an object with "spans"'),
+        ('{"spans": [[0, 2], [1, 3]]}', "the span [1, 3] crosses another one, which ends at 2"),
+        ('{"words": ["a"], "spans": [[0, 2]]}', "the span [0, 2] goes on after the last of 1 words"),
+        ('{"words": ["a", 1], "spans": []}', '"words" is not a list of words'),
+        ('{"words": ["a"], "length": 2, "spans": []}', '"length" is not the number of words'),
+    ],
+)
+def test_bad_spans(tmp_path: Path, line: str, message: str) -> None:
+    path = write(tmp_path, '{"spans": []}\n' + line + "\n", "spans.jsonl")
+    with pytest.raises(TreebankError) as caught:
+        list(read_prediction_trees(path))
+    assert str(caught.value).startswith(f"{path}:2: {message}")
+
+
+GOOD = "(S\n  (NP (DT a) (NN b))\n  (VP (VB c)))\n"
+BROKEN = {
+    "open": GOOD.replace("c)))", "c))"),
+    "open in one line": "(S (NP (DT a))\n",
+    "closed too early": GOOD.replace("b))", "b)))"),
+    "closed too early, the rest is balanced": GOOD.replace("b))", "b)))").replace("c)))", "c))"),
+    "closed too often": GOOD.replace("c)))", "c))))"),
+    "closed too often below": GOOD + "  )\n",
+    "text inside": GOOD.replace("b))", "b)))\n  text"),
 }
 
 
-@needs_data
-@pytest.mark.parametrize("name", COUNTS)
-def test_treebanks_have_the_published_size(name: str) -> None:
-    sentences, count = 0, 0
-    for sentence in read_sentences([DATA / name], trees=True):
-        sentences += 1
-        count += len(sentence.words)
-        assert sentence.words
-        assert len(sentence.tags) == len(sentence.words)
-    expected, expected_words = COUNTS[name]
-    assert sentences == expected
-    assert expected_words in (count, None)
+@pytest.mark.parametrize("separator", ["", "\n", "\n# comment\n"])
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_trees_can_be_left_out(tmp_path: Path, name: str, separator: str) -> None:
+    told: list[TreebankError] = []
+    path = write(tmp_path, separator.join([GOOD, BROKEN[name], GOOD, BROKEN[name], GOOD]))
+    trees = list(read_trees(path, on_bad=told.append))
+    assert {str(tree) for tree, _ in trees} == {"(S (NP (DT a) (NN b)) (VP (VB c)))"}
+    step = (GOOD + separator).count("\n")
+    broken = (BROKEN[name] + separator).count("\n")
+    assert [line for _, line in trees] == [1, 1 + step + broken, 1 + 2 * step + 2 * broken]
+    blamed = BROKEN[name].count("\n", 0, BROKEN[name].find("  text")) if "text" in name else 0
+    assert [error.line - blamed for error in told] == [1 + step, 1 + 2 * step + broken]
+    with pytest.raises(TreebankError) as caught:
+        list(read_trees(path))
+    assert str(caught.value) == str(told[0])
+
+
+def test_one_tree_a_line_with_broken_ones(tmp_path: Path) -> None:
+    told: list[TreebankError] = []
+    lines = ["(S (A a))", "(S (A b)))", "(TITLE (A c))", "(S (A d)) e", "(S (A f)", "(TITLE (A g))", "(S (A h)"]
+    trees = read_trees(write(tmp_path, "\n".join(lines)), on_bad=told.append)
+    assert [line for _, line in trees] == [1, 3, 6]
+    assert [error.line for error in told] == [2, 4, 5, 7]
+
+
+def test_cess(tmp_path: Path) -> None:
+    text = "(\n  (S\n    (sn.e-SUJ *0*)\n    (grup.verb\n      (vmp cerrado_con cerrar))\n    (Fpt -Fpt- -Fpt-)))\n"
+    (sentence,) = read_sentences([write(tmp_path, text, "a.tbf")])
+    assert sentence.words == ("cerrado_con", "-RRB-")
+    assert str(sentence.tree) == "(S (sn.e-SUJ (-NONE- *0*)) (grup.verb (vmp cerrado_con)) (Fpt -RRB-))"
+
+
+SINICA = """\
+#1:1.[4257] NP(Head:Neu:一)#。(PERIODCATEGORY)
+
+#2:.[3] S(agent:NP(Head:Nab:爸爸)|Head:VE11[+ASP]:問)
+"""
+
+
+@pytest.mark.parametrize("name", ["parsed", "a.sinica"])
+def test_sinica(tmp_path: Path, name: str) -> None:
+    first, second = read_sentences([write(tmp_path, SINICA, name)], trees=True)
+    assert str(first.tree) == "(NP (Neu 一))"
+    assert str(second.tree) == "(S (NP-agent (Nab 爸爸)) (VE11[+ASP] 問))"
+    assert second.place.line == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("NP(Head:Neu:一)", "this line is not '#number:number.[number] tree'"),
+        ("#1:1.[1] NP(Head:Neu:一", "this tree is never closed"),
+        ("#1:1.[1] NP(Head:Neu:一))", "a ')' too many"),
+        ("#1:1.[1] NP(Head:Neu:一)NP(Head:Neu:一)", "more than one tree"),
+        ("#1:1.[1] NP(Head)", "'Head' is not 'role:tag:word'"),
+        ("#1:1.[1] Head:Neu:一", "'Head:Neu:一' is not"),
+        ("#1:1.[1] #。(X)", "there is no tree in this line"),
+    ],
+)
+def test_sinica_errors(tmp_path: Path, line: str, message: str) -> None:
+    path = write(tmp_path, SINICA + line + "\n" + SINICA, "a.sinica")
+    told: list[TreebankError] = []
+    assert len(list(read_sentences([path], on_bad=told.append))) == 4
+    assert [str(error)[: len(f"{path}:4: {message}")] for error in told] == [f"{path}:4: {message}"]
+    with pytest.raises(TreebankError):
+        list(read_sentences([path]))
 
 
 @pytest.fixture(scope="module")
@@ -354,14 +447,3 @@ def test_the_wsj_sample_reads_as_nltk_reads_it(wsj: Path) -> None:
     assert sum(len(sentence.words) for sentence in ours) == 94_084
     for sentence, tree in zip(ours, theirs, strict=True):
         assert sentence.tree == Tree.from_nltk(tree)
-
-
-@needs_data
-def test_floresta_is_refused_at_its_first_open_tree(tmp_path: Path) -> None:
-    with zipfile.ZipFile(DATA / "nltk_data/corpora/floresta.zip") as archive:
-        text = archive.read("floresta/Floresta_7.4.ptb").decode("latin1")
-    with pytest.raises(TreebankError) as caught:
-        list(read_trees(write(tmp_path, text)))
-    assert caught.value.line == 794  # (UTT+prop João_Pedro_Henriques
-    assert caught.value.message.startswith(OPEN)
-    assert "line 795" in caught.value.message

@@ -109,8 +109,8 @@ class Cutter:
             self.layout.indented = True
 
     def feed(self, number: int, text: str) -> Iterator[tuple[int, str]]:
-        """The blocks that end in ``text``, whose first line has this ``number``."""
-        return self._cut(list(enumerate(text.removesuffix("\n").split("\n"), number)))
+        """The blocks that end in ``text``, lines without the last one's end, the first of this ``number``."""
+        return self._cut(list(enumerate(text.split("\n"), number)))
 
     def close(self) -> Iterator[tuple[int, str]]:
         """The lines have ended: the blocks after a tree that was never closed, once that one is left out."""

@@ -199,7 +199,7 @@ def _read_sound_trees(path: str, texts: Iterator[tuple[int, str]], on_bad: OnBad
 def _margins(path: str) -> Iterator[tuple[int, str]]:
     """The text of a file cut before each line that begins with a bracket, with line numbers; mostly whole trees."""
     for line, block in open_blocks(path):
-        first, *rest = block.split("\n(")
+        first, *rest = block.removesuffix("\n").split("\n(")
         yield line, first
         line += first.count("\n") + 1
         for part in rest:

@@ -168,7 +168,7 @@ def _one_a_line(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[Predict
 def _over_lines(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[PredictedTree]:
     cutter = Cutter(path)
     for number, line in lines:
-        for first, text in cutter.feed(number, line + "\n"):
+        for first, text in cutter.feed(number, line):
             yield from _predictions(path, first, text)
     for _ in cutter.close():  # raises if a tree is open
         pass
