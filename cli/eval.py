@@ -1,8 +1,9 @@
-"""``synparse eval``: a model, files of trees and baselines against a treebank."""
+"""``synparse eval``: a model, files of trees or heads, and baselines against a treebank."""
 
 from __future__ import annotations
 
 import gc
+import glob
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,37 +11,66 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.options import decoder_option, default_run, device_option, layer_option
-from cli.output import print_json, print_table
-from treebank.errors import SynparseError
+from cli.output import print_json
+from treebank.errors import SynparseError, nearest
 
 if TYPE_CHECKING:
+    from treebank.metrics.attachment import HeadSystem
     from treebank.metrics.evaluation import Expectation, System
     from treebank.metrics.report import ScoreReport
     from treebank.sentence import Treebank
-
-HEADER = ["System", "Convention", "UF1", "95 % int.", "P", "R", "Sent.", "Depth", "R/L"]
-MANY = 8  # labels in the table at most; JSON has all
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("predicted", nargs=-1, metavar="[PREDICTED]...")
 @click.option(
-    "--gold", required=True, metavar="GOLD", help="A file, folder or glob of trees, or sample, wsj, wsj40, wsj10."
+    "--gold",
+    required=True,
+    metavar="GOLD",
+    help="A file, folder or glob of trees or heads, or sample, wsj, wsj10, wsj23, … (see synparse info --data).",
 )
-@click.option("-m", "--run", "runs", multiple=True, metavar="RUN", help="A model folder; may be repeated.")
+@click.option(
+    "-m",
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="RUN",
+    help="A model folder, or a pattern such as 'runs/seed-*', which also gives mean and deviation; may be repeated.",
+)
 @click.option(
     "--baseline",
     "baselines",
     multiple=True,
     metavar="NAME",
-    help="left, right, balanced, balanced-williams, random, random-uniform or oracle; may be repeated.",
+    help="left, right, balanced, balanced-williams, random, random-uniform, oracle or gold; of heads previous or next; "
+    "may be repeated.",
 )
 @click.option(
-    "--convention", "conventions", multiple=True, metavar="NAME", help="on-lstm (the default) or km; may be repeated."
+    "--convention",
+    "conventions",
+    multiple=True,
+    metavar="NAME",
+    help="on-lstm (the default), km, km-wsj10, km-prose, kim-sentence, kim-corpus or evalb, or one spelt like "
+    "avg:corpus,root:keep; of heads udgn (their default), no-punct or all-tokens; may be repeated.",
 )
 @click.option("--max-length", type=click.IntRange(min=1), metavar="N", help="Only sentences of up to N words.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON instead of a table.")
+@click.option("--compare", is_flag=True, help="Test the difference of every system from the first one.")
+@click.option(
+    "--by",
+    type=click.Choice(["length", "height"]),
+    multiple=True,
+    help="Scores by sentence length, precision by the height of constituents; may be repeated.",
+)
+@click.option("--json", "form", flag_value="json", help="Write JSON instead of a table.")
+@click.option("--csv", "form", flag_value="csv", help="Write comma-separated values.")
+@click.option("--latex", "form", flag_value="latex", help="Write a LaTeX table.")
+@click.option("--save", metavar="DIR", help="Also write DIR/scores.json and DIR/sentences.tsv, one line a sentence.")
+@click.option(
+    "--worst", type=click.IntRange(min=1), metavar="N", help="Draw the N worst trees of the first system beside gold."
+)
 @click.option("--ptb", metavar="DIR", help="A full Penn Treebank, for the names that begin with wsj.")
+@click.option("--skip-bad", is_flag=True, help="Leave out broken gold sentences, each with a message.")
+@click.option("--head-rules", metavar="NAME", help="Gold heads from trees: collins, yamada-matsumoto or stanford.")
 @click.option("--seed", type=int, metavar="N", help="Draw random baselines once, instead of their exact expectation.")
 @decoder_option
 @layer_option
@@ -52,45 +82,176 @@ def evaluate(
     baselines: Sequence[str],
     conventions: Sequence[str],
     max_length: int | None,
-    as_json: bool,
+    compare: bool,
+    by: Sequence[str],
+    form: str | None,
+    save: str | None,
+    worst: int | None,
     ptb: str | None,
+    skip_bad: bool,
+    head_rules: str | None,
     seed: int | None,
     **parsing: Any,
 ) -> None:
-    """Score models, files of trees and baselines against a treebank.
+    """Score models, files of trees or heads, and baselines against a treebank.
 
-    PREDICTED are files with one tree a line, one for each gold sentence. Without any, and without -m, the model in
-    $SYNPARSE_MODEL or ./synparse-model is scored.
+    PREDICTED are files with one tree a line, one for each gold sentence, or CoNLL-U files with heads. Without any, and
+    without -m, the model in $SYNPARSE_MODEL or ./synparse-model is scored.
     """
-    from treebank.baselines import SEEDED, find_baseline
-    from treebank.metrics import find_convention
-    from treebank.metrics.evaluation import Baseline, Expectation, Predictions, evaluate, shorter
-    from treebank.names import bound_of, load_whole
+    from cli.scores import print_csv, print_latex, print_report, print_worst, save_sentences
+    from treebank.metrics.compare import compare_all
+    from treebank.names import bound_of
 
     gc.set_threshold(200_000, 20, 100)  # trees hold no cycles; looking for them would take a third of the time
-    chosen = [find_convention(name) for name in conventions or ("on-lstm",)]
-    for name in baselines:
-        find_baseline(name)
-    runs = runs or _default_runs(predicted, baselines)
-    treebank = load_whole(gold, ptb=ptb)
+    asked = _Asked(conventions, baselines, predicted)
+    groups = {pattern: _folders(pattern) for pattern in runs or _default_runs(predicted, baselines)}
+    treebank = _load(gold, ptb, skip_bad)
+    if head_rules:
+        from treebank.dependency import find_rules
+
+        find_rules(head_rules)
+    asked.fit(treebank, with_heads=head_rules is not None)
     bound = bound_of(gold, max_length)
-    scored = treebank if bound is None else shorter(treebank, bound)
-    systems: list[System | Expectation] = [_model(run, scored, parsing, named=len(runs) > 1) for run in runs]
-    systems += [Predictions.of_file(path) for path in predicted]
-    systems += [
-        Expectation(name) if seed is None and name in SEEDED else Baseline(name, seed or 1) for name in baselines
-    ]
-    reports = evaluate(treebank, systems, chosen, max_length=bound, details=as_json)
-    if as_json:
-        print_json(_json(scored, reports))
+    models = _models(groups, treebank, bound, parsing) if asked.trees else {}
+    if groups and not asked.trees:
+        raise SynparseError("the models here give trees, not heads; name a --convention for trees")
+    reports = asked.score(treebank, list(models.values()), bound, seed, head_rules, details=form == "json" or bool(by))
+    comparisons = compare_all(reports) if compare else []
+    spreads = _spreads(groups, models, reports)
+    scored = _scored(treebank, reports)
+    document = _json(scored, reports, comparisons, spreads)
+    if form == "json":
+        print_json(document)
+    elif form == "csv":
+        print_csv(reports)
+    elif form == "latex":
+        print_latex(reports, spreads)
     else:
-        _print(scored, reports)
+        print_report(scored, reports, comparisons, spreads, by)
+    if worst:
+        print_worst(treebank, reports, worst)
+    if save:
+        save_sentences(save, treebank, reports, document)
+
+
+class _Asked:
+    """Which conventions, baselines and files are of trees, and which of heads."""
+
+    def __init__(self, conventions: Sequence[str], baselines: Sequence[str], predicted: Sequence[str]) -> None:
+        """Raises SynparseError for an unknown name."""
+        from treebank.baselines import BASELINES
+        from treebank.formats import suffix
+        from treebank.metrics.attachment import ATTACHMENT_CONVENTIONS, HEAD_BASELINES
+        from treebank.metrics.conventions import CONVENTIONS, find_convention
+
+        for name in conventions:
+            if ":" not in name and name.partition(",")[0] not in {**CONVENTIONS, **ATTACHMENT_CONVENTIONS}:
+                raise SynparseError(
+                    f"no convention {name!r}; {nearest(name, {**CONVENTIONS, **ATTACHMENT_CONVENTIONS})}"
+                )
+        for name in baselines:
+            if name not in BASELINES and name not in HEAD_BASELINES:
+                raise SynparseError(f"no baseline {name!r}; {nearest(name, {**BASELINES, **HEAD_BASELINES})}")
+        self.heads = [ATTACHMENT_CONVENTIONS[name] for name in conventions if name in ATTACHMENT_CONVENTIONS]
+        self.trees = [find_convention(name) for name in conventions if name not in ATTACHMENT_CONVENTIONS]
+        self.tree_baselines = [name for name in baselines if name in BASELINES]
+        self.head_baselines = [name for name in baselines if name in HEAD_BASELINES]
+        self.head_files = [path for path in predicted if suffix(path) in (".conllu", ".conllx", ".conll")]
+        self.tree_files = [path for path in predicted if path not in self.head_files]
+
+    def fit(self, gold: Treebank, *, with_heads: bool) -> None:
+        """Choose the default conventions that fit ``gold``. Raises SynparseError for what no convention scores."""
+        from treebank.metrics.attachment import ATTACHMENT_CONVENTIONS
+        from treebank.metrics.conventions import CONVENTIONS
+
+        has_trees = all(sentence.tree is not None for sentence in gold.sentences)
+        if not self.heads and not self.trees:
+            named = bool(self.head_baselines or self.head_files or with_heads)
+            if named or not has_trees:
+                self.heads = [ATTACHMENT_CONVENTIONS["udgn"]]
+            if has_trees and (self.tree_baselines or self.tree_files or not named):
+                self.trees = [CONVENTIONS["on-lstm"]]
+        if self.trees and not has_trees:
+            raise SynparseError(f"{gold.name}: there are no trees to score against, only heads (conventions udgn, …)")
+        for what, kind, wanted in (
+            ([*self.tree_baselines, *self.tree_files], "trees", self.trees),
+            ([*self.head_baselines, *self.head_files], "heads", self.heads),
+        ):
+            if what and not wanted:
+                raise SynparseError(f"{what[0]} has {kind}, but no convention for {kind} was named")
+
+    def score(
+        self,
+        gold: Treebank,
+        models: Sequence[System],
+        bound: int | None,
+        seed: int | None,
+        rules: str | None,
+        *,
+        details: bool,
+    ) -> list[ScoreReport]:
+        """The reports of trees, then of heads. Raises SynparseError if there is nothing to score."""
+        from treebank.baselines import SEEDED
+        from treebank.metrics.attachment import HeadBaseline, HeadPredictions, evaluate_heads
+        from treebank.metrics.evaluation import Baseline, Expectation, Predictions, evaluate
+
+        trees: list[System | Expectation] = [*models, *map(Predictions.of_file, self.tree_files)]
+        trees += [
+            Expectation(name) if seed is None and name in SEEDED else Baseline(name, seed or 1)
+            for name in self.tree_baselines
+        ]
+        heads: list[HeadSystem] = [
+            *map(HeadPredictions.of_file, self.head_files),
+            *map(HeadBaseline, self.head_baselines),
+        ]
+        reports: list[ScoreReport] = []
+        if self.trees and trees:
+            reports += evaluate(gold, trees, self.trees, max_length=bound, details=details)
+        if self.heads and heads:
+            reports += evaluate_heads(gold, heads, self.heads, max_length=bound, rules=rules)
+        if not reports:
+            kind = (
+                "heads: name a CoNLL-U file or --baseline next" if self.heads else "trees: name a file or a --baseline"
+            )
+            raise SynparseError(f"nothing to score has {kind}")
+        return reports
+
+
+def _load(gold: str, ptb: str | None, skip_bad: bool) -> Treebank:
+    """The gold treebank; with ``skip_bad`` its note says how many sentences were broken."""
+    from dataclasses import replace
+
+    from treebank.names import load_whole
+
+    broken = 0
+
+    def tell(error: Exception) -> None:
+        nonlocal broken
+        broken += 1
+        click.echo(f"synparse: {error}", err=True)
+
+    treebank = load_whole(gold, ptb=ptb, on_bad=tell if skip_bad else None)
+    if not broken:
+        return treebank
+    return replace(treebank, note=", ".join(filter(None, [treebank.note, f"{broken} broken left out"])))
+
+
+def _folders(pattern: str) -> list[str]:
+    """The model folders that a pattern names, or the one folder."""
+    if os.path.lexists(pattern) or not glob.has_magic(pattern):
+        return [pattern]
+    found = sorted(glob.glob(pattern))
+    if not found:
+        raise SynparseError(f"{pattern}: no model folder fits this pattern")
+    return found
 
 
 def _default_runs(predicted: Sequence[str], baselines: Sequence[str]) -> list[str]:
     """The default model, if nothing else was named and it is there. Raises SynparseError if nothing can be scored."""
+    from treebank.metrics.attachment import HEAD_BASELINES
+
     run = default_run()
-    if predicted:
+    if predicted or (baselines and all(name in HEAD_BASELINES for name in baselines)):
         return []
     if os.path.exists(run):
         return [run]
@@ -102,61 +263,58 @@ def _default_runs(predicted: Sequence[str], baselines: Sequence[str]) -> list[st
     )
 
 
-def _model(run: str, gold: Treebank, parsing: dict[str, Any], *, named: bool) -> System:
-    """The trees of a model, which sees no gold tree (see `Parser.parse`). ``named``: after its folder too."""
+def _models(
+    groups: dict[str, list[str]], gold: Treebank, bound: int | None, parsing: dict[str, Any]
+) -> dict[str, System]:
+    """The trees of each model folder; a model sees no gold tree (see `Parser.parse`)."""
     from induce.parser import load_parser
-    from treebank.metrics.evaluation import Predictions
+    from treebank.metrics.evaluation import Predictions, shorter
 
-    parser = load_parser(run, **parsing)
-    name = f"{parser.name} {run}" if named else parser.name
-    return Predictions.of_model(name, parser.parse(gold.sentences))
+    folders = [folder for group in groups.values() for folder in group]
+    scored = gold if bound is None or not folders else shorter(gold, bound)
+    models: dict[str, System] = {}
+    for folder in folders:
+        parser = load_parser(folder, **parsing)
+        name = f"{parser.name} {folder}" if len(folders) > 1 else parser.name
+        models[folder] = Predictions.of_model(name, parser.parse(scored.sentences))
+    return models
 
 
-def _json(gold: Treebank, reports: Sequence[ScoreReport]) -> dict[str, Any]:
+def _spreads(
+    groups: dict[str, list[str]], models: dict[str, System], reports: Sequence[ScoreReport]
+) -> list[dict[str, Any]]:
+    """Mean and deviation over the models of each pattern that fits several."""
+    from treebank.metrics.report import Runs
+
+    spreads = []
+    for pattern, folders in groups.items():
+        names = {models[folder].name: folder for folder in folders if len(folders) > 1 and folder in models}
+        for convention in dict.fromkeys(report.convention for report in reports if report.system in names):
+            ours = [report for report in reports if report.system in names and report.convention == convention]
+            values = Runs({names[report.system]: report.value for report in ours})
+            spread = {"systems": pattern, "metric": ours[0].metric, "convention": convention.name}
+            spreads.append({**spread, **values.to_json()})
+    return spreads
+
+
+def _scored(gold: Treebank, reports: Sequence[ScoreReport]) -> Treebank:
+    """The sentences that at least one report scores."""
+    from dataclasses import replace
+
+    places = sorted({place for report in reports for place in report.places})
+    return replace(gold, sentences=[gold.sentences[place] for place in places])
+
+
+def _json(
+    gold: Treebank, reports: Sequence[ScoreReport], comparisons: Sequence[Any], spreads: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     """What --json writes (see docs/conventions.md)."""
     from treebank.names import digest
 
     head = {"name": gold.name, "sentences": len(gold), "sha256": digest(gold), "note": gold.note}
-    return {"gold": head, "scores": [report.to_json() for report in reports]}
-
-
-def _print(gold: Treebank, reports: Sequence[ScoreReport]) -> None:
-    """The scores, the recall of each label, and under which signatures."""
-    print_table(HEADER, [_row(report) for report in reports], text_columns=2)
-    labels = list(reports[0].by_label or ())[:MANY]
-    if labels:
-        click.echo("\nRecall of constituents by label, in percent")
-        first = {report.system: report for report in reversed(reports)}  # the same under every convention
-        rows = [_label_row(first[name], labels) for name in dict.fromkeys(report.system for report in reports)]
-        print_table(["System", *labels], rows)
-    click.echo()
-    for signature in dict.fromkeys(report.signature for report in reports):
-        same = [report for report in reports if report.signature == signature]
-        click.echo(str(same[0]) if len(same) == 1 else signature)
-    if any(report.convention.tokens == "letters" for report in reports):
-        click.echo(
-            f"note: the tags of {gold.name} are not those of the Penn Treebank, so every token with a letter or digit "
-            "counts as a word (tokens:letters); published figures go by tags",
-            err=True,
-        )
-
-
-def _row(report: ScoreReport) -> list[str]:
-    low, high = report.interval
-    return [
-        report.system,
-        report.convention.name,
-        f"{report.value:.4f}",
-        f"{low:.1f}-{high:.1f}",
-        f"{report.precision:.2f}",
-        f"{report.recall:.2f}",
-        str(len(report.counts)),
-        "" if report.depth is None else f"{report.depth:.2f}",
-        "" if report.right_left is None else f"{report.right_left:.2f}",
-    ]
-
-
-def _label_row(report: ScoreReport, labels: Sequence[str]) -> list[str]:
-    by_label = report.by_label or {}
-    counts = [by_label[label] for label in labels]
-    return [report.system, *(f"{100 * found / total:.1f}" for found, total in counts)]
+    document: dict[str, Any] = {"gold": head, "scores": [report.to_json() for report in reports]}
+    if comparisons:
+        document["comparisons"] = [comparison.to_json() for comparison in comparisons]
+    if spreads:
+        document["groups"] = list(spreads)
+    return document

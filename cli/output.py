@@ -13,6 +13,7 @@ from typing import Any, Literal
 import click
 
 from treebank.errors import SynparseError, placed
+from treebank.tree import Tree
 
 STDOUT = ("-", "/dev/stdout")  # as the name of a file to write
 SHORTEST_NAME = 12  # columns that a folded name gets at least
@@ -34,12 +35,14 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_co
         click.echo(plain_table(header, rows, text_columns))
 
 
-def plain_table(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int) -> str:
-    """The table as text; every cell as it is."""
+def plain_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int, *, form: str = "simple"
+) -> str:
+    """The table as text in one of tabulate's formats; every cell as it is."""
     from tabulate import tabulate
 
     align = ["left" if column < text_columns else "right" for column in range(len(header))]
-    return tabulate(rows, headers=header, tablefmt="simple", colalign=align, disable_numparse=True)
+    return tabulate(rows, headers=header, tablefmt=form, colalign=align, disable_numparse=True)
 
 
 def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int) -> None:
@@ -65,6 +68,19 @@ def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_colum
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
+
+
+def drawing(tree: Tree) -> str:
+    """The tree as a picture made of characters, without tags; "" for no words."""
+    from nltk.tree.prettyprinter import TreePrettyPrinter
+
+    if not tree.words:
+        return ""
+    bare = Tree(tree.words, ("",) * len(tree), tree.spans, tree.labels).to_nltk()
+    for index, place in enumerate(bare.treepositions("leaves")):  # or words beside phrases change places
+        bare[place] = index
+    picture: str = TreePrettyPrinter(bare, list(tree.words)).text(unicodelines=True)
+    return picture
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cli.options import decoder_option, default_run, device_option, inputs, layer_option
-from cli.output import opened
+from cli.output import drawing, opened
 from treebank.tree import Tree
 
 LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it could be looked at on
@@ -61,18 +61,13 @@ def _json_lines(trees: Iterator[Tree]) -> Iterator[str]:
 
 def _drawings(trees: Iterator[Tree]) -> Iterator[str]:
     """Each tree as a picture made of characters, an empty line behind it; in brackets if it is too large for one."""
-    from nltk.tree.prettyprinter import TreePrettyPrinter
-
     for number, tree in enumerate(trees, start=1):
         if len(tree) > LARGEST_DRAWING:
             note = f"sentence {number}: {len(tree):,} words are too many to draw; its tree stands in brackets"
             click.echo(f"note: {note}", err=True)
             yield f"{tree}\n"
             continue
-        bare = Tree(tree.words, ("",) * len(tree), tree.spans, ("\u00b7",) * len(tree.spans)).to_nltk()
-        for index, place in enumerate(bare.treepositions("leaves")):  # or words beside phrases change places
-            bare[place] = index
-        yield TreePrettyPrinter(bare, list(tree.words)).text(unicodelines=True) if tree.words else ""
+        yield drawing(Tree(tree.words, tree.tags, tree.spans, ("\u00b7",) * len(tree.spans)))
 
 
 FORMATS = {"brackets": _brackets, "jsonl": _json_lines, "drawing": _drawings}

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from treebank.dependency import Heads, heads_from_tree
 from treebank.errors import SynparseError, nearest
+from treebank.metrics.evaluation import AUXILIARIES, PENN_SHARE, penn_share
 from treebank.metrics.report import Counts, ScoreReport
 from treebank.metrics.significance import bootstrap_interval
-from treebank.metrics.views import _agreeing, _plain
+from treebank.metrics.views import agreeing, plain
 from treebank.normalize import WORD_TAGS, is_word
 from treebank.sentence import ROOT, Sentence, Treebank
 
 if TYPE_CHECKING:
     import numpy as np
 
-AUXILIARIES = frozenset({"AUX", "AUXG"})  # tags of the automatic treebank BLLIP
 PUNCTUATION = frozenset({".", ",", ":", "-LRB-", "-RRB-", "``", "''"})
-PENN_SHARE = 0.9  # below this share of Penn word tags a treebank is taken to have another tag set (WSJ 1.0, German 0.8)
 DEFAULT_RULES = "collins"  # where there are trees but no heads
 
 # name in the signature -> which tokens count
@@ -54,13 +53,14 @@ class AttachmentConvention:
     min_words: int = 1
     max_words: int | None = None
     heads: str = ""
+    average: ClassVar[str] = "corpus"
 
     def __str__(self) -> str:
         """The part of a signature that says how was counted: ``conv:udgn|avg:corpus|tokens:words+aux|…``."""
         longest = "" if self.max_words is None else self.max_words
         heads = f"|heads:{self.heads}" if self.heads else ""
         return (
-            f"conv:{self.name}|avg:corpus|tokens:{self.tokens}|others:{self.others}|pairs:{self.pairs}"
+            f"conv:{self.name}|avg:{self.average}|tokens:{self.tokens}|others:{self.others}|pairs:{self.pairs}"
             f"|len:{self.min_words}-{longest}{heads}"
         )
 
@@ -80,7 +80,7 @@ class AttachmentConvention:
         Where they are not those of the Penn Treebank: all but ``PUNCT`` by universal tags (``upos``); without these,
         every token with a letter or a digit (``letters``).
         """
-        if self.tokens not in PENN_TOKENS or _penn_share(gold) >= PENN_SHARE:
+        if self.tokens not in PENN_TOKENS or penn_share(gold) >= PENN_SHARE:
             return self
         universal = all(len(sentence.universal_tags) == len(sentence.words) for sentence in gold.sentences)
         return replace(self, tokens="upos" if universal else "letters")
@@ -195,9 +195,9 @@ class HeadView:
 
     def _mismatch(self, predicted: PredictedHeads, counted: Sequence[str]) -> str:
         """Both places, and the first word that differs."""
-        here, found = self.sentence.place, _plain(predicted.words)
-        gold = max(_plain(self.sentence.words), _plain(counted), key=lambda words: _agreeing(found, words))
-        i = _agreeing(found, gold)
+        here, found = self.sentence.place, plain(predicted.words)
+        gold = max(plain(self.sentence.words), plain(counted), key=lambda words: agreeing(found, words))
+        i = agreeing(found, gold)
         ours, theirs = (repr(words[i]) if i < len(words) else f"the end after {i} words" for words in (found, gold))
         place = f"{predicted.path}:{predicted.line}"
         return f"{place}: the words differ from {here}: word {i + 1} is {ours}, in gold {theirs}"
@@ -218,7 +218,7 @@ class HeadSystem(Protocol):
 
 def _same(words: Sequence[str], gold: Sequence[str]) -> bool:
     """Whether they are the same words, ``-LRB-`` for ``(`` and the like allowed."""
-    return len(words) == len(gold) and (tuple(words) == tuple(gold) or _plain(words) == _plain(gold))
+    return len(words) == len(gold) and (tuple(words) == tuple(gold) or plain(words) == plain(gold))
 
 
 def previous(length: int) -> Heads:
@@ -261,6 +261,13 @@ class HeadPredictions:
         """The words and heads that a model gave, in order."""
         numbered = enumerate(sentences, start=1)
         return cls(name, [GivenHeads(name, i, tuple(words), tuple(heads)) for i, (words, heads) in numbered])
+
+    @classmethod
+    def of_file(cls, path: str) -> HeadPredictions:
+        """The heads of a CoNLL-U file. Raises TreebankError with file and line if they cannot be read."""
+        from treebank.formats.predictions import read_prediction_heads
+
+        return cls(path, list(read_prediction_heads(path)))
 
     def heads(self, views: Sequence[HeadView], wanted: Sequence[bool]) -> list[Heads]:
         """Heads of each view's words. Raises SynparseError if the predictions are of other sentences."""
@@ -365,7 +372,7 @@ def score_heads(
         report = ScoreReport(
             system=system.name,
             metric=metric,
-            convention=convention,  # type: ignore[arg-type]
+            convention=convention,
             data=data,
             value=value,
             precision=value,
@@ -396,17 +403,3 @@ def _gold_heads(gold: Treebank, rules: str | None) -> tuple[list[Heads], str]:
             raise SynparseError(f"{where}: this sentence has neither heads nor a tree to get them from")
         heads.append(heads_from_tree(sentence.tree, rules or DEFAULT_RULES))
     return heads, rules or DEFAULT_RULES
-
-
-def _penn_share(gold: Treebank) -> float:
-    """The share of the words with a letter or digit whose tag is a word tag of the Penn Treebank.
-
-    Other tag sets have many names in common with it: that of the German UD treebank PUD four fifths.
-    """
-    matched = words = 0
-    for sentence in gold.sentences:
-        is_penn = HEAD_TOKENS["words+aux"](sentence) or [False] * len(sentence.words)
-        letters = HEAD_TOKENS["letters"](sentence)
-        words += sum(letters)
-        matched += sum(penn and letter for penn, letter in zip(is_penn, letters, strict=True))
-    return matched / words if words else 1.0

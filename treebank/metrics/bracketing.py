@@ -30,6 +30,9 @@ from treebank.metrics.views import Spans, View
 if TYPE_CHECKING:
     import numpy as np
 
+    from treebank.metrics.attachment import AttachmentConvention
+
+
 TINY = 1e-8  # the constant of the published script; it moves the eighth digit, and is kept for parity
 LONGEST = 40  # sentences of more words are one group
 
@@ -142,6 +145,7 @@ def score(
         right_left=right_left(shapes),
         right_left_no_apostrophe=right_left_no_apostrophe(shapes),
         by_height=by_height(shapes) if details else None,
+        predicted=[tree.spans for tree in predicted],
         seed=seed,
     )
 
@@ -246,14 +250,16 @@ def average_score(counts: Sequence[Counts], convention: ScoringConvention) -> Sc
     return Score(*(sum(column) / len(scores) for column in zip(*scores, strict=True)))
 
 
-def columns(counts: Sequence[Counts], convention: ScoringConvention) -> Sequence[Sequence[float]]:
+def columns(
+    counts: Sequence[Counts], convention: ScoringConvention | AttachmentConvention
+) -> Sequence[Sequence[float]]:
     """One row per sentence: the numbers whose sums over sentences give the F1 by ``statistic``."""
     if convention.average == "corpus":
         return counts
     return [(sentence_score(sentence).f1, 1.0) for sentence in counts]
 
 
-def statistic(convention: ScoringConvention) -> Callable[[np.ndarray], np.ndarray]:
+def statistic(convention: ScoringConvention | AttachmentConvention) -> Callable[[np.ndarray], np.ndarray]:
     """The F1, between 0 and 1, of each row of summed ``columns``."""
     return _pooled_f1 if convention.average == "corpus" else lambda sums: sums[:, 0] / sums[:, 1]
 

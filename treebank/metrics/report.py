@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treebank.metrics.conventions import ScoringConvention
 from treebank.version import VERSION
+
+if TYPE_CHECKING:
+    from treebank.metrics.attachment import AttachmentConvention
 
 
 class Counts(NamedTuple):
@@ -60,7 +63,7 @@ class ScoreReport:
 
     system: str
     metric: str
-    convention: ScoringConvention
+    convention: ScoringConvention | AttachmentConvention
     data: str
     value: float
     precision: float
@@ -68,6 +71,7 @@ class ScoreReport:
     interval: tuple[float, float]
     counts: Sequence[Counts]
     places: Sequence[int] = ()  # of each scored sentence in the gold treebank
+    predicted: Sequence[Sequence[tuple[int, int]]] = ()  # brackets of each scored sentence
     by_label: Mapping[str, tuple[float, int]] | None = None  # of trees, like all that follow but the last two
     depth: float | None = None
     right_left: float | None = None

@@ -54,7 +54,7 @@ class View:
             return without_top(tree).spans
         for words, mask in self._readings():
             if len(words) == len(tree.words):
-                if words != tree.words and _plain(words) != _plain(tree.words):
+                if words != tree.words and plain(words) != plain(tree.words):
                     return None
                 spans = without_top(tree).spans
                 return spans if all(mask) else _project(spans, mask)
@@ -76,11 +76,11 @@ class View:
     def _mismatch(self, read: Sequence[Tree], place: str) -> str:
         """Both places, and the first word that differs, in the most similar readings of both sentences."""
         here = self.sentence.place
-        pairs = [(_plain(tree.words), _plain(words)) for tree in read for words, _ in self._readings()]
-        found, gold = max(pairs, key=lambda pair: (_agreeing(*pair), -abs(len(pair[0]) - len(pair[1]))))
+        pairs = [(plain(tree.words), plain(words)) for tree in read for words, _ in self._readings()]
+        found, gold = max(pairs, key=lambda pair: (agreeing(*pair), -abs(len(pair[0]) - len(pair[1]))))
         if not found:
             return f"{place}: an empty sentence, but {here} has {len(self.sentence.words)} words"
-        i = _agreeing(found, gold)
+        i = agreeing(found, gold)
         ours, theirs = (repr(words[i]) if i < len(words) else f"the end after {i} words" for words in (found, gold))
         return f"{place}: the words differ from {here}: word {i + 1} is {ours}, in gold {theirs}"
 
@@ -121,7 +121,7 @@ def _project(spans: Spans, mask: Sequence[bool]) -> Spans:
     return [span for span in moved if span[0] < span[1]]
 
 
-def _plain(words: Sequence[str]) -> list[str]:
+def plain(words: Sequence[str]) -> list[str]:
     """The words with ``-LRB-`` and its kin written as brackets, slashes and stars without backslash."""
     return [_unescape(word) if "-" in word or "\\" in word else word for word in words]
 
@@ -132,7 +132,7 @@ def _unescape(word: str) -> str:
     return word.replace("\\/", "/").replace("\\*", "*")
 
 
-def _agreeing(first: Sequence[str], second: Sequence[str]) -> int:
+def agreeing(first: Sequence[str], second: Sequence[str]) -> int:
     """How many words from the beginning on are the same."""
     same = 0
     for one, other in zip(first, second, strict=False):

@@ -1,0 +1,214 @@
+"""How ``synparse eval`` shows its scores: tables, comma-separated values, LaTeX, drawings, files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.output import drawing, opened, plain_table, print_table
+
+if TYPE_CHECKING:
+    from treebank.metrics.compare import Comparison
+    from treebank.metrics.report import ScoreReport
+    from treebank.sentence import Treebank
+
+TREES = ["System", "Convention", "UF1", "95 % int.", "P", "R", "Sent.", "Depth", "R/L"]
+HEADS = ["System", "Convention", "UAS", "95 % int.", "UUAS", "95 % int.", "Tokens", "Sent."]
+MANY = 8  # labels in the table at most; JSON has all
+Spreads = Sequence[dict[str, Any]]
+
+
+def print_report(
+    gold: Treebank,
+    reports: Sequence[ScoreReport],
+    comparisons: Sequence[Comparison],
+    spreads: Spreads,
+    by: Sequence[str],
+) -> None:
+    """Tables for a person, the signatures below them."""
+    for header, rows in _tables(reports, spreads):
+        print_table(header, rows, text_columns=2)
+        click.echo()
+    trees = [report for report in reports if report.metric == "UF1"]
+    labels = list(trees[0].by_label or ())[:MANY] if trees else []
+    if labels:
+        click.echo("Recall of constituents by label, in percent")
+        first = {report.system: report for report in reversed(trees)}  # the same under every convention
+        rows = [_label_row(first[name], labels) for name in dict.fromkeys(report.system for report in trees)]
+        print_table(["System", *labels], rows)
+        click.echo()
+    for what in by:
+        _print_by(what, trees)
+    if comparisons:
+        click.echo("Difference from the first system, in points: paired bootstrap, paired permutation of 10,000")
+        print_table(
+            ["System", "Convention", "Metric", "Diff.", "95 % int.", "p (boot.)", "p (perm.)"],
+            [_comparison_row(comparison) for comparison in comparisons],
+            text_columns=3,
+        )
+        click.echo()
+    for signature in dict.fromkeys(report.signature for report in reports):
+        same = [report for report in reports if report.signature == signature]
+        click.echo(str(same[0]) if len(same) == 1 else signature)
+    if any(report.convention.tokens in ("letters", "upos") for report in reports):
+        found = " or ".join(sorted({report.convention.tokens for report in reports} & {"letters", "upos"}))
+        click.echo(
+            f"note: the tags of {gold.name} are not those of the Penn Treebank, so words are told from punctuation by "
+            f"{'letters and digits' if found == 'letters' else 'universal tags'} (tokens:{found}); "
+            "published figures go by tags",
+            err=True,
+        )
+
+
+def _tables(reports: Sequence[ScoreReport], spreads: Spreads) -> list[tuple[list[str], list[list[str]]]]:
+    """Header and rows of the tables: trees, and heads, whichever there are."""
+    trees = [report for report in reports if report.metric == "UF1"]
+    heads = [report for report in reports if report.metric == "UAS"]
+    undirected = [report for report in reports if report.metric == "UUAS"]
+    tables = []
+    if trees:
+        rows = [_tree_row(report) for report in trees]
+        for spread in spreads:
+            mean = f"{spread['systems']} (mean of {len(spread['values'])})"
+            rest = [f"{spread['mean']:.4f}", f"± {spread['sd']:.2f}", "", "", "", "", ""]
+            rows.append([mean, spread["convention"], *rest])
+        tables.append((TREES, rows))
+    if heads:
+        tables.append((HEADS, [_head_row(*pair) for pair in zip(heads, undirected, strict=True)]))
+    return tables
+
+
+def _interval(report: ScoreReport) -> str:
+    low, high = report.interval
+    return f"{low:.1f}-{high:.1f}"
+
+
+def _tree_row(report: ScoreReport) -> list[str]:
+    return [
+        report.system,
+        report.convention.name,
+        f"{report.value:.4f}",
+        _interval(report),
+        f"{report.precision:.2f}",
+        f"{report.recall:.2f}",
+        str(len(report.counts)),
+        f"{report.depth:.2f}",
+        f"{report.right_left:.2f}",
+    ]
+
+
+def _head_row(directed: ScoreReport, undirected: ScoreReport) -> list[str]:
+    values = [text for one in (directed, undirected) for text in (f"{one.value:.4f}", _interval(one))]
+    tokens = f"{directed.totals.gold}"
+    return [directed.system, directed.convention.name, *values, tokens, str(len(directed.counts))]
+
+
+def _label_row(report: ScoreReport, labels: Sequence[str]) -> list[str]:
+    by_label = report.by_label or {}
+    counts = [by_label[label] for label in labels]
+    return [report.system, *(f"{100 * found / total:.1f}" for found, total in counts)]
+
+
+def _comparison_row(comparison: Comparison) -> list[str]:
+    low, high = comparison.interval
+    second = comparison.second
+    return [
+        f"{second.system} - {comparison.first.system}",
+        second.convention.name,
+        second.metric,
+        f"{comparison.difference:+.2f}",
+        f"{low:+.2f} {high:+.2f}",
+        f"{comparison.bootstrap:.4f}",
+        f"{comparison.permutation:.4f}",
+    ]
+
+
+def _print_by(what: str, reports: Sequence[ScoreReport]) -> None:
+    """A line for each system and convention, a column for each length or height."""
+    rows = []
+    if what == "length":
+        click.echo("UF1 by the number of words of a sentence")
+        columns = [key for report in reports[:1] for key in report.by_length or ()]
+        for report in reports:
+            values = report.by_length or {}
+            rows.append([*_names(report), *(f"{values[key][1]:.1f}" if key in values else "" for key in columns)])
+    else:
+        click.echo("Precision in percent by the height of a predicted constituent, two words having 2; not the whole")
+        heights = sorted({height for report in reports for height in report.by_height or ()})
+        columns = [str(height) for height in heights]
+        for report in reports:
+            found = report.by_height or {}
+            cells = [found.get(height) for height in heights]
+            rows.append(
+                [*_names(report), *("" if cell is None else f"{100 * cell[0] / cell[1]:.1f}" for cell in cells)]
+            )
+    print_table(["System", "Convention", *columns], rows, text_columns=2)
+    click.echo()
+
+
+def _names(report: ScoreReport) -> list[str]:
+    return [report.system, report.convention.name]
+
+
+def print_csv(reports: Sequence[ScoreReport]) -> None:
+    """One line a score, numbers in full."""
+    write = csv.writer(sys.stdout, lineterminator="\n").writerow
+    fields = ["value", "precision", "recall"]
+    write(["system", "metric", "convention", *fields, "low", "high", "sentences", "depth", "right_left", "signature"])
+    for report in reports:
+        entry = report.to_json()
+        numbers = [*(entry[field] for field in fields), *report.interval, len(report.counts)]
+        shape = [entry.get("depth", ""), entry.get("right_left", "")]
+        write([report.system, report.metric, report.convention.name, *numbers, *shape, report.signature])
+
+
+def print_latex(reports: Sequence[ScoreReport], spreads: Spreads) -> None:
+    """Tables for a paper, with the signatures as comments."""
+    for header, rows in _tables(reports, spreads):
+        click.echo(plain_table(header, rows, 2, form="latex_booktabs"))
+    for signature in dict.fromkeys(report.signature for report in reports):
+        click.echo(f"% {signature}")
+
+
+def print_worst(gold: Treebank, reports: Sequence[ScoreReport], count: int) -> None:
+    """The worst trees of the first system under the first convention, gold on the left."""
+    from treebank.errors import SynparseError
+    from treebank.metrics.sentences import both_trees, worst
+
+    report = next((report for report in reports if report.predicted), None)
+    if report is None:
+        raise SynparseError("--worst draws trees; name a file of trees, a model or a baseline other than random")
+    click.echo(f"\nThe worst trees of {report.system} under {report.convention.name}: gold | predicted")
+    for one in worst(report, gold, count):
+        found = f"{one.counts.matched} of {one.counts.gold} brackets"
+        click.echo(f"\n{one.sentence.place}: {one.value:.1f} ({found})")
+        pictures = [drawing(tree).splitlines() for tree in both_trees(report, one)]
+        width = max(map(len, pictures[0]))
+        for left, right in zip_longest(*pictures, fillvalue=""):
+            click.echo(f"{left:{width}}  |  {right}".rstrip())
+
+
+def save_sentences(folder: str, gold: Treebank, reports: Sequence[ScoreReport], document: dict[str, Any]) -> None:
+    """Writes ``scores.json`` and ``sentences.tsv`` into ``folder``, which is made if it is not there."""
+    from treebank.errors import placed
+    from treebank.metrics.sentences import sentence_scores
+
+    with placed(folder):
+        os.makedirs(folder, exist_ok=True)
+    with opened(os.path.join(folder, "scores.json")) as write:
+        write(json.dumps(document, indent=2, ensure_ascii=False))
+    with opened(os.path.join(folder, "sentences.tsv")) as write:
+        columns = ["system", "metric", "convention", "place", "value", "matched", "predicted", "gold", "sentence"]
+        write("\t".join(columns))
+        for report in reports:
+            for one in sentence_scores(report, gold):
+                head = [report.system, report.metric, report.convention.name, str(one.sentence.place)]
+                counts = [f"{number:g}" for number in one.counts]
+                write("\t".join([*head, f"{one.value:.4f}", *counts, " ".join(one.sentence.words)]))
