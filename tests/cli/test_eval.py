@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -216,3 +218,127 @@ def test_the_command_of_the_issue(capsys: pytest.CaptureFixture[str], monkeypatc
     values = [line.split()[2] for line in out.splitlines()[2:8]]
     assert values == ["58.6042", "19.1864", "84.7761", "63.2577", "29.2584", "88.2154"]
     assert out.count("data:wsj10 (5 % sample)") == 2
+
+
+# --- comparisons, spreads, other forms of output
+
+CONLLU = "".join(
+    f"{i}\t{word}\t_\t_\t{tag}\t_\t{head}\t_\t_\t_\n"
+    for i, (word, tag, head) in enumerate([("the", "DT", 2), ("cat", "NN", 3), ("sat", "VBD", 0), (".", ".", 3)], 1)
+)
+
+
+def test_comparison(capsys: pytest.CaptureFixture[str]) -> None:
+    found = scores(capsys, "--gold", "sample", "--baseline", "left", "--baseline", "right", "--compare")
+    (one,) = found["comparisons"]
+    assert one["systems"] == ["left", "right"]
+    left, right = found["scores"]
+    assert one["difference"] == pytest.approx(right["value"] - left["value"])
+    assert one["interval"][0] < one["difference"] < one["interval"][1]
+    assert one["p_bootstrap"] == pytest.approx(1 / 1001)
+    assert one["p_permutation"] == pytest.approx(1 / 10001)
+    same = scores(capsys, "--gold", "gold.mrg", "right.txt", "right.txt", "--compare")["comparisons"][0]
+    assert (same["difference"], same["p_bootstrap"], same["p_permutation"]) == (0, 1, 1)
+    assert "second system" in failure(capsys, "--gold", "gold.mrg", "right.txt", "--compare")
+
+
+def test_a_pattern_of_models_gives_mean_and_deviation(
+    capsys: pytest.CaptureFixture[str], options: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in (1, 2):
+        Path(f"runs/seed-{seed}").mkdir(parents=True)
+    found = scores(capsys, "--gold", "gold.mrg", "-m", "runs/seed-*")
+    assert [run for run, _ in options] == ["runs/seed-1", "runs/seed-2"]
+    (group,) = found["groups"]
+    value = found["scores"][0]["value"]
+    assert group == {
+        **{"systems": "runs/seed-*", "metric": "UF1", "convention": "on-lstm"},
+        **{"values": {"runs/seed-1": value, "runs/seed-2": value}, "mean": pytest.approx(value), "sd": 0},
+    }
+    assert run(["eval", "--gold", "gold.mrg", "-m", "runs/seed-*"]) == 0
+    assert "runs/seed-* (mean of 2)" in capsys.readouterr().out
+    assert "no model folder fits" in failure(capsys, "--gold", "gold.mrg", "-m", "runs/none-*")
+
+
+def test_random_baselines_are_expectations_unless_a_seed_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    exact = scores(capsys, "--gold", "gold.mrg", "--baseline", "random")["scores"][0]
+    assert "|runs:exact|" in exact["signature"]
+    assert list(exact["runs"]["values"]) == ["1", "2", "3", "4", "5"]
+    first = (1 / 2 + 1 / 4 + 1 / 3 + 1 / 2) / 4  # of the four brackets of `the cat sat on the mat`, all at an end
+    second = (1 / 3 + 2 / (2 * 3)) / 2  # of the two of `dogs of war bark`, the latter inside
+    assert exact["value"] == pytest.approx(100 * (first + second + 1) / 3, abs=1e-5)
+    one = scores(capsys, "--gold", "gold.mrg", "--baseline", "random", "--seed", "3")["scores"][0]
+    assert "|seed:3|" in one["signature"]
+    assert one["value"] == pytest.approx(exact["runs"]["values"]["3"])
+
+
+def test_heads(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("gold.conllu").write_text(CONLLU + "\n", encoding="utf-8")
+    Path("mine.conllu").write_text(CONLLU.replace("\t2\t_", "\t3\t_") + "\n", encoding="utf-8")
+    found = scores(capsys, "--gold", "gold.conllu", "mine.conllu", "--baseline", "next")["scores"]
+    values = {(one["system"], one["metric"]): one["value"] for one in found}
+    assert values["mine.conllu", "UAS"] == pytest.approx(100 * 2 / 3)
+    assert values["next", "UAS"] == 100
+    assert found[0]["signature"].startswith("UAS|conv:udgn|")
+    assert "depth" not in found[0]
+    both = scores(capsys, "--gold", "gold.mrg", "--baseline", "right", "--baseline", "next", "--head-rules", "collins")
+    assert [(one["system"], one["metric"]) for one in both["scores"]] == [
+        *(("right", "UF1"), ("next", "UAS"), ("next", "UUAS")),
+    ]
+    assert "heads:collins" in both["scores"][1]["signature"]
+    assert run(["eval", "--gold", "gold.conllu", "mine.conllu"]) == 0
+    assert capsys.readouterr().out.split()[:5] == ["System", "Convention", "UAS", "95", "%"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--gold", "gold.conllu", "right.txt"), "right.txt has trees, but no convention for trees was named"),
+        (("--gold", "gold.conllu", "--convention", "km", "right.txt"), "there are no trees to score against"),
+        (("--gold", "gold.mrg", "--convention", "km", "--baseline", "next"), "next has heads, but no convention"),
+        (
+            ("--gold", "gold.mrg", "right.txt", "--head-rules", "colins"),
+            "no head rules 'colins'; did you mean 'collins'",
+        ),
+        (("--gold", "gold.mrg", "right.txt", "--convention", "udg"), "no convention 'udg'; did you mean 'udgn'"),
+    ],
+)
+def test_trees_and_heads_are_not_mixed_up(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], expected: str
+) -> None:
+    Path("gold.conllu").write_text(CONLLU + "\n", encoding="utf-8")
+    assert expected in failure(capsys, *arguments)
+
+
+def test_other_forms(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["eval", "--gold", "gold.mrg", "right.txt", "--baseline", "left"]
+    assert run([*arguments, "--csv"]) == 0
+    first, second = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (first["system"], second["system"], float(first["value"])) == (
+        "right.txt",
+        "left",
+        pytest.approx(75, abs=1e-4),
+    )
+    assert run([*arguments, "--latex"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("\\begin{tabular}{ll")
+    assert "\n% UF1|conv:on-lstm|" in out
+    assert run([*arguments, "--by", "length", "--by", "height", "--worst", "1", "--save", "saved"]) == 0
+    out = capsys.readouterr().out
+    assert "1-10" in out
+    assert "by the height" in out
+    assert "gold.mrg:2: 50.0 (1 of 2 brackets)" in out
+    rows = list(csv.DictReader(Path("saved/sentences.tsv").read_text("utf-8").splitlines(), delimiter="\t"))
+    assert [row["place"] for row in rows[:3]] == ["gold.mrg:1", "gold.mrg:2", "gold.mrg:3"]
+    mean = sum(float(row["value"]) for row in rows[:3]) / 3
+    document = json.loads(Path("saved/scores.json").read_text("utf-8"))
+    assert document["scores"][0]["value"] == pytest.approx(mean, abs=1e-3)
+
+
+def test_broken_gold_is_left_out_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("broken.mrg").write_text(GOLD + "(S (NP (NN a)\n" + "(S (NN b) (VB c))\n", encoding="utf-8")
+    assert "broken.mrg:4" in failure(capsys, "--gold", "broken.mrg", "--baseline", "left")
+    assert run(["eval", "--gold", "broken.mrg", "--baseline", "left", "--skip-bad"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.count("broken.mrg:4") == 1
+    assert "(1 broken left out)|sentences:4|" in captured.out
