@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from itertools import pairwise
+from itertools import pairwise, product
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ from treebank.errors import SynparseError
 from treebank.formats.predictions import PredictedTree
 from treebank.metrics import CONVENTIONS, METRICS, Counts, ScoringConvention, find_convention
 from treebank.metrics.bracketing import pooled_score, sentence_score
+from treebank.metrics.compare import compare
 from treebank.metrics.evaluation import Baseline, Expectation, Predictions, evaluate, shorter
 from treebank.metrics.secondary import by_height, heights, shape
-from treebank.metrics.significance import bootstrap_interval, resampled_sums
+from treebank.metrics.significance import bootstrap_interval, paired_bootstrap, paired_permutation, resampled_sums
 from treebank.normalize import WORD_TAGS
 from treebank.sentence import Place, Sentence, Treebank
 from treebank.tree import Tree
@@ -430,3 +432,48 @@ def test_the_interval_of_a_mean_is_the_textbook_one() -> None:
 def test_equal_sentences_have_no_spread() -> None:
     for report in evaluate(treebank_of([SAFE] * 5), [Baseline("right")], EVERY.values()):
         assert report.interval == pytest.approx((report.value, report.value))
+
+
+# --- two systems
+
+
+def test_permutation_equals_all_permutations() -> None:
+    """Ten sentences have 1,024 permutations."""
+    chance = np.random.default_rng(2)
+    for pooled in (False, True):
+        first, second = (chance.integers(1, 9, size=(10, 2)).astype(float) for _ in range(2))
+
+        def value(sums: np.ndarray, pooled: bool = pooled) -> np.ndarray:
+            return sums[:, 0] / sums[:, 1] if pooled else sums[:, 0] / 10
+
+        observed = abs((value(second.sum(0)[None]) - value(first.sum(0)[None]))[0])
+        extreme = 0
+        for swapped in product([False, True], repeat=10):
+            mask = np.array(swapped)[:, None]
+            pair = np.where(mask, second, first).sum(0)[None], np.where(mask, first, second).sum(0)[None]
+            extreme += abs((value(pair[1]) - value(pair[0]))[0]) >= observed - 1e-12
+        p = paired_permutation(first, second, value, permutations=20_000)
+        assert p == pytest.approx(extreme / 1024, abs=0.015)
+
+
+def test_paired_bootstrap_is_the_textbook_one_for_a_mean() -> None:
+    chance = np.random.default_rng(0)
+    first = chance.normal(size=(400, 1))
+    second = first + chance.normal(0.05, 0.5, size=(400, 1))
+    difference = (second - first).ravel()
+    low, high, p = paired_bootstrap(first, second, lambda sums: sums[:, 0] / 400, resamples=4000)
+    error = difference.std() / 20
+    assert low == pytest.approx(difference.mean() - 1.96 * error, abs=0.005)
+    assert high == pytest.approx(difference.mean() + 1.96 * error, abs=0.005)
+    assert p == pytest.approx(2 * (1 - NormalDist().cdf(abs(difference.mean()) / error)), abs=0.02)
+
+
+def test_a_comparison_needs_the_same_sentences() -> None:
+    gold = treebank_of([SAFE] * 3)
+    systems = [Baseline("left"), Baseline("right")]
+    with without_interval():
+        left, right = evaluate(gold, systems, [EVERY["km"]])
+        other = evaluate(treebank_of([SAFE] * 2), systems, [EVERY["km"]])[0]
+    assert compare(left, right).difference == pytest.approx(right.value - left.value)
+    with pytest.raises(SynparseError, match="not scored on the same sentences"):
+        compare(left, other)
