@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import compress
 from typing import Any
 
 from treebank.errors import TreebankError
@@ -229,8 +228,15 @@ def read_bracketed(
 ) -> Iterator[Sentence]:
     """The sentences of a treebank file (see ``read_trees``): words and tags without empty elements, and the tree."""
     for tree, line in read_trees(path, on_bad=on_bad, rewrite=rewrite):
-        words, tags = tree.words, tree.tags
-        if TRACE in tags:
-            seen = [tag != TRACE for tag in tags]
-            words, tags = tuple(compress(words, seen)), tuple(compress(tags, seen))
+        words, tags = (tree.words, tree.tags) if TRACE not in tree.tags else _seen(tree)
         yield Sentence(words, tags if any(tags) else (), tree, place=Place(path, line))
+
+
+def _seen(tree: Tree) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Words and tags without empty elements. These are few, so taking them out beats picking the others."""
+    words, tags = list(tree.words), list(tree.tags)
+    i = 0
+    for _ in range(tags.count(TRACE)):
+        i = tags.index(TRACE, i)
+        del words[i], tags[i]
+    return tuple(words), tuple(tags)
