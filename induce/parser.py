@@ -18,7 +18,7 @@ from treebank.normalize import RECIPES, Normalized, restore
 from treebank.sentence import Sentence
 from treebank.tree import Tree
 
-FIRST_BLOCK, LARGEST_BLOCK = 16, 4096  # sentences read before the first trees come out, and at most at a time
+FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees come out, and at most at a time
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class Parser:
         self.recipe = RECIPES[config.data.normalization]
         self.decode = registry.decoder(self.decoder)
         self.model: Any = build_model(checkpoint).to(device)
+        self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
 
     def parse(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Tree]:
         """One tree over all the words of each sentence, in order; an empty sentence gives an empty tree.
@@ -92,11 +93,19 @@ class Parser:
         if self.device != "cpu" or threads == 1 or len(batches) == 1:
             yield from map(self._distances, batches)
             return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(threads)
         try:
-            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                yield from pool.map(self._distances, batches)
+            yield from self._pool.map(self._alone, batches)
         finally:
             torch.set_num_threads(threads)  # the libraries underneath may have taken the workers' 1 for everyone
+
+    def _alone(self, batch: Sequence[list[int]]) -> list[list[float]]:
+        """What a worker does: one batch in one thread."""
+        import torch
+
+        torch.set_num_threads(1)
+        return self._distances(batch)
 
     def _distances(self, batch: Sequence[list[int]]) -> list[list[float]]:
         import torch

@@ -24,7 +24,7 @@ from induce.objectives import activation_penalty, cross_entropy, temporal_activa
 from induce.structures import Distances
 
 CACHED = 2**16  # entries of one factor of the backward pass computed at a time, so that they stay in the cache
-POSITIONS = 2**11  # words of a batch that go through all layers before the next ones, in parsing, to use memory again
+POSITIONS = 2**10  # words of a batch that go through all layers before the next ones, in parsing, to use memory again
 LARGE = 2**20  # entries from which a matrix no longer fits into the cache
 
 

@@ -1,0 +1,143 @@
+"""Times scoring: beside a plain recursion over nested trees, and the whole command beside only reading its files.
+
+``python bench/scoring.py`` (with nltk's treebank sample in $NLTK_DATA) prints ratios taken by turns in one run and
+writes ``bench/results/scoring.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from treebank.baselines import right  # noqa: E402
+from treebank.formats.bracketed import read_bracketed  # noqa: E402
+from treebank.metrics.bracketing import Reference, average_score, count  # noqa: E402
+from treebank.metrics.conventions import CONVENTIONS  # noqa: E402
+from treebank.metrics.views import view_treebank  # noqa: E402
+from treebank.names import load_whole  # noqa: E402
+from treebank.tree import Tree  # noqa: E402
+
+ROUNDS = 5
+TREES = 40_000
+READ = "import sys; from treebank.formats.bracketed import read_bracketed as r; [list(r(p)) for p in sys.argv[1:]]"
+EVAL = (
+    "import sys; from cli.main import run; code = run(['eval', '--gold', sys.argv[1], sys.argv[2]]); "
+    "assert 'torch' not in sys.modules; sys.exit(code)"
+)
+
+
+def by_turns(runs: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """The best of several rounds, in seconds, taken by turns."""
+    best = dict.fromkeys(runs, float("inf"))
+    for _ in range(ROUNDS):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def nested_spans(tree: Any, start: int, spans: set[tuple[int, int]]) -> int:
+    """Adds the span of every inner node of a nested list; returns where it ends."""
+    end = start
+    for child in tree:
+        end = nested_spans(child, end, spans) if isinstance(child, list) else end + 1
+    if end - start > 1:
+        spans.add((start, end))
+    return end
+
+
+def plain(pairs: list[tuple[Any, Any]]) -> float:
+    """UF1 by a recursion over both trees of each pair, a call for every node."""
+    scores = []
+    for trees in pairs:
+        found: list[set[tuple[int, int]]] = [set(), set()]
+        for tree, spans in zip(trees, found, strict=True):
+            spans.discard((0, nested_spans(tree, 0, spans)))
+        gold, ours = found
+        matched = len(gold & ours)
+        precision, recall = matched / (len(ours) + 1e-8), matched / (len(gold) + 1e-8)
+        if not gold:
+            recall, precision = 1.0, precision if ours else 1.0
+        scores.append(2 * precision * recall / (precision + recall + 1e-8))
+    return sum(scores) / len(scores)
+
+
+def as_list(tree: Any) -> Any:
+    """An nltk tree as nested lists; a word with a tag is the word."""
+    if len(tree) == 1 and isinstance(tree[0], str):
+        return tree[0]
+    return [child if isinstance(child, str) else as_list(child) for child in tree]
+
+
+def scoring() -> dict[str, float]:
+    """UF1 of ready trees under on-lstm: ours, and a plain recursion over the same trees."""
+    gold, convention = load_whole("wsj"), CONVENTIONS["on-lstm"]
+    views = view_treebank(gold, convention.tokens)
+    predicted = [Tree.from_spans(view.tree.words, right(view.tree, None)) for view in views]  # type: ignore[arg-type]
+    pairs = [
+        (as_list(view.tree.to_nltk()), as_list(tree.to_nltk())) for view, tree in zip(views, predicted, strict=True)
+    ]
+    sys.setrecursionlimit(10_000)
+
+    def ours() -> float:
+        scored = zip(views, predicted, strict=True)
+        counts = []
+        for view, tree in scored:
+            counted = convention.counted(view.tree.spans, len(view))
+            counts.append(count(tree.spans, counted, len(view), convention))
+        return average_score(counts, convention).f1
+
+    assert abs(ours() - plain(pairs)) < 1e-12, "the two must agree"
+    assert Reference.of(views, convention, data="wsj").places == list(range(len(views)))
+    seconds = by_turns({"synparse": ours, "plain recursion": lambda: plain(pairs)})
+    return {**seconds, "ratio": seconds["plain recursion"] / seconds["synparse"]}
+
+
+def command() -> dict[str, float]:
+    """``synparse eval`` on two files of 40,000 trees, and only reading both."""
+    trees = [str(sentence.tree) for sentence in load_whole("wsj").sentences]
+    with tempfile.TemporaryDirectory() as name:
+        paths = [str(Path(name) / "gold.mrg"), str(Path(name) / "predicted.mrg")]
+        for path in paths:
+            lines = (trees * (TREES // len(trees) + 1))[:TREES]
+            Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        assert sum(1 for _ in read_bracketed(paths[0])) == TREES
+        runs = {kind: lambda text=text: call(text, paths) for kind, text in (("read", READ), ("eval", EVAL))}
+        seconds = by_turns(runs)
+    return {**seconds, "ratio": seconds["eval"] / seconds["read"]}
+
+
+def call(program: str, arguments: list[str]) -> None:
+    """Run a short program in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    subprocess.run([sys.executable, "-c", program, *arguments], env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def main() -> None:
+    result: dict[str, Any] = {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "scoring": scoring(),
+        "command": command(),
+    }
+    print(f"{result['machine']}, Python {result['python']}")
+    print("UF1 of 3,914 ready trees: a plain recursion takes {ratio:.2f} times as long".format(**result["scoring"]))
+    print("the command on two files of 40,000 trees: {ratio:.2f} times only reading them".format(**result["command"]))
+    (HERE / "results").mkdir(exist_ok=True)
+    (HERE / "results" / "scoring.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
