@@ -88,9 +88,12 @@ def load_whole(name_or_path: str, *, ptb: str | None = None, on_bad: OnBad | Non
 
 
 def digest(gold: Treebank) -> str:
-    """SHA-256 of the gold trees, one line each; the same for the same trees, however the file is laid out."""
-    trees = "".join(f"{sentence.tree}\n" for sentence in gold.sentences)
-    return hashlib.sha256(trees.encode("utf-8", "surrogatepass")).hexdigest()
+    """SHA-256 of the gold trees, or words and heads, one line a sentence, however the file is laid out."""
+    lines = (
+        f"{sentence.tree}\n" if sentence.tree else " ".join([*sentence.words, *map(str, sentence.heads), "\n"])
+        for sentence in gold.sentences
+    )
+    return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def survey(ptb: str | None = None) -> Iterator[tuple[str, Treebank | SynparseError]]:

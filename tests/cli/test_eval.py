@@ -342,3 +342,26 @@ def test_broken_gold_is_left_out_only_when_asked(capsys: pytest.CaptureFixture[s
     captured = capsys.readouterr()
     assert captured.err.count("broken.mrg:4") == 1
     assert "(1 broken left out)|sentences:4|" in captured.out
+
+
+def test_spans_without_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """The length, or else the last span, says over which of the gold sentence's words they go."""
+    lines = [
+        {"spans": [[0, 6], [1, 6], [2, 6], [3, 6], [4, 6]], "length": 6},  # punctuation not counted
+        {"spans": [[0, 4], [0, 3], [0, 2]]},
+        {"spans": [], "length": 2},
+    ]
+    Path("spans.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    found = scores(capsys, "spans.jsonl", "right.txt", "--gold", "gold.mrg")["scores"]
+    assert found[0]["value"] == found[1]["value"]
+    Path("spans.jsonl").write_text('{"spans": [[0, 9]]}\n' * 3, encoding="utf-8")
+    message = "spans.jsonl:1: a span ends at 9, but the gold sentence has 7 words"
+    assert failure(capsys, "spans.jsonl", "--gold", "gold.mrg") == message
+
+
+def test_the_digest_tells_heads_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    digests = set()
+    for text in (CONLLU, CONLLU.replace("\t2\t_", "\t3\t_")):
+        Path("gold.conllu").write_text(text + "\n", encoding="utf-8")
+        digests.add(scores(capsys, "--gold", "gold.conllu", "--baseline", "next")["gold"]["sha256"])
+    assert len(digests) == 2

@@ -41,6 +41,11 @@ class View:
         Raises SynparseError if its words are others.
         """
         read = list[Tree]()
+        if predicted.spans is not None:  # from JSON, and without words
+            lengths = [len(words) for words, _ in self._readings()]
+            fits = predicted.length if predicted.length in lengths else len(self.sentence.words)
+            words, mask = self._readings()[lengths.index(fits)]
+            return _project(predicted.over(words).spans, mask)
         for tree in _trees(predicted):
             spans = self._spans(tree)
             if spans is not None:
