@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.vocabulary import BOUNDARY, Vocabulary
-from treebank.normalize import RECIPES
+from treebank.errors import SynparseError
+from treebank.normalize import RECIPES, is_word
 from treebank.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -62,16 +63,25 @@ def read_corpora(
     """Training and development text of ``sentences`` under a normalisation recipe, all annotation dropped.
 
     Development text is every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
+    Raises SynparseError if the recipe goes by tags and those of the text are others.
     """
     normalize = RECIPES[recipe]
     training, development = Corpus(), Corpus()
     every = round(1 / development_share) if development_share else 0
-    count = 0
+    count = words = left = 0
     for sentence in sentences:
         forms = normalize(sentence.words, sentence.tags).forms
+        if sentence.tags:
+            words += sum(map(is_word, sentence.words))
+            left += len(forms)
         if forms:
             count += 1
             (development if every and count % every == 0 else training).add(forms)
+    if left < words / 2:
+        found = (
+            f"the recipe {recipe!r} keeps only {left:,} of {words:,} words, as it goes by the tags of the Penn Treebank"
+        )
+        raise SynparseError(f"{found} and these are others; use --set data.normalization=words")
     return training, development
 
 

@@ -15,10 +15,12 @@ import pytest
 import torch
 
 from induce import checkpoint
+from induce.batching import read_corpora
 from induce.training import loop
 from induce.training.loop import Check, Finished, Started
 from tests.induce.tiny import corpora, settings, train, trainer
 from treebank.errors import SynparseError
+from treebank.sentence import Sentence
 
 KILLS = int(os.environ.get("SYNPARSE_KILLS", "5"))  # set it to 20 for a thorough run
 
@@ -157,3 +159,10 @@ def test_same_seed_same_weights_other_seed_others(tmp_path: Path) -> None:
     one, same, other = (weights(tmp_path / name)["embedding.weight"] for name in "abc")
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
+
+
+def test_a_recipe_that_goes_by_tags_refuses_those_of_another_treebank() -> None:
+    foreign = [Sentence(("Das", "Haus", "steht", "."), ("ART", "NN", "VVFIN", "$."))] * 3
+    with pytest.raises(SynparseError, match=r"keeps only 3 of 9 words.*data\.normalization=words"):
+        read_corpora(foreign, "ptb")
+    assert read_corpora(foreign, "words")[0].words == 9
