@@ -62,10 +62,10 @@ def compare(first: ScoreReport, second: ScoreReport) -> Comparison:
 
 
 def compare_all(reports: Sequence[ScoreReport]) -> list[Comparison]:
-    """Every system with the first one, for each metric and convention. Raises SynparseError if there is only one."""
+    """Every system with the first one, for each metric and convention. Raises SynparseError if all have but one."""
     groups: dict[tuple[str, str], list[ScoreReport]] = {}
     for report in reports:
         groups.setdefault((report.metric, str(report.convention)), []).append(report)
-    if any(len(group) < 2 for group in groups.values()):
+    if all(len(group) < 2 for group in groups.values()):
         raise SynparseError("nothing to compare: name a second system, with -m, --baseline or a file")
     return [compare(group[0], other) for group in groups.values() for other in group[1:]]
