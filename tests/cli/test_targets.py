@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -121,3 +122,35 @@ def test_the_tables_are_there() -> None:
     """A table that is not found would be a test that cannot fail."""
     assert len(rows("| convention | sentences | gold spans")) == 18
     assert len(rows("| | depth | R/L |")) == 6
+    assert len(rows("| convention | counted tokens")) == 9
+
+
+HEAD_CONVENTIONS = {"UDGN": "udgn", "punctuation ignored": "no-punct", "all tokens": "all-tokens"}
+
+
+@pytest.fixture(scope="module")
+def heads(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str, str], dict[str, Any]]:
+    """What ``synparse eval`` says of both baselines of heads, by convention, bound, system and metric."""
+    folder = tmp_path_factory.mktemp("dependencies")
+    with zipfile.ZipFile(DATA / "corpora" / "dependency_treebank.zip") as archive:
+        archive.extractall(folder)
+    found = {}
+    for bound in ("", "40", "10"):
+        arguments = ["--gold", str(folder), "--json", "--baseline=previous", "--baseline=next"]
+        arguments += [f"--convention={name}" for name in HEAD_CONVENTIONS.values()]
+        arguments += [f"--max-length={bound}"] if bound else []
+        done = CliRunner().invoke(synparse, ["eval", *arguments])
+        assert done.exit_code == 0, done.output
+        for one in json.loads(done.stdout)["scores"]:
+            found[one["convention"], bound, one["system"], one["metric"]] = one
+    return found
+
+
+@pytest.mark.parametrize("row", rows("| convention | counted tokens"), ids=lambda row: row[0])
+def test_the_table_of_heads(row: Sequence[str], heads: dict[tuple[str, str, str, str], dict[str, Any]]) -> None:
+    name, tokens, *cells = row
+    convention, bound = HEAD_CONVENTIONS[name.partition(",")[0]], name.partition("<=")[2]
+    for system, cell in zip(("previous", "next"), cells, strict=True):
+        both = [heads[convention, bound, system, metric] for metric in ("UAS", "UUAS")]
+        assert " / ".join(f"{one['value']:.4f}" for one in both) == cell
+        assert {one["brackets"]["gold"] for one in both} == {int(tokens)}
