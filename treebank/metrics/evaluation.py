@@ -155,7 +155,8 @@ def evaluate(
 def _trees(
     system: System | Expectation, views: Sequence[View], wanted: Sequence[bool], details: bool
 ) -> dict[str, list[Predicted]]:
-    """The trees of each run of a system, usually one run, for every view."""
+    """The trees of each run of a system, usually one run, for every view; of an expectation without details."""
+    details = details and not isinstance(system, Expectation)
     runs = system.runs(views) if isinstance(system, Expectation) else {"": system.spans(views, wanted)}
     return {
         name: [Predicted.of(one, view, details=details) for one, view in zip(spans, views, strict=True)]
