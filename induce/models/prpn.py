@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from induce.models.base import SegmentLoss
@@ -26,6 +27,7 @@ from induce.structures import Distances
 from treebank.errors import SynparseError
 
 TINY = 1e-8  # added to the sum of attention weights: all gates may be closed
+SPREAD = 1e-6  # added to a standard deviation
 CHOICES = {
     "gate": ("hard", "soft", "paper"),
     "distance": ("sigmoid", "relu"),
@@ -165,7 +167,7 @@ class LayerNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Over the last axis."""
         std, mean = torch.std_mean(x, -1, keepdim=True)
-        return torch.addcmul(self.bias, self.gain, (x - mean) / (std + 1e-6))
+        return torch.addcmul(self.bias, self.gain, (x - mean) / (std + SPREAD))
 
 
 class Cell(nn.Module):
@@ -210,8 +212,169 @@ class Reading(NamedTuple):
     """What a reading layer computes over a segment."""
 
     hidden: Tensor  # (T, B, H)
-    attention: Tensor  # (T, B, S), of no entries where there is none
+    attention: Tensor  # (T, B, S)
     tapes: Tapes  # after the segment
+
+
+class _Recurrence(torch.autograd.Function):
+    """The steps of a reading layer over a segment: one graph node, weight gradients by one product for all steps.
+
+    States are kept side by side, oldest first, so that the tapes of a step are a view of S of them.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        kind: str,
+        from_input: Tensor,
+        key_from_input: Tensor,
+        gate: Tensor,
+        tape_h: Tensor,
+        tape_c: Tensor,
+        key_weight: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        gain: Tensor,
+        cell_gain: Tensor,
+        cell_bias: Tensor,
+        masks: tuple[Tensor | None, Tensor | None, Tensor | None],
+    ) -> Any:
+        """``from_input`` (T, B, 4H), ``key_from_input`` (T, B, H), ``gate`` (T, B, S): what needs no step before.
+
+        ``masks`` are those of the last h and of the key (T, B, H), and of the h remembered (H,). Returns h (T, B, H),
+        the attention (T, B, S) and the tapes after the segment.
+        """
+        steps, batch, units = key_from_input.shape
+        slots = tape_h.shape[1]
+        open_ = gate.flip(-1)  # oldest slot first
+        states = from_input.new_empty(batch, slots + steps, 2 * units)
+        states[:, :slots] = torch.cat((tape_h, tape_c), -1).flip(1)
+        keys, z = torch.empty_like(key_from_input), torch.empty_like(from_input)
+        both = key_from_input.new_empty(steps, batch, 2 * units)
+        attention, ratio = torch.empty_like(open_), torch.empty_like(open_)
+        norm, spread = torch.empty_like(z), z.new_empty(steps, batch, 1)
+        cell_norm, cell_spread = torch.empty_like(keys), z.new_empty(steps, batch, 1)
+        squashed = torch.empty_like(keys)
+        key_turned, turned, scale = key_weight.t(), weight.t(), 1 / math.sqrt(units)
+        for t in range(steps):
+            tape = states[:, t : t + slots]
+            before = _dropped_at(t, tape[:, -1, :units], masks[0])
+            key = _dropped_at(t, torch.addmm(key_from_input[t], before, key_turned), masks[1])  # eq. 9
+            keys[t] = key.mul_(scale)
+            fit = torch.bmm(tape[..., :units], key[..., None])[..., 0]  # eq. 10
+            weights = _attend(fit, open_[t], kind, out=(attention[t], ratio[t]))
+            torch.bmm(weights[:, None], tape, out=both[t][:, None])  # eq. 12
+            h = _dropped(both[t, :, :units], masks[2])
+            _normalize(torch.addmm(bias, h, turned), norm[t], spread[t])
+            now = torch.addcmul(from_input[t], norm[t], gain, out=z[t])
+            now[:, : 2 * units].sigmoid_()
+            now[:, 2 * units : 3 * units].tanh_()
+            now[:, 3 * units :].sigmoid_()
+            i, f, candidate, o = now.chunk(4, -1)
+            c = torch.addcmul(f * both[t, :, units:], i, candidate)
+            _normalize(c, cell_norm[t], cell_spread[t])
+            torch.tanh(torch.addcmul(cell_bias, cell_norm[t], cell_gain), out=squashed[t])
+            states[:, slots + t, :units] = o * squashed[t]
+            states[:, slots + t, units:] = c
+        ctx.kind, ctx.masks, ctx.scale = kind, masks, scale
+        ctx.save_for_backward(
+            open_, states, keys, both, attention, ratio, z, norm, spread, cell_norm, cell_spread, squashed, key_weight,
+            weight, gain, cell_gain,
+        )  # fmt: skip
+        hidden = states[:, slots:, :units].transpose(0, 1).contiguous()
+        last_h, last_c = states[:, steps:].flip(1).split(units, -1)
+        weights = attention.flip(-1)
+        ctx.mark_non_differentiable(weights)
+        return hidden, weights, last_h.contiguous(), last_c.contiguous()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_hidden: Tensor, _: Tensor, d_last_h: Tensor, d_last_c: Tensor) -> Any:
+        (
+            open_, states, keys, both, attention, ratio, z, norm, spread, cell_norm, cell_spread, squashed, key_weight,
+            weight, gain, cell_gain,
+        ) = ctx.saved_tensors  # fmt: skip
+        steps, batch, units = keys.shape
+        slots = open_.shape[-1]
+        i, f, candidate, o = z.chunk(4, -1)
+        # What does not wait for later steps, for all steps at once.
+        to_norm = o * (1 - squashed * squashed)
+        to_output = squashed * o * (1 - o)
+        to_gates = torch.stack(
+            (candidate * i * (1 - i), both[..., units:] * f * (1 - f), i * (1 - candidate * candidate)), 2
+        )
+        to_cell_norm = to_norm * cell_gain
+
+        d_states = torch.zeros_like(states)
+        d_states[:, steps:] = torch.cat((d_last_h, d_last_c), -1).flip(1)
+        d_states[:, slots:, :units] += d_hidden.transpose(0, 1)
+        d_z, d_sum, d_key = torch.empty_like(z), torch.empty_like(z), torch.empty_like(keys)
+        d_open, d_both = torch.empty_like(open_), torch.empty_like(both)
+        for t in reversed(range(steps)):
+            d_h, d_c = d_states[:, slots + t, :units], d_states[:, slots + t, units:]
+            d_c += _normalize_back(d_h * to_cell_norm[t], cell_norm[t], cell_spread[t])
+            torch.mul(d_c[:, None], to_gates[t], out=d_z[t, :, : 3 * units].view(batch, 3, units))
+            torch.mul(d_h, to_output[t], out=d_z[t, :, 3 * units :])
+            d_sum[t] = _normalize_back(d_z[t] * gain, norm[t], spread[t])
+            d_both[t, :, :units] = _dropped(d_sum[t] @ weight, ctx.masks[2])
+            torch.mul(d_c, f[t], out=d_both[t, :, units:])
+            tape, d_tape = states[:, t : t + slots], d_states[:, t : t + slots]
+            d_weights = torch.bmm(tape, d_both[t][..., None])[..., 0]
+            d_fit, d_open[t] = _attend_back(d_weights, attention[t], ratio[t], open_[t], ctx.kind)
+            d_tape.addcmul_(attention[t][..., None], d_both[t][:, None])
+            d_tape[..., :units].addcmul_(d_fit[..., None], keys[t][:, None])
+            d_key[t] = _dropped_at(t, torch.bmm(d_fit[:, None], tape[..., :units])[:, 0] * ctx.scale, ctx.masks[1])
+            d_tape[:, -1, :units] += _dropped_at(t, d_key[t] @ key_weight, ctx.masks[0])
+
+        rows = steps * batch
+        before = _dropped(states[:, slots - 1 : -1, :units].transpose(0, 1), ctx.masks[0]).reshape(rows, units)
+        h = _dropped(both[..., :units], ctx.masks[2]).reshape(rows, units)
+        d_squash = d_states[:, slots:, :units].transpose(0, 1) * to_norm
+        d_first_h, d_first_c = d_states[:, :slots].flip(1).split(units, -1)
+        return (
+            None, d_z, d_key, d_open.flip(-1), d_first_h, d_first_c,
+            d_key.view(rows, -1).t() @ before, d_sum.view(rows, -1).t() @ h, d_sum.sum((0, 1)),
+            (d_z * norm).sum((0, 1)), (d_squash * cell_norm).sum((0, 1)), d_squash.sum((0, 1)), None,
+        )  # fmt: skip
+
+
+def _normalize(x: Tensor, norm: Tensor, spread: Tensor) -> None:
+    """Write what `LayerNorm` divides by into ``spread``, and the quotient into ``norm``."""
+    std, mean = torch.std_mean(x, -1, keepdim=True)
+    torch.add(std, SPREAD, out=spread)
+    torch.div(x - mean, spread, out=norm)
+
+
+def _normalize_back(d_norm: Tensor, norm: Tensor, spread: Tensor) -> Tensor:
+    """Gradient of what was normalised."""
+    size = norm.shape[-1]
+    std = (spread - SPREAD).clamp_min(1e-30)
+    along = (d_norm * norm).sum(-1, keepdim=True) / std / (size - 1)  # of the standard deviation
+    return (d_norm - d_norm.mean(-1, keepdim=True)) / spread - norm * along
+
+
+def _attend(fit: Tensor, gate: Tensor, kind: str, *, out: tuple[Tensor, Tensor]) -> Tensor:
+    """`attend`, written to ``out`` together with the part beside the gate, which `_attend_back` needs."""
+    if kind == "modulated":
+        torch.softmax(fit, -1, out=out[1])
+        return torch.div(out[1] * gate, gate.sum(-1, keepdim=True) + TINY, out=out[0])
+    raised = (fit - fit.amax(-1, keepdim=True)).exp_()
+    weights = torch.mul(raised, gate, out=out[0])
+    total = weights.sum(-1, keepdim=True).add_(TINY)
+    torch.div(raised, total, out=out[1])
+    return weights.div_(total)
+
+
+def _attend_back(d_weights: Tensor, weights: Tensor, ratio: Tensor, gate: Tensor, kind: str) -> tuple[Tensor, Tensor]:
+    """Gradients of the scores and of the gate."""
+    mean = (d_weights * weights).sum(-1, keepdim=True)
+    if kind == "modulated":
+        total = gate.sum(-1, keepdim=True) + TINY
+        return weights * d_weights - ratio * mean, (d_weights * ratio - mean) / total
+    apart = d_weights - mean
+    d_fit = weights * apart
+    top = ratio.argmax(-1, keepdim=True)  # the maximum was subtracted, which leaves a trace beside the constant TINY
+    return d_fit.scatter_add(-1, top, -d_fit.sum(-1, keepdim=True)), ratio * apart
 
 
 class ReadingLayer(nn.Module):
@@ -219,29 +382,25 @@ class ReadingLayer(nn.Module):
 
     def __init__(self, config: PrpnConfig, input_size: int) -> None:
         super().__init__()
-        self.kind = config.attention
-        self.cell = Cell(input_size, config.hidden_size)
-        self.key = nn.Linear(input_size + config.hidden_size, config.hidden_size) if config.reading_attention else None
+        self.kind, self.units = config.attention, config.hidden_size
+        self.cell = Cell(input_size, self.units)
+        self.key = nn.Linear(input_size + self.units, self.units) if config.reading_attention else None
 
     def forward(self, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks | None = None) -> Reading:
         """Over ``x`` (T, B, input) with ``gate`` (T, B, S)."""
-        from_input = self.cell.from_input(_dropped(x, masks and masks.input))
+        cell, kind, from_input = self.cell, self.kind, self.cell.from_input(_dropped(x, masks and masks.input))
         if self.key is not None:
             for_input, for_state = self.key.weight.tensor_split([x.shape[-1]], 1)
             key_from_input = functional.linear(_dropped(x, masks and masks.key_input), for_input, self.key.bias)
-        hidden, attention = [], []
-        for t in range(len(x)):
-            h, c = tapes.h[:, 0], tapes.c[:, 0]
-            if self.key is not None:
-                before = _dropped_at(t, h, masks and masks.key_state)
-                key = _dropped_at(t, key_from_input[t] + before @ for_state.t(), masks and masks.key)  # eq. 9
-                weights = attend(scores(tapes.h, key), gate[t], self.kind)
-                h, c = remembered(weights, tapes.h), remembered(weights, tapes.c)  # eq. 12
-                attention.append(weights)
-            h, c = self.cell(from_input[t], _dropped(h, masks and masks.recurrent), c)
-            tapes = Tapes(_push(tapes.h, h), _push(tapes.c, c))
-            hidden.append(h)
-        return Reading(torch.stack(hidden), torch.stack(attention) if attention else gate[..., :0], tapes)
+        else:  # only the newest state can be seen
+            kind, gate = "masked", torch.zeros_like(gate).index_fill_(-1, gate.new_zeros(1, dtype=torch.long), 1)
+            key_from_input, for_state = x.new_zeros(*x.shape[:2], self.units), x.new_zeros(self.units, self.units)
+        hidden, attention, h, c = _Recurrence.apply(
+            kind, from_input + cell.recurrent_norm.bias, key_from_input, gate, *tapes, for_state,
+            cell.recurrent.weight, cell.recurrent.bias, cell.recurrent_norm.gain, cell.cell_norm.gain,
+            cell.cell_norm.bias, (masks.key_state, masks.key, masks.recurrent) if masks else (None,) * 3,
+        )  # fmt: skip
+        return Reading(hidden, attention, Tapes(h, c))
 
 
 def scores(tape: Tensor, key: Tensor) -> Tensor:
@@ -252,11 +411,6 @@ def scores(tape: Tensor, key: Tensor) -> Tensor:
 def remembered(weights: Tensor, tape: Tensor) -> Tensor:
     """Weighted sum (…, H) of the states on ``tape`` (…, S, H)."""
     return (weights[..., None, :] @ tape)[..., 0, :]
-
-
-def _push(tape: Tensor, state: Tensor) -> Tensor:
-    """``tape`` (B, S, H) with ``state`` (B, H) in front, without its oldest."""
-    return torch.cat((state[:, None], tape[:, :-1]), 1)
 
 
 class PredictMasks(NamedTuple):
