@@ -233,8 +233,8 @@ def _check(config: RunConfig) -> None:
             low, high = 0.0, 1e9
         if not low <= value <= high:
             raise SynparseError(f"setting model.{key} = {value} must lie between {low:g} and {high:g}")
-    layers = config.model.get("layers")
-    if layers is not None and not 1 <= config.parse.layer <= layers:
+    layers = config.model.get("layers", 1)  # where a model names none it has one set of trees
+    if not 1 <= config.parse.layer <= layers:
         raise SynparseError(f"setting parse.layer = {config.parse.layer}: the model has layers 1 to {layers}")
 
 
