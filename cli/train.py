@@ -27,7 +27,7 @@ SUFFIXES = ("", ".new", ".old")  # the last two only while one of them is writte
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
-@click.option("--model", metavar="NAME", help="The model, such as onlstm (the default).")
+@click.option("--model", metavar="NAME", help="The model: onlstm (the default) or prpn.")
 @click.option("--preset", metavar="NAME", help="A named set of settings, such as onlstm-small or onlstm-ptb.")
 @click.option(
     "--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="Change one setting; may be repeated."
