@@ -16,6 +16,9 @@ DECODERS = {  # name -> (function, the structure it reads)
     "unbiased": ("induce.decoding.distances:unbiased", "distances"),
     "biased": ("induce.decoding.distances:biased", "distances"),
     "nary": ("induce.decoding.distances:nary", "distances"),
+    "argmax": ("induce.decoding.heads:argmax", "heads"),
+    "chu-liu-edmonds": ("induce.decoding.heads:chu_liu_edmonds", "heads"),
+    "eisner": ("induce.decoding.heads:eisner", "heads"),
 }
 
 
