@@ -13,8 +13,9 @@ from typing import Any
 from induce import registry
 from induce.batching import pad, sentence_batches
 from induce.checkpoint import Checkpoint, build_model, find, read
+from treebank.dependency import Heads
 from treebank.errors import SynparseError
-from treebank.normalize import RECIPES, Normalized, restore
+from treebank.normalize import RECIPES, Normalized, restore, restore_heads
 from treebank.sentence import Sentence
 from treebank.tree import Tree
 
@@ -28,6 +29,15 @@ class Reading:
     words: Sequence[str]
     kept: Sequence[int]
     distances: Sequence[float]
+
+
+@dataclass(frozen=True)
+class HeadReading:
+    """The same from a model that gives heads: a row for each word that it saw, how probable each is as its head."""
+
+    words: Sequence[str]
+    kept: Sequence[int]
+    heads: Any  # (K, K), an array or lists
 
 
 class Parser:
@@ -126,6 +136,11 @@ def tree_of(reading: Reading, decode: Any) -> Tree:
         return Tree.from_spans(words, decode(reading.distances))
     seen = [words[index] for index in kept]
     return restore(Tree.from_spans(seen, decode(reading.distances)), words, kept)
+
+
+def heads_of(reading: HeadReading, decode: Any) -> Heads:
+    """The heads of all words of ``reading``: decoded over the kept ones, the others put in."""
+    return restore_heads(decode(reading.heads), reading.kept, len(reading.words))
 
 
 def load_parser(

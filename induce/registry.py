@@ -38,9 +38,15 @@ def decoder(name: str) -> Any:
     return load(known(DECODERS, name, "decoder")[0])
 
 
+def structure_of(name: str) -> str:
+    """What the decoder called ``name`` reads: "distances" or "heads"."""
+    structure: str = known(DECODERS, name, "decoder")[1]
+    return structure
+
+
 def check_pairing(model: str, gives: tuple[str, ...], name: str) -> None:
     """Raises SynparseError if decoder ``name`` needs a structure that ``model`` does not give."""
-    needs = known(DECODERS, name, "decoder")[1]
+    needs = structure_of(name)
     if needs not in gives:
         fitting = [other for other, (_, structure) in DECODERS.items() if structure in gives]
         raise SynparseError(
