@@ -125,3 +125,30 @@ def pad(sentences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     longest = max(map(len, sentences))
     rows = [[0, *ids, *([0] * (longest + 1 - len(ids)))] for ids in sentences]
     return torch.tensor(rows), torch.tensor([len(ids) for ids in sentences])
+
+
+def mask_words(tokens: Tensor, drawn: Tensor, *, mask: int, padding: int = 0) -> tuple[Tensor, Tensor]:
+    """``tokens`` with ``mask`` in the place of the words that were ``drawn``, and these words, ``padding`` elsewhere.
+
+    The numbers 0 and 1, which stand for padding and unknown words, are never masked.
+    """
+    chosen = drawn.bool() & (tokens > 1)
+    return tokens.masked_fill(chosen, mask), tokens.masked_fill(~chosen, padding)
+
+
+def budget_batches(lengths: Sequence[int], budget: int, *, shortest_first: bool = False) -> list[list[int]]:
+    """Indices of sentences of like length in batches of less than ``budget`` words, padding not counted.
+
+    Longest first, as in the released program of UDGN; a sentence that is too long is a batch of its own (there it is
+    an endless loop). With ``shortest_first`` a batch grows until it has ``budget`` words, as in that of StructFormer.
+    """
+    batches: list[list[int]] = []
+    total = 0
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=not shortest_first):
+        full = total >= budget if shortest_first else total + lengths[index] >= budget
+        if full or not batches:
+            batches.append([])
+            total = 0
+        batches[-1].append(index)
+        total += lengths[index]
+    return batches

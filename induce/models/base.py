@@ -31,6 +31,29 @@ class StreamModel(Protocol):
         ...
 
 
+class MaskedLoss(NamedTuple):
+    """One training step of a masked language model on a batch of sentences."""
+
+    objective: Tensor  # scalar: what is minimised, in nats for each masked word
+    masked: int  # words
+
+
+class SentenceModel(Protocol):
+    """A model trained on sentences, in each of which it has to find the words that were masked."""
+
+    Config: ClassVar[type]
+    reads: ClassVar[str]  # "sentences"
+    gives: ClassVar[tuple[str, ...]]  # such as ("heads",)
+
+    def loss(self, tokens: Tensor, lengths: Tensor, *, drawn: Tensor | None = None) -> MaskedLoss:
+        """Loss on ``tokens`` (B, N); words are masked where ``drawn`` (B, N) is true, else by chance."""
+        ...
+
+    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Any:
+        """Structure of whole sentences: ``tokens`` (B, N + 2) with a boundary mark on either side."""
+        ...
+
+
 def detach(state: Any) -> Any:
     """``state`` (tensors in nested lists and tuples) cut off from the graph that computed it."""
     if isinstance(state, Tensor):
