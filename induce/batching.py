@@ -1,4 +1,4 @@
-"""Text as numbers: one long stream cut into columns and segments, and sentences of like length side by side."""
+"""Text as numbers: a long stream in columns and segments, sentences side by side, and what a step learns from."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.vocabulary import BOUNDARY, Vocabulary
@@ -14,6 +15,8 @@ from treebank.sentence import Sentence
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from induce.config import TrainConfig
 
 
 @dataclass
@@ -89,18 +92,98 @@ class Segment(NamedTuple):
     rows: int  # as used; shorter at the end of the stream
 
 
-def segments(draw: Any, nominal: int, total_rows: int, *, start: int = 0) -> Iterator[Segment]:
+def segments(draw: Any, nominal: int, total_rows: int, *, start: int = 0, vary: bool = True) -> Iterator[Segment]:
     """Segments of random length that cover a stream of ``total_rows`` rows (Merity et al. 2017, section 4.1).
 
     ``draw`` is a ``numpy.random.RandomState``; each segment takes one uniform and one normal draw from it. The mean is
     ``nominal`` (in 5 % of the segments half of it), the standard deviation 5, the least length 5. Targets are the words
-    one row on, hence the last row is never an input.
+    one row on, hence the last row is never an input. Without ``vary`` every length is ``nominal``; nothing is drawn.
     """
     while start < total_rows - 2:
-        mean = nominal if draw.random_sample() < 0.95 else nominal / 2
-        length = max(5, int(draw.normal(mean, 5)))
+        length = nominal
+        if vary:
+            mean = nominal if draw.random_sample() < 0.95 else nominal / 2
+            length = max(5, int(draw.normal(mean, 5)))
         yield Segment(start, length, min(length, total_rows - 1 - start))
         start += length
+
+
+class Piece(NamedTuple):
+    """What one training step learns from."""
+
+    tokens: Tensor  # (T, B)
+    targets: Tensor  # (T, B): the words that follow
+    counted: Tensor | None  # (T, B): which targets are real, where some are padding
+    rows: int  # weight of this piece's loss in that of an epoch
+    words: int  # targets
+    after: int  # where the next piece starts
+    factor: float  # its length over the nominal one
+
+
+class Stream:
+    """A text as parallel columns read from top to bottom, the state carried from one piece to the next."""
+
+    def __init__(self, text: Tensor, config: TrainConfig, *, batch_size: int, device: str) -> None:
+        # A short text gets fewer columns, so that each has enough rows to learn from.
+        self.columns = columns(text, max(1, min(batch_size, len(text) // 20))).to(device)
+        self.length, self.vary = config.segment_length, config.vary_segments
+
+    def pieces(self, draw: Any, start: int) -> Iterator[Piece]:
+        """One pass from row ``start`` on, in segments."""
+        for segment in segments(draw, self.length, len(self.columns), start=start, vary=self.vary):
+            yield self._piece(segment.start, segment.rows, segment.length)
+
+    def check(self) -> Iterator[Piece]:
+        """The whole text, in segments of one length."""
+        for start in range(0, len(self.columns) - 1, self.length):
+            yield self._piece(start, min(self.length, len(self.columns) - 1 - start), self.length)
+
+    def share(self, start: int) -> float:
+        """How much of the text lies before ``start``."""
+        return min(1.0, start / max(1, len(self.columns) - 2))
+
+    def _piece(self, start: int, rows: int, length: int) -> Piece:
+        tokens, targets = self.columns[start : start + rows], self.columns[start + 1 : start + 1 + rows]
+        return Piece(tokens, targets, None, rows, tokens.numel(), start + length, length / self.length)
+
+
+class Sentences:
+    """Consecutive sentences side by side, padded, each read on its own (PRPN section 6.3)."""
+
+    def __init__(self, text: Tensor, config: TrainConfig, *, batch_size: int, device: str) -> None:
+        ends = (text == 0).nonzero()[:, 0].tolist()
+        ids = text.tolist()
+        self.sentences = [ids[start + 1 : end] for start, end in pairwise([-1, *ends]) if end > start + 1]
+        self.batch_size, self.device = max(1, min(batch_size, len(self.sentences))), device
+
+    def pieces(self, draw: Any, start: int) -> Iterator[Piece]:
+        """One pass from sentence ``start`` on; what does not fill the last batch is left out, as in the program."""
+        for begin in range(start, len(self.sentences) - self.batch_size + 1, self.batch_size):
+            yield self._piece(begin)
+
+    def check(self) -> Iterator[Piece]:
+        """Every sentence."""
+        return map(self._piece, range(0, len(self.sentences), self.batch_size))
+
+    def share(self, start: int) -> float:
+        """How many of the sentences lie before ``start``."""
+        return min(1.0, start / max(1, len(self.sentences)))
+
+    def _piece(self, start: int) -> Piece:
+        batch = self.sentences[start : start + self.batch_size]
+        padded, lengths = pad(batch)  # (B, N + 2)
+        tokens = padded.t().contiguous()
+        targets = tokens.roll(-1, 0)  # the last row has none: never counted
+        counted = tokens.new_tensor(range(len(tokens)))[:, None] <= lengths  # the mark behind a sentence is a target
+        count = int(lengths.sum()) + len(batch)
+        device = self.device
+        return Piece(
+            tokens.to(device), targets.to(device), counted.to(device), count, count, start + self.batch_size, 1.0
+        )
+
+
+#: data.reading -> how text is cut into pieces
+FEEDS: dict[str, type[Stream] | type[Sentences]] = {"stream": Stream, "sentences": Sentences}
 
 
 def sentence_batches(lengths: Sequence[int], *, positions: int = 4096, sentences: int = 256) -> Iterator[list[int]]:

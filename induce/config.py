@@ -14,7 +14,7 @@ from typing import Any
 
 from treebank.errors import SynparseError, nearest
 
-DEFAULT_PRESETS = {"onlstm": "onlstm-small"}  # the preset of each model that suits a CPU
+DEFAULT_PRESETS = {"onlstm": "onlstm-small", "prpn": "prpn-small"}  # the preset of each model that suits a CPU
 DEFAULT_MODEL = "onlstm"
 
 
@@ -26,19 +26,23 @@ class DataConfig:
     vocabulary_size: int = 10_000  # the most frequent words kept, the two marks included
     minimum_count: int = 2  # rarer words are unknown
     development_share: float = 0.05  # of the training sentences, when no development text is given
+    reading: str = "stream"  # one long text whose state is carried on; or sentences, each read on its own
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """How a stream model is trained."""
+    """How a model is trained."""
 
     optimizer: str = "adam"  # adam, or nt-asgd: SGD with the published switch to averaging
     learning_rate: float = 0.002
     weight_decay: float = 1.2e-6
     clip: float = 0.25  # global gradient norm
-    batch_size: int = 32  # parallel columns of the stream
+    batch_size: int = 32  # parallel columns of the stream, or sentences
     segment_length: int = 35  # steps of truncated back-propagation, on average
+    vary_segments: bool = True  # draw each length anew (Merity et al. 2017), or keep to the average
     epochs: int = 40
+    beta1: float = 0.9  # adam: memory of its mean of gradients
+    epsilon: float = 1e-8  # adam: least divisor
     decay: float = 0.5  # adam: factor on the learning rate when the development loss stops falling
     patience: int = 1  # adam: checks without progress before that
     decays: int = 4  # adam: training ends after this many
@@ -193,7 +197,10 @@ def _check_types(config: RunConfig) -> None:
         part = getattr(config, table)
         found |= {f"{table}.{one.name}": (getattr(part, one.name), type(one.default)) for one in fields(kind)}
     if isinstance(config.model, dict):
-        found |= {f"model.{key}": (value, float) for key, value in config.model.items()}
+        usual = load_preset(config.preset).model if config.preset in preset_names() else {}
+        for key, value in config.model.items():
+            kind = type(usual.get(key, 0.0))
+            found[f"model.{key}"] = (value, kind if kind in (str, bool) else float)
     for name, (value, kind) in found.items():
         if type(value) is not kind and not (kind is float and type(value) is int):
             raise SynparseError(f"setting {name} = {value!r} is of another type ({kind.__name__} was expected)")
@@ -208,13 +215,18 @@ def _check(config: RunConfig) -> None:
     known(RECIPES, config.data.normalization, "normalization")
     known(DECODERS, config.parse.decoder, "decoder")
     known(dict.fromkeys(("adam", "nt-asgd")), config.train.optimizer, "optimizer")
+    known(dict.fromkeys(("stream", "sentences")), config.data.reading, "reading")
     for table, key, low, high in _LIMITS:
         value = getattr(getattr(config, table), key)
         if not low <= value <= high:
             raise SynparseError(f"setting {table}.{key} = {value} must lie between {low:g} and {high:g}")
     for key, value in config.model.items():
+        if isinstance(value, str | bool):
+            continue  # the model checks these
         if key.endswith("dropout"):
             low, high = 0.0, 0.99
+        elif key.endswith("blocks"):
+            low, high = 0, 1e9
         elif isinstance(value, int):
             low, high = 1, 1e9
         else:
@@ -236,6 +248,8 @@ _LIMITS: tuple[tuple[str, str, float, float], ...] = (
     ("train", "batch_size", 1, 1e6),
     ("train", "segment_length", 2, 1e6),
     ("train", "epochs", 1, 1e9),
+    ("train", "beta1", 0.0, 0.9999),
+    ("train", "epsilon", 1e-30, 1.0),
     ("train", "decay", 1e-3, 1.0),
     ("train", "patience", 1, 1e9),
     ("train", "decays", 1, 1e9),

@@ -10,6 +10,7 @@ from treebank.errors import SynparseError, nearest
 
 MODELS = {
     "onlstm": "induce.models.onlstm:OnLstm",
+    "prpn": "induce.models.prpn:Prpn",
 }
 
 DECODERS = {  # name -> (function, the structure it reads)

@@ -16,10 +16,13 @@ class SegmentLoss(NamedTuple):
 
 
 class StreamModel(Protocol):
-    """A model trained on one long stream of words, cut into parallel columns and consecutive segments."""
+    """A model trained on one long stream of words, cut into parallel columns and consecutive segments.
+
+    One that also reads sentences takes ``counted`` (T, B) in `loss`, which says what is a target and what padding.
+    """
 
     Config: ClassVar[type]
-    reads: ClassVar[str]  # "stream"
+    reads: ClassVar[tuple[str, ...]]  # "stream", "sentences"
     gives: ClassVar[tuple[str, ...]]  # the structures that `structure` can return, such as ("distances",)
 
     def loss(self, tokens: Tensor, targets: Tensor, state: Any = None) -> SegmentLoss:

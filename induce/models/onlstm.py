@@ -20,6 +20,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from induce.models.base import SegmentLoss
+from induce.models.layers import keep
 from induce.objectives import activation_penalty, cross_entropy, temporal_activation_penalty
 from induce.structures import Distances
 
@@ -265,7 +266,7 @@ class OnLstm(nn.Module):
     """ON-LSTM language model with tied input and output embeddings (Shen et al. 2019, section 5.1)."""
 
     Config = OnLstmConfig
-    reads = "stream"
+    reads = ("stream",)
     gives = ("distances",)
 
     def __init__(self, config: OnLstmConfig, vocabulary_size: int) -> None:
@@ -292,14 +293,14 @@ class OnLstm(nn.Module):
         config, weight = self.config, self.embedding.weight
 
         def scaled(shape: tuple[int, ...], rate: float) -> Tensor:
-            return _keep(shape, rate, weight.device).to(weight.dtype) / (1 - rate)
+            return keep(shape, rate, weight.device).to(weight.dtype) / (1 - rate)
 
         return Masks(
             embedding=scaled((len(weight), 1), config.embedding_dropout),
             input=scaled((1, batch, config.embedding_size), config.input_dropout),
             hidden=[scaled((1, batch, layer.units), config.hidden_dropout) for layer in self.stack[:-1]],
             output=scaled((1, batch, config.embedding_size), config.output_dropout),
-            weights=[_keep(layer.recurrent.weight.shape, config.weight_dropout, weight.device) for layer in self.stack],
+            weights=[keep(layer.recurrent.weight.shape, config.weight_dropout, weight.device) for layer in self.stack],
         )
 
     def recurrent_weights(self, masks: Masks | None = None, *, layers: int | None = None) -> list[Tensor]:
@@ -375,14 +376,3 @@ def dropped_weight(weight: Tensor, rate: float, kept: Tensor | None) -> Tensor:
     if kept is not None:
         return weight * kept
     return weight * (1 - rate) if rate else weight
-
-
-def _keep(shape: tuple[int, ...], rate: float, device: torch.device) -> Tensor:
-    """Boolean mask, true with probability 1 - ``rate`` (to the nearest 1/65536).
-
-    Four entries come from each 64-bit draw: for a matrix of five million entries `torch.bernoulli` takes longer than
-    a training step on a small model.
-    """
-    count = torch.Size(shape).numel()
-    draws = torch.empty((count + 3) // 4, dtype=torch.int64, device=device).random_(-(2**63), None)
-    return (draws.view(torch.int16)[:count] >= round(rate * 65536) - 32768).view(shape)

@@ -1,4 +1,4 @@
-"""The training loop of stream models: a generator of events that a caller shows, logs or ignores.
+"""The training loop: a generator of events that a caller shows, logs or ignores.
 
 Everything that decides the weights (stream position, carried state, optimiser, random numbers) is written to
 ``RUN/last``, so that a run killed at any moment and resumed ends with the same weights, bit for bit, as one left alone.
@@ -9,18 +9,17 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
-from torch import Tensor
 
 from induce import checkpoint as store
-from induce.batching import Corpus, columns, segments
+from induce.batching import FEEDS, Corpus, Piece
 from induce.config import RunConfig
-from induce.models.base import detach
+from induce.models.base import SegmentLoss, detach
 from induce.registry import model_class
 from induce.training.optimizer import EpochEnd, make_optimizer
 from induce.training.seeding import random_state, restore_random_state, seed_everything
@@ -99,7 +98,7 @@ class _Position:
 
     epoch: int = 1
     step: int = 0
-    start: int = 0  # first row of the next segment
+    start: int = 0  # first row of the next segment, or the next sentence
     loss_sum: float = 0.0  # over the rows of this epoch
     rows: int = 0
     seconds: float = 0.0
@@ -160,6 +159,10 @@ class Trainer:
             )
         )
         kind = model_class(config.model_name)
+        if config.data.reading not in kind.reads:
+            raise SynparseError(
+                f"model {config.model_name!r} reads {' or '.join(kind.reads)}, not {config.data.reading} (data.reading)"
+            )
         try:
             self.model = kind(kind.Config(**config.model), len(self.vocabulary)).to(device)
         except (TypeError, ValueError) as error:
@@ -168,13 +171,11 @@ class Trainer:
         self.optimizer = make_optimizer(list(self.model.parameters()), config.train)
         stream = training.encode(self.vocabulary)
         self.unknown_share = float((stream == 1).sum()) / training.words
-        # A short text gets fewer columns, so that each has enough rows to learn from.
-        batch_size = max(1, min(config.train.batch_size, len(stream) // 20))
-        self.stream = columns(stream, batch_size).to(device)
+        feed = FEEDS[config.data.reading]
         held_out = self.development.encode(self.vocabulary)
-        self.held_out = columns(held_out, max(1, min(config.train.development_batch_size, len(held_out) // 20))).to(
-            device
-        )
+        train = config.train
+        self.feed = feed(stream, train, batch_size=train.batch_size, device=device)
+        self.held_out = feed(held_out, train, batch_size=train.development_batch_size, device=device)
         self.position = _Position()
         self.state: Any = None
         if checkpoint:
@@ -246,11 +247,11 @@ class Trainer:
 
     def _epoch(self, limit: float, stop: Callable[[], bool]) -> Generator[Event, None, str]:
         """Train to the end of the epoch and check. Returns why training ends, or ""."""
-        at, config = self.position, self.config.train
+        at = self.position
         began, saved = time.monotonic() - at.seconds, time.monotonic()
         since = (time.monotonic(), at.words)
-        for segment in segments(self.draw, config.segment_length, len(self.stream), start=at.start):
-            self._step(segment)
+        for piece in self.feed.pieces(self.draw, at.start):
+            self._step(piece)
             at.seconds = time.monotonic() - began
             if at.step % REPORT_STEPS == 0:
                 now = (time.monotonic(), at.words)
@@ -277,14 +278,12 @@ class Trainer:
             return at.finished
         return "epochs" if at.epoch > self.config.train.epochs else ""
 
-    def _step(self, segment: Any) -> None:
-        """One update on one segment."""
+    def _step(self, piece: Piece) -> None:
+        """One update."""
         at, config = self.position, self.config.train
         self.model.train()
-        tokens = self.stream[segment.start : segment.start + segment.rows]
-        targets = self.stream[segment.start + 1 : segment.start + 1 + segment.rows]
         self.model.zero_grad(set_to_none=True)
-        loss = self.model.loss(tokens, targets, self.state)
+        loss = loss_of(self.model, piece, self.state)
         nll = float(loss.nll.detach())
         if not math.isfinite(nll):
             raise SynparseError(
@@ -293,19 +292,19 @@ class Trainer:
             )
         loss.objective.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
-        self.optimizer.step(segment.length / config.segment_length)
-        self.state = detach(loss.state)
-        at.start = segment.start + segment.length
+        self.optimizer.step(piece.factor)
+        self.state = None if piece.counted is not None else detach(loss.state)
+        at.start = piece.after
         at.step += 1
-        at.loss_sum += nll * segment.rows
-        at.rows += segment.rows
-        at.words += segment.rows * self.stream.shape[1]
+        at.loss_sum += nll * piece.rows
+        at.rows += piece.rows
+        at.words += piece.words
 
     def _check(self, *, end_of_epoch: bool) -> Generator[Event, None, bool]:
         """Score the development text; keep the model if it is the best so far. Returns whether training should end."""
         at = self.position
         with self.optimizer.averaged():
-            loss = evaluate(self.model, self.held_out, self.config.train.segment_length)
+            loss = evaluate(self.model, self.held_out.check())
             best = loss < at.best_loss or not at.best_epoch
             trained = at.loss_sum / max(1, at.rows)
             event = Check(at.epoch, at.step, trained, _exp(trained), loss, _exp(loss), best, "", at.seconds)
@@ -319,7 +318,7 @@ class Trainer:
 
     def _progress(self, speed: float, limit: float) -> Progress:
         at, epochs = self.position, self.config.train.epochs
-        share = min(1.0, at.start / max(1, len(self.stream) - 2))
+        share = self.feed.share(at.start)
         done = at.epoch - 1 + share
         left = min(at.seconds / max(done, 1e-9) * (epochs - done), limit - at.seconds)
         loss = at.loss_sum / max(1, at.rows)
@@ -358,17 +357,24 @@ class Trainer:
         store.save(self.run / "last", self._pack(trainer))
 
 
+def loss_of(model: Any, piece: Piece, state: Any) -> SegmentLoss:
+    """The loss of ``piece``: a segment of a stream goes on from ``state``, sentences begin anew."""
+    if piece.counted is not None:
+        return cast(SegmentLoss, model.loss(piece.tokens, piece.targets, counted=piece.counted))
+    return cast(SegmentLoss, model.loss(piece.tokens, piece.targets, state))
+
+
 @torch.no_grad()
-def evaluate(model: Any, stream: Tensor, segment_length: int) -> float:
-    """Mean negative log-likelihood of ``stream`` (rows, B) in nats a word, sentence ends included."""
+def evaluate(model: Any, pieces: Iterable[Piece]) -> float:
+    """Mean negative log-likelihood of ``pieces`` in nats a word, sentence ends included."""
     model.eval()
-    total, state = 0.0, None
-    for start in range(0, len(stream) - 1, segment_length):
-        rows = min(segment_length, len(stream) - 1 - start)
-        loss = model.loss(stream[start : start + rows], stream[start + 1 : start + 1 + rows], state)
-        total += float(loss.nll) * rows
+    total, rows, state = 0.0, 0, None
+    for piece in pieces:
+        loss = loss_of(model, piece, state)
+        total += float(loss.nll) * piece.rows
+        rows += piece.rows
         state = loss.state
-    return total / (len(stream) - 1)
+    return total / rows
 
 
 def _exp(loss: float) -> float:

@@ -134,8 +134,12 @@ class Adam:
         decay: float,
         patience: int,
         decays: int,
+        beta1: float = 0.9,
+        epsilon: float = 1e-8,
     ) -> None:
-        self.inner = torch.optim.Adam(parameters, lr=learning_rate, weight_decay=weight_decay)
+        self.inner = torch.optim.Adam(
+            parameters, lr=learning_rate, betas=(beta1, 0.999), eps=epsilon, weight_decay=weight_decay
+        )
         self.learning_rate = learning_rate
         self.decay, self.patience, self.decays = decay, patience, decays
         self.best = float("inf")
@@ -203,4 +207,6 @@ def make_optimizer(parameters: list[Tensor], config: TrainConfig) -> NtAsgd | Ad
         decay=config.decay,
         patience=config.patience,
         decays=config.decays,
+        beta1=config.beta1,
+        epsilon=config.epsilon,
     )

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from induce.models import onlstm
+from induce.models.layers import keep
 from induce.models.onlstm import LayerState, OnLstmLayer, cumax
 
 
@@ -78,7 +79,7 @@ def test_gradients_agree_with_finite_differences() -> None:
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.45, 0.9])
 def test_masks_keep_the_share_they_should(rate: float) -> None:
     torch.manual_seed(3)
-    kept = onlstm._keep((401, 503), rate, torch.device("cpu"))
+    kept = keep((401, 503), rate, torch.device("cpu"))
     assert kept.shape == (401, 503)
     assert kept.double().mean().item() == pytest.approx(1 - rate, abs=0.005)
     columns = kept.double().mean(0)

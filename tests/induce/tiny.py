@@ -24,6 +24,17 @@ SETTINGS = {
         "train.epochs=3",
         "data.minimum_count=1",
     ],
+    "prpn": [
+        "model.embedding_size=16",
+        "model.hidden_size=24",
+        "model.slots=5",
+        "model.lookback=2",
+        "train.batch_size=8",
+        "train.learning_rate=0.01",
+        "train.segment_length=8",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
 }
 
 

@@ -1,0 +1,483 @@
+"""PRPN: parsing, reading and predict networks (Shen, Lin, Huang & Courville 2018), as in the released program.
+
+Read from the top: the settings, the gates that distances open and close, the parsing network that computes the
+distances, the reading network that remembers through them, the predict network, the language model. Where the paper's
+formulas differ from the program they are settings; ``docs/models/prpn.md`` lists them and maps equations to functions.
+
+Shapes: T steps, B sentences or streams, E embedding, H hidden units, S slots of memory, L words of look-back. Slot k
+of a step at time t is the state of time t - 1 - k: the newest first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.models.base import SegmentLoss
+from induce.models.layers import keep
+from induce.objectives import cross_entropy
+from induce.structures import Distances
+from treebank.errors import SynparseError
+
+TINY = 1e-8  # added to the sum of attention weights: all gates may be closed
+CHOICES = {
+    "gate": ("hard", "soft", "paper"),
+    "distance": ("sigmoid", "relu"),
+    "attention": ("masked", "modulated"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrpnConfig:
+    """Sizes, formulas and dropout rates; the defaults are the paper's word-level model as the program computes it."""
+
+    embedding_size: int = 800
+    hidden_size: int = 1200
+    reading_layers: int = 2
+    slots: int = 15  # states that can be remembered, N_m
+    lookback: int = 5  # words before the current one that its distance depends on, L
+    resolution: float = 0.1  # difference of distances over which a gate closes, 1 / tau
+    residual_blocks: int = 0  # of the predict network
+    gate: str = "hard"  # hard, soft: the program's two; paper: eq. 6
+    distance: str = "sigmoid"  # sigmoid: the program's; relu: eq. 8, 13
+    attention: str = "masked"  # masked: the program's softmax over open slots; modulated: eq. 10, 11
+    parsing_network: bool = True  # the ablations of table 3: without it all gates stay open
+    reading_attention: bool = True  # without it the reading network is a plain LSTM
+    predict_attention: bool = True  # without it the next word depends on the last state alone
+    tied_embeddings: bool = True
+    outer_dropout: float = 0.7  # the embedded words that are read, and before the output layer
+    inner_dropout: float = 0.5  # everywhere else
+    recurrent_dropout: float = 0.5  # the remembered h, one mask for all steps and sentences
+
+    def check(self) -> None:
+        """Raises ValueError where the values do not fit together."""
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(known)}")
+        if self.hidden_size % 2:
+            raise ValueError(f"hidden_size = {self.hidden_size} must be even: each half sees one of two distances")
+        if not self.resolution > 0:
+            raise ValueError(f"resolution = {self.resolution} must be above 0")
+        if self.parsing_network and not (self.reading_attention or self.predict_attention):
+            raise ValueError("without attention nothing depends on distances: set parsing_network = false, too")
+
+
+def gates(now: Tensor, window: Tensor, kind: str, resolution: float, *, reading: bool) -> Tensor:
+    """How far each slot can be seen (B, T, S), from 0 to 1: the products of eq. 5, newest slot first.
+
+    ``now`` (B, T) is the distance of the word that looks back, ``window`` (B, T, S) those of the words up to time t,
+    newest first, +inf before the start. For ``reading`` the word at t looks, so that the first factor compares its
+    distance with itself; else the next word does, with a guessed distance.
+    """
+    difference = (now[..., None] - window) / resolution
+    if kind == "hard":
+        factors = (functional.hardtanh(2 * difference + 1) + 1) / 2
+    elif kind == "soft":
+        factors = torch.sigmoid(10 * difference + 5)
+    else:
+        factors = (functional.hardtanh(difference) + 1) / 2  # eq. 6
+        if reading:  # the product of eq. 5 ends before the word's own distance
+            factors = torch.cat((torch.ones_like(factors[..., :1]), factors[..., 1:]), -1)
+    return factors.cumprod(-1)
+
+
+def attend(scores: Tensor, gate: Tensor, kind: str = "masked") -> Tensor:
+    """Weight of each slot (…, S): softmax of ``scores`` under ``gate``; all 0 where every gate is closed."""
+    if kind == "modulated":
+        return scores.softmax(-1) * gate / (gate.sum(-1, keepdim=True) + TINY)  # eq. 10, 11: not normalised
+    weights = (scores - scores.amax(-1, keepdim=True)).exp() * gate
+    return weights / (weights.sum(-1, keepdim=True) + TINY)
+
+
+class ParsingState(NamedTuple):
+    """What distances of the next segment depend on."""
+
+    embeddings: Tensor  # (L, B, E): of the last words, zeros before the start
+    distances: Tensor  # (B, S): the last ones, oldest first, +inf before the start
+
+
+class Parsing(NamedTuple):
+    """What the parsing network says of a segment."""
+
+    distance: Tensor  # (B, T): d_t, the gap before word t
+    guess: Tensor  # (B, T): d'_{t+1}, that of the gap after it, computed before word t + 1 is seen
+    read_gate: Tensor  # (B, T, S)
+    predict_gate: Tensor  # (B, T, S)
+    state: ParsingState
+
+
+class ParsingNetwork(nn.Module):
+    """Distances from a convolution over the last words, and gates from distances (section 4.2)."""
+
+    def __init__(self, config: PrpnConfig) -> None:
+        super().__init__()
+        self.config = config
+        hidden = config.hidden_size
+        self.convolution = nn.Conv1d(config.embedding_size, hidden, config.lookback + 1)
+        self.normalization = nn.BatchNorm1d(hidden)
+        self.projection = nn.Conv1d(hidden, 2, 1, groups=2)  # distance and guess: each sees half of the units
+
+    def distances(self, words: Tensor, masks: Masks | None = None) -> tuple[Tensor, Tensor]:
+        """Distances and guesses (B, T) of the last T of ``words`` (L + T, B, E)."""
+        x = _dropped(words.permute(1, 2, 0), masks and masks.window)
+        hidden = self.normalization(self.convolution(x)).relu()  # eq. 7
+        both = self.projection(_dropped(hidden, masks and masks.parsing))  # eq. 8, 13
+        both = both.sigmoid() if self.config.distance == "sigmoid" else both.relu()
+        return both[:, 0], both[:, 1]
+
+    def forward(self, words: Tensor, state: ParsingState, masks: Masks | None = None) -> Parsing:
+        """Distances and gates of the embedded ``words`` (T, B, E)."""
+        words = torch.cat((state.embeddings, words))
+        distance, guess = self.distances(words, masks)
+        last = words[len(words) - self.config.lookback :]
+        return looked_back(distance, guess, last, state, self.config.gate, self.config.resolution)
+
+
+def looked_back(
+    distance: Tensor, guess: Tensor, last: Tensor, state: ParsingState, kind: str, resolution: float
+) -> Parsing:
+    """The gates that ``distance`` and ``guess`` (B, T) give, and the state after them; ``last`` are its words."""
+    slots = state.distances.shape[1]
+    known = torch.cat((state.distances, distance), 1)
+    window = known.unfold(1, slots, 1)[:, 1:].flip(-1)  # (B, T, S)
+    return Parsing(
+        distance,
+        guess,
+        gates(distance, window, kind, resolution, reading=True),
+        gates(guess, window, kind, resolution, reading=False),
+        ParsingState(last, known[:, -slots:]),
+    )
+
+
+class LayerNorm(nn.Module):
+    """Layer normalisation with the unbiased standard deviation, the small number added to it and not to its square."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.gain, self.bias = nn.Parameter(torch.ones(size)), nn.Parameter(torch.zeros(size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Over the last axis."""
+        std, mean = torch.std_mean(x, -1, keepdim=True)
+        return torch.addcmul(self.bias, self.gain, (x - mean) / (std + 1e-6))
+
+
+class Cell(nn.Module):
+    """LSTM cell with layer normalisation of both products and of the cell state inside the last tanh."""
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.input, self.input_norm = nn.Linear(input_size, 4 * hidden_size), LayerNorm(4 * hidden_size)
+        self.recurrent, self.recurrent_norm = nn.Linear(hidden_size, 4 * hidden_size), LayerNorm(4 * hidden_size)
+        self.cell_norm = LayerNorm(hidden_size)
+
+    def from_input(self, x: Tensor) -> Tensor:
+        """The input's part of the gates (…, 4H), which does not wait for the step before."""
+        return self.input_norm(self.input(x))
+
+    def forward(self, from_input: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        """One step from what is remembered, ``h`` and ``c`` (B, H)."""
+        z = from_input + self.recurrent_norm(self.recurrent(h))
+        i, f, candidate, o = z.chunk(4, -1)
+        c = f.sigmoid() * c + i.sigmoid() * candidate.tanh()
+        return o.sigmoid() * self.cell_norm(c).tanh(), c
+
+
+class Tapes(NamedTuple):
+    """The last states of a reading layer, newest first."""
+
+    h: Tensor  # (B, S, H)
+    c: Tensor  # (B, S, H)
+
+
+class LayerMasks(NamedTuple):
+    """Dropout masks of a reading layer."""
+
+    key_input: Tensor | None  # (T, B, input): x as the key depends on it
+    key_state: Tensor | None  # (T, B, H): the last h as the key depends on it
+    key: Tensor | None  # (T, B, H)
+    input: Tensor | None  # (T, B, input): x as the cell reads it
+    recurrent: Tensor | None  # (H,): one for all steps and sentences
+
+
+class Reading(NamedTuple):
+    """What a reading layer computes over a segment."""
+
+    hidden: Tensor  # (T, B, H)
+    attention: Tensor  # (T, B, S), of no entries where there is none
+    tapes: Tapes  # after the segment
+
+
+class ReadingLayer(nn.Module):
+    """An LSTM that goes on from what attention gathers among the last states (section 5.1)."""
+
+    def __init__(self, config: PrpnConfig, input_size: int) -> None:
+        super().__init__()
+        self.kind = config.attention
+        self.cell = Cell(input_size, config.hidden_size)
+        self.key = nn.Linear(input_size + config.hidden_size, config.hidden_size) if config.reading_attention else None
+
+    def forward(self, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks | None = None) -> Reading:
+        """Over ``x`` (T, B, input) with ``gate`` (T, B, S)."""
+        from_input = self.cell.from_input(_dropped(x, masks and masks.input))
+        if self.key is not None:
+            for_input, for_state = self.key.weight.tensor_split([x.shape[-1]], 1)
+            key_from_input = functional.linear(_dropped(x, masks and masks.key_input), for_input, self.key.bias)
+        hidden, attention = [], []
+        for t in range(len(x)):
+            h, c = tapes.h[:, 0], tapes.c[:, 0]
+            if self.key is not None:
+                before = _dropped_at(t, h, masks and masks.key_state)
+                key = _dropped_at(t, key_from_input[t] + before @ for_state.t(), masks and masks.key)  # eq. 9
+                weights = attend(scores(tapes.h, key), gate[t], self.kind)
+                h, c = remembered(weights, tapes.h), remembered(weights, tapes.c)  # eq. 12
+                attention.append(weights)
+            h, c = self.cell(from_input[t], _dropped(h, masks and masks.recurrent), c)
+            tapes = Tapes(_push(tapes.h, h), _push(tapes.c, c))
+            hidden.append(h)
+        return Reading(torch.stack(hidden), torch.stack(attention) if attention else gate[..., :0], tapes)
+
+
+def scores(tape: Tensor, key: Tensor) -> Tensor:
+    """How well each state on ``tape`` (…, S, H) fits ``key`` (…, H), scaled as in eq. 10."""
+    return (tape @ key[..., None])[..., 0] / math.sqrt(key.shape[-1])
+
+
+def remembered(weights: Tensor, tape: Tensor) -> Tensor:
+    """Weighted sum (…, H) of the states on ``tape`` (…, S, H)."""
+    return (weights[..., None, :] @ tape)[..., 0, :]
+
+
+def _push(tape: Tensor, state: Tensor) -> Tensor:
+    """``tape`` (B, S, H) with ``state`` (B, H) in front, without its oldest."""
+    return torch.cat((state[:, None], tape[:, :-1]), 1)
+
+
+class PredictMasks(NamedTuple):
+    """Dropout masks of the predict network."""
+
+    key_input: Tensor | None  # (T, B, H)
+    key: Tensor | None  # (T, B, H)
+    residual: Sequence[Tensor | None]  # (T B, width) of each block
+    joined: Tensor | None  # (T B, width)
+    output: Tensor | None  # (T B, E)
+
+
+class ResidualBlock(nn.Module):
+    """Two normalised linear layers beside which the input goes by."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.lower, self.lower_norm = nn.Linear(size, size), nn.BatchNorm1d(size)
+        self.upper, self.upper_norm = nn.Linear(size, size), nn.BatchNorm1d(size)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Of rows ``x`` (R, size)."""
+        inner = _dropped(self.lower_norm(self.lower(x)).relu(), mask)
+        return (x + self.upper_norm(self.upper(inner))).relu()
+
+
+class PredictNetwork(nn.Module):
+    """What to expect of the next word, from the last state and those that it will be able to see (section 5.2)."""
+
+    def __init__(self, config: PrpnConfig) -> None:
+        super().__init__()
+        hidden = config.hidden_size
+        self.kind = config.attention
+        self.key = nn.Linear(hidden, hidden) if config.predict_attention else None
+        width = 2 * hidden if config.predict_attention else hidden
+        self.blocks = nn.ModuleList(ResidualBlock(width) for _ in range(config.residual_blocks))
+        self.output, self.output_norm = nn.Linear(width, config.embedding_size), nn.BatchNorm1d(config.embedding_size)
+
+    def forward(
+        self, hidden: Tensor, tape: Tensor, gate: Tensor, masks: PredictMasks | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Rows (T B, E) for the output layer, and the attention (T, B, S).
+
+        ``hidden`` (T, B, H) are the states of the top reading layer, ``tape`` (B, S, H) those before, ``gate`` (T, B,
+        S). A state is compared with those before it; it is itself always seen.
+        """
+        attention = gate[..., :0]
+        joined = hidden
+        if self.key is not None:
+            states = torch.cat((tape.flip(1).transpose(0, 1), hidden))  # (S + T, B, H), oldest first
+            tapes = states.unfold(0, tape.shape[1], 1)[:-1].flip(-1).transpose(-1, -2)  # (T, B, S, H)
+            key = _dropped(self.key(_dropped(hidden, masks and masks.key_input)), masks and masks.key)
+            attention = attend(scores(tapes, key), gate, self.kind)
+            joined = torch.cat((hidden, remembered(attention, tapes)), -1)  # eq. 14
+        rows = joined.flatten(0, 1)
+        for k, block in enumerate(self.blocks):
+            rows = block(rows, masks and masks.residual[k])
+        rows = self.output_norm(self.output(_dropped(rows, masks and masks.joined))).tanh()
+        return _dropped(rows, masks and masks.output), attention
+
+
+class Masks(NamedTuple):
+    """The dropout masks of one segment, divided by the share kept; None where nothing is dropped."""
+
+    window: Tensor | None  # (B, E, L + T), words of the segment before included
+    parsing: Tensor | None  # (B, H, T)
+    reading: Sequence[LayerMasks]
+    predict: PredictMasks
+
+
+class LanguageOutput(NamedTuple):
+    """What the language model computes over a segment."""
+
+    output: Tensor  # (T B, E), rows for the output layer
+    parsing: Parsing
+    reading: list[Reading]
+    predict_attention: Tensor  # (T, B, S)
+    state: list[Any]
+
+
+class Prpn(nn.Module):
+    """PRPN language model: a ParsingNetwork steers a reading and a predict network.
+
+    The state carried between segments is a list: ParsingState, then the Tapes of each reading layer. The memory of the
+    predict network is the tape of h of the top layer.
+    """
+
+    Config = PrpnConfig
+    reads = ("stream", "sentences")
+    gives = ("distances",)
+
+    def __init__(self, config: PrpnConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        config.check()
+        self.config = config
+        self.embedding = nn.Embedding(vocabulary_size, config.embedding_size)
+        self.parsing = ParsingNetwork(config) if config.parsing_network else None
+        sizes = [config.embedding_size] + [config.hidden_size] * (config.reading_layers - 1)
+        self.reading = nn.ModuleList(ReadingLayer(config, size) for size in sizes)
+        self.predict = PredictNetwork(config)
+        self.decoder_bias = nn.Parameter(torch.zeros(vocabulary_size))
+        tables = [self.embedding.weight]
+        if not config.tied_embeddings:
+            tables.append(nn.Parameter(torch.empty_like(self.embedding.weight)))
+            self.decoder_table = tables[1]
+        for table in tables:
+            nn.init.uniform_(table, -0.01, 0.01)
+        for module in self.modules():
+            if isinstance(module, nn.BatchNorm1d):  # as torch did when the program was written
+                nn.init.uniform_(module.weight)
+
+    @property
+    def decoder_weight(self) -> Tensor:
+        """Output embeddings (V, E)."""
+        return self.embedding.weight if self.config.tied_embeddings else self.decoder_table
+
+    def initial_state(self, batch: int) -> list[Any]:
+        """Before any word: zeros, and distances that close every gate."""
+        config, weight = self.config, self.embedding.weight
+        tape = weight.new_zeros(batch, config.slots, config.hidden_size)
+        return [
+            ParsingState(
+                weight.new_zeros(config.lookback, batch, config.embedding_size),
+                weight.new_full((batch, config.slots), math.inf),
+            ),
+            *(Tapes(tape, tape) for _ in self.reading),
+        ]
+
+    def draw_masks(self, steps: int, batch: int) -> Masks:
+        """Fresh masks for one segment."""
+        config, weight = self.config, self.embedding.weight
+        words, units = config.embedding_size, config.hidden_size
+        width = self.predict.output.in_features
+        inner, outer = config.inner_dropout, config.outer_dropout
+
+        def scaled(rate: float, *shape: int) -> Tensor | None:
+            return keep(shape, rate, weight.device).to(weight.dtype) / (1 - rate) if rate else None
+
+        return Masks(
+            window=scaled(inner, batch, words, config.lookback + steps),
+            parsing=scaled(inner, batch, units, steps),
+            reading=[
+                LayerMasks(
+                    key_input=scaled(inner, steps, batch, size),
+                    key_state=scaled(inner, steps, batch, units),
+                    key=scaled(inner, steps, batch, units),
+                    input=scaled(inner if k else outer, steps, batch, size),
+                    recurrent=scaled(config.recurrent_dropout, units),
+                )
+                for k, size in enumerate([words] + [units] * (len(self.reading) - 1))
+            ],
+            predict=PredictMasks(
+                key_input=scaled(inner, steps, batch, units),
+                key=scaled(inner, steps, batch, units),
+                residual=[scaled(inner, steps * batch, width) for _ in self.predict.blocks],
+                joined=scaled(inner, steps * batch, width),
+                output=scaled(outer, steps * batch, words),
+            ),
+        )
+
+    def forward(self, tokens: Tensor, state: list[Any], *, masks: Masks | None = None) -> LanguageOutput:
+        """Run over ``tokens`` (T, B). With ``masks`` every dropout acts; without, none does."""
+        words = functional.embedding(tokens, self.embedding.weight)
+        parsing = self.parsing(words, state[0], masks) if self.parsing is not None else self._unparsed(words, state[0])
+        x, gate = words, parsing.read_gate.transpose(0, 1).contiguous()
+        reading: list[Reading] = []
+        for k, layer in enumerate(self.reading):
+            reading.append(layer(x, gate, state[1 + k], masks and masks.reading[k]))
+            x = reading[-1].hidden
+        predict_gate = parsing.predict_gate.transpose(0, 1)
+        output, attention = self.predict(x, state[-1].h, predict_gate, masks and masks.predict)
+        return LanguageOutput(output, parsing, reading, attention, [parsing.state, *(layer.tapes for layer in reading)])
+
+    def _unparsed(self, words: Tensor, state: ParsingState) -> Parsing:
+        """No distances, and every gate open: attention as usual (the first ablation of table 3)."""
+        flat = words.new_zeros(words.shape[1], len(words))
+        last = torch.cat((state.embeddings, words))[len(words) :]
+        return looked_back(flat, flat, last, state, "hard", self.config.resolution)
+
+    def loss(
+        self,
+        tokens: Tensor,
+        targets: Tensor,
+        state: list[Any] | None = None,
+        *,
+        counted: Tensor | None = None,
+        masks: Masks | None = None,
+    ) -> SegmentLoss:
+        """Mean negative log-likelihood of ``targets`` (T, B), or of those that are ``counted`` (T, B).
+
+        Padding behind a sentence still takes part in the batch statistics, as in the program. Masks are drawn in
+        training mode.
+        """
+        steps, batch = tokens.shape
+        if masks is None and self.training:
+            masks = self.draw_masks(steps, batch)
+        found = self(tokens, state or self.initial_state(batch), masks=masks)
+        rows, wanted = found.output, targets.flatten()
+        if counted is not None:
+            rows, wanted = rows[counted.flatten()], wanted[counted.flatten()]
+        nll = cross_entropy(rows, self.decoder_weight, self.decoder_bias, wanted)
+        return SegmentLoss(nll, nll, found.state)
+
+    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Distances:
+        """Distances of ``tokens`` (B, N + 2), boundary marks on either side; there is one set of them, layer 1.
+
+        Nothing but the parsing network is computed.
+        """
+        if self.parsing is None:
+            raise SynparseError("this model was trained with parsing_network = false, so it has no distances")
+        words = functional.embedding(tokens.t(), self.embedding.weight)
+        start = self.initial_state(len(tokens))[0].embeddings
+        distance, _ = self.parsing.distances(torch.cat((start, words)))
+        return Distances(distance[:, 1:-1], lengths)
+
+
+def _dropped(x: Tensor, mask: Tensor | None) -> Tensor:
+    """``x`` under a dropout mask, if there is one."""
+    return x if mask is None else x * mask
+
+
+def _dropped_at(step: int, x: Tensor, mask: Tensor | None) -> Tensor:
+    """``x`` of one step under the mask of all."""
+    return x if mask is None else x * mask[step]
