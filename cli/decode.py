@@ -19,7 +19,6 @@ DEFAULT_DECODERS = {
     "distances": "unbiased",
     "heads": "chu-liu-edmonds",
 }  # where neither the line nor the user names one
-DEFAULT_DECODER = DEFAULT_DECODERS["distances"]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

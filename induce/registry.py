@@ -11,15 +11,16 @@ from treebank.errors import SynparseError, nearest
 MODELS = {
     "onlstm": "induce.models.onlstm:OnLstm",
     "prpn": "induce.models.prpn:Prpn",
+    "udgn": "induce.models.udgn:Udgn",
 }
 
 DECODERS = {  # name -> (function, the structure it reads)
     "unbiased": ("induce.decoding.distances:unbiased", "distances"),
     "biased": ("induce.decoding.distances:biased", "distances"),
     "nary": ("induce.decoding.distances:nary", "distances"),
-    "argmax": ("induce.decoding.heads:argmax", "heads"),
     "chu-liu-edmonds": ("induce.decoding.heads:chu_liu_edmonds", "heads"),
     "eisner": ("induce.decoding.heads:eisner", "heads"),
+    "argmax": ("induce.decoding.heads:argmax", "heads"),
 }
 
 

@@ -13,6 +13,7 @@ class SegmentLoss(NamedTuple):
     objective: Tensor  # scalar: what is minimised, penalties included
     nll: Tensor  # scalar: mean negative log-likelihood in nats, to report
     state: Any  # to carry into the next segment (detach it first)
+    targets: int | None = None  # words that the loss is the mean over, where only the model knows (masked words)
 
 
 class StreamModel(Protocol):
@@ -34,22 +35,15 @@ class StreamModel(Protocol):
         ...
 
 
-class MaskedLoss(NamedTuple):
-    """One training step of a masked language model on a batch of sentences."""
-
-    objective: Tensor  # scalar: what is minimised, in nats for each masked word
-    masked: int  # words
-
-
-class SentenceModel(Protocol):
-    """A model trained on sentences, in each of which it has to find the words that were masked."""
+class MaskedModel(Protocol):
+    """A model trained on whole sentences, in each of which it has to find the words that were masked."""
 
     Config: ClassVar[type]
-    reads: ClassVar[str]  # "sentences"
+    reads: ClassVar[tuple[str, ...]]  # ("masked",)
     gives: ClassVar[tuple[str, ...]]  # such as ("heads",)
 
-    def loss(self, tokens: Tensor, lengths: Tensor, *, drawn: Tensor | None = None) -> MaskedLoss:
-        """Loss on ``tokens`` (B, N); words are masked where ``drawn`` (B, N) is true, else by chance."""
+    def loss(self, tokens: Tensor, lengths: Tensor, *, chance: Tensor | None = None) -> SegmentLoss:
+        """Loss on ``tokens`` (B, N); words are masked where ``chance`` (B, N), by default drawn, is low enough."""
         ...
 
     def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Any:

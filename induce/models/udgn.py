@@ -20,7 +20,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from induce.batching import mask_words
-from induce.models.base import MaskedLoss
+from induce.models.base import SegmentLoss
 from induce.objectives import cross_entropy
 from induce.structures import HeadDistribution
 
@@ -187,7 +187,7 @@ class Udgn(nn.Module):
     """UDGN masked language model; the number after those of the vocabulary stands for a masked word."""
 
     Config = UdgnConfig
-    reads = "sentences"
+    reads = ("masked",)
     gives = ("heads",)
 
     def __init__(self, config: UdgnConfig, vocabulary_size: int) -> None:
@@ -225,23 +225,23 @@ class Udgn(nn.Module):
             weights.append(weight)
         return UdgnOutput(self.norm(states[-1]), mask, weights, states)
 
-    def loss(self, tokens: Tensor, lengths: Tensor, *, drawn: Tensor | None = None) -> MaskedLoss:
-        """Mean negative log-likelihood of the words that are masked where ``drawn`` (B, N) is true, or by chance."""
-        if drawn is None:
-            drawn = torch.rand(tokens.shape, device=tokens.device) < self.config.mask_rate
-        masked, targets = mask_words(tokens, drawn, mask=self.mask_symbol)
+    def loss(self, tokens: Tensor, lengths: Tensor, *, chance: Tensor | None = None) -> SegmentLoss:
+        """Mean negative log-likelihood of masked words: those where ``chance`` (B, N) is less than the mask rate."""
+        if chance is None:
+            chance = torch.rand(tokens.shape, device=tokens.device)
+        masked, targets = mask_words(tokens, chance < self.config.mask_rate, mask=self.mask_symbol)
         return self.masked_loss(masked, lengths, targets, masked != tokens)
 
     def masked_loss(
         self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor, *, head: Tensor | None = None
-    ) -> MaskedLoss:
+    ) -> SegmentLoss:
         """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
         hidden = self(masked, lengths, head=head).hidden
-        count = int(where.sum())
-        if not count:  # nothing to learn from, and a mean over nothing is no number
-            return MaskedLoss(hidden.sum() * 0, 0)
-        hidden = self.dropout(hidden[where])
-        return MaskedLoss(cross_entropy(hidden, self.embedding.weight, self.decoder_bias, targets[where]), count)
+        hidden, targets = self.dropout(hidden[where]), targets[where]
+        if not len(targets):  # nothing to learn from, and a mean over nothing is no number
+            return SegmentLoss(hidden.sum(), hidden.sum(), None, 0)
+        nll = cross_entropy(hidden, self.embedding.weight, self.decoder_bias, targets)
+        return SegmentLoss(nll, nll, None, len(targets))
 
     def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int = 1) -> HeadDistribution:
         """Heads for ``tokens`` (B, N + 2) with boundary marks on either side; the graph network is not run.

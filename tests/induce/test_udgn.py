@@ -27,6 +27,7 @@ TINY = UdgnConfig(
     dropout=0.0,
     parser_dropout=0.0,
     channel_dropout=0.0,
+    mask_rate=0.5,
 )
 
 
@@ -108,7 +109,7 @@ def test_like_the_released_program(name: str) -> None:
 
     loss = model.masked_loss(ids, lengths, targets, targets != PADDING)
     fixture.check("loss", loss.objective)
-    assert loss.masked == int((targets != PADDING).sum())
+    assert loss.targets == int((targets != PADDING).sum())
     loss.objective.backward()
     check_gradients(fixture, "grad", named)
 
@@ -215,8 +216,8 @@ def test_every_setting_trains_all_its_weights_and_ignores_padding(changes: dict[
     tokens = torch.randint(2, 20, (3, 7))
     lengths = torch.tensor([7, 5, 1])
     tokens[~real_words(tokens, lengths)] = 0
-    drawn = torch.rand(tokens.shape) < 0.5
-    loss = model.loss(tokens, lengths, drawn=drawn)
+    chance = torch.rand(tokens.shape)
+    loss = model.loss(tokens, lengths, chance=chance)
     loss.objective.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -225,9 +226,9 @@ def test_every_setting_trains_all_its_weights_and_ignores_padding(changes: dict[
     with torch.no_grad():
         total = 0.0
         for k, length in enumerate(lengths.tolist()):
-            alone = model.loss(tokens[k : k + 1, :length], lengths[k : k + 1], drawn=drawn[k : k + 1, :length])
-            total += float(alone.objective) * alone.masked
-        assert total / loss.masked == pytest.approx(float(loss.objective.detach()), abs=1e-12)
+            alone = model.loss(tokens[k : k + 1, :length], lengths[k : k + 1], chance=chance[k : k + 1, :length])
+            total += float(alone.objective) * alone.targets
+        assert total / loss.targets == pytest.approx(float(loss.objective.detach()), abs=1e-12)
 
 
 def test_tags_are_shared_embeddings() -> None:
@@ -264,8 +265,8 @@ def test_only_the_parser_runs_for_trees(monkeypatch: pytest.MonkeyPatch) -> None
 def test_nothing_masked_is_no_loss_and_no_error() -> None:
     model = Udgn(TINY, 20)
     tokens = torch.tensor([[1, 1, 1]])  # unknown words only
-    loss = model.loss(tokens, torch.tensor([3]), drawn=torch.ones(1, 3))
-    assert (float(loss.objective.detach()), loss.masked) == (0.0, 0)
+    loss = model.loss(tokens, torch.tensor([3]), chance=torch.zeros(1, 3))
+    assert (float(loss.objective.detach()), loss.targets) == (0.0, 0)
     loss.objective.backward()
 
 
@@ -274,7 +275,9 @@ def test_the_mask_rate(changes: dict[str, Any]) -> None:
     torch.manual_seed(4)
     model = Udgn(replace(TINY, **changes), 20)
     tokens = torch.randint(2, 20, (60, 40))
-    share = model.loss(tokens, torch.full((60,), 40)).masked / tokens.numel()
+    masked = model.loss(tokens, torch.full((60,), 40)).targets
+    assert masked is not None
+    share = masked / tokens.numel()
     assert share == pytest.approx(changes["mask_rate"], abs=0.03)
 
 
