@@ -107,6 +107,9 @@ class _Board:
         np.fill_diagonal(self.score, -np.inf)
         words = np.arange(count)
         self.arc = words[:, None] * (count + 1) + np.arange(count + 1)  # dependent * (N + 1) + head
+        self.into, self.arcs_into = list(self.score), list(self.arc)  # rows and columns, which are slow to cut out
+        self.words_into = list(self.score[:, :count])
+        self.out, self.arcs_out = list(self.score.T), list(self.arc.T)
         # A tree of nodes: words are 0 … N - 1, circles N … in the order of contraction.
         self.node_at = words.tolist()
         self.above: list[int] = [ROOT] * count
@@ -115,37 +118,39 @@ class _Board:
 
     def best_head(self, row: int) -> int:
         """The row of the best head of a node, root aside; the first on ties."""
-        return int(self.score[row, : self.count].argmax())
+        return int(self.words_into[row].argmax())
 
     def contract(self, rows: list[int], heads: list[int]) -> int:
         """Make one node of a circle, where each of ``rows`` has the head beside it; returns the row of the new node."""
-        score, arc, keep = self.score, self.arc, rows[0]
+        keep = rows[0]
         node = self.count + len(self.members)
         inside = [self.node_at[row] for row in rows]
         for member, row, head in zip(inside, rows, heads, strict=True):
-            self.chosen[member] = int(arc[row, head])
+            self.chosen[member] = int(self.arc[row, head])
             self.above[member] = node
         self.members.append(inside)
         self.above.append(ROOT)
         self.node_at[keep] = node
 
-        into = score[rows] - score[rows, heads][:, None]  # (C, N + 1): what it costs to enter at each member
-        at = into.argmax(0)
-        at[-1] = self._first_root(into[:, -1], arc[rows, self.count])
-        columns = np.arange(self.count + 1)
-        score[keep], arc[keep] = into[at, columns], arc[np.take(rows, at), columns]
-        out = score[:, rows]  # (N, C)
-        at = out.argmax(1)
-        score[:, keep], arc[:, keep] = out[columns[:-1], at], arc[columns[:-1], np.take(rows, at)]
-        score[:, rows[1:]] = -np.inf
-        score[keep, rows] = -np.inf
+        for row, head in zip(rows, heads, strict=True):  # what it costs to enter the circle here
+            self.into[row] -= self.score[row, head]
+        for row in rows[1:]:
+            first_root = self._first_root(keep, row)
+            _take_better(self.into[keep], self.into[row], self.arcs_into[keep], self.arcs_into[row])
+            self.score[keep, -1], self.arc[keep, -1] = first_root
+            _take_better(self.out[keep], self.out[row], self.arcs_out[keep], self.arcs_out[row])
+        for row in rows[1:]:
+            self.out[row].fill(-np.inf)
+        self.score[keep, keep] = -np.inf
         self.nodes_left -= len(rows) - 1
         return keep
 
-    def _first_root(self, values: np.ndarray, arcs: np.ndarray) -> int:
-        """The place of the best root arc; on ties that into the first word."""
-        tied = np.flatnonzero(values >= values.max() - self.tie)
-        return int(tied[arcs[tied].argmin()])
+    def _first_root(self, one: int, other: int) -> tuple[float, int]:
+        """Score and arc from the root of the better of two nodes; on ties that into the first word."""
+        found = [(float(self.score[row, -1]), int(self.arc[row, -1])) for row in (one, other)]
+        if abs(found[0][0] - found[1][0]) <= self.tie:
+            return min(found, key=lambda pair: pair[1])
+        return max(found)
 
     def heads(self, last: int) -> Heads:
         """The heads of all words, once one node is left: the root's arc opens it, and so on inwards."""
@@ -162,6 +167,13 @@ class _Board:
                 todo += [(other, self.chosen[other]) for other in others if other != node]
                 node = circle
         return tuple(found)
+
+
+def _take_better(scores: np.ndarray, others: np.ndarray, arcs: np.ndarray, other_arcs: np.ndarray) -> None:
+    """Put the larger of two rows of scores, and the arcs that go with them, into the first."""
+    better = others > scores
+    np.copyto(scores, others, where=better)
+    np.copyto(arcs, other_arcs, where=better)
 
 
 def _forbid(scores: np.ndarray) -> float:
