@@ -93,78 +93,70 @@ def maximum_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
 class _Board:
     """The arcs between the nodes that are left. A node is known by its row, which it takes over from a member.
 
-    Column N is the root. ``score[a, b]`` is the best arc into node a from node b, and ``arc[a, b]`` the words it joins.
+    ``score[a, b]`` is the best arc into node a from node b, ``arc[a, b]`` its words; ``root`` and ``root_word``
+    are the same for the arc from the root.
     """
 
     def __init__(self, scores: np.ndarray, roots: np.ndarray | None) -> None:
         count = self.count = self.nodes_left = len(scores)
-        self.score = np.zeros((count, count + 1))
-        self.score[:, :count] = scores
-        np.fill_diagonal(self.score, 0.0)
-        if roots is not None:
-            self.score[:, count] = roots
-        self.tie = ROUNDING * count * _forbid(self.score)
+        board, self.tie = _whole(scores, roots)
+        self.score = board[:, :count].copy()
         np.fill_diagonal(self.score, -np.inf)
-        words = np.arange(count)
-        self.arc = words[:, None] * (count + 1) + np.arange(count + 1)  # dependent * (N + 1) + head
+        self.arc = np.arange(count * count).reshape(count, count)  # dependent * N + head
+        self.root, self.root_word = board[:, count].tolist(), list(range(count))
         self.into, self.arcs_into = list(self.score), list(self.arc)  # rows and columns, which are slow to cut out
-        self.words_into = list(self.score[:, :count])
         self.out, self.arcs_out = list(self.score.T), list(self.arc.T)
         # A tree of nodes: words are 0 … N - 1, circles N … in the order of contraction.
-        self.node_at = words.tolist()
+        self.node_at = list(range(count))
         self.above: list[int] = [ROOT] * count
         self.members: list[list[int]] = []
         self.chosen: dict[int, int] = {}  # node in a circle -> the arc that leads to it there
 
     def best_head(self, row: int) -> int:
         """The row of the best head of a node, root aside; the first on ties."""
-        return int(self.words_into[row].argmax())
+        return int(self.into[row].argmax())
 
     def contract(self, rows: list[int], heads: list[int]) -> int:
         """Make one node of a circle, where each of ``rows`` has the head beside it; returns the row of the new node."""
-        keep = rows[0]
-        node = self.count + len(self.members)
+        keep, node = rows[0], self.count + len(self.members)
         inside = [self.node_at[row] for row in rows]
         for member, row, head in zip(inside, rows, heads, strict=True):
-            self.chosen[member] = int(self.arc[row, head])
+            self.chosen[member] = int(self.arcs_into[row][head])
             self.above[member] = node
+            lost = float(self.into[row][head])  # if the circle is entered here
+            self.into[row] -= lost
+            self.root[row] -= lost
         self.members.append(inside)
         self.above.append(ROOT)
         self.node_at[keep] = node
-
-        for row, head in zip(rows, heads, strict=True):  # what it costs to enter the circle here
-            self.into[row] -= self.score[row, head]
         for row in rows[1:]:
-            first_root = self._first_root(keep, row)
             _take_better(self.into[keep], self.into[row], self.arcs_into[keep], self.arcs_into[row])
-            self.score[keep, -1], self.arc[keep, -1] = first_root
             _take_better(self.out[keep], self.out[row], self.arcs_out[keep], self.arcs_out[row])
+            self._take_better_root(keep, row)
         for row in rows[1:]:
             self.out[row].fill(-np.inf)
-        self.score[keep, keep] = -np.inf
+        self.into[keep][keep] = -np.inf
         self.nodes_left -= len(rows) - 1
         return keep
 
-    def _first_root(self, one: int, other: int) -> tuple[float, int]:
-        """Score and arc from the root of the better of two nodes; on ties that into the first word."""
-        found = [(float(self.score[row, -1]), int(self.arc[row, -1])) for row in (one, other)]
-        if abs(found[0][0] - found[1][0]) <= self.tie:
-            return min(found, key=lambda pair: pair[1])
-        return max(found)
+    def _take_better_root(self, keep: int, row: int) -> None:
+        """Let ``keep`` have the better arc from the root of two; on ties that into the first word."""
+        gain, earlier = self.root[row] - self.root[keep], self.root_word[row] < self.root_word[keep]
+        if gain > self.tie or (earlier and gain >= -self.tie):
+            self.root[keep], self.root_word[keep] = self.root[row], self.root_word[row]
 
     def heads(self, last: int) -> Heads:
         """The heads of all words, once one node is left: the root's arc opens it, and so on inwards."""
         found = [ROOT] * self.count
-        todo = [(self.node_at[last], int(self.arc[last, self.count]))]
+        todo = [(self.node_at[last], self.root_word[last], ROOT)]
         while todo:
-            top, arc = todo.pop()
-            word, head = divmod(arc, self.count + 1)
-            found[word] = ROOT if head == self.count else head
+            top, word, head = todo.pop()
+            found[word] = head
             node = word
             while node != top:
                 circle = self.above[node]
                 others = self.members[circle - self.count]
-                todo += [(other, self.chosen[other]) for other in others if other != node]
+                todo += [(other, *divmod(self.chosen[other], self.count)) for other in others if other != node]
                 node = circle
         return tuple(found)
 
@@ -176,18 +168,27 @@ def _take_better(scores: np.ndarray, others: np.ndarray, arcs: np.ndarray, other
     np.copyto(arcs, other_arcs, where=better)
 
 
-def _forbid(scores: np.ndarray) -> float:
-    """Put numbers in place of -inf so low that a tree takes none that it need not; returns the largest magnitude."""
-    forbidden = scores == -np.inf
-    if not forbidden.any():
-        return float(np.abs(scores).max())
+def _whole(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarray, float]:
+    """Scores (N, N + 1), those of the root in the last column, and what difference of two trees is only rounding.
+
+    In the place of -inf stand numbers so low that a tree takes none that it need not.
+    """
+    count = len(scores)
+    board = np.zeros((count, count + 1))
+    board[:, :count] = scores
+    np.fill_diagonal(board, 0.0)
+    if roots is not None:
+        board[:, count] = roots
+    forbidden = board == -np.inf
+    largest = 0.0
     if forbidden.all():
-        scores.fill(0.0)
-        return 0.0
-    finite = scores[~forbidden]
-    low, high = float(finite.min()), float(finite.max())
-    scores[forbidden] = low - (high - low + 1) * len(scores)
-    return max(abs(low), abs(high))
+        board.fill(0.0)
+    else:
+        finite = board[~forbidden]
+        low, high = float(finite.min()), float(finite.max())
+        board[forbidden] = low - (high - low + 1) * count
+        largest = max(abs(low), abs(high))
+    return board, ROUNDING * count * largest
 
 
 def maximum_projective_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
@@ -199,12 +200,7 @@ def maximum_projective_tree(scores: np.ndarray, roots: np.ndarray | None = None)
     count = len(scores)
     if count < 2:
         return (ROOT,) * count
-    board = np.zeros((count, count + 1))
-    board[:, :count] = scores
-    np.fill_diagonal(board, 0.0)
-    if roots is not None:
-        board[:, count] = roots
-    tie = ROUNDING * count * _forbid(board)
+    board, tie = _whole(scores, roots)
     # right: the head is the first word of the span, left: the last; arc: the word at the other end depends on it
     right_by_first, right_by_last, left_by_first, left_by_last = (np.zeros((count, count)) for _ in range(4))
     arc_right_by_first, arc_left_by_last = np.zeros((count, count)), np.zeros((count, count))
