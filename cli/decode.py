@@ -1,18 +1,24 @@
-"""``synparse decode``: from distances to trees, without a model."""
+"""``synparse decode``: from distances to trees, from head distributions to heads, without a model."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.output import opened
 from treebank.errors import SynparseError, TreebankError
 
+if TYPE_CHECKING:
+    from induce.parser import HeadReading, Reading
+
 _NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")
-DEFAULT_DECODER = "unbiased"
+DEFAULT_DECODERS = {
+    "distances": "unbiased",
+    "heads": "chu-liu-edmonds",
+}  # where neither the line nor the user names one
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,60 +26,101 @@ DEFAULT_DECODER = "unbiased"
 @click.option(
     "--decoder",
     metavar="NAME",
-    help="unbiased, biased or nary; by default the one that a line names, else unbiased.",
+    help="Of distances unbiased, biased or nary, of heads chu-liu-edmonds, eisner or argmax; by default the one that a "
+    "line names, else the first of these.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 def decode(file: str, decoder: str | None, output: str | None) -> None:
-    """Turn the JSON lines of `synparse extract` into trees, one a line.
+    """Turn the JSON lines of `synparse extract` into trees, one a line, or into CoNLL-U where they hold heads.
 
-    A line needs "distances" only: one number per word, the gap before it. Without "words", words are called w0 w1 …
+    A line needs only "distances": one number per word, the gap before it; or "heads": a row per word, how probable each
+    word is as its head. Without "words", words are called w0 w1 …
     """
-    from induce.parser import tree_of
-    from induce.registry import decoder as find
+    from induce.registry import structure_of
     from treebank.formats import open_lines
 
-    chosen = find(decoder) if decoder else None
+    if decoder:
+        structure_of(decoder)  # a misspelt name is told before any line is read
     with opened(output) as write:
         for number, line in open_lines(file):
             if not line.strip(" \t"):
                 write("")
                 continue
-            reading, named = _read(line, file, number)
             try:
-                tree = tree_of(reading, chosen or find(named))
-            except SynparseError as error:
+                write(_decoded(_object(line), decoder))
+            except (ValueError, SynparseError) as error:
                 raise TreebankError(file, number, str(error)) from None
-            write(str(tree))
 
 
-def _read(line: str, path: str, number: int) -> tuple[Any, str]:
-    """The reading in one line and the decoder it names. Raises TreebankError that says what is wrong with it."""
-    from induce.parser import Reading
-
+def _object(line: str) -> dict[str, Any]:
+    """The JSON object in one line. Raises ValueError if there is none."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        problem = f"not a line of JSON ({error}); `synparse extract` writes what is read here"
-        raise TreebankError(path, number, problem) from None
-    try:
-        distances = _distances(found)
-        words = _words(found, len(distances))
-        kept = _kept(found, len(words))
-        if len(kept) != len(distances):
-            raise ValueError(f"{len(distances)} distances for {len(kept)} words; one per word is needed")
-    except ValueError as error:
-        raise TreebankError(path, number, str(error)) from None
-    return Reading(words, kept, distances), str(found.get("decoder", DEFAULT_DECODER))
+        raise ValueError(f"not a line of JSON ({error}); `synparse extract` writes what is read here") from None
+    if not isinstance(found, dict) or not DEFAULT_DECODERS.keys() & found:
+        raise ValueError(
+            'expected an object with "distances", a list of numbers, or with "heads", a list of such lists'
+        )
+    return found
 
 
-def _distances(found: Any) -> list[float]:
-    values = found.get("distances") if isinstance(found, dict) else None
-    if not isinstance(values, list) or not all(type(value) in (int, float) for value in values):
+def _decoded(found: dict[str, Any], chosen: str | None) -> str:
+    """The tree or the CoNLL-U lines of one object. Raises ValueError or SynparseError that says what is wrong."""
+    from induce.parser import heads_of, tree_of
+    from induce.registry import decoder, structure_of
+    from treebank.formats.conllu import write_conllu
+
+    structure = "distances" if "distances" in found else "heads"
+    name = chosen or str(found.get("decoder", DEFAULT_DECODERS[structure]))
+    if structure_of(name) != structure:
+        fitting = DEFAULT_DECODERS[structure]
+        raise ValueError(
+            f"decoder {name!r} needs {structure_of(name)}, and this line has {structure} (try {fitting!r})"
+        )
+    if structure == "distances":
+        return str(tree_of(_distances(found), decoder(name)))
+    reading = _heads(found)
+    return write_conllu(reading.words, heads_of(reading, decoder(name))).removesuffix("\n")
+
+
+def _distances(found: dict[str, Any]) -> Reading:
+    from induce.parser import Reading
+
+    values = found["distances"]
+    if not _all_numbers(values):
         raise ValueError('expected an object with "distances", a list of numbers')
+    return Reading(*_words_and_kept(found, len(values), "distances"), _floats(values, "distances"))
+
+
+def _heads(found: dict[str, Any]) -> HeadReading:
+    from induce.parser import HeadReading
+
+    rows = found["heads"]
+    if not isinstance(rows, list) or not all(map(_all_numbers, rows)):
+        raise ValueError('expected an object with "heads", a list of lists of numbers')
+    words, kept = _words_and_kept(found, len(rows), "rows of heads")
+    return HeadReading(words, kept, [_floats(row, "heads") for row in rows])
+
+
+def _all_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(type(value) in (int, float) for value in values)
+
+
+def _floats(values: list[float], name: str) -> list[float]:
     try:
         return list(map(float, values))
     except OverflowError:
-        raise ValueError('"distances" holds a whole number that is too large') from None
+        raise ValueError(f'"{name}" holds a whole number that is too large') from None
+
+
+def _words_and_kept(found: dict[str, Any], count: int, name: str) -> tuple[list[str], list[int]]:
+    """The words of the line and the indices of those that the model saw, which must be ``count``."""
+    words = _words(found, count)
+    kept = _kept(found, len(words))
+    if len(kept) != count:
+        raise ValueError(f"{count} {name} for {len(kept)} words; one per word is needed")
+    return words, kept
 
 
 def _words(found: dict[str, Any], count: int) -> list[str]:
@@ -92,7 +139,7 @@ def _words(found: dict[str, Any], count: int) -> list[str]:
 
 
 def _kept(found: dict[str, Any], count: int) -> list[int]:
-    """The indices of the words that have a distance, all ``count`` of them if the line does not say."""
+    """The indices of the words that the model saw, all ``count`` of them if the line does not say."""
     kept = found.get("kept")
     if kept is None:
         return list(range(count))

@@ -15,6 +15,7 @@ from cli.output import print_json
 from treebank.errors import SynparseError, nearest
 
 if TYPE_CHECKING:
+    from induce.parser import Parser
     from treebank.metrics.attachment import HeadSystem
     from treebank.metrics.evaluation import Expectation, System
     from treebank.metrics.report import ScoreReport
@@ -110,14 +111,20 @@ def evaluate(
         from treebank.dependency import find_rules
 
         find_rules(head_rules)
-    asked.fit(treebank, with_heads=head_rules is not None)
+    parsers = _parsers(groups, parsing)
+    kinds = {parser.structure for parser in parsers.values()}
+    asked.fit(treebank, with_heads=head_rules is not None or "heads" in kinds, all_heads=kinds == {"heads"})
     bound = bound_of(gold, max_length)
-    models = _models(groups, treebank, bound, parsing) if asked.trees else {}
-    if groups and not asked.trees:
+    if "distances" in kinds and not asked.trees:
         raise SynparseError("the models here give trees, not heads; name a --convention for trees")
-    reports = asked.score(treebank, list(models.values()), bound, seed, head_rules, details=form == "json" or bool(by))
+    if "heads" in kinds and not asked.heads:
+        raise SynparseError("the models here give heads, not trees; name a --convention for heads")
+    models = _models(parsers, treebank, bound)
+    head_models = _head_models(parsers, treebank)
+    systems = [*models.values()], [*head_models.values()]
+    reports = asked.score(treebank, *systems, bound, seed, head_rules, details=form == "json" or bool(by))
     comparisons = compare_all(reports) if compare else []
-    spreads = _spreads(groups, models, reports)
+    spreads = _spreads(groups, {**models, **head_models}, reports)
     scored = _scored(treebank, reports)
     document = _json(scored, reports, comparisons, spreads)
     if form == "json":
@@ -159,8 +166,11 @@ class _Asked:
         self.head_files = [path for path in predicted if suffix(path) in (".conllu", ".conllx", ".conll")]
         self.tree_files = [path for path in predicted if path not in self.head_files]
 
-    def fit(self, gold: Treebank, *, with_heads: bool) -> None:
-        """Choose the default conventions that fit ``gold``. Raises SynparseError for what no convention scores."""
+    def fit(self, gold: Treebank, *, with_heads: bool, all_heads: bool = False) -> None:
+        """Choose the default conventions that fit ``gold``. Raises SynparseError for what no convention scores.
+
+        ``with_heads``: something else than what was named asks for heads; ``all_heads``: and no model has trees.
+        """
         from treebank.metrics.attachment import ATTACHMENT_CONVENTIONS
         from treebank.metrics.conventions import CONVENTIONS
 
@@ -169,7 +179,7 @@ class _Asked:
             named = bool(self.head_baselines or self.head_files or with_heads)
             if named or not has_trees:
                 self.heads = [ATTACHMENT_CONVENTIONS["udgn"]]
-            if has_trees and (self.tree_baselines or self.tree_files or not named):
+            if has_trees and (self.tree_baselines or self.tree_files or not (named or all_heads)):
                 self.trees = [CONVENTIONS["on-lstm"]]
         if self.trees and not has_trees:
             raise SynparseError(f"{gold.name}: there are no trees to score against, only heads (conventions udgn, …)")
@@ -184,6 +194,7 @@ class _Asked:
         self,
         gold: Treebank,
         models: Sequence[System],
+        head_models: Sequence[HeadSystem],
         bound: int | None,
         seed: int | None,
         rules: str | None,
@@ -201,6 +212,7 @@ class _Asked:
             for name in self.tree_baselines
         ]
         heads: list[HeadSystem] = [
+            *head_models,
             *map(HeadPredictions.of_file, self.head_files),
             *map(HeadBaseline, self.head_baselines),
         ]
@@ -263,25 +275,43 @@ def _default_runs(predicted: Sequence[str], baselines: Sequence[str]) -> list[st
     )
 
 
-def _models(
-    groups: dict[str, list[str]], gold: Treebank, bound: int | None, parsing: dict[str, Any]
-) -> dict[str, System]:
-    """The trees of each model folder; a model sees no gold tree (see `Parser.parse`)."""
+def _parsers(groups: dict[str, list[str]], parsing: dict[str, Any]) -> dict[str, Parser]:
+    """The parser of each model folder."""
     from induce.parser import load_parser
+
+    return {folder: load_parser(folder, **parsing) for group in groups.values() for folder in group}
+
+
+def _models(parsers: dict[str, Parser], gold: Treebank, bound: int | None) -> dict[str, System]:
+    """The trees of each model that gives trees; a model sees no gold tree (see `Parser.parse`)."""
     from treebank.metrics.evaluation import Predictions, shorter
 
-    folders = [folder for group in groups.values() for folder in group]
-    scored = gold if bound is None or not folders else shorter(gold, bound)
-    models: dict[str, System] = {}
-    for folder in folders:
-        parser = load_parser(folder, **parsing)
-        name = f"{parser.name} {folder}" if len(folders) > 1 else parser.name
-        models[folder] = Predictions.of_model(name, parser.parse(scored.sentences))
-    return models
+    scored = gold if bound is None or not parsers else shorter(gold, bound)
+    return {
+        folder: Predictions.of_model(_name(folder, parsers), parser.parse(scored.sentences))
+        for folder, parser in parsers.items()
+        if parser.structure == "distances"
+    }
+
+
+def _head_models(parsers: dict[str, Parser], gold: Treebank) -> dict[str, HeadSystem]:
+    """The heads of each model that gives heads."""
+    from treebank.metrics.attachment import HeadPredictions
+
+    return {
+        folder: HeadPredictions.of_model(_name(folder, parsers), parser.parse_heads(gold.sentences))
+        for folder, parser in parsers.items()
+        if parser.structure == "heads"
+    }
+
+
+def _name(folder: str, parsers: dict[str, Parser]) -> str:
+    """What a model is called in the scores: with its folder where there are several."""
+    return f"{parsers[folder].name} {folder}" if len(parsers) > 1 else parsers[folder].name
 
 
 def _spreads(
-    groups: dict[str, list[str]], models: dict[str, System], reports: Sequence[ScoreReport]
+    groups: dict[str, list[str]], models: dict[str, System | HeadSystem], reports: Sequence[ScoreReport]
 ) -> list[dict[str, Any]]:
     """Mean and deviation over the models of each pattern that fits several."""
     from treebank.metrics.report import Runs
@@ -289,10 +319,11 @@ def _spreads(
     spreads = []
     for pattern, folders in groups.items():
         names = {models[folder].name: folder for folder in folders if len(folders) > 1 and folder in models}
-        for convention in dict.fromkeys(report.convention for report in reports if report.system in names):
-            ours = [report for report in reports if report.system in names and report.convention == convention]
-            values = Runs({names[report.system]: report.value for report in ours})
-            spread = {"systems": pattern, "metric": ours[0].metric, "convention": convention.name}
+        ours = [report for report in reports if report.system in names]
+        for convention, metric in dict.fromkeys((report.convention, report.metric) for report in ours):
+            same = [report for report in ours if (report.convention, report.metric) == (convention, metric)]
+            values = Runs({names[report.system]: report.value for report in same})
+            spread = {"systems": pattern, "metric": metric, "convention": convention.name}
             spreads.append({**spread, **values.to_json()})
     return spreads
 

@@ -12,43 +12,54 @@ from cli.options import default_run, device_option, inputs, layer_option
 from cli.output import opened
 
 if TYPE_CHECKING:
-    from induce.parser import Reading
+    from induce.parser import HeadReading, Reading
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
 @click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
-@click.option("--what", type=click.Choice(["distances"]), default="distances", show_default=True, help="What to write.")
+@click.option(
+    "--what",
+    type=click.Choice(["distances", "heads"]),
+    help="What to write; by default what the model's decoder reads.",
+)
 @click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
 @layer_option
 @device_option
 def extract(
-    input: Sequence[str], run: str | None, output: str | None, what: str, tokenize: bool, **parsing: Any
+    input: Sequence[str], run: str | None, output: str | None, what: str | None, tokenize: bool, **parsing: Any
 ) -> None:
-    """Write the syntactic distances of each sentence as a JSON line.
+    """Write the syntactic distances or the head probabilities of each sentence as a JSON line.
 
     {"words": […], "kept": […], "distances": […]}: kept are the indices of the words that the model saw (left out when
-    it saw all), distances has one number for each, the gap before it. `synparse decode` turns the lines into trees.
+    it saw all), distances has one number for each, the gap before it. In the place of these, heads has a row for each:
+    how probable each word is as its head. `synparse decode` turns the lines into trees or heads.
     """
     from induce.parser import load_parser
     from treebank.formats import read_sentences
 
     sentences = read_sentences(inputs(input), tokenize=tokenize)
     parser = load_parser(run or default_run(), **parsing)
+    if what:
+        parser.needs(what, f"--what {parser.structure}")
     with opened(output) as write:
         for reading in parser.read(sentences):
             write(json.dumps(_object(reading, parser.decoder), ensure_ascii=False))
 
 
-def _object(reading: Reading, decoder: str) -> dict[str, Any]:
+def _object(reading: Reading | HeadReading, decoder: str) -> dict[str, Any]:
     """The line of one sentence; ``decoder`` is named where `decode` would not choose it by itself."""
-    from cli.decode import DEFAULT_DECODER
+    from cli.decode import DEFAULT_DECODERS
+    from induce.parser import Reading
 
     found: dict[str, Any] = {"words": list(reading.words)}
     if len(reading.kept) < len(reading.words):
         found["kept"] = list(reading.kept)
-    found["distances"] = list(reading.distances)
-    if decoder != DEFAULT_DECODER:
+    if isinstance(reading, Reading):
+        structure, found["distances"] = "distances", list(reading.distances)
+    else:
+        structure, found["heads"] = "heads", [list(map(float, row)) for row in reading.heads]
+    if decoder != DEFAULT_DECODERS[structure]:
         found["decoder"] = decoder
     return found

@@ -39,7 +39,7 @@ def device_option(command: Decorated) -> Decorated:
 def decoder_option(command: Decorated) -> Decorated:
     """``command`` with ``--decoder``."""
     return click.option(
-        "--decoder", metavar="NAME", help="How trees are read from the model, such as unbiased or biased."
+        "--decoder", metavar="NAME", help="How trees are read from the model, such as unbiased, biased or eisner."
     )(command)
 
 

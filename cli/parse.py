@@ -22,27 +22,37 @@ LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it coul
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["brackets", "jsonl", "drawing"]),
-    default="brackets",
-    show_default=True,
-    help="Of the trees.",
+    type=click.Choice(["brackets", "jsonl", "drawing", "conllu"]),
+    help="Of the trees: brackets (the default), jsonl or drawing; of heads: conllu (the default).",
 )
 @click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
 @decoder_option
 @layer_option
 @device_option
-def parse(input: Sequence[str], run: str | None, output: str | None, form: str, tokenize: bool, **parsing: Any) -> None:
+def parse(
+    input: Sequence[str], run: str | None, output: str | None, form: str | None, tokenize: bool, **parsing: Any
+) -> None:
     """Parse text: one sentence a line in, one tree a line out, in order.
 
     INPUT are files, folders, patterns or - for standard input, which is also read when none is named. An empty line
-    gives an empty line. With --tokenize, every sentence found gives a line.
+    gives an empty line. With --tokenize, every sentence found gives a line. A model of heads gives CoNLL-U.
     """
     from induce.parser import load_parser
     from treebank.formats import read_sentences
+    from treebank.formats.conllu import write_conllu
 
     sentences = read_sentences(inputs(input), tokenize=tokenize)
     parser = load_parser(run or default_run(), **parsing)
+    form = form or ("conllu" if parser.structure == "heads" else "brackets")
+    if form == "conllu":
+        parser.needs("heads", "another --format")
+    else:
+        parser.needs("distances", "--format conllu")
     with opened(output) as write:
+        if form == "conllu":
+            for words, heads in parser.parse_heads(sentences):
+                write(write_conllu(words, heads).removesuffix("\n"))
+            return
         trees = parser.parse(sentences)
         for line in FORMATS[form](trees):
             write(line)

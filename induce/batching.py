@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from induce.config import TrainConfig
 
 
+MASKINGS = 5  # of the development text, for one check (as in the released program of UDGN)
+
+
 @dataclass
 class Corpus:
     """A text held as provisional word numbers (number 0 ends a sentence), with the words and their counts."""
@@ -128,6 +131,8 @@ class Piece(NamedTuple):
     words: int  # targets
     after: int  # where the next piece starts
     factor: float  # its length over the nominal one
+    lengths: Tensor | None = None  # (B,): words of masked sentences, of which ``tokens`` (B, N) then consists
+    chance: Tensor | None = None  # (B, N): decides which words are masked; None leaves it to the model
 
 
 class Stream:
@@ -161,9 +166,7 @@ class Sentences:
     """Consecutive sentences side by side, padded, each read on its own (PRPN section 6.3)."""
 
     def __init__(self, text: Tensor, config: TrainConfig, *, batch_size: int, device: str) -> None:
-        ends = (text == 0).nonzero()[:, 0].tolist()
-        ids = text.tolist()
-        self.sentences = [ids[start + 1 : end] for start, end in pairwise([-1, *ends]) if end > start + 1]
+        self.sentences = split_sentences(text)
         self.batch_size, self.device = max(1, min(batch_size, len(self.sentences))), device
 
     def pieces(self, draw: Any, start: int) -> Iterator[Piece]:
@@ -192,8 +195,59 @@ class Sentences:
         )
 
 
+def split_sentences(text: Tensor) -> list[list[int]]:
+    """The sentences of a text in which 0 stands behind each; empty ones are left out."""
+    ends = (text == 0).nonzero()[:, 0].tolist()
+    ids = text.tolist()
+    return [ids[start + 1 : end] for start, end in pairwise([-1, *ends]) if end > start + 1]
+
+
+class MaskedSentences:
+    """Sentences of like length side by side, some of whose words a model has to find; the batches in a new order
+    in each pass (as in the released program of UDGN)."""
+
+    def __init__(self, text: Tensor, config: TrainConfig, *, batch_size: int, device: str) -> None:
+        sentences = split_sentences(text)
+        batches = budget_batches([len(sentence) for sentence in sentences], config.batch_words)
+        self.batches = [[sentences[index] for index in batch] for batch in batches]
+        self.device = device
+
+    def pieces(self, draw: Any, start: int) -> Iterator[Piece]:
+        """One pass from batch ``start`` on. Its order comes from what ``draw`` will give, which moves on at the end:
+        until then a pass that is taken up again has the same order."""
+        ahead = type(draw)()  # a copy would share the generator underneath
+        ahead.set_state(draw.get_state())
+        for place, index in enumerate(ahead.permutation(len(self.batches)).tolist()[start:], start + 1):
+            yield self._piece(index, place)
+        draw.permutation(len(self.batches))
+
+    def check(self) -> Iterator[Piece]:
+        """Every batch a few times, masked in the same ways at each call."""
+        import torch
+
+        generator = torch.Generator().manual_seed(0)
+        for index in list(range(len(self.batches))) * MASKINGS:
+            piece = self._piece(index, 0)
+            chance = torch.rand(piece.tokens.shape, generator=generator)
+            yield piece._replace(chance=chance.to(self.device))
+
+    def share(self, start: int) -> float:
+        """How many of the batches lie before ``start``."""
+        return start / len(self.batches)
+
+    def _piece(self, index: int, after: int) -> Piece:
+        padded, lengths = pad(self.batches[index])  # (B, N + 2)
+        tokens = padded[:, 1:-1].contiguous().to(self.device)
+        words = int(lengths.sum())
+        return Piece(tokens, tokens, None, words, words, after, 1.0, lengths=lengths)
+
+
 #: data.reading -> how text is cut into pieces
-FEEDS: dict[str, type[Stream] | type[Sentences]] = {"stream": Stream, "sentences": Sentences}
+FEEDS: dict[str, type[Stream] | type[Sentences] | type[MaskedSentences]] = {
+    "stream": Stream,
+    "sentences": Sentences,
+    "masked": MaskedSentences,
+}
 
 
 def sentence_batches(lengths: Sequence[int], *, positions: int = 4096, sentences: int = 256) -> Iterator[list[int]]:
@@ -218,3 +272,30 @@ def pad(sentences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
     longest = max(map(len, sentences))
     rows = [[0, *ids, *([0] * (longest + 1 - len(ids)))] for ids in sentences]
     return torch.tensor(rows), torch.tensor([len(ids) for ids in sentences])
+
+
+def mask_words(tokens: Tensor, drawn: Tensor, *, mask: int, padding: int = 0) -> tuple[Tensor, Tensor]:
+    """``tokens`` with ``mask`` in the place of the words that were ``drawn``, and these words, ``padding`` elsewhere.
+
+    The numbers 0 and 1, which stand for padding and unknown words, are never masked.
+    """
+    chosen = drawn.bool() & (tokens > 1)
+    return tokens.masked_fill(chosen, mask), tokens.masked_fill(~chosen, padding)
+
+
+def budget_batches(lengths: Sequence[int], budget: int, *, shortest_first: bool = False) -> list[list[int]]:
+    """Indices of sentences of like length in batches of less than ``budget`` words, padding not counted.
+
+    Longest first, as in the released program of UDGN; a sentence that is too long is a batch of its own (there it is
+    an endless loop). With ``shortest_first`` a batch grows until it has ``budget`` words, as in that of StructFormer.
+    """
+    batches: list[list[int]] = []
+    total = 0
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=not shortest_first):
+        full = total >= budget if shortest_first else total + lengths[index] >= budget
+        if full or not batches:
+            batches.append([])
+            total = 0
+        batches[-1].append(index)
+        total += lengths[index]
+    return batches

@@ -14,7 +14,11 @@ from typing import Any
 
 from treebank.errors import SynparseError, nearest
 
-DEFAULT_PRESETS = {"onlstm": "onlstm-small", "prpn": "prpn-small"}  # the preset of each model that suits a CPU
+DEFAULT_PRESETS = {
+    "onlstm": "onlstm-small",
+    "prpn": "prpn-small",
+    "udgn": "udgn-small",
+}  # the preset of each model that suits a CPU
 DEFAULT_MODEL = "onlstm"
 
 
@@ -26,7 +30,8 @@ class DataConfig:
     vocabulary_size: int = 10_000  # the most frequent words kept, the two marks included
     minimum_count: int = 2  # rarer words are unknown
     development_share: float = 0.05  # of the training sentences, when no development text is given
-    reading: str = "stream"  # one long text whose state is carried on; or sentences, each read on its own
+    # stream: one long text whose state is carried on; sentences: each on its own; masked: words in them to be found
+    reading: str = "stream"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +43,7 @@ class TrainConfig:
     weight_decay: float = 1.2e-6
     clip: float = 0.25  # global gradient norm
     batch_size: int = 32  # parallel columns of the stream, or sentences
+    batch_words: int = 4096  # masked: a batch of sentences has fewer words than this
     segment_length: int = 35  # steps of truncated back-propagation, on average
     vary_segments: bool = True  # draw each length anew (Merity et al. 2017), or keep to the average
     epochs: int = 40
@@ -215,7 +221,7 @@ def _check(config: RunConfig) -> None:
     known(RECIPES, config.data.normalization, "normalization")
     known(DECODERS, config.parse.decoder, "decoder")
     known(dict.fromkeys(("adam", "nt-asgd")), config.train.optimizer, "optimizer")
-    known(dict.fromkeys(("stream", "sentences")), config.data.reading, "reading")
+    known(dict.fromkeys(("stream", "sentences", "masked")), config.data.reading, "reading")
     for table, key, low, high in _LIMITS:
         value = getattr(getattr(config, table), key)
         if not low <= value <= high:
@@ -225,7 +231,7 @@ def _check(config: RunConfig) -> None:
             continue  # the model checks these
         if key.endswith("dropout"):
             low, high = 0.0, 0.99
-        elif key.endswith("blocks"):
+        elif key.endswith(("blocks", "tags")):
             low, high = 0, 1e9
         elif isinstance(value, int):
             low, high = 1, 1e9
@@ -246,6 +252,7 @@ _LIMITS: tuple[tuple[str, str, float, float], ...] = (
     ("train", "weight_decay", 0.0, 1e3),
     ("train", "clip", 1e-9, 1e9),
     ("train", "batch_size", 1, 1e6),
+    ("train", "batch_words", 1, 1e9),
     ("train", "segment_length", 2, 1e6),
     ("train", "epochs", 1, 1e9),
     ("train", "beta1", 0.0, 0.9999),

@@ -13,8 +13,9 @@ from typing import Any
 from induce import registry
 from induce.batching import pad, sentence_batches
 from induce.checkpoint import Checkpoint, build_model, find, read
+from treebank.dependency import Heads
 from treebank.errors import SynparseError
-from treebank.normalize import RECIPES, Normalized, restore
+from treebank.normalize import RECIPES, Normalized, restore, restore_heads
 from treebank.sentence import Sentence
 from treebank.tree import Tree
 
@@ -28,6 +29,15 @@ class Reading:
     words: Sequence[str]
     kept: Sequence[int]
     distances: Sequence[float]
+
+
+@dataclass(frozen=True)
+class HeadReading:
+    """The same from a model that gives heads: a row for each word that it saw, how probable each is as its head."""
+
+    words: Sequence[str]
+    kept: Sequence[int]
+    heads: Any  # (K, K), an array or lists
 
 
 class Parser:
@@ -46,6 +56,7 @@ class Parser:
             found = f"this {config.model_name!r} has layers 1 to {layers}"
             raise SynparseError(f"{checkpoint.folder}: there is no layer {self.layer}; {found}")
         self.recipe = RECIPES[config.data.normalization]
+        self.structure = registry.structure_of(self.decoder)  # "distances" or "heads"
         self.decode = registry.decoder(self.decoder)
         self.model: Any = build_model(checkpoint).to(device)
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
@@ -54,11 +65,28 @@ class Parser:
         """One tree over all the words of each sentence, in order; an empty sentence gives an empty tree.
 
         Of a `Sentence` the words are read, and by the recipe `ptb` the tags, to tell words from punctuation.
+        Raises SynparseError if the decoder gives heads.
         """
-        return (tree_of(reading, self.decode) for reading in self.read(sentences))
+        self.needs("distances", "parse_heads")
+        return (tree_of(reading, self.decode) for reading in self.read(sentences) if isinstance(reading, Reading))
 
-    def read(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Reading]:
-        """The distances of each sentence, in order. Sentences are taken in blocks that grow, so output starts early."""
+    def parse_heads(
+        self, sentences: Iterable[Sequence[str] | Sentence]
+    ) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
+        """The words and their heads, in order, as ``parse`` does. Raises SynparseError if the decoder gives trees."""
+        self.needs("heads", "parse")
+        for reading in self.read(sentences):
+            if isinstance(reading, HeadReading):
+                yield reading.words, heads_of(reading, self.decode)
+
+    def needs(self, structure: str, instead: str) -> None:
+        """Raises SynparseError, naming what to do ``instead``, if the decoder does not read ``structure``."""
+        if self.structure != structure:
+            problem = f"the decoder {self.decoder!r} reads {self.structure}, not {structure}"
+            raise SynparseError(f"model {self.name!r}: {problem} (try {instead})")
+
+    def read(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Reading | HeadReading]:
+        """What the model says of each sentence, in order. They are taken in blocks that grow: output starts early."""
         source = iter(sentences)
         size = FIRST_BLOCK
         problem = None
@@ -70,28 +98,27 @@ class Parser:
             size = min(8 * size, LARGEST_BLOCK)
         raise problem
 
-    def _read_block(self, given: Sequence[Sequence[str] | Sentence]) -> list[Reading]:
+    def _read_block(self, given: Sequence[Sequence[str] | Sentence]) -> list[Reading | HeadReading]:
         block = [one if isinstance(one, Sentence) else Sentence(tuple(one)) for one in given]
         seen: list[Normalized] = [self.recipe(one.words, one.tags) for one in block]
         ids = [self.checkpoint.vocabulary.encode(sentence.forms) for sentence in seen]
-        distances: list[list[float]] = [[] for _ in block]
+        found: list[Any] = [[] for _ in block]
         batches = [batch for batch in sentence_batches([len(sentence) for sentence in ids]) if ids[batch[-1]]]
-        found = self._at_once([[ids[index] for index in batch] for batch in batches])
-        for batch, rows in zip(batches, found, strict=True):
-            for index, row in zip(batch, rows, strict=True):
-                distances[index] = row[: len(ids[index])]
-        return [
-            Reading(one.words, sentence.kept, values)
-            for one, sentence, values in zip(block, seen, distances, strict=True)
-        ]
+        for batch, values in zip(
+            batches, self._at_once([[ids[index] for index in batch] for batch in batches]), strict=True
+        ):
+            for index, value in zip(batch, values, strict=True):
+                found[index] = value
+        kind = Reading if self.structure == "distances" else HeadReading
+        return [kind(one.words, sentence.kept, value) for one, sentence, value in zip(block, seen, found, strict=True)]
 
-    def _at_once(self, batches: Sequence[Sequence[list[int]]]) -> Iterator[list[list[float]]]:
-        """Padded distances of each batch. On a CPU every thread takes batches of its own: one batch gains little."""
+    def _at_once(self, batches: Sequence[Sequence[list[int]]]) -> Iterator[list[Any]]:
+        """The structures of each batch. On a CPU every thread takes batches of its own: one batch gains little."""
         import torch
 
         threads = torch.get_num_threads()
         if self.device != "cpu" or threads == 1 or len(batches) == 1:
-            yield from map(self._distances, batches)
+            yield from map(self._structures, batches)
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(threads)
@@ -100,22 +127,25 @@ class Parser:
         finally:
             torch.set_num_threads(threads)  # the libraries underneath may have taken the workers' 1 for everyone
 
-    def _alone(self, batch: Sequence[list[int]]) -> list[list[float]]:
+    def _alone(self, batch: Sequence[list[int]]) -> list[Any]:
         """What a worker does: one batch in one thread."""
         import torch
 
         torch.set_num_threads(1)
-        return self._distances(batch)
+        return self._structures(batch)
 
-    def _distances(self, batch: Sequence[list[int]]) -> list[list[float]]:
+    def _structures(self, batch: Sequence[list[int]]) -> list[Any]:
+        """A list of distances, or a square of head probabilities, for each sentence."""
         import torch
 
         with torch.inference_mode():
             tokens, lengths = pad(batch)
-            values: list[list[float]] = (
-                self.model.structure(tokens.to(self.device), lengths, layer=self.layer).values.cpu().tolist()
-            )
-        return values
+            found = self.model.structure(tokens.to(self.device), lengths, layer=self.layer)
+            if self.structure == "distances":
+                rows: list[list[float]] = found.values.cpu().tolist()
+                return [row[: len(ids)] for row, ids in zip(rows, batch, strict=True)]
+            squares = found.probability.cpu().numpy()
+            return [square[: len(ids), : len(ids)].copy() for square, ids in zip(squares, batch, strict=True)]
 
 
 def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None]:
@@ -135,6 +165,11 @@ def tree_of(reading: Reading, decode: Any) -> Tree:
         return Tree.from_spans(words, decode(reading.distances))
     seen = [words[index] for index in kept]
     return restore(Tree.from_spans(seen, decode(reading.distances)), words, kept)
+
+
+def heads_of(reading: HeadReading, decode: Any) -> Heads:
+    """The heads of all words of ``reading``: decoded over the kept ones, the others put in."""
+    return restore_heads(decode(reading.heads), reading.kept, len(reading.words))
 
 
 def load_parser(

@@ -11,12 +11,16 @@ from treebank.errors import SynparseError, nearest
 MODELS = {
     "onlstm": "induce.models.onlstm:OnLstm",
     "prpn": "induce.models.prpn:Prpn",
+    "udgn": "induce.models.udgn:Udgn",
 }
 
 DECODERS = {  # name -> (function, the structure it reads)
     "unbiased": ("induce.decoding.distances:unbiased", "distances"),
     "biased": ("induce.decoding.distances:biased", "distances"),
     "nary": ("induce.decoding.distances:nary", "distances"),
+    "chu-liu-edmonds": ("induce.decoding.heads:chu_liu_edmonds", "heads"),
+    "eisner": ("induce.decoding.heads:eisner", "heads"),
+    "argmax": ("induce.decoding.heads:argmax", "heads"),
 }
 
 
@@ -36,9 +40,15 @@ def decoder(name: str) -> Any:
     return load(known(DECODERS, name, "decoder")[0])
 
 
+def structure_of(name: str) -> str:
+    """What the decoder called ``name`` reads: "distances" or "heads"."""
+    structure: str = known(DECODERS, name, "decoder")[1]
+    return structure
+
+
 def check_pairing(model: str, gives: tuple[str, ...], name: str) -> None:
     """Raises SynparseError if decoder ``name`` needs a structure that ``model`` does not give."""
-    needs = known(DECODERS, name, "decoder")[1]
+    needs = structure_of(name)
     if needs not in gives:
         fitting = [other for other, (_, structure) in DECODERS.items() if structure in gives]
         raise SynparseError(

@@ -20,3 +20,16 @@ class Distances:
 
     values: Tensor
     lengths: Tensor
+
+
+@dataclass(frozen=True)
+class HeadDistribution:
+    """Heads of a batch of sentences, boundary marks already cut off.
+
+    ``probability`` (B, N, N): entry (i, j) is P(word j heads word i); the diagonal is P(word i is the root) where a
+    model has one, else 0. Rows need not sum to 1. ``lengths`` (B,): the number of words of each sentence; rows and
+    columns from there on are padding.
+    """
+
+    probability: Tensor
+    lengths: Tensor

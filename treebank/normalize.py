@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from treebank.dependency import Heads, is_tree
+from treebank.sentence import ROOT
 from treebank.tree import Span, Tree
 
 _PENN_WORDS = (
@@ -132,3 +134,53 @@ def restore(tree: Tree, words: Sequence[str], kept: Sequence[int], *, tag: str =
     if spans and tree.spans[0] == (0, len(kept)):
         spans[0] = Span(0, len(words))
     return Tree(tuple(words), tuple(tags), tuple(spans), tree.labels)
+
+
+def restore_heads(heads: Sequence[int], kept: Sequence[int], count: int) -> Heads:
+    """The heads of ``count`` words of which ``heads`` are those of the ``kept`` ones: dropped words depend on others.
+
+    The head of a dropped word is the lowest kept word that has the kept words on both sides of it below it, itself
+    included; before the first kept word or after the last it is the root. No arc comes to cross another by it. Where
+    the heads make no tree with one root, it is the kept word before, else that after. With no kept words the first
+    word is the root.
+    """
+    if len(heads) != len(kept):
+        raise ValueError(f"heads of {len(heads)} words for {len(kept)} kept ones")
+    if not kept:
+        return (ROOT, *([0] * (count - 1)))[:count]
+    restored = [ROOT] * count
+    for word, head in zip(kept, heads, strict=True):
+        restored[word] = ROOT if head == ROOT else kept[head]
+    depths = _depths(heads) if len(kept) < count and is_tree(heads) else []
+    for left, start, end in zip(range(-1, len(kept)), [-1, *kept], [*kept, count], strict=True):
+        if end - start > 1:
+            head = _between(heads, left, depths) if depths else max(left, 0)
+            restored[start + 1 : end] = [kept[head]] * (end - start - 1)
+    return tuple(restored)
+
+
+def _depths(heads: Sequence[int]) -> list[int]:
+    """How far below the root each word of a tree is, plus one."""
+    depths = [0] * len(heads)
+    for word in range(len(heads)):
+        path = []
+        while word != ROOT and not depths[word]:
+            path.append(word)
+            word = heads[word]
+        above = 0 if word == ROOT else depths[word]
+        for depth, passed in enumerate(reversed(path), above + 1):
+            depths[passed] = depth
+    return depths
+
+
+def _between(heads: Sequence[int], left: int, depths: Sequence[int]) -> int:
+    """The lowest word of a tree with both the word ``left`` and the next below it; the root at either edge."""
+    if not 0 <= left < len(heads) - 1:
+        return heads.index(ROOT)
+    one, other = left, left + 1
+    while one != other:
+        if depths[one] >= depths[other]:
+            one = heads[one]
+        else:
+            other = heads[other]
+    return one

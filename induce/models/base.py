@@ -13,6 +13,7 @@ class SegmentLoss(NamedTuple):
     objective: Tensor  # scalar: what is minimised, penalties included
     nll: Tensor  # scalar: mean negative log-likelihood in nats, to report
     state: Any  # to carry into the next segment (detach it first)
+    targets: int | None = None  # words that the loss is the mean over, where only the model knows (masked words)
 
 
 class StreamModel(Protocol):
@@ -27,6 +28,22 @@ class StreamModel(Protocol):
 
     def loss(self, tokens: Tensor, targets: Tensor, state: Any = None) -> SegmentLoss:
         """Loss on ``tokens`` (T, B) with next words ``targets`` (T, B), continuing from ``state``."""
+        ...
+
+    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Any:
+        """Structure of whole sentences: ``tokens`` (B, N + 2) with a boundary mark on either side."""
+        ...
+
+
+class MaskedModel(Protocol):
+    """A model trained on whole sentences, in each of which it has to find the words that were masked."""
+
+    Config: ClassVar[type]
+    reads: ClassVar[tuple[str, ...]]  # ("masked",)
+    gives: ClassVar[tuple[str, ...]]  # such as ("heads",)
+
+    def loss(self, tokens: Tensor, lengths: Tensor, *, chance: Tensor | None = None) -> SegmentLoss:
+        """Loss on ``tokens`` (B, N); words are masked where ``chance`` (B, N), by default drawn, is low enough."""
         ...
 
     def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Any:

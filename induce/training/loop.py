@@ -296,8 +296,9 @@ class Trainer:
         self.state = None if piece.counted is not None else detach(loss.state)
         at.start = piece.after
         at.step += 1
-        at.loss_sum += nll * piece.rows
-        at.rows += piece.rows
+        weight = piece.rows if loss.targets is None else loss.targets
+        at.loss_sum += nll * weight
+        at.rows += weight
         at.words += piece.words
 
     def _check(self, *, end_of_epoch: bool) -> Generator[Event, None, bool]:
@@ -359,6 +360,8 @@ class Trainer:
 
 def loss_of(model: Any, piece: Piece, state: Any) -> SegmentLoss:
     """The loss of ``piece``: a segment of a stream goes on from ``state``, sentences begin anew."""
+    if piece.lengths is not None:
+        return cast(SegmentLoss, model.loss(piece.tokens, piece.lengths, chance=piece.chance))
     if piece.counted is not None:
         return cast(SegmentLoss, model.loss(piece.tokens, piece.targets, counted=piece.counted))
     return cast(SegmentLoss, model.loss(piece.tokens, piece.targets, state))
@@ -371,10 +374,11 @@ def evaluate(model: Any, pieces: Iterable[Piece]) -> float:
     total, rows, state = 0.0, 0, None
     for piece in pieces:
         loss = loss_of(model, piece, state)
-        total += float(loss.nll) * piece.rows
-        rows += piece.rows
+        weight = piece.rows if loss.targets is None else loss.targets
+        total += float(loss.nll) * weight
+        rows += weight
         state = loss.state
-    return total / rows
+    return total / max(1, rows)
 
 
 def _exp(loss: float) -> float:

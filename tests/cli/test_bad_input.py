@@ -487,6 +487,18 @@ def test_a_model_without_the_state_to_go_on(call: Caller, copy: Path) -> None:
         ('{"words": ["a\\u0000"], "distances": [1]}', "word 1 holds '\\x00'"),
         ('{"distances": [1], "decoder": "unbiast"}', "there is no decoder 'unbiast'; did you mean 'unbiased'?"),
         ('{"distances": [1], "decoder": null}', "there is no decoder 'None'"),
+        ('{"distances": [1], "decoder": "eisner"}', "decoder 'eisner' needs heads, and this line has distances (try '"),
+        (
+            '{"heads": [[1]], "decoder": "biased"}',
+            "decoder 'biased' needs distances, and this line has heads (try 'chu",
+        ),
+        ('{"heads": [0, 1]}', 'expected an object with "heads", a list of lists of numbers'),
+        ('{"heads": [[0, true], [1, 0]]}', 'expected an object with "heads", a list of lists of numbers'),
+        ('{"heads": [[0, 1], [1]]}', "the rows of heads differ in length"),
+        ('{"heads": [[0, 1, 0], [1, 0, 0]]}', "heads are 2 x 3 numbers; a square"),
+        ('{"heads": [[0, 1], [NaN, 0]]}', "number 0 in row 1 of heads, nan, is no probability"),
+        ('{"heads": [[0, 1], [1' + "0" * 400 + ", 0]]}", '"heads" holds a whole number that is too large'),
+        ('{"words": ["a"], "heads": [[0, 1], [1, 0]]}', "2 rows of heads for 1 words; one per word is needed"),
     ],
 )
 def test_lines_that_decode_cannot_read(call: Caller, line: str, message: str) -> None:

@@ -29,6 +29,7 @@ class FakeParser:
     """Right-branching trees; remembers what it was shown."""
 
     name = "fake"
+    structure = "distances"
     shown: list[tuple[str, ...]] = []  # noqa: RUF012
 
     def parse(self, sentences: Iterable[Sentence]) -> Iterator[Tree]:

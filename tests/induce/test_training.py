@@ -11,13 +11,15 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from induce import checkpoint
-from induce.batching import read_corpora
+from induce.batching import MASKINGS, MaskedSentences, read_corpora
 from induce.training import loop
 from induce.training.loop import Check, Finished, Started
+from induce.vocabulary import Vocabulary
 from tests.induce.tiny import corpora, settings, train, trainer
 from treebank.errors import SynparseError
 from treebank.sentence import Sentence
@@ -53,6 +55,46 @@ def test_a_run_stopped_between_steps_goes_on_as_if_it_had_not(tmp_path: Path, op
     assert events[0].resumed_at > 0
     for name, value in weights(tmp_path / "whole").items():
         assert torch.equal(value, weights(tmp_path / "cut")[name]), name
+
+
+@pytest.mark.parametrize("steps", [1, 40, 77])
+def test_a_run_on_masked_sentences_goes_on_with_the_same_batches(tmp_path: Path, steps: int) -> None:
+    config = settings("udgn", "train.epochs=6")
+    train(config, tmp_path / "whole")
+    left = iter(range(steps))
+    list(trainer(config, tmp_path / "cut").train(stop=lambda: next(left, None) is None))
+    events = list(trainer(config, tmp_path / "cut", resume=True).train())
+    assert isinstance(events[0], Started)
+    assert isinstance(events[-1], Finished)
+    assert 0 < events[0].resumed_at < events[-1].step
+    assert events[0].resumed_at % (events[-1].step // 6)  # in the middle of a pass
+    for name, value in weights(tmp_path / "whole").items():
+        assert torch.equal(value, weights(tmp_path / "cut")[name]), name
+
+
+def test_masked_sentences_come_in_a_new_order_in_each_pass_and_are_checked_alike() -> None:
+    config = settings("udgn")
+    text = corpora(config)[0]
+    ids = text.encode(Vocabulary.from_counts(text.word_counts(), size=100, minimum_count=1))
+    feed = MaskedSentences(ids, config.train, batch_size=1, device="cpu")
+    draw = np.random.RandomState(1)
+    passes = [[piece.tokens for piece in feed.pieces(draw, 0)] for _ in range(2)]
+    for found in passes:
+        assert sum(int((tokens > 0).sum()) for tokens in found) == text.words
+        assert max(int((tokens > 0).sum()) for tokens in found) < config.train.batch_words
+    first, second = ([hash(tuple(tokens.flatten().tolist())) for tokens in found] for found in passes)
+    assert first != second
+    assert sorted(first) == sorted(second)
+    checks = [list(feed.check()) for _ in range(2)]
+    assert len(checks[0]) == MASKINGS * len(first)
+    for one, other in zip(*checks, strict=True):
+        assert one.chance is not None
+        assert other.chance is not None
+        assert torch.equal(one.chance, other.chance)
+    halves = checks[0][0].chance, checks[0][len(first)].chance
+    assert halves[0] is not None
+    assert halves[1] is not None
+    assert not torch.equal(*halves)  # the same batch, masked in another way
 
 
 def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path) -> None:

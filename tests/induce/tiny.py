@@ -24,6 +24,17 @@ SETTINGS = {
         "train.epochs=3",
         "data.minimum_count=1",
     ],
+    "udgn": [
+        "model.embedding_size=16",
+        "model.channels=2",
+        "model.channel_size=8",
+        "model.layers=2",
+        "model.parser_layers=1",
+        "train.batch_words=64",
+        "train.learning_rate=0.01",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
     "prpn": [
         "model.embedding_size=16",
         "model.hidden_size=24",

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treebank.normalize import RECIPES, WORD_TAGS, Normalized, is_word, restore
+from treebank.dependency import is_projective, is_tree
+from treebank.metrics.attachment import delete
+from treebank.normalize import RECIPES, WORD_TAGS, Normalized, is_word, restore, restore_heads
+from treebank.sentence import ROOT
 from treebank.tree import Tree
 
 
@@ -148,3 +151,62 @@ def test_long_sentences() -> None:
     restored = restore(tree, words, kept)
     assert restored.spans[0] == (0, 2 * count)
     assert restored.spans[1] == (2, 2 * count - 1)
+
+
+@pytest.mark.parametrize(
+    ("heads", "kept", "count", "restored"),
+    [
+        ((), (), 0, ()),
+        ((), (), 3, (ROOT, 0, 0)),
+        ((ROOT,), (1,), 3, (1, ROOT, 1)),
+        ((1, ROOT), (0, 1), 2, (1, ROOT)),
+        # ( a , b c ; d ) where a and b are the children of c, d that of b
+        ((2, 2, ROOT, 1), (1, 3, 4, 6), 8, (4, 4, 4, 4, ROOT, 4, 3, 4)),
+        # a chain: each word depends on the next
+        ((1, 2, ROOT), (0, 2, 4), 6, (2, 2, 4, 4, ROOT, 4)),
+        # no tree: a circle, and two roots
+        ((1, 0), (1, 3), 5, (1, 3, 1, 1, 3)),
+        ((ROOT, ROOT), (0, 2), 4, (ROOT, 0, ROOT, 2)),
+    ],
+)
+def test_restore_heads(heads: tuple[int, ...], kept: tuple[int, ...], count: int, restored: tuple[int, ...]) -> None:
+    assert restore_heads(heads, kept, count) == restored
+
+
+def test_restore_heads_refuses_another_length() -> None:
+    with pytest.raises(ValueError, match="heads of 1 words for 2 kept ones"):
+        restore_heads((ROOT,), (0, 1), 3)
+
+
+@st.composite
+def projective_heads(draw: st.DrawFn) -> tuple[tuple[int, ...], list[int], int]:
+    """Heads of the kept words, no two arcs of which cross; the kept words; and how many words there are."""
+    count = draw(st.integers(1, 12))
+    heads, todo = [ROOT] * count, [(0, count, ROOT)]
+    while todo:
+        start, end, above = todo.pop()
+        if start < end:
+            word = draw(st.integers(start, end - 1))
+            heads[word] = above
+            todo += [(start, word, word), (word + 1, end, word)]
+    dropped = draw(st.lists(st.integers(0, 2), min_size=count + 1, max_size=count + 1))  # before each word; at the end
+    kept = [i + sum(dropped[: i + 1]) for i in range(count)]
+    return tuple(heads), kept, count + sum(dropped)
+
+
+@given(projective_heads())
+def test_restored_heads_cross_no_arc(case: tuple[tuple[int, ...], list[int], int]) -> None:
+    heads, kept, count = case
+    assert is_projective(heads)
+    restored = restore_heads(heads, kept, count)
+    assert is_tree(restored)
+    assert is_projective(restored)
+    assert delete(restored, [i in kept for i in range(count)]) == heads
+
+
+def test_restore_heads_of_a_long_chain() -> None:
+    count = 20_000
+    heads = (*range(1, count), ROOT)
+    restored = restore_heads(heads, range(0, 2 * count, 2), 2 * count)
+    assert restored[:4] == (2, 2, 4, 4)
+    assert is_tree(restored)

@@ -1,0 +1,253 @@
+"""Head distributions to heads: exactly one root but for `argmax`, the first root on ties, no recursion.
+
+Row i of a matrix says how probable each word is as head of word i; in what is returned ``ROOT`` is the head of a root.
+`chu-liu-edmonds` and `eisner` maximise the sum of log(p + 1e-9) over all words but the root, as the released program of
+UDGN does (Shen et al. 2022): any word is the root at no cost. With ``root="diagonal"`` the root's own entry counts.
+A number that is no probability raises SynparseError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from treebank.dependency import Heads
+from treebank.errors import SynparseError
+from treebank.sentence import ROOT
+
+Matrix = Sequence[Sequence[float]] | np.ndarray
+Root = Literal["free", "diagonal"]
+SMALLEST = 1e-9  # added to each probability, so that a tree can be had from any of them
+ROUNDING = 2.0**-52  # of a sum, relative to each of its parts: roots whose trees differ by no more are tied
+
+
+def argmax(probability: Matrix) -> Heads:
+    """Each word's most probable head, the first on ties; a word that chooses itself is a root. Not always a tree."""
+    matrix = _probabilities(probability)
+    if not len(matrix):
+        return ()
+    return tuple(ROOT if head == i else head for i, head in enumerate(matrix.argmax(1).tolist()))
+
+
+def chu_liu_edmonds(probability: Matrix, *, root: Root = "free") -> Heads:
+    """The heads of the best tree; its arcs may cross. Quadratic time."""
+    return maximum_tree(*_scores(probability, root))
+
+
+def eisner(probability: Matrix, *, root: Root = "free") -> Heads:
+    """The heads of the best tree whose arcs do not cross. Cubic time."""
+    return maximum_projective_tree(*_scores(probability, root))
+
+
+def _scores(probability: Matrix, root: Root) -> tuple[np.ndarray, np.ndarray | None]:
+    """Log probabilities of the arcs, and of each word as the root where that counts."""
+    scores = np.log(_probabilities(probability) + SMALLEST)
+    return scores, scores.diagonal() if root == "diagonal" else None
+
+
+def _probabilities(given: Matrix) -> np.ndarray:
+    """The matrix (N, N) in float64. Raises SynparseError if it is not square, or a number is no probability."""
+    try:
+        matrix = np.asarray(given, dtype=np.float64)
+    except (ValueError, OverflowError):
+        raise SynparseError("the rows of heads differ in length; one number per word is needed in each") from None
+    if matrix.size == 0 and len(matrix) == 0:
+        return np.zeros((0, 0))
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        shape = " x ".join(map(str, matrix.shape))
+        raise SynparseError(f"heads are {shape} numbers; a square with a row for each word is needed")
+    if not ((matrix >= 0) & (matrix < np.inf)).all():
+        row, column = np.argwhere(~((matrix >= 0) & (matrix < np.inf)))[0].tolist()
+        raise SynparseError(f"number {column} in row {row} of heads, {matrix[row, column]}, is no probability")
+    return matrix
+
+
+def maximum_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
+    """Heads of the one-rooted tree with the largest sum of ``scores[i, head]`` (N, N) and of its root's ``roots`` (N,).
+
+    Edmonds 1967 in one run: the search walks from a word to its best head, to that one's best head and so on, and when
+    it comes back to a word on its way, the circle becomes one node whose arcs cost what opening the circle costs. No
+    arc from the root is taken before all words are one node, which is a penalty on root arcs without limit; then the
+    best one is, and the circles are opened from the outside in. -inf forbids an arc as far as there is another way.
+    """
+    count = len(scores)
+    if count < 2:
+        return (ROOT,) * count
+    board = _Board(scores, roots)
+    path: list[int] = [0]
+    best: dict[int, int] = {}  # node on the path -> the node of its best head
+    while board.nodes_left > 1:
+        node = path[-1]
+        head = best[node] = board.best_head(node)
+        if head in best:
+            circle = path[path.index(head) :]
+            del path[-len(circle) :]
+            path.append(board.contract(circle, [best.pop(member) for member in circle]))
+        else:
+            path.append(head)
+    return board.heads(path[0])
+
+
+class _Board:
+    """The arcs between the nodes that are left. A node is known by its row, which it takes over from a member.
+
+    ``score[a, b]`` is the best arc into node a from node b, ``arc[a, b]`` its words; ``root`` and ``root_word``
+    are the same for the arc from the root.
+    """
+
+    def __init__(self, scores: np.ndarray, roots: np.ndarray | None) -> None:
+        count = self.count = self.nodes_left = len(scores)
+        board, self.tie = _whole(scores, roots)
+        self.score = board[:, :count].copy()
+        np.fill_diagonal(self.score, -np.inf)
+        self.arc = np.arange(count * count).reshape(count, count)  # dependent * N + head
+        self.root, self.root_word = board[:, count].tolist(), list(range(count))
+        self.into, self.arcs_into = list(self.score), list(self.arc)  # rows and columns, which are slow to cut out
+        self.out, self.arcs_out = list(self.score.T), list(self.arc.T)
+        # A tree of nodes: words are 0 … N - 1, circles N … in the order of contraction.
+        self.node_at = list(range(count))
+        self.above: list[int] = [ROOT] * count
+        self.members: list[list[int]] = []
+        self.chosen: dict[int, int] = {}  # node in a circle -> the arc that leads to it there
+
+    def best_head(self, row: int) -> int:
+        """The row of the best head of a node, root aside; the first on ties."""
+        return int(self.into[row].argmax())
+
+    def contract(self, rows: list[int], heads: list[int]) -> int:
+        """Make one node of a circle, where each of ``rows`` has the head beside it; returns the row of the new node."""
+        keep, node = rows[0], self.count + len(self.members)
+        inside = [self.node_at[row] for row in rows]
+        for member, row, head in zip(inside, rows, heads, strict=True):
+            self.chosen[member] = int(self.arcs_into[row][head])
+            self.above[member] = node
+            lost = float(self.into[row][head])  # if the circle is entered here
+            self.into[row] -= lost
+            self.root[row] -= lost
+        self.members.append(inside)
+        self.above.append(ROOT)
+        self.node_at[keep] = node
+        for row in rows[1:]:
+            _take_better(self.into[keep], self.into[row], self.arcs_into[keep], self.arcs_into[row])
+            _take_better(self.out[keep], self.out[row], self.arcs_out[keep], self.arcs_out[row])
+            self._take_better_root(keep, row)
+        for row in rows[1:]:
+            self.out[row].fill(-np.inf)
+        self.into[keep][keep] = -np.inf
+        self.nodes_left -= len(rows) - 1
+        return keep
+
+    def _take_better_root(self, keep: int, row: int) -> None:
+        """Let ``keep`` have the better arc from the root of two; on ties that into the first word."""
+        gain, earlier = self.root[row] - self.root[keep], self.root_word[row] < self.root_word[keep]
+        if gain > self.tie or (earlier and gain >= -self.tie):
+            self.root[keep], self.root_word[keep] = self.root[row], self.root_word[row]
+
+    def heads(self, last: int) -> Heads:
+        """The heads of all words, once one node is left: the root's arc opens it, and so on inwards."""
+        found = [ROOT] * self.count
+        todo = [(self.node_at[last], self.root_word[last], ROOT)]
+        while todo:
+            top, word, head = todo.pop()
+            found[word] = head
+            node = word
+            while node != top:
+                circle = self.above[node]
+                others = self.members[circle - self.count]
+                todo += [(other, *divmod(self.chosen[other], self.count)) for other in others if other != node]
+                node = circle
+        return tuple(found)
+
+
+def _take_better(scores: np.ndarray, others: np.ndarray, arcs: np.ndarray, other_arcs: np.ndarray) -> None:
+    """Put the larger of two rows of scores, and the arcs that go with them, into the first."""
+    better = others > scores
+    np.copyto(scores, others, where=better)
+    np.copyto(arcs, other_arcs, where=better)
+
+
+def _whole(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarray, float]:
+    """Scores (N, N + 1), those of the root in the last column, and what difference of two trees is only rounding.
+
+    In the place of -inf stand numbers so low that a tree takes none that it need not.
+    """
+    count = len(scores)
+    board = np.zeros((count, count + 1))
+    board[:, :count] = scores
+    np.fill_diagonal(board, 0.0)
+    if roots is not None:
+        board[:, count] = roots
+    forbidden = board == -np.inf
+    largest = 0.0
+    if forbidden.all():
+        board.fill(0.0)
+    else:
+        finite = board[~forbidden]
+        low, high = float(finite.min()), float(finite.max())
+        board[forbidden] = low - (high - low + 1) * count
+        largest = max(abs(low), abs(high))
+    return board, ROUNDING * count * largest
+
+
+def maximum_projective_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
+    """Heads of the best one-rooted tree without crossing arcs; ``scores`` and ``roots`` as of `maximum_tree`.
+
+    Eisner 1996, all spans of one width at a time. A span is kept under the word at one of its ends and its width, so
+    that both parts of every way to split it lie in a row of a table.
+    """
+    count = len(scores)
+    if count < 2:
+        return (ROOT,) * count
+    board, tie = _whole(scores, roots)
+    # right: the head is the first word of the span, left: the last; arc: the word at the other end depends on it
+    right_by_first, right_by_last, left_by_first, left_by_last = (np.zeros((count, count)) for _ in range(4))
+    arc_right_by_first, arc_left_by_last = np.zeros((count, count)), np.zeros((count, count))
+    cuts = np.zeros((3, count, count), dtype=np.int32)  # by first word and width: of arcs, right and left
+    rows = np.arange(count)
+    for width in range(1, count):
+        first, last, spans = slice(count - width), slice(width, count), rows[: count - width]
+
+        halves = right_by_first[first, :width] + left_by_last[last, width - 1 :: -1]
+        cut = cuts[0, first, width] = halves.argmax(1)
+        best = halves[spans, cut]
+        arc_right_by_first[first, width] = best + board[spans + width, spans]
+        arc_left_by_last[last, width] = best + board[spans, spans + width]
+
+        halves = arc_right_by_first[first, 1 : width + 1] + right_by_last[last, width - 1 :: -1]
+        cut = cuts[1, first, width] = halves.argmax(1)
+        right_by_first[first, width] = right_by_last[last, width] = halves[spans, cut]
+
+        halves = left_by_first[first, :width] + arc_left_by_last[last, width:0:-1]
+        cut = cuts[2, first, width] = halves.argmax(1)
+        left_by_first[first, width] = left_by_last[last, width] = halves[spans, cut]
+    totals = left_by_first[0] + right_by_last[-1, ::-1] + board[:, count]
+    root = int(np.flatnonzero(totals >= totals.max() - tie)[0])
+    return _follow(root, cuts.tolist())
+
+
+def _follow(root: int, cuts: list[list[list[int]]]) -> Heads:
+    """The heads that the cuts of `maximum_projective_tree` record, from the root outwards."""
+    of_arc, of_right, of_left = cuts
+    count = len(of_arc)
+    heads = [ROOT] * count
+    todo = [(0, root, False), (root, count - 1, True)]  # first word, last word, whether the first is the head
+    while todo:
+        first, last, right = todo.pop()
+        if first == last:
+            continue
+        width = last - first
+        if right:
+            inner = first + 1 + of_right[first][width]
+            heads[inner] = first
+            todo.append((inner, last, True))
+            last = inner
+        else:
+            inner = first + of_left[first][width]
+            heads[inner] = last
+            todo.append((first, inner, False))
+            first = inner
+        cut = first + of_arc[first][last - first]
+        todo += [(first, cut, True), (cut + 1, last, False)]
+    return tuple(heads)

@@ -1,0 +1,78 @@
+"""A model that gives heads, through every command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.main import run as run_cli
+from tests.cli.helpers import Caller, toy_text
+from tests.induce.tiny import SETTINGS
+from treebank.dependency import is_tree
+from treebank.formats.conllu import read_conllu
+
+TEXT = "The dog saw a cat .\n\n.\nman\nThe old girl , met the 12 .\n"
+
+
+@pytest.fixture(scope="module")
+def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of heads, trained for a moment; tests only read it."""
+    folder = tmp_path_factory.mktemp("heads")
+    (folder / "text.txt").write_text(toy_text(), encoding="utf-8")
+    tiny = [part for setting in SETTINGS["udgn"] for part in ("--set", setting)]
+    assert run_cli(["train", str(folder / "text.txt"), "-o", str(folder / "run"), "--model", "udgn", *tiny]) == 0
+    return folder / "run"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a text, to work in."""
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text(TEXT, encoding="utf-8")
+
+
+@pytest.mark.parametrize("decoder", [None, "chu-liu-edmonds", "eisner", "argmax"])
+def test_parse_writes_conllu_and_so_do_extract_and_decode(call: Caller, parser: Path, decoder: str | None) -> None:
+    options = ["--decoder", decoder] if decoder else []
+    out = call.result("parse", "-m", parser, "in.txt", *options)
+    assert out == call.result("parse", "-m", parser, "in.txt", "--format", "conllu", *options)
+    Path("out.conllu").write_text(out, encoding="utf-8")
+    found = list(read_conllu("out.conllu"))
+    lines = [line.split() for line in TEXT.splitlines()]
+    assert [list(sentence.words) for sentence in found] == [words for words in lines if words]
+    if decoder != "argmax":
+        assert all(is_tree(sentence.heads) for sentence in found)
+    Path("h.jsonl").write_text(call.result("extract", "-m", parser, "in.txt", "--what", "heads"), encoding="utf-8")
+    rows = [json.loads(line) for line in Path("h.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["words"] for row in rows] == lines
+    assert [len(row["heads"]) for row in rows] == [5, 0, 0, 1, 6]
+    assert call.result("decode", "h.jsonl", *options) == out
+
+
+def test_eval_scores_heads(call: Caller, parser: Path) -> None:
+    Path("gold.conllu").write_text(call.result("parse", "-m", parser, "in.txt"), encoding="utf-8")
+    arguments = ("eval", "--gold", "gold.conllu", "-m", parser, "--baseline", "next", "--convention", "all-tokens")
+    scores = json.loads(call.result(*arguments, "--json"))["scores"]
+    assert [(score["system"], score["metric"]) for score in scores] == [
+        (system, metric) for system in ("udgn", "next") for metric in ("UAS", "UUAS")
+    ]
+    assert [score["value"] for score in scores[:2]] == [100, 100]
+    assert scores[2]["value"] < 100
+    argmax = json.loads(call.result(*arguments, "--json", "--decoder", "argmax"))["scores"]
+    assert argmax[0]["value"] <= 100
+
+
+def test_trees_are_refused(call: Caller, parser: Path) -> None:
+    problem = "model 'udgn': the decoder 'chu-liu-edmonds' reads heads, not distances (try --format conllu)"
+    assert call.refusal("parse", "-m", parser, "in.txt", "--format", "brackets") == problem
+    problem = "model 'udgn': the decoder 'chu-liu-edmonds' reads heads, not distances (try --what heads)"
+    assert call.refusal("extract", "-m", parser, "in.txt", "--what", "distances") == problem
+    problem = "model 'udgn' gives heads; decoder 'biased' needs distances (try 'chu-liu-edmonds')"
+    assert call.refusal("parse", "-m", parser, "in.txt", "--decoder", "biased") == problem
+
+
+def test_heads_of_a_model_of_trees_are_refused(call: Caller, model: Path) -> None:
+    problem = call.refusal("parse", "-m", model, "in.txt", "--format", "conllu")
+    assert problem == "model 'onlstm': the decoder 'biased' reads distances, not heads (try another --format)"

@@ -1,0 +1,208 @@
+"""The decoders of heads against all trees there are, against networkx, and against the published program."""
+
+from __future__ import annotations
+
+import math
+import time
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from induce.decoding.heads import argmax, chu_liu_edmonds, eisner, maximum_projective_tree, maximum_tree
+from tests.reference import fixtures, load
+from treebank.dependency import Heads, is_projective, is_tree
+from treebank.errors import SynparseError
+from treebank.metrics.attachment import AttachmentConvention, HeadView, count_directed, count_undirected
+from treebank.sentence import ROOT, Sentence
+
+PER_KIND = 300  # matrices of each kind and size that are compared with all trees
+
+
+@cache
+def all_trees(count: int, projective: bool) -> np.ndarray:
+    """Every one-rooted tree over ``count`` words, a row of heads each."""
+    found = [heads for heads in product(range(ROOT, count), repeat=count) if heads.count(ROOT) == 1 and is_tree(heads)]
+    return np.array([heads for heads in found if not projective or is_projective(heads)])
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_the_oracle_holds_all_trees(count: int) -> None:
+    """Cayley's formula with a choice of root; one-rooted projective trees (sequence A006013 of the OEIS)."""
+    assert len(all_trees(count, False)) == count ** (count - 1)
+    assert len(all_trees(count, True)) == [1, 2, 7, 30, 143, 728][count - 1]
+
+
+def objective(heads: Any, scores: np.ndarray, roots: np.ndarray) -> Any:
+    """Sum of the scores of the arcs, and of the root's own; for one tree or for rows of trees."""
+    board = np.concatenate([scores, roots[:, None]], axis=1)  # ROOT = -1 is its last column
+    return board[np.arange(len(scores)), np.asarray(heads)].sum(-1)
+
+
+def matrices(kind: str, count: int, draw: np.random.Generator) -> np.ndarray:
+    """One random matrix of scores; what stands on the diagonal must not matter."""
+    shape = (count, count)
+    if kind == "normal":
+        return draw.normal(size=shape)
+    if kind == "probabilities":
+        return np.log(draw.dirichlet(np.full(count, 0.3), size=count) + 1e-9)
+    if kind == "ties":
+        return draw.integers(0, 3, size=shape).astype(float)
+    if kind == "forbidden":
+        return np.where(draw.random(shape) < 0.5, -np.inf, draw.normal(size=shape))
+    if kind == "forbidden ties":
+        return np.where(draw.random(shape) < 0.7, -np.inf, draw.integers(-1, 2, size=shape).astype(float))
+    if kind == "far apart":
+        return draw.choice([0.0, -1e-6, -20.0, -1e6], size=shape)
+    if kind == "all equal":
+        return np.full(shape, draw.choice([0.0, -3.7, 1e6]))
+    assert kind == "all forbidden"
+    return np.full(shape, -np.inf)
+
+
+KINDS = ("normal", "probabilities", "ties", "forbidden", "forbidden ties", "far apart", "all equal", "all forbidden")
+
+
+@pytest.mark.parametrize("projective", [False, True])
+@pytest.mark.parametrize("rooted", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_tree_is_better(kind: str, rooted: bool, projective: bool) -> None:
+    decode = maximum_projective_tree if projective else maximum_tree
+    draw = np.random.default_rng(3)
+    for count in range(1, 7):
+        trees = all_trees(count, projective)
+        for _ in range(PER_KIND):
+            scores = matrices(kind, count, draw)
+            roots = matrices(kind, count, draw)[0] if rooted else np.zeros(count)
+            heads = decode(scores, roots if rooted else None)
+            assert heads.count(ROOT) == 1
+            assert is_tree(heads)
+            assert is_projective(heads) or not projective
+            best, found = objective(trees, scores, roots).max(), objective(heads, scores, roots)
+            assert found == best or found == pytest.approx(best, rel=1e-12, abs=1e-12), (scores, roots, heads)
+
+
+@pytest.mark.parametrize("projective", [False, True])
+def test_the_first_root_wins_on_ties(projective: bool) -> None:
+    decode = maximum_projective_tree if projective else maximum_tree
+    draw = np.random.default_rng(4)
+    for _ in range(500):
+        count = int(draw.integers(2, 6))
+        scores = draw.choice([0.1, 0.25, 0.7], size=(count, count))  # sums of these are rounded
+        trees = all_trees(count, projective)
+        totals = objective(trees, scores, np.zeros(count))
+        tied = trees[totals >= totals.max() - 1e-9]
+        first = min(list(heads).index(ROOT) for heads in tied.tolist())
+        assert decode(scores).index(ROOT) == first
+
+
+@pytest.mark.parametrize("projective", [False, True])
+def test_as_few_forbidden_arcs_as_can_be(projective: bool) -> None:
+    decode = maximum_projective_tree if projective else maximum_tree
+    draw = np.random.default_rng(5)
+    for _ in range(500):
+        count = int(draw.integers(2, 6))
+        scores = matrices("forbidden ties", count, draw)
+        trees = all_trees(count, projective)
+        fewest = objective(trees, np.isinf(scores).astype(float), np.zeros(count)).min()
+        heads = decode(scores)
+        assert objective(heads, np.isinf(scores).astype(float), np.zeros(count)) == fewest
+
+
+def test_like_networkx() -> None:
+    """Up to 15 words; one root is forced on networkx by a source whose arcs cost more than any tree can gain."""
+    networkx = pytest.importorskip("networkx", reason="networkx, the oracle of this test, is not installed")
+    draw = np.random.default_rng(6)
+    for count in range(2, 16):
+        for kind in ("normal", "probabilities", "ties"):
+            scores, roots = matrices(kind, count, draw), matrices(kind, count, draw)[0]
+            far = 1e4
+            arcs = [(j, i, scores[i, j]) for i in range(count) for j in range(count) if i != j]
+            graph = networkx.DiGraph()
+            graph.add_weighted_edges_from(arcs + [(ROOT, i, roots[i] - far) for i in range(count)])
+            tree = networkx.maximum_spanning_arborescence(graph)
+            heads = {i: j for j, i in tree.edges}
+            best = objective([heads[i] for i in range(count)], scores, roots)
+            assert objective(maximum_tree(scores, roots), scores, roots) == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize(("decode", "count"), [(maximum_tree, 2000), (maximum_projective_tree, 400)])
+@pytest.mark.parametrize("kind", ["normal", "ties", "all equal", "one circle"])
+def test_long_sentences(decode: Any, count: int, kind: str) -> None:
+    if kind == "one circle":
+        scores = np.full((count, count), -1.0)
+        scores[np.arange(count), (np.arange(count) + 1) % count] = 0.0
+    else:
+        scores = matrices(kind, count, np.random.default_rng(7))
+    began = time.perf_counter()
+    heads = decode(scores)
+    assert time.perf_counter() - began < 60  # once for each root would take half an hour
+    assert is_tree(heads)
+    if decode is maximum_projective_tree:
+        assert is_projective(heads)
+    if kind == "one circle":
+        assert heads == (ROOT, *range(2, count), 0)
+
+
+def test_the_root_is_free_unless_its_probability_is_asked_for() -> None:
+    probability = [[0.9, 0.5], [0.4, 0.1]]
+    for decode in (chu_liu_edmonds, eisner):
+        assert decode(probability) == (1, ROOT)
+        assert decode(probability, root="diagonal") == (ROOT, 0)
+
+
+def test_argmax_need_not_give_a_tree() -> None:
+    assert argmax([[0.0, 1.0], [1.0, 0.0]]) == (1, 0)
+    assert argmax([[0.5, 0.5], [0.2, 0.8]]) == (ROOT, ROOT)
+    assert argmax([[0.2, 0.4, 0.4], [0.0, 0.0, 0.0], [0.4, 0.4, 0.2]]) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("decode", [argmax, chu_liu_edmonds, eisner])
+def test_no_word_and_one_word(decode: Any) -> None:
+    assert decode([]) == decode(np.zeros((0, 0))) == ()
+    assert decode([[0.0]]) == decode([[1.0]]) == (ROOT,)
+
+
+@pytest.mark.parametrize("decode", [argmax, chu_liu_edmonds, eisner])
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([[0.0, 1.0], [math.nan, 0.0]], "number 0 in row 1 of heads, nan, is no probability"),
+        ([[0.0, -0.5], [1.0, 0.0]], "number 1 in row 0 of heads, -0.5, is no probability"),
+        ([[0.0, math.inf], [1.0, 0.0]], "number 1 in row 0 of heads, inf, is no probability"),
+        ([[0.0, 1.0]], "heads are 1 x 2 numbers; a square with a row for each word is needed"),
+        ([0.0, 1.0], "heads are 2 numbers; a square"),
+        ([[0.0, 1.0], [1.0]], "the rows of heads differ in length"),
+    ],
+)
+def test_what_is_no_matrix_of_probabilities_is_refused(decode: Any, matrix: Any, message: str) -> None:
+    with pytest.raises(SynparseError, match=message):
+        decode(matrix)
+
+
+@pytest.mark.parametrize("name", fixtures("dep_decode"))
+def test_like_the_published_program(name: str) -> None:
+    fixture = load(name)
+    arrays = fixture.arrays
+    convention = AttachmentConvention("pairs", "all", "kept", "set")
+    assert len(arrays["head"]) == fixture.sizes["cases"] > 0
+    assert arrays["length"].max() == fixture.sizes["longest"]
+    scores = []
+    for k, length in enumerate(arrays["length"].tolist()):
+        matrix = arrays["head"][k, :length, :length]
+        gold = _rooted(arrays["gold"][k, :length].tolist())
+        view = HeadView.of(Sentence(("w",) * length), gold, convention)
+        for mode, decode in (("argmax", argmax), ("tree", chu_liu_edmonds)):
+            heads = decode(matrix)
+            assert heads == _rooted(arrays[f"{mode}/heads"][k, :length].tolist()), (k, mode)
+            assert count_directed(heads, view) == arrays[f"{mode}/directed"][k]
+            assert count_undirected(heads, view, "set") == arrays[f"{mode}/undirected"][k]
+        scores.append(objective(chu_liu_edmonds(matrix), np.log(matrix + 1e-9), np.zeros(length)))
+    fixture.check("tree/score", np.array(scores))
+
+
+def _rooted(heads: list[int]) -> Heads:
+    """Heads where a word that is its own head is a root."""
+    return tuple(ROOT if head == i else head for i, head in enumerate(heads))
