@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.options import decoder_option, default_run, device_option, layer_option
+from cli.options import decoder_option, default_run, device_option, distances_option, layer_option
 from cli.output import print_json
 from treebank.errors import SynparseError, nearest
 
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, metavar="N", help="Draw random baselines once, instead of their exact expectation.")
 @decoder_option
 @layer_option
+@distances_option
 @device_option
 def evaluate(
     predicted: Sequence[str],
@@ -123,6 +124,7 @@ def evaluate(
     head_models = _head_models(parsers, treebank)
     systems = [*models.values()], [*head_models.values()]
     reports = asked.score(treebank, *systems, bound, seed, head_rules, details=form == "json" or bool(by))
+    reports = _marked(reports, parsers)
     comparisons = compare_all(reports) if compare else []
     spreads = _spreads(groups, {**models, **head_models}, reports)
     scored = _scored(treebank, reports)
@@ -303,6 +305,14 @@ def _head_models(parsers: dict[str, Parser], gold: Treebank) -> dict[str, HeadSy
         for folder, parser in parsers.items()
         if parser.structure == "heads"
     }
+
+
+def _marked(reports: Sequence[ScoreReport], parsers: dict[str, Parser]) -> list[ScoreReport]:
+    """The reports, those of models that learned from trees saying so."""
+    from dataclasses import replace
+
+    trees = {_name(folder, parsers): parser.trees for folder, parser in parsers.items()}
+    return [replace(report, trees=trees.get(report.system, "")) for report in reports]
 
 
 def _name(folder: str, parsers: dict[str, Parser]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.options import default_run, device_option, inputs, layer_option
+from cli.options import default_run, device_option, distances_option, inputs, layer_option
 from cli.output import opened
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 )
 @click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
 @layer_option
+@distances_option
 @device_option
 def extract(
     input: Sequence[str], run: str | None, output: str | None, what: str | None, tokenize: bool, **parsing: Any

@@ -42,6 +42,10 @@ def _model(run: Path) -> Iterator[str]:
     texts = checkpoint.facts.get("texts") or ["the built-in sample"]
     training = fact("training")
     yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} words)"
+    if "trees" in checkpoint.facts:
+        trees = fact("trees")
+        size = ", ".join(filter(None, [f"{trees['sentences']:,} sentences", trees["note"]]))
+        yield f"trained with {trees['kind']} trees: {trees['name']} ({size})"
     yield f"text sha256: {training['sha256']}"
     yield f"vocabulary: {len(checkpoint.vocabulary):,} words"
     yield f"steps: {fact('step'):,} in {fact('seconds') / 60:.1f} minutes, on {fact('device')}"

@@ -50,6 +50,15 @@ def layer_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def distances_option(command: Decorated) -> Decorated:
+    """``command`` with ``--distances``."""
+    return click.option(
+        "--distances",
+        type=click.Choice(["lm", "syd"]),
+        help="Of a model that also learned from trees: the language model's distances, or those that did (syd).",
+    )(command)
+
+
 def seed_option(command: Decorated) -> Decorated:
     """``command`` with ``--seed``."""
     return click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="For everything random.")(

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cli.options import decoder_option, default_run, device_option, inputs, layer_option
+from cli.options import decoder_option, default_run, device_option, distances_option, inputs, layer_option
 from cli.output import drawing, opened
 from treebank.tree import Tree
 
@@ -28,6 +28,7 @@ LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it coul
 @click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
 @decoder_option
 @layer_option
+@distances_option
 @device_option
 def parse(
     input: Sequence[str], run: str | None, output: str | None, form: str | None, tokenize: bool, **parsing: Any

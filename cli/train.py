@@ -19,6 +19,7 @@ from treebank.formats import expand
 if TYPE_CHECKING:
     from induce.batching import Corpus
     from induce.config import RunConfig
+    from treebank.sentence import Treebank
 
 MODELS = ("best", "last")  # the folders in a run's folder
 FILES = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")  # what these hold
@@ -27,10 +28,16 @@ SUFFIXES = ("", ".new", ".old")  # the last two only while one of them is writte
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
-@click.option("--model", metavar="NAME", help="The model: onlstm (the default) or prpn.")
+@click.option("--model", metavar="NAME", help="The model: onlstm (the default), onlstm-syd, prpn, prpn-syd or udgn.")
 @click.option("--preset", metavar="NAME", help="A named set of settings, such as onlstm-small or onlstm-ptb.")
 @click.option(
     "--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="Change one setting; may be repeated."
+)
+@click.option(
+    "--trees",
+    metavar="TREEBANK",
+    help="Trees that onlstm-syd and prpn-syd learn from, beside TEXT: a file, folder or glob, or a name such as "
+    "wsj-train.",
 )
 @click.option("--dev", multiple=True, metavar="FILE", help="Development text; otherwise a share of TEXT is set aside.")
 @click.option("--tokenize", is_flag=True, help="TEXT is not tokenised: split it into sentences and words.")
@@ -59,17 +66,23 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
         text = text or tuple(stored.get("texts", ()))
     else:
         config = _resolve(text, options)
+        _check_trees(config, bool(text), options["trees"])
         expand([*text, *options["dev"]])  # a misspelt path is told before a folder is made
         _check_free(folder, options["overwrite"])
     dev = options["dev"] or tuple(stored.get("development_texts", ()))
     tokenize = options["tokenize"] or bool(stored.get("tokenize"))
-    training, development = _read(config, text, dev, tokenize)
+    trees = options["trees"] or stored.get("trees", {}).get("name")
+    treebank = _treebank(config, text, trees)
+    training, development = _read(config, text, dev, tokenize, treebank)
 
     from cli.progress import shown
     from induce.parser import choose_device
     from induce.training.loop import Finished, Trainer
 
-    facts = {"texts": list(text), "development_texts": list(dev), "tokenize": tokenize}
+    facts: dict[str, Any] = {"texts": list(text), "development_texts": list(dev), "tokenize": tokenize}
+    if treebank:
+        about = {"name": trees or "sample", "note": treebank.note, "kind": config.data.trees}
+        facts["trees"] = {**about, "sentences": len(treebank)}
     trainer = Trainer(
         config, training, development, folder, device=choose_device(options["device"]), facts=facts, resume=resume
     )
@@ -88,7 +101,19 @@ def _resolve(text: Sequence[str], options: dict[str, Any]) -> RunConfig:
     settings = list(options["settings"])
     if options["seed"] is not None:
         settings.append(f"train.seed={options['seed']}")
-    return resolve(model=options["model"], preset=options["preset"], settings=settings, sample=not text)
+    sample = not text and not options["trees"]
+    return resolve(model=options["model"], preset=options["preset"], settings=settings, sample=sample)
+
+
+def _check_trees(config: RunConfig, text: bool, trees: str | None) -> None:
+    """Raises SynparseError for trees without a model that learns from them, or the other way round."""
+    from induce.registry import SUPERVISED
+
+    name = config.model_name
+    if trees and name not in SUPERVISED:
+        raise SynparseError(f"model {name!r} learns from plain text alone; --trees is for {' and '.join(SUPERVISED)}")
+    if text and not trees and name in SUPERVISED:
+        raise SynparseError(f"model {name!r} also learns from trees; give them with --trees TREEBANK")
 
 
 def _resumable(folder: Path, *, begin: bool) -> bool:
@@ -149,26 +174,53 @@ def _clear(folder: Path) -> None:
     (folder / "log.jsonl").unlink(missing_ok=True)
 
 
-def _read(config: RunConfig, text: Sequence[str], dev: Sequence[str], tokenize: bool) -> tuple[Corpus, Corpus]:
-    """Training and development text, normalised, without any annotation."""
+def _treebank(config: RunConfig, text: Sequence[str], trees: str | None) -> Treebank | None:
+    """What the model learns trees from, if it does: the one named, or the built-in sample where there is no text."""
+    from induce.registry import SUPERVISED
+    from treebank.names import load_whole
+    from treebank.sample import sample_treebank
+
+    if config.model_name not in SUPERVISED:
+        return None
+    if trees in (None, "sample") and not text:
+        return sample_treebank("train")
+    found = sample_treebank("train") if trees == "sample" else load_whole(str(trees))
+    for sentence in found.sentences:
+        if sentence.tree is None:
+            raise SynparseError(f"{sentence.place}: this sentence has no tree to learn from")
+    return found
+
+
+def _read(
+    config: RunConfig, text: Sequence[str], dev: Sequence[str], tokenize: bool, treebank: Treebank | None
+) -> tuple[Corpus, Corpus]:
+    """Training and development text, normalised, without any annotation but the trees of ``treebank``."""
+    from dataclasses import replace
+    from itertools import chain
+
     from induce.batching import read_corpora
+    from induce.supervision import supervised
     from treebank.formats import read_sentences
+    from treebank.sample import sample_treebank
 
-    recipe, share = config.data.normalization, config.data.development_share
-    if not text:
-        from treebank.sample import sample_treebank
-
-        training, _ = read_corpora(sample_treebank("train").sentences, recipe)
-        development, _ = read_corpora(sample_treebank("dev").sentences, recipe)
-    elif not dev:
-        return read_corpora(read_sentences(text, tokenize=tokenize), recipe, development_share=share)
+    recipe, sample = config.data.normalization, not text and (treebank is None or treebank.name == "sample-train")
+    plain = () if not text else read_sentences(text, tokenize=tokenize)
+    if treebank is None:
+        sentences = sample_treebank("train").sentences if sample else plain
     else:
-        training, _ = read_corpora(read_sentences(text, tokenize=tokenize), recipe)
+        given = supervised(treebank.sentences, config.data, seed=config.train.seed)
+        sentences = chain((replace(one, tree=None) for one in plain), given)
+    share = 0.0 if dev or sample else config.data.development_share
+    corpora = read_corpora(sentences, recipe, development_share=share, with_trees=treebank is not None)
     if dev:
         development, _ = read_corpora(read_sentences(dev, tokenize=tokenize), recipe)
         if not development.words:
             raise SynparseError(f"{' '.join(dev)}: the development text holds no words")
-    return training, development
+    elif sample:
+        development, _ = read_corpora(sample_treebank("dev").sentences, recipe)
+    else:
+        return corpora
+    return corpora[0], development
 
 
 @contextmanager

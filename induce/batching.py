@@ -10,9 +10,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.vocabulary import BOUNDARY, Vocabulary
+from treebank.distances import distances_from_tree
 from treebank.errors import SynparseError
 from treebank.normalize import RECIPES, is_word
 from treebank.sentence import Sentence
+from treebank.tree import Tree
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,9 +34,13 @@ class Corpus:
     counts: array[int] = field(default_factory=lambda: array("q", [0]))
     sentences: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
+    trees: list[tuple[int, Sequence[int]]] = field(default_factory=list)  # first word, a distance for each word
 
-    def add(self, forms: Sequence[str]) -> None:
-        """Append one sentence."""
+    def add(self, forms: Sequence[str], distances: Sequence[int] = ()) -> None:
+        """Append one sentence, with the ``distances`` of its tree if a model is to learn from it."""
+        if distances:
+            self.trees.append((len(self.ids), distances))
+            self.digest.update(f"{list(distances)} ".encode())
         for form in forms:
             number = self.numbers.setdefault(form, len(self.counts))
             if number == len(self.counts):
@@ -62,12 +68,28 @@ class Corpus:
         table = torch.tensor([vocabulary.id(word) for word in self.numbers])
         return table[torch.frombuffer(self.ids, dtype=torch.int32).long()]
 
+    def gold(self) -> Tensor | None:
+        """Gold distances (words,) beside the stream, NaN where there are none; None for a text without trees.
+
+        That of a sentence's first word is larger than any other (as in the released program of Du et al. 2020).
+        """
+        import torch
+
+        if not self.trees:
+            return None
+        found = torch.full((len(self.ids),), float("nan"))
+        largest = max(max(distances) for _, distances in self.trees) + 1
+        for start, distances in self.trees:
+            found[start : start + len(distances)] = torch.tensor([largest, *distances[1:]])
+        return found
+
 
 def read_corpora(
-    sentences: Iterable[Sentence], recipe: str, *, development_share: float = 0.0
+    sentences: Iterable[Sentence], recipe: str, *, development_share: float = 0.0, with_trees: bool = False
 ) -> tuple[Corpus, Corpus]:
     """Training and development text of ``sentences`` under a normalisation recipe, all annotation dropped.
 
+    Only ``with_trees`` those of the training text are kept, as distances between the words that the recipe keeps.
     Development text is every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
     Raises SynparseError if the recipe goes by tags and those of the text are others.
     """
@@ -76,19 +98,32 @@ def read_corpora(
     every = round(1 / development_share) if development_share else 0
     count = words = left = 0
     for sentence in sentences:
-        forms = normalize(sentence.words, sentence.tags).forms
+        seen = normalize(sentence.words, sentence.tags)
+        forms = seen.forms
         if sentence.tags:
             words += sum(map(is_word, sentence.words))
             left += len(forms)
         if forms:
             count += 1
-            (development if every and count % every == 0 else training).add(forms)
+            if every and count % every == 0:
+                development.add(forms)
+            else:
+                training.add(forms, gold_distances(sentence.tree, seen.kept) if with_trees and sentence.tree else ())
     if left < words / 2:
         found = (
             f"the recipe {recipe!r} keeps only {left:,} of {words:,} words, as it goes by the tags of the Penn Treebank"
         )
         raise SynparseError(f"{found} and these are others; use --set data.normalization=words")
     return training, development
+
+
+def gold_distances(tree: Tree, kept: Sequence[int]) -> list[int]:
+    """The distances of ``tree``, traces deleted, between the words whose indices are ``kept``."""
+    seen = tree.without_traces()
+    mask = [False] * len(seen)
+    for index in kept:
+        mask[index] = True
+    return distances_from_tree(seen.keep(mask))
 
 
 def columns(stream: Tensor, batch_size: int) -> Tensor:
@@ -133,14 +168,21 @@ class Piece(NamedTuple):
     factor: float  # its length over the nominal one
     lengths: Tensor | None = None  # (B,): words of masked sentences, of which ``tokens`` (B, N) then consists
     chance: Tensor | None = None  # (B, N): decides which words are masked; None leaves it to the model
+    gold: Tensor | None = (
+        None  # (T, B): distances of gold trees, NaN where there are none, for a model that learns them
+    )
 
 
 class Stream:
     """A text as parallel columns read from top to bottom, the state carried from one piece to the next."""
 
-    def __init__(self, text: Tensor, config: TrainConfig, *, batch_size: int, device: str) -> None:
+    def __init__(
+        self, text: Tensor, config: TrainConfig, *, batch_size: int, device: str, gold: Tensor | None = None
+    ) -> None:
         # A short text gets fewer columns, so that each has enough rows to learn from.
-        self.columns = columns(text, max(1, min(batch_size, len(text) // 20))).to(device)
+        count = max(1, min(batch_size, len(text) // 20))
+        self.columns = columns(text, count).to(device)
+        self.gold = None if gold is None else columns(gold, count).to(device)
         self.length, self.vary = config.segment_length, config.vary_segments
 
     def pieces(self, draw: Any, start: int) -> Iterator[Piece]:
@@ -159,14 +201,18 @@ class Stream:
 
     def _piece(self, start: int, rows: int, length: int) -> Piece:
         tokens, targets = self.columns[start : start + rows], self.columns[start + 1 : start + 1 + rows]
-        return Piece(tokens, targets, None, rows, tokens.numel(), start + length, length / self.length)
+        gold = None if self.gold is None else self.gold[start : start + rows]
+        return Piece(tokens, targets, None, rows, tokens.numel(), start + length, length / self.length, gold=gold)
 
 
 class Sentences:
     """Consecutive sentences side by side, padded, each read on its own (PRPN section 6.3)."""
 
-    def __init__(self, text: Tensor, config: TrainConfig, *, batch_size: int, device: str) -> None:
+    def __init__(
+        self, text: Tensor, config: TrainConfig, *, batch_size: int, device: str, gold: Tensor | None = None
+    ) -> None:
         self.sentences = split_sentences(text)
+        self.gold = None if gold is None else split_sentences(text, gold)
         self.batch_size, self.device = max(1, min(batch_size, len(self.sentences))), device
 
     def pieces(self, draw: Any, start: int) -> Iterator[Piece]:
@@ -183,23 +229,29 @@ class Sentences:
         return min(1.0, start / max(1, len(self.sentences)))
 
     def _piece(self, start: int) -> Piece:
+        import torch
+
         batch = self.sentences[start : start + self.batch_size]
         padded, lengths = pad(batch)  # (B, N + 2)
         tokens = padded.t().contiguous()
         targets = tokens.roll(-1, 0)  # the last row has none: never counted
         counted = tokens.new_tensor(range(len(tokens)))[:, None] <= lengths  # the mark behind a sentence is a target
         count = int(lengths.sum()) + len(batch)
-        device = self.device
-        return Piece(
-            tokens.to(device), targets.to(device), counted.to(device), count, count, start + self.batch_size, 1.0
-        )
+        device, gold = self.device, None
+        if self.gold is not None:
+            gold = padded.new_full(tokens.shape, float("nan"), dtype=torch.get_default_dtype())
+            for k, row in enumerate(self.gold[start : start + self.batch_size]):
+                gold[1 : len(row) + 1, k] = torch.tensor(row)
+            gold = gold.to(device)
+        after = start + self.batch_size
+        return Piece(tokens.to(device), targets.to(device), counted.to(device), count, count, after, 1.0, gold=gold)
 
 
-def split_sentences(text: Tensor) -> list[list[int]]:
-    """The sentences of a text in which 0 stands behind each; empty ones are left out."""
+def split_sentences(text: Tensor, values: Tensor | None = None) -> list[list[Any]]:
+    """The sentences of a text in which 0 stands behind each, or the ``values`` beside them; empty ones are left out."""
     ends = (text == 0).nonzero()[:, 0].tolist()
-    ids = text.tolist()
-    return [ids[start + 1 : end] for start, end in pairwise([-1, *ends]) if end > start + 1]
+    listed = (text if values is None else values).tolist()
+    return [listed[start + 1 : end] for start, end in pairwise([-1, *ends]) if end > start + 1]
 
 
 class MaskedSentences:

@@ -36,6 +36,12 @@ FACTS: dict[str, Any] = {
     "texts": [str],
     "development_texts": [str],
     "tokenize": bool,
+    "trees": {
+        "name": str,
+        "note": str,
+        "kind": str,
+        "sentences": int,
+    },  # of the treebank that a model also learned from
     "training": {**_SIZE, "sha256": str},
     "development": _SIZE,
     "epoch": int,

@@ -16,10 +16,13 @@ from treebank.errors import SynparseError, nearest
 
 DEFAULT_PRESETS = {
     "onlstm": "onlstm-small",
+    "onlstm-syd": "onlstm-syd-small",
     "prpn": "prpn-small",
+    "prpn-syd": "prpn-syd-small",
     "udgn": "udgn-small",
 }  # the preset of each model that suits a CPU
 DEFAULT_MODEL = "onlstm"
+DISTANCE_SETS = ("lm", "syd")  # of a model that learns from trees, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +35,8 @@ class DataConfig:
     development_share: float = 0.05  # of the training sentences, when no development text is given
     # stream: one long text whose state is carried on; sentences: each on its own; masked: words in them to be found
     reading: str = "stream"
+    trees: str = "gold"  # what a model that learns from trees is given: gold, or random ones for comparison
+    tree_share: float = 1.0  # of the sentences with trees, how many keep theirs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +69,7 @@ class ParseConfig:
 
     decoder: str = "unbiased"
     layer: int = 2  # from 1, as the paper counts
+    distances: str = "lm"  # lm: those that the language model uses; syd: those that learned from trees
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +228,8 @@ def _check(config: RunConfig) -> None:
     known(DECODERS, config.parse.decoder, "decoder")
     known(dict.fromkeys(("adam", "nt-asgd")), config.train.optimizer, "optimizer")
     known(dict.fromkeys(("stream", "sentences", "masked")), config.data.reading, "reading")
+    known(dict.fromkeys(("gold", "random")), config.data.trees, "kind of trees")
+    known(dict.fromkeys(DISTANCE_SETS), config.parse.distances, "set of distances")
     for table, key, low, high in _LIMITS:
         value = getattr(getattr(config, table), key)
         if not low <= value <= high:
@@ -248,6 +256,7 @@ _LIMITS: tuple[tuple[str, str, float, float], ...] = (
     ("data", "vocabulary_size", 3, 1e9),
     ("data", "minimum_count", 1, 1e9),
     ("data", "development_share", 0.0, 0.5),
+    ("data", "tree_share", 0.0, 1.0),
     ("train", "learning_rate", 1e-9, 1e6),
     ("train", "weight_decay", 0.0, 1e3),
     ("train", "clip", 1e-9, 1e9),

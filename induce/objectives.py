@@ -65,3 +65,22 @@ def temporal_activation_penalty(last: Tensor, beta: float) -> Tensor:
     0 for a segment of one step, where the mean is over nothing.
     """
     return beta * (last[1:] - last[:-1]).pow(2).mean() if len(last) > 1 else last.new_zeros(())
+
+
+def ranking_loss(
+    predicted: Tensor, gold: Tensor, *, groups: Tensor | None = None, margin: float = 1.0, exponential: bool = False
+) -> Tensor:
+    """Mean hinge over the pairs of positions in a row that gold distances order (Du et al. 2020, eq. 18).
+
+    ``predicted`` and ``gold`` (rows, positions); NaN stands for a position without gold. A pair with gold_i > gold_j
+    costs max(0, ``margin`` - (d_i - d_j)), or with ``exponential`` exp of that less 1. With ``groups`` (rows,
+    positions) both must be of one group. Ties cost nothing: the paper adds a constant for each. It also sums where
+    this, as the released program, takes the mean over all pairs; without any the loss is 0.
+    """
+    ordered = gold[:, :, None] > gold[:, None, :]  # false beside NaN
+    if groups is not None:
+        ordered &= groups[:, :, None] == groups[:, None, :]
+    cost = (margin - (predicted[:, :, None] - predicted[:, None, :])).relu()
+    if exponential:
+        cost = cost.expm1()
+    return (cost * ordered).sum() / (ordered.sum() + 1e-9)

@@ -43,7 +43,15 @@ class HeadReading:
 class Parser:
     """A trained model with a decoder. ``name`` says which model it is in a score line."""
 
-    def __init__(self, checkpoint: Checkpoint, *, device: str, decoder: str | None, layer: int | None) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        device: str,
+        decoder: str | None = None,
+        layer: int | None = None,
+        distances: str | None = None,
+    ) -> None:
         config = checkpoint.config
         self.checkpoint, self.device = checkpoint, device
         self.name = config.model_name
@@ -55,9 +63,18 @@ class Parser:
         if not 1 <= self.layer <= layers:
             found = f"this {config.model_name!r} has layers 1 to {layers}"
             raise SynparseError(f"{checkpoint.folder}: there is no layer {self.layer}; {found}")
+        self.options: dict[str, Any] = {"layer": self.layer}  # of `Model.structure`
+        if config.model_name in registry.SUPERVISED:
+            self.options["distances"] = distances or config.parse.distances
+        elif distances not in (None, "lm"):
+            raise SynparseError(f"model {self.name!r} has no distances {distances!r}: it does not learn from trees")
         self.recipe = RECIPES[config.data.normalization]
         self.structure = registry.structure_of(self.decoder)  # "distances" or "heads"
         self.decode = registry.decoder(self.decoder)
+        given = checkpoint.facts.get("trees")
+        self.trees = ""  # those that the model learned from, such as "gold trees: wsj-train (5 % sample)"
+        if given:
+            self.trees = f"{given['kind']} trees: {given['name']}" + (f" ({given['note']})" if given["note"] else "")
         self.model: Any = build_model(checkpoint).to(device)
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
 
@@ -140,7 +157,7 @@ class Parser:
 
         with torch.inference_mode():
             tokens, lengths = pad(batch)
-            found = self.model.structure(tokens.to(self.device), lengths, layer=self.layer)
+            found = self.model.structure(tokens.to(self.device), lengths, **self.options)
             if self.structure == "distances":
                 rows: list[list[float]] = found.values.cpu().tolist()
                 return [row[: len(ids)] for row, ids in zip(rows, batch, strict=True)]
@@ -173,15 +190,23 @@ def heads_of(reading: HeadReading, decode: Any) -> Heads:
 
 
 def load_parser(
-    run: str | os.PathLike[str], *, device: str = "auto", decoder: str | None = None, layer: int | None = None
+    run: str | os.PathLike[str],
+    *,
+    device: str = "auto",
+    decoder: str | None = None,
+    layer: int | None = None,
+    distances: str | None = None,
 ) -> Parser:
-    """The parser of the model in ``run`` (its best checkpoint), with the model's own decoder and layer by default."""
+    """The parser of the model in ``run`` (its best checkpoint), with the model's own decoder and layer by default.
+
+    ``distances`` names one of the two sets of a model that learned from trees, ``lm`` or ``syd``.
+    """
     if decoder is not None:
         registry.known(registry.DECODERS, decoder, "decoder")
     checkpoint = read(find(Path(run)))
     if checkpoint.facts.get("step") == 0:
         raise SynparseError(f"{run}: this model has not been trained yet; go on with: synparse train --resume -o {run}")
-    return Parser(checkpoint, device=choose_device(device), decoder=decoder, layer=layer)
+    return Parser(checkpoint, device=choose_device(device), decoder=decoder, layer=layer, distances=distances)
 
 
 def choose_device(device: str) -> str:

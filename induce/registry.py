@@ -10,9 +10,13 @@ from treebank.errors import SynparseError, nearest
 
 MODELS = {
     "onlstm": "induce.models.onlstm:OnLstm",
+    "onlstm-syd": "induce.models.onlstm_syd:OnLstmSyd",
     "prpn": "induce.models.prpn:Prpn",
+    "prpn-syd": "induce.models.prpn_syd:PrpnSyd",
     "udgn": "induce.models.udgn:Udgn",
 }
+
+SUPERVISED = ("onlstm-syd", "prpn-syd")  # the models that learn from trees, too, and have distances of both kinds
 
 DECODERS = {  # name -> (function, the structure it reads)
     "unbiased": ("induce.decoding.distances:unbiased", "distances"),

@@ -66,6 +66,8 @@ class SegmentOutput(NamedTuple):
     state: LayerState
     distance_forget: Tensor  # (T, B): 1 - mean master forget gate, the syntactic distance (eq. 15, up to a constant)
     distance_input: Tensor  # (T, B): mean master input gate
+    input: Tensor  # (T, B, input): what it read
+    before: Tensor  # (B, H): the hidden state that it began with
 
 
 def cumax(x: Tensor) -> Tensor:
@@ -242,7 +244,14 @@ class OnLstmLayer(nn.Module):
         weight = self.recurrent.weight if recurrent_weight is None else recurrent_weight
         projected = functional.linear(x, self.input.weight, self.input.bias + self.recurrent.bias)
         hidden, c, distance_forget, distance_input = _Segment.apply(projected, weight, *state)
-        return SegmentOutput(hidden, LayerState(hidden[-1], c), distance_forget, distance_input)
+        return SegmentOutput(hidden, LayerState(hidden[-1], c), distance_forget, distance_input, x, state.h)
+
+    def forget_logits(self, output: SegmentOutput, recurrent_weight: Tensor) -> Tensor:
+        """The master forget gate before its cumax (T, B, n), once more, for who wants to learn through it."""
+        rows = slice(self.chunks, 2 * self.chunks)
+        states = torch.cat((output.before[None], output.hidden[:-1]))
+        bias = self.input.bias[rows] + self.recurrent.bias[rows]
+        return functional.linear(output.input, self.input.weight[rows], bias) + states @ recurrent_weight[rows].t()
 
 
 class Masks(NamedTuple):
@@ -341,7 +350,11 @@ class OnLstm(nn.Module):
         batch = tokens.shape[1]
         if masks is None and self.training:
             masks = self.draw_masks(batch)
-        output, layers = self(tokens, state or self.initial_state(batch), masks=masks)
+        return self.language_loss(self(tokens, state or self.initial_state(batch), masks=masks), targets)
+
+    def language_loss(self, found: LanguageOutput, targets: Tensor) -> SegmentLoss:
+        """What ``found`` costs where ``targets`` (T, B) follow, activation penalties included."""
+        output, layers = found
         nll = cross_entropy(output.flatten(0, 1), self.embedding.weight, self.decoder_bias, targets.flatten())
         last = layers[-1].hidden  # before the output dropout, as in the released program
         objective = (
@@ -357,13 +370,19 @@ class OnLstm(nn.Module):
         Sentences are padded behind their second mark; no layer above ``layer`` is computed. ``lengths`` (B,) counts
         words.
         """
+        return self.read_distances(tokens, lengths, layer, lambda output, _: output.distance_forget)
+
+    def read_distances(
+        self, tokens: Tensor, lengths: Tensor, layer: int, read: Callable[[SegmentOutput, Tensor], Tensor]
+    ) -> Distances:
+        """What ``read`` makes (T, B) of each piece of layer ``layer`` and its recurrent matrix, marks cut off."""
         batch = len(tokens)
         state, weights = self.initial_state(batch), self.recurrent_weights(layers=layer)
         distances = []
         for steps in tokens.t().split(max(1, POSITIONS // batch)):
             _, outputs = self(steps, state, weights=weights)
             state = [output.state for output in outputs]
-            distances.append(outputs[-1].distance_forget)
+            distances.append(read(outputs[-1], weights[-1]))
         return Distances(torch.cat(distances).t()[:, 1:-1], lengths)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -111,7 +111,21 @@ class Parsing(NamedTuple):
     guess: Tensor  # (B, T): d'_{t+1}, that of the gap after it, computed before word t + 1 is seen
     read_gate: Tensor  # (B, T, S)
     predict_gate: Tensor  # (B, T, S)
-    state: ParsingState
+    state: Any  # ParsingState, or that of another parsing network
+    supervised: Tensor | None = None  # (B, T): a second set of distances, where there is one
+
+
+def parsing_start(config: PrpnConfig, batch: int, like: Tensor) -> ParsingState:
+    """The state before any word, of the type and on the device of ``like``."""
+    embeddings = like.new_zeros(config.lookback, batch, config.embedding_size)
+    return ParsingState(embeddings, like.new_full((batch, config.slots), math.inf))
+
+
+class ParsingMasks(NamedTuple):
+    """Dropout masks of the parsing network."""
+
+    window: Tensor | None  # (B, E, L + T), words of the segment before included
+    hidden: Tensor | None  # (B, H, T)
 
 
 class ParsingNetwork(nn.Module):
@@ -125,15 +139,27 @@ class ParsingNetwork(nn.Module):
         self.normalization = nn.BatchNorm1d(hidden)
         self.projection = nn.Conv1d(hidden, 2, 1, groups=2)  # distance and guess: each sees half of the units
 
-    def distances(self, words: Tensor, masks: Masks | None = None) -> tuple[Tensor, Tensor]:
+    def distances(self, words: Tensor, masks: ParsingMasks | None = None) -> tuple[Tensor, Tensor]:
         """Distances and guesses (B, T) of the last T of ``words`` (L + T, B, E)."""
-        x = _dropped(words.permute(1, 2, 0), masks and masks.window)
+        x = dropped(words.permute(1, 2, 0), masks and masks.window)
         hidden = self.normalization(self.convolution(x)).relu()  # eq. 7
-        both = self.projection(_dropped(hidden, masks and masks.parsing))  # eq. 8, 13
+        both = self.projection(dropped(hidden, masks and masks.hidden))  # eq. 8, 13
         both = both.sigmoid() if self.config.distance == "sigmoid" else both.relu()
         return both[:, 0], both[:, 1]
 
-    def forward(self, words: Tensor, state: ParsingState, masks: Masks | None = None) -> Parsing:
+    def initial_state(self, batch: int) -> ParsingState:
+        """Before any word: zeros, and distances that close every gate."""
+        return parsing_start(self.config, batch, self.convolution.weight)
+
+    def draw_masks(self, steps: int, batch: int) -> ParsingMasks:
+        """Fresh masks for one segment."""
+        config, weight, rate = self.config, self.convolution.weight, self.config.inner_dropout
+        return ParsingMasks(
+            scaled_mask(weight, rate, batch, config.embedding_size, config.lookback + steps),
+            scaled_mask(weight, rate, batch, config.hidden_size, steps),
+        )
+
+    def forward(self, words: Tensor, state: ParsingState, masks: ParsingMasks | None = None) -> Parsing:
         """Distances and gates of the embedded ``words`` (T, B, E)."""
         words = torch.cat((state.embeddings, words))
         distance, guess = self.distances(words, masks)
@@ -141,9 +167,7 @@ class ParsingNetwork(nn.Module):
         return looked_back(distance, guess, last, state, self.config.gate, self.config.resolution)
 
 
-def looked_back(
-    distance: Tensor, guess: Tensor, last: Tensor, state: ParsingState, kind: str, resolution: float
-) -> Parsing:
+def looked_back(distance: Tensor, guess: Tensor, last: Tensor, state: Any, kind: str, resolution: float) -> Parsing:
     """The gates that ``distance`` and ``guess`` (B, T) give, and the state after them; ``last`` are its words."""
     slots = state.distances.shape[1]
     known = torch.cat((state.distances, distance), 1)
@@ -264,7 +288,7 @@ class _Recurrence(torch.autograd.Function):
             fit = torch.bmm(tape[..., :units], key[..., None])[..., 0]  # eq. 10
             weights = _attend(fit, open_[t], kind, out=(attention[t], ratio[t]))
             torch.bmm(weights[:, None], tape, out=both[t][:, None])  # eq. 12
-            h = _dropped(both[t, :, :units], masks[2])
+            h = dropped(both[t, :, :units], masks[2])
             _normalize(torch.addmm(bias, h, turned), norm[t], spread[t])
             now = torch.addcmul(from_input[t], norm[t], gain, out=z[t])
             now[:, : 2 * units].sigmoid_()
@@ -316,7 +340,7 @@ class _Recurrence(torch.autograd.Function):
             torch.mul(d_c[:, None], to_gates[t], out=d_z[t, :, : 3 * units].view(batch, 3, units))
             torch.mul(d_h, to_output[t], out=d_z[t, :, 3 * units :])
             d_sum[t] = _normalize_back(d_z[t] * gain, norm[t], spread[t])
-            d_both[t, :, :units] = _dropped(d_sum[t] @ weight, ctx.masks[2])
+            d_both[t, :, :units] = dropped(d_sum[t] @ weight, ctx.masks[2])
             torch.mul(d_c, f[t], out=d_both[t, :, units:])
             tape, d_tape = states[:, t : t + slots], d_states[:, t : t + slots]
             d_weights = torch.bmm(tape, d_both[t][..., None])[..., 0]
@@ -327,8 +351,8 @@ class _Recurrence(torch.autograd.Function):
             d_tape[:, -1, :units] += _dropped_at(t, d_key[t] @ key_weight, ctx.masks[0])
 
         rows = steps * batch
-        before = _dropped(states[:, slots - 1 : -1, :units].transpose(0, 1), ctx.masks[0]).reshape(rows, units)
-        h = _dropped(both[..., :units], ctx.masks[2]).reshape(rows, units)
+        before = dropped(states[:, slots - 1 : -1, :units].transpose(0, 1), ctx.masks[0]).reshape(rows, units)
+        h = dropped(both[..., :units], ctx.masks[2]).reshape(rows, units)
         d_squash = d_states[:, slots:, :units].transpose(0, 1) * to_norm
         d_first_h, d_first_c = d_states[:, :slots].flip(1).split(units, -1)
         return (
@@ -388,10 +412,10 @@ class ReadingLayer(nn.Module):
 
     def forward(self, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks | None = None) -> Reading:
         """Over ``x`` (T, B, input) with ``gate`` (T, B, S)."""
-        cell, kind, from_input = self.cell, self.kind, self.cell.from_input(_dropped(x, masks and masks.input))
+        cell, kind, from_input = self.cell, self.kind, self.cell.from_input(dropped(x, masks and masks.input))
         if self.key is not None:
             for_input, for_state = self.key.weight.tensor_split([x.shape[-1]], 1)
-            key_from_input = functional.linear(_dropped(x, masks and masks.key_input), for_input, self.key.bias)
+            key_from_input = functional.linear(dropped(x, masks and masks.key_input), for_input, self.key.bias)
         else:  # only the newest state can be seen
             kind, gate = "masked", torch.zeros_like(gate).index_fill_(-1, gate.new_zeros(1, dtype=torch.long), 1)
             key_from_input, for_state = x.new_zeros(*x.shape[:2], self.units), x.new_zeros(self.units, self.units)
@@ -433,7 +457,7 @@ class ResidualBlock(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Of rows ``x`` (R, size)."""
-        inner = _dropped(self.lower_norm(self.lower(x)).relu(), mask)
+        inner = dropped(self.lower_norm(self.lower(x)).relu(), mask)
         return (x + self.upper_norm(self.upper(inner))).relu()
 
 
@@ -462,21 +486,20 @@ class PredictNetwork(nn.Module):
         if self.key is not None:
             states = torch.cat((tape.flip(1).transpose(0, 1), hidden))  # (S + T, B, H), oldest first
             tapes = states.unfold(0, tape.shape[1], 1)[:-1].flip(-1).transpose(-1, -2)  # (T, B, S, H)
-            key = _dropped(self.key(_dropped(hidden, masks and masks.key_input)), masks and masks.key)
+            key = dropped(self.key(dropped(hidden, masks and masks.key_input)), masks and masks.key)
             attention = attend(scores(tapes, key), gate, self.kind)
             joined = torch.cat((hidden, remembered(attention, tapes)), -1)  # eq. 14
         rows = joined.flatten(0, 1)
         for k, block in enumerate(self.blocks):
             rows = block(rows, masks and masks.residual[k])
-        rows = self.output_norm(self.output(_dropped(rows, masks and masks.joined))).tanh()
-        return _dropped(rows, masks and masks.output), attention
+        rows = self.output_norm(self.output(dropped(rows, masks and masks.joined))).tanh()
+        return dropped(rows, masks and masks.output), attention
 
 
 class Masks(NamedTuple):
     """The dropout masks of one segment, divided by the share kept; None where nothing is dropped."""
 
-    window: Tensor | None  # (B, E, L + T), words of the segment before included
-    parsing: Tensor | None  # (B, H, T)
+    parsing: Any  # ParsingMasks, or those of another parsing network; None without any
     reading: Sequence[LayerMasks]
     predict: PredictMasks
 
@@ -501,13 +524,14 @@ class Prpn(nn.Module):
     Config = PrpnConfig
     reads = ("stream", "sentences")
     gives = ("distances",)
+    parsing_network: ClassVar[Any] = ParsingNetwork
 
     def __init__(self, config: PrpnConfig, vocabulary_size: int) -> None:
         super().__init__()
         config.check()
         self.config = config
         self.embedding = nn.Embedding(vocabulary_size, config.embedding_size)
-        self.parsing = ParsingNetwork(config) if config.parsing_network else None
+        self.parsing = self.parsing_network(config) if config.parsing_network else None
         sizes = [config.embedding_size] + [config.hidden_size] * (config.reading_layers - 1)
         self.reading = nn.ModuleList(ReadingLayer(config, size) for size in sizes)
         self.predict = PredictNetwork(config)
@@ -531,13 +555,8 @@ class Prpn(nn.Module):
         """Before any word: zeros, and distances that close every gate."""
         config, weight = self.config, self.embedding.weight
         tape = weight.new_zeros(batch, config.slots, config.hidden_size)
-        return [
-            ParsingState(
-                weight.new_zeros(config.lookback, batch, config.embedding_size),
-                weight.new_full((batch, config.slots), math.inf),
-            ),
-            *(Tapes(tape, tape) for _ in self.reading),
-        ]
+        start = self.parsing.initial_state(batch) if self.parsing else parsing_start(config, batch, weight)
+        return [start, *(Tapes(tape, tape) for _ in self.reading)]
 
     def draw_masks(self, steps: int, batch: int) -> Masks:
         """Fresh masks for one segment."""
@@ -547,11 +566,10 @@ class Prpn(nn.Module):
         inner, outer = config.inner_dropout, config.outer_dropout
 
         def scaled(rate: float, *shape: int) -> Tensor | None:
-            return keep(shape, rate, weight.device).to(weight.dtype) / (1 - rate) if rate else None
+            return scaled_mask(weight, rate, *shape)
 
         return Masks(
-            window=scaled(inner, batch, words, config.lookback + steps),
-            parsing=scaled(inner, batch, units, steps),
+            parsing=self.parsing.draw_masks(steps, batch) if self.parsing else None,
             reading=[
                 LayerMasks(
                     key_input=scaled(inner, steps, batch, size),
@@ -574,7 +592,10 @@ class Prpn(nn.Module):
     def forward(self, tokens: Tensor, state: list[Any], *, masks: Masks | None = None) -> LanguageOutput:
         """Run over ``tokens`` (T, B). With ``masks`` every dropout acts; without, none does."""
         words = functional.embedding(tokens, self.embedding.weight)
-        parsing = self.parsing(words, state[0], masks) if self.parsing is not None else self._unparsed(words, state[0])
+        if self.parsing is None:
+            parsing = self._unparsed(words, state[0])
+        else:
+            parsing = self.parsing(words, state[0], masks and masks.parsing)
         x, gate = words, parsing.read_gate.transpose(0, 1).contiguous()
         reading: list[Reading] = []
         for k, layer in enumerate(self.reading):
@@ -608,6 +629,10 @@ class Prpn(nn.Module):
         if masks is None and self.training:
             masks = self.draw_masks(steps, batch)
         found = self(tokens, state or self.initial_state(batch), masks=masks)
+        return self.language_loss(found, targets, counted)
+
+    def language_loss(self, found: LanguageOutput, targets: Tensor, counted: Tensor | None) -> SegmentLoss:
+        """What ``found`` costs where ``targets`` (T, B) follow, those that are ``counted``."""
         rows, wanted = found.output, targets.flatten()
         if counted is not None:
             rows, wanted = rows[counted.flatten()], wanted[counted.flatten()]
@@ -627,7 +652,12 @@ class Prpn(nn.Module):
         return Distances(distance[:, 1:-1], lengths)
 
 
-def _dropped(x: Tensor, mask: Tensor | None) -> Tensor:
+def scaled_mask(like: Tensor, rate: float, *shape: int) -> Tensor | None:
+    """A dropout mask, divided by the share kept, of the type and on the device of ``like``; None if all are kept."""
+    return keep(shape, rate, like.device).to(like.dtype) / (1 - rate) if rate else None
+
+
+def dropped(x: Tensor, mask: Tensor | None) -> Tensor:
     """``x`` under a dropout mask, if there is one."""
     return x if mask is None else x * mask
 

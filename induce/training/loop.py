@@ -20,7 +20,7 @@ from induce import checkpoint as store
 from induce.batching import FEEDS, Corpus, Piece
 from induce.config import RunConfig
 from induce.models.base import SegmentLoss, detach
-from induce.registry import model_class
+from induce.registry import SUPERVISED, model_class
 from induce.training.optimizer import EpochEnd, make_optimizer
 from induce.training.seeding import random_state, restore_random_state, seed_everything
 from induce.vocabulary import Vocabulary
@@ -149,6 +149,9 @@ class Trainer:
                 "sha256": self.development.digest.hexdigest(),
             },
         }
+        if bool(training.trees) != (config.model_name in SUPERVISED):
+            problem = "learns from trees, and the training text has none" if not training.trees else "learns no trees"
+            raise SynparseError(f"model {config.model_name!r} {problem}")
         checkpoint = store.read(store.find(run, ("last",))) if resume else None
         self.draw = seed_everything(config.train.seed)
         self.vocabulary = (
@@ -174,7 +177,8 @@ class Trainer:
         feed = FEEDS[config.data.reading]
         held_out = self.development.encode(self.vocabulary)
         train = config.train
-        self.feed = feed(stream, train, batch_size=train.batch_size, device=device)
+        gold = {"gold": training.gold()} if training.trees else {}
+        self.feed = feed(stream, train, batch_size=train.batch_size, device=device, **gold)
         self.held_out = feed(held_out, train, batch_size=train.development_batch_size, device=device)
         self.position = _Position()
         self.state: Any = None
@@ -362,9 +366,10 @@ def loss_of(model: Any, piece: Piece, state: Any) -> SegmentLoss:
     """The loss of ``piece``: a segment of a stream goes on from ``state``, sentences begin anew."""
     if piece.lengths is not None:
         return cast(SegmentLoss, model.loss(piece.tokens, piece.lengths, chance=piece.chance))
+    more = {} if piece.gold is None else {"gold": piece.gold}
     if piece.counted is not None:
-        return cast(SegmentLoss, model.loss(piece.tokens, piece.targets, counted=piece.counted))
-    return cast(SegmentLoss, model.loss(piece.tokens, piece.targets, state))
+        return cast(SegmentLoss, model.loss(piece.tokens, piece.targets, counted=piece.counted, **more))
+    return cast(SegmentLoss, model.loss(piece.tokens, piece.targets, state, **more))
 
 
 @torch.no_grad()

@@ -230,13 +230,13 @@ def test_settings_that_do_not_fit_are_told(changes: dict[str, Any], message: str
 def test_masks_scale_what_they_keep() -> None:
     model = Prpn(tiny(outer_dropout=0.5, inner_dropout=0.2, recurrent_dropout=0.0), 10)
     masks = model.draw_masks(50, 40)
-    assert masks.window is not None
+    assert masks.parsing.window is not None
     assert masks.predict.output is not None
     assert masks.reading[0].input is not None
     assert masks.reading[1].input is not None
     assert masks.reading[0].recurrent is None
     for mask, rate in (
-        (masks.window, 0.2),
+        (masks.parsing.window, 0.2),
         (masks.predict.output, 0.5),
         (masks.reading[0].input, 0.5),
         (masks.reading[1].input, 0.2),

@@ -18,6 +18,7 @@ from induce.models.prpn import (
     LanguageOutput,
     LayerMasks,
     Masks,
+    ParsingMasks,
     ParsingNetwork,
     ParsingState,
     PredictMasks,
@@ -176,8 +177,7 @@ def masks(fixture: Fixture, layers: int, blocks: int) -> Masks:
         return sizes["hidden"] if k else sizes["emb"]
 
     return Masks(
-        window=kept("parser.gate.0", inner, 0),
-        parsing=kept("parser.gate.4", inner, 0),
+        parsing=ParsingMasks(kept("parser.gate.0", inner, 0), kept("parser.gate.4", inner, 0)),
         reading=[
             LayerMasks(
                 key_input=kept(f"reader.{k}.projector_summ.0", inner, (..., slice(input_size(k)))),

@@ -72,7 +72,7 @@ class ScoreReport:
     counts: Sequence[Counts]
     places: Sequence[int] = ()  # of each scored sentence in the gold treebank
     predicted: Sequence[Sequence[tuple[int, int]]] = ()  # brackets of each scored sentence
-    by_label: Mapping[str, tuple[float, int]] | None = None  # of trees, like all that follow but the last two
+    by_label: Mapping[str, tuple[float, int]] | None = None  # of trees, like all that follow but the last three
     depth: float | None = None
     right_left: float | None = None
     right_left_no_apostrophe: float | None = None
@@ -80,6 +80,7 @@ class ScoreReport:
     by_height: Mapping[int, tuple[int, int]] | None = None
     seed: int | None = None  # of a random baseline
     runs: Runs | None = None  # of a random baseline whose value is the exact expectation
+    trees: str = ""  # those that the system learned from, such as "gold trees: wsj-train"; "" for none
 
     @property
     def totals(self) -> Counts:
@@ -91,6 +92,7 @@ class ScoreReport:
         """How the value came about: ``UF1|conv:on-lstm|avg:sent|root:drop|…|data:wsj10 (5 % sample)|v:0.1.0``."""
         seed = "" if self.seed is None else f"|seed:{self.seed}"
         seed = "|runs:exact" if self.runs else seed
+        seed += f"|trained with {self.trees}" if self.trees else ""
         return f"{self.metric}|{self.convention}{seed}|data:{self.data}|sentences:{len(self.counts)}|v:{VERSION}"
 
     def __str__(self) -> str:
@@ -118,6 +120,8 @@ class ScoreReport:
             entry["by_length"] = {words: list(found) for words, found in self.by_length.items()}
         if self.by_height is not None:
             entry["by_height"] = {str(height): list(found) for height, found in self.by_height.items()}
+        if self.trees:
+            entry["trained_with"] = self.trees
         if self.runs is not None:
             entry["runs"] = self.runs.to_json()
         return entry

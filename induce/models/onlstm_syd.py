@@ -1,0 +1,122 @@
+"""ONLSTM-SYD: ON-LSTM with a second set of distances that learns from trees (Du, Lin, Shen, O'Donnell, Bengio & Zhang
+2020).
+
+Read after ``onlstm.py``: the language model is that one, unchanged. ``docs/models/onlstm-syd.md`` maps the paper's
+equations to these functions and says where the released program departs from them.
+
+Shapes: T steps, B streams, H units of the supervised layer, n its master gates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.models.base import SegmentLoss
+from induce.models.layers import RANKINGS, keep, rank
+from induce.models.onlstm import (
+    LanguageOutput,
+    LayerState,
+    Masks,
+    OnLstm,
+    OnLstmConfig,
+    SegmentOutput,
+    cumax,
+    dropped_weight,
+)
+from induce.structures import Distances
+from treebank.errors import SynparseError
+
+HEADS = ("split", "shared", "hidden")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnLstmSydConfig(OnLstmConfig):
+    """Settings of ON-LSTM, and of the supervision; the defaults are the paper's (section 5.1)."""
+
+    supervised_layer: int = 3  # from 1
+    tree_weight: float = 0.75  # alpha of eq. 19
+    # split: a map of its own on the master forget gate; shared: that gate itself, one set of trees; hidden: a map on
+    # the hidden states (the multitask variants of table 4)
+    supervised_head: str = "split"
+    ranking: str = "sentence"  # of pairs of positions; sentence: the paper's, column and batch: see `rank`
+    ranking_margin: float = 1.0
+    distance_scale: str = "units"  # of the ranking loss; units: 0 to n (eq. 17), share: 0 to 1 as in the program
+
+    def check(self) -> None:
+        """Raises ValueError where the values do not fit together."""
+        super().check()
+        known = {"supervised_head": HEADS, "ranking": RANKINGS, "distance_scale": ("units", "share")}
+        for name, choices in known.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(choices)}")
+        if self.supervised_layer > self.layers:
+            raise ValueError(f"supervised_layer = {self.supervised_layer}: the model has {self.layers} layers")
+
+
+class OnLstmSyd(OnLstm):
+    """ON-LSTM language model whose layer ``supervised_layer`` also learns the distances of given trees."""
+
+    Config = OnLstmSydConfig
+    config: OnLstmSydConfig
+
+    def __init__(self, config: OnLstmSydConfig, vocabulary_size: int) -> None:
+        super().__init__(config, vocabulary_size)
+        layer = self.stack[config.supervised_layer - 1]
+        sizes = {"split": (layer.chunks, layer.chunks), "hidden": (layer.units, 1)}
+        self.head = nn.Linear(*sizes[config.supervised_head]) if config.supervised_head in sizes else None
+
+    def draw_masks(self, batch: int) -> Masks:
+        """Fresh masks for one segment; the last of the weights is that of the head, dropped like the others."""
+        masks = super().draw_masks(batch)
+        if self.head is None:
+            return masks
+        weight = self.head.weight
+        return masks._replace(weights=[*masks.weights, keep(weight.shape, self.config.weight_dropout, weight.device)])
+
+    def supervised(self, output: SegmentOutput, recurrent_weight: Tensor, kept: Tensor | None = None) -> Tensor:
+        """The supervised distances (T, B) of the layer that gave ``output``; ``kept`` is the mask of the head."""
+        if self.head is None:
+            return output.distance_forget
+        weight = dropped_weight(self.head.weight, self.config.weight_dropout, kept)
+        if self.config.supervised_head == "hidden":
+            return functional.linear(output.hidden, weight, self.head.bias)[..., 0]
+        logits = self.stack[self.config.supervised_layer - 1].forget_logits(output, recurrent_weight)  # eq. 14
+        return 1 - cumax(functional.linear(logits, weight, self.head.bias)).mean(-1)  # eq. 16, 17
+
+    def loss(
+        self,
+        tokens: Tensor,
+        targets: Tensor,
+        state: list[LayerState] | None = None,
+        *,
+        gold: Tensor | None = None,
+        masks: Masks | None = None,
+    ) -> SegmentLoss:
+        """Loss of the language model; with ``gold`` distances (T, B), NaN where there are none, eq. 19."""
+        batch = tokens.shape[1]
+        if masks is None and self.training:
+            masks = self.draw_masks(batch)
+        found: LanguageOutput = self(tokens, state or self.initial_state(batch), masks=masks)
+        loss = self.language_loss(found, targets)
+        if gold is None:
+            return loss
+        config, index = self.config, self.config.supervised_layer - 1
+        weight = self.recurrent_weights(masks, layers=index + 1)[-1]
+        kept = masks.weights[-1] if masks is not None and self.head is not None else None
+        distances = self.supervised(found.layers[index], weight, kept)
+        if config.distance_scale == "units" and config.supervised_head != "hidden":
+            distances = distances * self.stack[index].chunks
+        wrong = rank(distances, gold, tokens, config.ranking, config.ranking_margin)
+        return loss._replace(objective=loss.objective + config.tree_weight * wrong)
+
+    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int, distances: str = "syd") -> Distances:
+        """The supervised distances (``syd``) or those of the language model (``lm``), as `OnLstm.structure` says."""
+        if distances == "lm":
+            return super().structure(tokens, lengths, layer=layer)
+        if layer != self.config.supervised_layer:
+            found = f"the supervised distances are those of layer {self.config.supervised_layer}"
+            raise SynparseError(f"model 'onlstm-syd': {found}, not {layer} (--distances lm has every layer)")
+        return self.read_distances(tokens, lengths, layer, self.supervised)
