@@ -78,7 +78,7 @@ class Corpus:
         if not self.trees:
             return None
         found = torch.full((len(self.ids),), float("nan"))
-        largest = max(max(distances) for _, distances in self.trees) + 1
+        largest = max(distances[0] for _, distances in self.trees)
         for start, distances in self.trees:
             found[start : start + len(distances)] = torch.tensor([largest, *distances[1:]])
         return found

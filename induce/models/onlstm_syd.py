@@ -29,8 +29,6 @@ from induce.models.onlstm import (
 from induce.structures import Distances
 from treebank.errors import SynparseError
 
-HEADS = ("split", "shared", "hidden")
-
 
 @dataclass(frozen=True, kw_only=True)
 class OnLstmSydConfig(OnLstmConfig):
@@ -48,7 +46,11 @@ class OnLstmSydConfig(OnLstmConfig):
     def check(self) -> None:
         """Raises ValueError where the values do not fit together."""
         super().check()
-        known = {"supervised_head": HEADS, "ranking": RANKINGS, "distance_scale": ("units", "share")}
+        known = {
+            "supervised_head": ("split", "shared", "hidden"),
+            "ranking": RANKINGS,
+            "distance_scale": ("units", "share"),
+        }
         for name, choices in known.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(choices)}")
@@ -65,8 +67,12 @@ class OnLstmSyd(OnLstm):
     def __init__(self, config: OnLstmSydConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)
         layer = self.stack[config.supervised_layer - 1]
-        sizes = {"split": (layer.chunks, layer.chunks), "hidden": (layer.units, 1)}
-        self.head = nn.Linear(*sizes[config.supervised_head]) if config.supervised_head in sizes else None
+        heads = {
+            "split": lambda: nn.Linear(layer.chunks, layer.chunks),
+            "shared": lambda: None,
+            "hidden": lambda: nn.Linear(layer.units, 1, bias=False),  # only the order of distances matters
+        }
+        self.head: nn.Linear | None = heads[config.supervised_head]()
 
     def draw_masks(self, batch: int) -> Masks:
         """Fresh masks for one segment; the last of the weights is that of the head, dropped like the others."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from induce.batching import Corpus, read_corpora
 from induce.config import RunConfig, resolve
+from induce.registry import SUPERVISED
 from induce.training.loop import Event, Trainer
 from treebank.sentence import Sentence
+from treebank.tree import Tree
 
 SETTINGS = {
     "onlstm": [
@@ -19,6 +22,31 @@ SETTINGS = {
         "model.hidden_size=24",
         "model.chunk_size=4",
         "train.batch_size=4",
+        "train.learning_rate=0.01",
+        "train.segment_length=8",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "onlstm-syd": [
+        "model.embedding_size=16",
+        "model.layers=2",
+        "model.hidden_size=24",
+        "model.chunk_size=4",
+        "model.supervised_layer=2",
+        "parse.layer=2",
+        "train.batch_size=4",
+        "train.learning_rate=0.01",
+        "train.segment_length=8",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "prpn-syd": [
+        "model.embedding_size=16",
+        "model.hidden_size=24",
+        "model.parsing_size=12",
+        "model.slots=5",
+        "model.lookback=2",
+        "train.batch_size=8",
         "train.learning_rate=0.01",
         "train.segment_length=8",
         "train.epochs=3",
@@ -67,10 +95,22 @@ def sentences(count: int = 200, seed: int = 1) -> list[Sentence]:
     return found
 
 
+def with_trees(text: list[Sentence]) -> list[Sentence]:
+    """The sentences with their trees, such as ``((the (big dog)) (saw (a cat)) .)``."""
+    found = []
+    for one in text:
+        subject = len(one.words) - 4
+        spans = [(0, subject), (subject, subject + 3), (subject + 1, subject + 3)]
+        found.append(replace(one, tree=Tree.from_spans(one.words, spans)))
+    return found
+
+
 def corpora(config: RunConfig, count: int = 200) -> tuple[Corpus, Corpus]:
     """Training and development text."""
+    text, learns = sentences(count), config.model_name in SUPERVISED
     share = config.data.development_share
-    return read_corpora(sentences(count), config.data.normalization, development_share=share)
+    given = with_trees(text) if learns else text
+    return read_corpora(given, config.data.normalization, development_share=share, with_trees=learns)
 
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
