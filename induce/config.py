@@ -16,6 +16,7 @@ from treebank.errors import SynparseError, nearest
 
 DEFAULT_PRESETS = {
     "onlstm": "onlstm-small",
+    "lstm": "lstm-small",
     "prpn": "prpn-small",
     "udgn": "udgn-small",
 }  # the preset of each model that suits a CPU

@@ -10,6 +10,7 @@ from treebank.errors import SynparseError, nearest
 
 MODELS = {
     "onlstm": "induce.models.onlstm:OnLstm",
+    "lstm": "induce.models.lstm:Lstm",
     "prpn": "induce.models.prpn:Prpn",
     "udgn": "induce.models.udgn:Udgn",
 }
@@ -49,6 +50,10 @@ def structure_of(name: str) -> str:
 def check_pairing(model: str, gives: tuple[str, ...], name: str) -> None:
     """Raises SynparseError if decoder ``name`` needs a structure that ``model`` does not give."""
     needs = structure_of(name)
+    if not gives:
+        raise SynparseError(
+            f"model {model!r} is a language model that gives no trees; score it with: synparse eval --text FILE"
+        )
     if needs not in gives:
         fitting = [other for other, (_, structure) in DECODERS.items() if structure in gives]
         raise SynparseError(

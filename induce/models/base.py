@@ -24,7 +24,7 @@ class StreamModel(Protocol):
 
     Config: ClassVar[type]
     reads: ClassVar[tuple[str, ...]]  # "stream", "sentences"
-    gives: ClassVar[tuple[str, ...]]  # the structures that `structure` can return, such as ("distances",)
+    gives: ClassVar[tuple[str, ...]]  # what `structure` can return, such as ("distances",); () where there is none
 
     def loss(self, tokens: Tensor, targets: Tensor, state: Any = None) -> SegmentLoss:
         """Loss on ``tokens`` (T, B) with next words ``targets`` (T, B), continuing from ``state``."""
