@@ -184,15 +184,17 @@ class Sentences:
 
     def _piece(self, start: int) -> Piece:
         batch = self.sentences[start : start + self.batch_size]
-        padded, lengths = pad(batch)  # (B, N + 2)
-        tokens = padded.t().contiguous()
-        targets = tokens.roll(-1, 0)  # the last row has none: never counted
-        counted = tokens.new_tensor(range(len(tokens)))[:, None] <= lengths  # the mark behind a sentence is a target
-        count = int(lengths.sum()) + len(batch)
-        device = self.device
-        return Piece(
-            tokens.to(device), targets.to(device), counted.to(device), count, count, start + self.batch_size, 1.0
-        )
+        return sentence_piece(batch, self.device)._replace(after=start + self.batch_size)
+
+
+def sentence_piece(batch: Sequence[Sequence[int]], device: str) -> Piece:
+    """Sentences side by side, of which every word and the mark behind it is a target."""
+    padded, lengths = pad(batch)  # (B, N + 2)
+    tokens = padded.t().contiguous()
+    targets = tokens.roll(-1, 0)  # the last row has none: never counted
+    counted = tokens.new_tensor(range(len(tokens)))[:, None] <= lengths
+    count = int(lengths.sum()) + len(batch)
+    return Piece(tokens.to(device), targets.to(device), counted.to(device), count, count, 0, 1.0)
 
 
 def split_sentences(text: Tensor) -> list[list[int]]:

@@ -35,6 +35,17 @@ class StreamModel(Protocol):
         ...
 
 
+class PredictiveModel(Protocol):
+    """A stream model whose last step, softmax(decoder_weight x + decoder_bias), can be redone by others: the cache."""
+
+    decoder_weight: Tensor  # (V, E)
+    decoder_bias: Tensor  # (V,)
+
+    def predictions(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+        """The vectors x (T, B, E) after each of ``tokens`` (T, B), without dropout, and the state to carry on."""
+        ...
+
+
 class MaskedModel(Protocol):
     """A model trained on whole sentences, in each of which it has to find the words that were masked."""
 
