@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,9 @@ def check_usage(context: click.Context, given: Mapping[str, Any]) -> None:
         raise click.UsageError(f"{wrong[0]} does not go with --text")
     if "cache" not in names and any(name in names for name in CACHE):
         raise click.UsageError("--cache-theta and --cache-lambda go with --cache")
+    for name in CACHE:
+        if name in names and not given[name] < math.inf:  # NaN is not, either
+            raise click.UsageError(f"{names[name]}: {given[name]} is no number to count with")
 
 
 def evaluate_text(text: str, groups: Mapping[str, Sequence[str]], form: str | None, given: Mapping[str, Any]) -> None:

@@ -123,6 +123,7 @@ def test_the_cache(call: Caller, lstm: Path) -> None:
         (["--gold", "sample", "--cache", "5"], "--cache goes with --text"),
         (["--gold", "sample", "--tokenize"], "--tokenize goes with --text"),
         (["--text", "in.txt", "--cache-theta", "1"], "--cache-theta and --cache-lambda go with --cache"),
+        (["--text", "in.txt", "--cache", "--cache-theta", "nan"], "--cache-theta: nan is no number to count with"),
         ([], "name a treebank with --gold, or a text with --text"),
     ],
 )
