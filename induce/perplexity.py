@@ -132,6 +132,8 @@ class TextScorer:
         self.name, self.reading = config.model_name, config.data.reading
         self.recipe = RECIPES[config.data.normalization]
         kind = model_class(self.name)
+        if self.reading != "stream" and self.reading not in OTHERS:
+            raise SynparseError(f"{run}: this {self.name!r} reads {self.reading} and predicts no words of a text")
         if batch_size is not None and self.reading != "stream":
             raise SynparseError(f"{run}: this {self.name!r} reads {self.reading}, not a stream; leave out --batch-size")
         if cache is not None and (self.reading != "stream" or not hasattr(kind, "predictions")):
@@ -183,8 +185,7 @@ class TextScorer:
 
     def _total(self, model: Any) -> _Total:
         if self.reading != "stream":
-            score: Callable[..., _Total] = {"sentences": sentence_nll, "masked": masked_nll}[self.reading]
-            return score(model, self.ids, self.device)
+            return OTHERS[self.reading](model, self.ids, self.device)
         batch = self.batch_size or 1
         tokens = (len(self.ids) - 1) // batch * batch
         steps = max(1, POSITIONS // batch)
@@ -254,6 +255,10 @@ def masked_nll(model: Any, ids: array[int], device: str) -> _Total:
                 total += float(loss.nll) * loss.targets
                 count += loss.targets
     return _Total(total, count)
+
+
+#: data.reading, but for streams -> how it is scored
+OTHERS: dict[str, Callable[[Any, array[int], str], _Total]] = {"sentences": sentence_nll, "masked": masked_nll}
 
 
 def _blocks(ids: array[int]) -> Iterator[list[list[int]]]:

@@ -139,6 +139,12 @@ def test_what_cannot_be_scored_is_told(runs: dict[str, str]) -> None:
             score(runs[name], cache=Cache())
 
 
+def test_a_model_of_something_else_is_told(runs: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(perplexity.OTHERS, "sentences")
+    with pytest.raises(SynparseError, match="this 'prpn' reads sentences and predicts no words of a text"):
+        score(runs["prpn-sentences"])
+
+
 def test_which_scores_compare(runs: dict[str, str]) -> None:
     scores = {name: score(run) for name, run in runs.items()}
     assert comparable([scores["lstm"], scores["onlstm"], scores["prpn-sentences"]])
