@@ -1,4 +1,4 @@
-"""``synparse eval``: a model, files of trees or heads, and baselines against a treebank."""
+"""``synparse eval``: a model, files of trees or heads, and baselines against a treebank; or a model on a text."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 
 from cli.options import decoder_option, default_run, device_option, distances_option, layer_option
 from cli.output import print_json
+from cli.perplexity import check_usage, evaluate_text, text_options
 from treebank.errors import SynparseError, nearest
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 @click.argument("predicted", nargs=-1, metavar="[PREDICTED]...")
 @click.option(
     "--gold",
-    required=True,
     metavar="GOLD",
     help="A file, folder or glob of trees or heads, or sample, wsj, wsj10, wsj23, … (see synparse info --data).",
 )
@@ -77,7 +77,10 @@ if TYPE_CHECKING:
 @layer_option
 @distances_option
 @device_option
+@text_options
+@click.pass_context
 def evaluate(
+    context: click.Context,
     predicted: Sequence[str],
     gold: str,
     runs: Sequence[str],
@@ -93,13 +96,19 @@ def evaluate(
     skip_bad: bool,
     head_rules: str | None,
     seed: int | None,
-    **parsing: Any,
+    text: str | None,
+    **others: Any,
 ) -> None:
     """Score models, files of trees or heads, and baselines against a treebank.
 
     PREDICTED are files with one tree a line, one for each gold sentence, or CoNLL-U files with heads. Without any, and
-    without -m, the model in $SYNPARSE_MODEL or ./synparse-model is scored.
+    without -m, the model in $SYNPARSE_MODEL or ./synparse-model is scored. With --text in the place of --gold, the
+    perplexity of a text is printed.
     """
+    check_usage(context, {**others, "form": form})
+    if text is not None:
+        evaluate_text(text, {pattern: _folders(pattern) for pattern in runs or [default_run()]}, form, others)
+        return
     from cli.scores import print_csv, print_latex, print_report, print_worst, save_sentences
     from treebank.metrics.compare import compare_all
     from treebank.names import bound_of
@@ -112,7 +121,7 @@ def evaluate(
         from treebank.dependency import find_rules
 
         find_rules(head_rules)
-    parsers = _parsers(groups, parsing)
+    parsers = _parsers(groups, {name: others[name] for name in ("decoder", "layer", "distances", "device")})
     kinds = {parser.structure for parser in parsers.values()}
     asked.fit(treebank, with_heads=head_rules is not None or "heads" in kinds, all_heads=kinds == {"heads"})
     bound = bound_of(gold, max_length)

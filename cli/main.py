@@ -21,7 +21,7 @@ from treebank.version import VERSION
 COMMANDS = {
     "train": ("cli.train:train", "Train a model on plain text."),
     "parse": ("cli.parse:parse", "Parse text: one sentence a line in, one tree a line out."),
-    "eval": ("cli.eval:evaluate", "Score a model, files of trees and baselines against a treebank."),
+    "eval": ("cli.eval:evaluate", "Score models and trees against a treebank, or models on a text."),
     "extract": ("cli.extract:extract", "Write the distances that a model gives to each sentence."),
     "decode": ("cli.decode:decode", "Turn distances from extract into trees; needs no model."),
     "convert": ("cli.convert:convert", "Turn treebanks into trees, spans, heads, distances or text."),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.options import default_run, device_option
+from induce import registry
 from treebank.errors import SynparseError, placed
 from treebank.formats import expand
 
@@ -28,7 +29,7 @@ SUFFIXES = ("", ".new", ".old")  # the last two only while one of them is writte
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
-@click.option("--model", metavar="NAME", help="The model: onlstm (the default), onlstm-syd, prpn, prpn-syd or udgn.")
+@click.option("--model", metavar="NAME", help=f"The model: {', '.join(registry.MODELS)}; onlstm by default.")
 @click.option("--preset", metavar="NAME", help="A named set of settings, such as onlstm-small or onlstm-ptb.")
 @click.option(
     "--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="Change one setting; may be repeated."

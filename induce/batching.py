@@ -229,22 +229,30 @@ class Sentences:
         return min(1.0, start / max(1, len(self.sentences)))
 
     def _piece(self, start: int) -> Piece:
-        import torch
-
-        batch = self.sentences[start : start + self.batch_size]
-        padded, lengths = pad(batch)  # (B, N + 2)
-        tokens = padded.t().contiguous()
-        targets = tokens.roll(-1, 0)  # the last row has none: never counted
-        counted = tokens.new_tensor(range(len(tokens)))[:, None] <= lengths  # the mark behind a sentence is a target
-        count = int(lengths.sum()) + len(batch)
-        device, gold = self.device, None
-        if self.gold is not None:
-            gold = padded.new_full(tokens.shape, float("nan"), dtype=torch.get_default_dtype())
-            for k, row in enumerate(self.gold[start : start + self.batch_size]):
-                gold[1 : len(row) + 1, k] = torch.tensor(row)
-            gold = gold.to(device)
         after = start + self.batch_size
-        return Piece(tokens.to(device), targets.to(device), counted.to(device), count, count, after, 1.0, gold=gold)
+        piece = sentence_piece(self.sentences[start:after], self.device)
+        gold = None if self.gold is None else _beside(self.gold[start:after], piece.tokens)
+        return piece._replace(after=after, gold=gold)
+
+
+def sentence_piece(batch: Sequence[Sequence[int]], device: str) -> Piece:
+    """Sentences side by side, of which every word and the mark behind it is a target."""
+    padded, lengths = pad(batch)  # (B, N + 2)
+    tokens = padded.t().contiguous()
+    targets = tokens.roll(-1, 0)  # the last row has none: never counted
+    counted = tokens.new_tensor(range(len(tokens)))[:, None] <= lengths
+    count = int(lengths.sum()) + len(batch)
+    return Piece(tokens.to(device), targets.to(device), counted.to(device), count, count, 0, 1.0)
+
+
+def _beside(values: Sequence[Sequence[float]], tokens: Tensor) -> Tensor:
+    """Values of the words of each sentence in the shape of ``tokens`` (T, B), NaN beside marks and padding."""
+    import torch
+
+    found = torch.full(tokens.shape, float("nan"))
+    for column, row in enumerate(values):
+        found[1 : len(row) + 1, column] = torch.tensor(row)
+    return found.to(tokens.device)
 
 
 def split_sentences(text: Tensor, values: Tensor | None = None) -> list[list[Any]]:

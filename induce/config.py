@@ -17,6 +17,7 @@ from treebank.errors import SynparseError, nearest
 DEFAULT_PRESETS = {
     "onlstm": "onlstm-small",
     "onlstm-syd": "onlstm-syd-small",
+    "lstm": "lstm-small",
     "prpn": "prpn-small",
     "prpn-syd": "prpn-syd-small",
     "udgn": "udgn-small",

@@ -203,10 +203,15 @@ def load_parser(
     """
     if decoder is not None:
         registry.known(registry.DECODERS, decoder, "decoder")
+    return Parser(read_trained(run), device=choose_device(device), decoder=decoder, layer=layer, distances=distances)
+
+
+def read_trained(run: str | os.PathLike[str]) -> Checkpoint:
+    """The best checkpoint in ``run``. Raises SynparseError if nothing has been learned yet."""
     checkpoint = read(find(Path(run)))
     if checkpoint.facts.get("step") == 0:
         raise SynparseError(f"{run}: this model has not been trained yet; go on with: synparse train --resume -o {run}")
-    return Parser(checkpoint, device=choose_device(device), decoder=decoder, layer=layer, distances=distances)
+    return checkpoint
 
 
 def choose_device(device: str) -> str:

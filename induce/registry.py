@@ -11,6 +11,7 @@ from treebank.errors import SynparseError, nearest
 MODELS = {
     "onlstm": "induce.models.onlstm:OnLstm",
     "onlstm-syd": "induce.models.onlstm_syd:OnLstmSyd",
+    "lstm": "induce.models.lstm:Lstm",
     "prpn": "induce.models.prpn:Prpn",
     "prpn-syd": "induce.models.prpn_syd:PrpnSyd",
     "udgn": "induce.models.udgn:Udgn",
@@ -53,6 +54,10 @@ def structure_of(name: str) -> str:
 def check_pairing(model: str, gives: tuple[str, ...], name: str) -> None:
     """Raises SynparseError if decoder ``name`` needs a structure that ``model`` does not give."""
     needs = structure_of(name)
+    if not gives:
+        raise SynparseError(
+            f"model {model!r} is a language model that gives no trees; score it with: synparse eval --text FILE"
+        )
     if needs not in gives:
         fitting = [other for other, (_, structure) in DECODERS.items() if structure in gives]
         raise SynparseError(

@@ -24,7 +24,7 @@ class StreamModel(Protocol):
 
     Config: ClassVar[type]
     reads: ClassVar[tuple[str, ...]]  # "stream", "sentences"
-    gives: ClassVar[tuple[str, ...]]  # the structures that `structure` can return, such as ("distances",)
+    gives: ClassVar[tuple[str, ...]]  # what `structure` can return, such as ("distances",); () where there is none
 
     def loss(self, tokens: Tensor, targets: Tensor, state: Any = None) -> SegmentLoss:
         """Loss on ``tokens`` (T, B) with next words ``targets`` (T, B), continuing from ``state``."""
@@ -32,6 +32,17 @@ class StreamModel(Protocol):
 
     def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Any:
         """Structure of whole sentences: ``tokens`` (B, N + 2) with a boundary mark on either side."""
+        ...
+
+
+class PredictiveModel(Protocol):
+    """A stream model whose last step, softmax(decoder_weight x + decoder_bias), can be redone by others: the cache."""
+
+    decoder_weight: Tensor  # (V, E)
+    decoder_bias: Tensor  # (V,)
+
+    def predictions(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+        """The vectors x (T, B, E) after each of ``tokens`` (T, B), without dropout, and the state to carry on."""
         ...
 
 

@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from induce.models.base import SegmentLoss
-from induce.models.layers import keep
+from induce.models.layers import LanguageOutput, Masks, draw_masks, run_layers
 from induce.objectives import activation_penalty, cross_entropy, temporal_activation_penalty
 from induce.structures import Distances
 
@@ -254,23 +254,6 @@ class OnLstmLayer(nn.Module):
         return functional.linear(output.input, self.input.weight[rows], bias) + states @ recurrent_weight[rows].t()
 
 
-class Masks(NamedTuple):
-    """The dropout masks of one segment; all but ``weights`` are already divided by the share kept."""
-
-    embedding: Tensor  # (V, 1)
-    input: Tensor  # (1, B, E)
-    hidden: list[Tensor]  # (1, B, H) for every layer but the last
-    output: Tensor  # (1, B, E)
-    weights: list[Tensor]  # (2n + 4H, H) of each layer, true where an entry is kept
-
-
-class LanguageOutput(NamedTuple):
-    """What the language model computes over a segment."""
-
-    output: Tensor  # (T, B, E), after the output dropout
-    layers: list[SegmentOutput]
-
-
 class OnLstm(nn.Module):
     """ON-LSTM language model with tied input and output embeddings (Shen et al. 2019, section 5.1)."""
 
@@ -299,18 +282,8 @@ class OnLstm(nn.Module):
 
     def draw_masks(self, batch: int) -> Masks:
         """Fresh masks for one segment of ``batch`` streams."""
-        config, weight = self.config, self.embedding.weight
-
-        def scaled(shape: tuple[int, ...], rate: float) -> Tensor:
-            return keep(shape, rate, weight.device).to(weight.dtype) / (1 - rate)
-
-        return Masks(
-            embedding=scaled((len(weight), 1), config.embedding_dropout),
-            input=scaled((1, batch, config.embedding_size), config.input_dropout),
-            hidden=[scaled((1, batch, layer.units), config.hidden_dropout) for layer in self.stack[:-1]],
-            output=scaled((1, batch, config.embedding_size), config.output_dropout),
-            weights=[keep(layer.recurrent.weight.shape, config.weight_dropout, weight.device) for layer in self.stack],
-        )
+        recurrent = [layer.recurrent.weight for layer in self.stack]
+        return draw_masks(self.config, self.embedding.weight, recurrent, batch)
 
     def recurrent_weights(self, masks: Masks | None = None, *, layers: int | None = None) -> list[Tensor]:
         """The matrices in use in the first ``layers`` layers (all by default): with the masks' dropout or scaled."""
@@ -332,16 +305,19 @@ class OnLstm(nn.Module):
 
         With ``masks`` every dropout acts; without, none does. ``weights`` saves computing `recurrent_weights` again.
         """
-        x = functional.embedding(tokens, self.embedding.weight)
-        if masks is not None:
-            x = x * masks.embedding[tokens] * masks.input
-        outputs: list[SegmentOutput] = []
-        for k, weight in enumerate(weights or self.recurrent_weights(masks)):
-            outputs.append(self.stack[k](x, state[k], weight))
-            x = outputs[-1].hidden
-            if masks is not None:
-                x = x * (masks.hidden[k] if k < len(masks.hidden) else masks.output)
-        return LanguageOutput(x, outputs)
+        return run_layers(
+            self.stack, tokens, self.embedding.weight, state, weights or self.recurrent_weights(masks), masks
+        )
+
+    @property
+    def decoder_weight(self) -> Tensor:
+        """Output embeddings (V, E)."""
+        return self.embedding.weight
+
+    def predictions(self, tokens: Tensor, state: list[LayerState] | None = None) -> tuple[Tensor, list[LayerState]]:
+        """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
+        output, layers = self(tokens, state or self.initial_state(tokens.shape[1]))
+        return output, [layer.state for layer in layers]
 
     def loss(
         self, tokens: Tensor, targets: Tensor, state: list[LayerState] | None = None, *, masks: Masks | None = None

@@ -605,6 +605,11 @@ class Prpn(nn.Module):
         output, attention = self.predict(x, state[-1].h, predict_gate, masks and masks.predict)
         return LanguageOutput(output, parsing, reading, attention, [parsing.state, *(layer.tapes for layer in reading)])
 
+    def predictions(self, tokens: Tensor, state: list[Any] | None = None) -> tuple[Tensor, list[Any]]:
+        """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
+        found = self(tokens, state or self.initial_state(tokens.shape[1]))
+        return found.output.unflatten(0, tokens.shape), found.state
+
     def _unparsed(self, words: Tensor, state: ParsingState) -> Parsing:
         """No distances, and every gate open: attention as usual (the first ablation of table 3)."""
         flat = words.new_zeros(words.shape[1], len(words))

@@ -40,6 +40,16 @@ SETTINGS = {
         "train.epochs=3",
         "data.minimum_count=1",
     ],
+    "lstm": [
+        "model.embedding_size=16",
+        "model.layers=2",
+        "model.hidden_size=24",
+        "train.batch_size=4",
+        "train.learning_rate=0.01",
+        "train.segment_length=8",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
     "prpn-syd": [
         "model.embedding_size=16",
         "model.hidden_size=24",

@@ -1,0 +1,148 @@
+"""``synparse eval --text``: the perplexity of a text under one model or several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from cli.options import Decorated
+from cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from induce.cache import Cache
+    from induce.perplexity import Perplexity
+    from treebank.metrics.report import Runs
+
+HEADER = ["System", "PPL", "Nats", "Bits/char.", "Unk. %", "Words", "Vocab."]
+CACHE = ("cache", "cache_theta", "cache_lambda")
+TEXT = ("tokenize", "batch_size", *CACHE)  # options that go with --text only
+WITH_TEXT = ("text", "runs", "device", *TEXT)
+
+
+def text_options(command: Decorated) -> Decorated:
+    """``command`` with ``--text`` and the options that go with it."""
+    share = click.FloatRange(min=0, max=1, max_open=True)
+    for option in (
+        click.option("--cache-lambda", type=share, metavar="L", help="The cache's part in a probability, 0.1."),
+        click.option("--cache-theta", type=click.FloatRange(min=0), metavar="T", help="Sharpness of the cache, 1."),
+        click.option(
+            "--cache",
+            type=click.IntRange(1, 100_000),
+            is_flag=False,
+            flag_value=500,
+            metavar="[N]",
+            help="With --text: mix in a continuous cache of the last N words (500 if no number is given).",
+        ),
+        click.option(
+            "--batch-size", type=click.IntRange(min=1), metavar="B", help="With --text: read it in B columns, faster."
+        ),
+        click.option("--tokenize", is_flag=True, help="With --text: split it into sentences and words."),
+        click.option("--text", metavar="FILE", help="Instead of --gold: the perplexity of this text, or of sample."),
+    ):
+        command = option(command)
+    return command
+
+
+def check_usage(context: click.Context, given: Mapping[str, Any]) -> None:
+    """Raises UsageError for options that do not fit together: scores of trees here, of a text there."""
+    names = {
+        parameter.name: parameter.opts[-1] if isinstance(parameter, click.Option) else parameter.name.upper()
+        for parameter in context.command.params
+        if parameter.name and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
+    }
+    if given["form"]:
+        names["form"] = f"--{given['form']}"  # one of three
+    if "text" not in names:
+        alone = [name for name in TEXT if name in names]
+        if alone:
+            raise click.UsageError(f"{names[alone[0]]} goes with --text")
+        if "gold" not in names:
+            raise click.UsageError("name a treebank with --gold, or a text with --text")
+        return
+    wrong = [option for name, option in names.items() if name not in WITH_TEXT and option != "--json"]
+    if wrong:
+        raise click.UsageError(f"{wrong[0]} does not go with --text")
+    if "cache" not in names and any(name in names for name in CACHE):
+        raise click.UsageError("--cache-theta and --cache-lambda go with --cache")
+    for name in CACHE:
+        if name in names and not given[name] < math.inf:  # NaN is not, either
+            raise click.UsageError(f"{names[name]}: {given[name]} is no number to count with")
+
+
+def evaluate_text(text: str, groups: Mapping[str, Sequence[str]], form: str | None, given: Mapping[str, Any]) -> None:
+    """Score ``text`` under the models in the folders of ``groups`` and print a table, or JSON."""
+    from induce.perplexity import TextScorer, comparable, score_text
+    from treebank.formats import read_sentences
+    from treebank.sample import sample_treebank
+
+    folders = dict.fromkeys(folder for group in groups.values() for folder in group)
+    options = {"device": given["device"], "batch_size": given["batch_size"], "cache": _cache(given)}
+    scorers = [TextScorer(folder, **options) for folder in folders]
+    if text == "sample":
+        sentences = iter(sample_treebank("test").sentences)
+    else:
+        sentences = read_sentences([text], tokenize=given["tokenize"])
+    scores, digest = score_text(sentences, scorers, text)
+    spreads = _spreads(groups, scores)
+    if form == "json":
+        document: dict[str, Any] = {"text": {"name": text, "sha256": digest}}
+        document["scores"] = [score.to_json() for score in scores]
+        if spreads:
+            document["groups"] = [{"systems": pattern, **runs.to_json()} for pattern, runs in spreads.items()]
+        print_json(document)
+        return
+    _print(scores, spreads)
+    if not comparable(scores):
+        click.echo(
+            "note: these models have different vocabularies or count different tokens, so their perplexities do not "
+            "compare",
+            err=True,
+        )
+
+
+def _cache(given: Mapping[str, Any]) -> Cache | None:
+    """The cache that was asked for."""
+    if given["cache"] is None:
+        return None
+    from induce.cache import Cache
+
+    named = {"size": given["cache"], "theta": given["cache_theta"], "share": given["cache_lambda"]}
+    return Cache(**{name: value for name, value in named.items() if value is not None})
+
+
+def _spreads(groups: Mapping[str, Sequence[str]], scores: Sequence[Perplexity]) -> dict[str, Runs]:
+    """The values of each pattern that fits several models."""
+    from treebank.metrics.report import Runs
+
+    values = {score.run: score.value for score in scores}
+    return {pattern: Runs({run: values[run] for run in group}) for pattern, group in groups.items() if len(group) > 1}
+
+
+def _print(scores: Sequence[Perplexity], spreads: Mapping[str, Runs]) -> None:
+    """A table, the signatures below it."""
+    rows = [_row(score, f"{score.model} {score.run}" if len(scores) > 1 else score.model) for score in scores]
+    for pattern, runs in spreads.items():
+        mean = f"{pattern} (mean of {len(runs.values)})"
+        rows.append([mean, f"{runs.mean:.2f}", f"± {runs.deviation:.2f}", "", "", "", ""])
+    print_table(HEADER, rows)
+    click.echo()
+    for signature in dict.fromkeys(score.signature for score in scores):
+        same = [score for score in scores if score.signature == signature]
+        click.echo(str(same[0]) if len(same) == 1 else signature)
+
+
+def _row(score: Perplexity, name: str) -> list[str]:
+    bits = score.bits_per_character
+    return [
+        name,
+        f"{score.value:.2f}",
+        f"{score.nats:.4f}",
+        "-" if bits is None else f"{bits:.4f}",
+        f"{score.unknown_percent:.2f}",
+        str(score.words),
+        str(len(score.vocabulary)),
+    ]

@@ -1,0 +1,278 @@
+"""Perplexity of a text under a trained model, counted as published; ``docs/perplexity.md`` says what is counted."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from induce.batching import MASKINGS, pad, sentence_batches, sentence_piece
+from induce.cache import Cache, cached_nll
+from induce.checkpoint import build_model
+from induce.parser import LARGEST_BLOCK, choose_device, read_trained
+from induce.registry import model_class
+from induce.vocabulary import Vocabulary
+from treebank.errors import SynparseError
+from treebank.normalize import RECIPES
+from treebank.sentence import Sentence
+from treebank.version import VERSION
+
+POSITIONS = 512  # tokens of a stream at a time
+ENTRIES = 2**24  # likenesses of states at a time, under a large cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perplexity:
+    """The score of one model on one text."""
+
+    model: str
+    run: str
+    data: str
+    reading: str  # stream, sentences or masked, as the model was trained
+    nats: float  # mean negative log-likelihood of a token that was scored
+    scored: int  # tokens that this is the mean over
+    words: int  # of the text, after normalisation
+    sentences: int
+    unknown: int  # of the words
+    characters: int  # of the normalised text: its words, a space between each two, an end for each line
+    normalization: str
+    vocabulary: Vocabulary
+    batch_size: int = 1
+    cache: Cache | None = None
+
+    @property
+    def value(self) -> float:
+        """e to the power of ``nats``; infinite where it is too large to write."""
+        return math.exp(self.nats) if self.nats < 700 else math.inf
+
+    @property
+    def bits_per_character(self) -> float | None:
+        """Bits of all tokens divided by ``characters``; None of masked words, which are not the whole text."""
+        if self.reading == "masked":
+            return None
+        return self.nats / math.log(2) * (self.words + self.sentences) / self.characters
+
+    @property
+    def unknown_percent(self) -> float:
+        """Of the words of the text."""
+        return 100 * self.unknown / self.words
+
+    @property
+    def metric(self) -> str:
+        """PPL, or MPPL of masked words."""
+        return "MPPL" if self.reading == "masked" else "PPL"
+
+    @property
+    def signature(self) -> str:
+        """How the value came about: ``PPL|data:FILE|tokens:words+eos|unk:kept|state:carried|batch:1|…``."""
+        how = {
+            "stream": f"tokens:words+eos|unk:kept|state:carried|batch:{self.batch_size}",
+            "sentences": "tokens:words+eos|unk:kept|state:sentence",
+            "masked": f"tokens:masked-words|unk:not-masked|maskings:{MASKINGS}",
+        }[self.reading]
+        cache = f"|cache:{self.cache}" if self.cache else ""
+        text = f"norm:{self.normalization}|vocab:{len(self.vocabulary)}|scored:{self.scored}"
+        return f"{self.metric}|data:{self.data}|{how}{cache}|{text}|v:{VERSION}"
+
+    def __str__(self) -> str:
+        return f"{self.signature} = {self.value:.2f}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of this score in the output of ``synparse eval --text FILE --json``."""
+        return {
+            "system": self.model,
+            "run": self.run,
+            "metric": self.metric,
+            "value": self.value if math.isfinite(self.value) else None,
+            "nats": self.nats,
+            "bits_per_character": self.bits_per_character,
+            "scored": self.scored,
+            "words": self.words,
+            "sentences": self.sentences,
+            "characters": self.characters,
+            "unknown": self.unknown,
+            "vocabulary": len(self.vocabulary),
+            "normalization": self.normalization,
+            "signature": self.signature,
+        }
+
+
+def comparable(scores: Sequence[Perplexity]) -> bool:
+    """Whether the perplexities are over the same tokens: one vocabulary, one normalisation, one way to count."""
+    kinds = {(one.metric, one.normalization, frozenset(one.vocabulary.words)) for one in scores}
+    return len(kinds) <= 1
+
+
+class _Total(NamedTuple):
+    """Sum of negative log-likelihoods in nats, and how many tokens they are of."""
+
+    nats: float
+    tokens: int
+
+
+class TextScorer:
+    """A trained model that is given a text sentence by sentence, keeps four bytes a token, and scores it at the end."""
+
+    def __init__(
+        self, run: str, *, device: str = "auto", batch_size: int | None = None, cache: Cache | None = None
+    ) -> None:
+        """Raises SynparseError if the model cannot be scored in this way."""
+        self.run, self.batch_size, self.cache = run, batch_size, cache
+        self.device = choose_device(device)
+        self.checkpoint = read_trained(run)
+        config = self.checkpoint.config
+        self.name, self.reading = config.model_name, config.data.reading
+        self.recipe = RECIPES[config.data.normalization]
+        kind = model_class(self.name)
+        if self.reading != "stream" and self.reading not in OTHERS:
+            raise SynparseError(f"{run}: this {self.name!r} reads {self.reading} and predicts no words of a text")
+        if batch_size is not None and self.reading != "stream":
+            raise SynparseError(f"{run}: this {self.name!r} reads {self.reading}, not a stream; leave out --batch-size")
+        if cache is not None and (self.reading != "stream" or not hasattr(kind, "predictions")):
+            raise SynparseError(
+                f"{run}: this {self.name!r} reads {self.reading} and has no hidden states of a stream to remember; "
+                "leave out --cache"
+            )
+        self.ids = array("i", [0])  # the mark before the first sentence; 0 behind each
+        self.sentences = self.unknown = self.characters = 0
+
+    def add(self, sentence: Sentence) -> None:
+        """Count one sentence; one without a word after normalisation is left out, as in training."""
+        forms = self.recipe(sentence.words, sentence.tags).forms
+        if not forms:
+            return
+        ids = self.checkpoint.vocabulary.encode(forms)
+        self.ids.extend(ids)
+        self.ids.append(0)
+        self.sentences += 1
+        self.unknown += ids.count(1)
+        self.characters += sum(map(len, forms)) + len(forms)
+
+    @torch.inference_mode()
+    def score(self, data: str) -> Perplexity:
+        """The perplexity of what was added, under the name ``data``. Raises SynparseError if it is nothing."""
+        words = len(self.ids) - 1 - self.sentences
+        normalization = self.checkpoint.config.data.normalization
+        if not words:
+            raise SynparseError(f"{data}: there is no word in it after normalisation {normalization!r}")
+        total = self._total(build_model(self.checkpoint).to(self.device))
+        if not total.tokens:
+            raise SynparseError(f"{data}: {words:,} words are too few to be scored in this way")
+        return Perplexity(
+            model=self.name,
+            run=self.run,
+            data=data,
+            reading=self.reading,
+            nats=total.nats / total.tokens,
+            scored=total.tokens,
+            words=words,
+            sentences=self.sentences,
+            unknown=self.unknown,
+            characters=self.characters,
+            normalization=normalization,
+            vocabulary=self.checkpoint.vocabulary,
+            batch_size=self.batch_size or 1,
+            cache=self.cache,
+        )
+
+    def _total(self, model: Any) -> _Total:
+        if self.reading != "stream":
+            return OTHERS[self.reading](model, self.ids, self.device)
+        batch = self.batch_size or 1
+        tokens = (len(self.ids) - 1) // batch * batch
+        steps = max(1, POSITIONS // batch)
+        if self.cache is None:
+            return _Total(stream_nll(model, stream_pieces(self.ids, batch, steps, self.device)), tokens)
+        steps = max(1, min(steps, ENTRIES // (batch * self.cache.size)))
+        return _Total(cached_nll(model, stream_pieces(self.ids, batch, steps, self.device), self.cache), tokens)
+
+
+def score_text(sentences: Iterable[Sentence], scorers: Sequence[TextScorer], data: str) -> tuple[list[Perplexity], str]:
+    """The perplexity of a text under each model, read once for all, and the SHA-256 of its words."""
+    digest = hashlib.sha256()
+    for sentence in sentences:
+        digest.update(" ".join(sentence.words).encode("utf-8", "surrogatepass") + b"\n")
+        for scorer in scorers:
+            scorer.add(sentence)
+    return [scorer.score(data) for scorer in scorers], digest.hexdigest()
+
+
+def stream_pieces(ids: array[int], batch: int, steps: int, device: str) -> Iterator[tuple[Tensor, Tensor]]:
+    """Tokens and the tokens that follow them (T, B), ``steps`` at a time: ``ids`` in ``batch`` columns.
+
+    What is left over at the end, fewer than ``batch`` tokens, is not there. No more than a piece is copied.
+    """
+    rows = (len(ids) - 1) // batch
+    flat = torch.frombuffer(ids, dtype=torch.int32)
+    tokens, targets = (flat[first : first + rows * batch].view(batch, rows) for first in (0, 1))
+    for start in range(0, rows, steps):
+        here = slice(start, start + steps)
+        yield tokens[:, here].t().long().contiguous().to(device), targets[:, here].t().long().contiguous().to(device)
+
+
+def stream_nll(model: Any, pieces: Iterable[tuple[Tensor, Tensor]]) -> float:
+    """Sum over consecutive ``pieces``, the state carried from one to the next."""
+    total, state = 0.0, None
+    for tokens, targets in pieces:
+        loss = model.loss(tokens, targets, state)
+        total += float(loss.nll) * targets.numel()
+        state = loss.state
+    return total
+
+
+def sentence_nll(model: Any, ids: array[int], device: str) -> _Total:
+    """Each sentence by itself, the mark behind it included."""
+    total, count = 0.0, 0
+    for block in _blocks(ids):
+        for batch in sentence_batches(list(map(len, block))):
+            piece = sentence_piece([block[index] for index in batch], device)
+            nll = model.loss(piece.tokens, piece.targets, counted=piece.counted).nll
+            total += float(nll) * piece.words
+            count += piece.words
+    return _Total(total, count)
+
+
+def masked_nll(model: Any, ids: array[int], device: str) -> _Total:
+    """The masked words of `MASKINGS` maskings, all together; which words these are depends on the text alone."""
+    generators = [torch.Generator().manual_seed(number) for number in range(MASKINGS)]
+    total, count = 0.0, 0
+    for block in _blocks(ids):
+        maskings = [[torch.rand(len(sentence), generator=one) for sentence in block] for one in generators]
+        for batch in sentence_batches(list(map(len, block))):
+            padded, lengths = pad([block[index] for index in batch])
+            tokens = padded[:, 1:-1].contiguous().to(device)
+            for masking in maskings:
+                chance = pad_sequence([masking[index] for index in batch], batch_first=True, padding_value=1.0)
+                loss = model.loss(tokens, lengths, chance=chance.to(device))
+                total += float(loss.nll) * loss.targets
+                count += loss.targets
+    return _Total(total, count)
+
+
+#: data.reading, but for streams -> how it is scored
+OTHERS: dict[str, Callable[[Any, array[int], str], _Total]] = {"sentences": sentence_nll, "masked": masked_nll}
+
+
+def _blocks(ids: array[int]) -> Iterator[list[list[int]]]:
+    """The sentences of ``ids``, some at a time."""
+    sentences = _sentences(ids)
+    while block := list(islice(sentences, LARGEST_BLOCK)):
+        yield block
+
+
+def _sentences(ids: array[int]) -> Iterator[list[int]]:
+    """What stands between the marks."""
+    start = 1
+    while start < len(ids):
+        end = ids.index(0, start)
+        if end > start:
+            yield ids[start:end].tolist()
+        start = end + 1
