@@ -206,43 +206,47 @@ class Stream:
 
 
 class Sentences:
-    """Consecutive sentences side by side, padded, each read on its own (PRPN section 6.3)."""
+    """Sentences side by side, padded, each read on its own (PRPN section 6.3).
+
+    A batch holds consecutive sentences, or with ``config.alike`` sentences of like length, which wastes little on
+    padding; these batches come in an order of their own, the same in every pass.
+    """
 
     def __init__(
         self, text: Tensor, config: TrainConfig, *, batch_size: int, device: str, gold: Tensor | None = None
     ) -> None:
+        import numpy
+
         self.sentences = split_sentences(text)
         self.gold = None if gold is None else split_sentences(text, gold)
-        self.batch_size, self.device = max(1, min(batch_size, len(self.sentences))), device
+        self.device = device
+        size, order = max(1, min(batch_size, len(self.sentences))), list(range(len(self.sentences)))
+        if config.alike:
+            order.sort(key=lambda index: len(self.sentences[index]))
+        self.batches = [order[start : start + size] for start in range(0, len(order), size)]
+        if config.alike:
+            self.batches = [self.batches[k] for k in numpy.random.RandomState(0).permutation(len(self.batches))]
+        # What does not fill the last batch of consecutive ones is left out in training, as in the program.
+        self.whole = self.batches if config.alike or len(self.batches[-1]) == size else self.batches[:-1]
 
     def pieces(self, draw: Any, start: int) -> Iterator[Piece]:
-        """One pass from sentence ``start`` on; what does not fill the last batch is left out, as in the program."""
-        for begin in range(start, len(self.sentences) - self.batch_size + 1, self.batch_size):
-            yield self._piece(begin)
+        """One pass from batch ``start`` on."""
+        for after, batch in enumerate(self.whole[start:], start + 1):
+            yield self._piece(batch)._replace(after=after)
 
     def check(self) -> Iterator[Piece]:
         """Every sentence."""
-        return map(self._piece, range(0, len(self.sentences), self.batch_size))
+        return map(self._piece, self.batches)
 
     def share(self, start: int) -> float:
-        """How many of the sentences lie before ``start``."""
-        return min(1.0, start / max(1, len(self.sentences)))
+        """How many of the batches lie before ``start``."""
+        return start / max(1, len(self.whole))
 
-    def _piece(self, start: int) -> Piece:
-        after = start + self.batch_size
-        piece = sentence_piece(self.sentences[start:after], self.device)
-        gold = None if self.gold is None else _beside(self.gold[start:after], piece.tokens)
-        return piece._replace(after=after, gold=gold)
-
-
-def sentence_piece(batch: Sequence[Sequence[int]], device: str) -> Piece:
-    """Sentences side by side, of which every word and the mark behind it is a target."""
-    padded, lengths = pad(batch)  # (B, N + 2)
-    tokens = padded.t().contiguous()
-    targets = tokens.roll(-1, 0)  # the last row has none: never counted
-    counted = tokens.new_tensor(range(len(tokens)))[:, None] <= lengths
-    count = int(lengths.sum()) + len(batch)
-    return Piece(tokens.to(device), targets.to(device), counted.to(device), count, count, 0, 1.0)
+    def _piece(self, batch: Sequence[int]) -> Piece:
+        piece = sentence_piece([self.sentences[index] for index in batch], self.device)
+        if self.gold is None:
+            return piece
+        return piece._replace(gold=_beside([self.gold[index] for index in batch], piece.tokens))
 
 
 def _beside(values: Sequence[Sequence[float]], tokens: Tensor) -> Tensor:
@@ -253,6 +257,16 @@ def _beside(values: Sequence[Sequence[float]], tokens: Tensor) -> Tensor:
     for column, row in enumerate(values):
         found[1 : len(row) + 1, column] = torch.tensor(row)
     return found.to(tokens.device)
+
+
+def sentence_piece(batch: Sequence[Sequence[int]], device: str) -> Piece:
+    """Sentences side by side, of which every word and the mark behind it is a target."""
+    padded, lengths = pad(batch)  # (B, N + 2)
+    tokens = padded.t().contiguous()
+    targets = tokens.roll(-1, 0)  # the last row has none: never counted
+    counted = tokens.new_tensor(range(len(tokens)))[:, None] <= lengths
+    count = int(lengths.sum()) + len(batch)
+    return Piece(tokens.to(device), targets.to(device), counted.to(device), count, count, 0, 1.0)
 
 
 def split_sentences(text: Tensor, values: Tensor | None = None) -> list[list[Any]]:

@@ -49,6 +49,7 @@ class TrainConfig:
     weight_decay: float = 1.2e-6
     clip: float = 0.25  # global gradient norm
     batch_size: int = 32  # parallel columns of the stream, or sentences
+    alike: bool = False  # sentences: a batch holds sentences of like length, or consecutive ones
     batch_words: int = 4096  # masked: a batch of sentences has fewer words than this
     segment_length: int = 35  # steps of truncated back-propagation, on average
     vary_segments: bool = True  # draw each length anew (Merity et al. 2017), or keep to the average

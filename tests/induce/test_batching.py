@@ -26,17 +26,31 @@ def test_sentences_stand_between_marks_and_predict_the_mark_behind_them() -> Non
     first, last = feed.check()
     assert rows(first) == [([0, 5, 3], [5, 3, 0]), ([0, 4], [4, 0]), ([0, 7, 7, 8], [7, 7, 8, 0])]
     assert first.tokens.shape == (5, 3)  # the mark behind a sentence is read, as in the program
-    assert (first.words, first.rows, first.after, first.factor) == (9, 9, 3, 1.0)
+    assert (first.words, first.rows, first.factor) == (9, 9, 1.0)
     assert rows(last) == [([0, 9, 2], [9, 2, 0])]
 
 
 def test_training_leaves_out_the_last_sentences_that_fill_no_batch_and_goes_on_anywhere() -> None:
     feed = Sentences(TEXT, TrainConfig(), batch_size=2, device="cpu")
-    assert [piece.after for piece in feed.pieces(None, 0)] == [2, 4]
-    assert [piece.after for piece in feed.pieces(None, 2)] == [4]
-    assert [piece.after for piece in Sentences(TEXT, TrainConfig(), batch_size=3, device="cpu").pieces(None, 0)] == [3]
-    assert [piece.after for piece in Sentences(TEXT, TrainConfig(), batch_size=9, device="cpu").pieces(None, 0)] == [4]
-    assert [feed.share(start) for start in (0, 2, 4)] == [0, 0.5, 1]
+    assert [piece.after for piece in feed.pieces(None, 0)] == [1, 2]
+    assert [piece.after for piece in feed.pieces(None, 1)] == [2]
+    assert [piece.after for piece in Sentences(TEXT, TrainConfig(), batch_size=3, device="cpu").pieces(None, 0)] == [1]
+    assert [piece.after for piece in Sentences(TEXT, TrainConfig(), batch_size=9, device="cpu").pieces(None, 0)] == [1]
+    assert [feed.share(start) for start in (0, 1, 2)] == [0, 0.5, 1]
+
+
+def test_batches_of_like_length_hold_every_sentence_and_little_padding() -> None:
+    draw = np.random.RandomState(0)
+    sentences = [[*draw.randint(1, 50, draw.randint(1, 9))] for _ in range(200)]
+    text = torch.tensor([word for sentence in sentences for word in (*sentence, 0)])
+    feed = Sentences(text, TrainConfig(alike=True), batch_size=7, device="cpu")
+    pieces = list(feed.pieces(None, 0))
+    found = [[token for token in one[1] if token] for piece in pieces for one in rows(piece)]
+    assert sorted(found) == sorted(sentences)
+    assert found != sorted(found, key=len)
+    assert sum(piece.tokens.numel() for piece in pieces) < 1.1 * (len(text) + 2 * len(sentences))
+    again = list(Sentences(text, TrainConfig(alike=True), batch_size=7, device="cpu").pieces(None, 11))
+    assert all(torch.equal(one.tokens, other.tokens) for one, other in zip(again, pieces[11:], strict=True))
 
 
 def test_segments_of_one_length_draw_nothing() -> None:
