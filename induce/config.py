@@ -17,6 +17,8 @@ from treebank.errors import SynparseError, nearest
 DEFAULT_PRESETS = {
     "onlstm": "onlstm-small",
     "prpn": "prpn-small",
+    "structformer": "structformer-small",
+    "transformer": "transformer-small",
     "udgn": "udgn-small",
 }  # the preset of each model that suits a CPU
 DEFAULT_MODEL = "onlstm"

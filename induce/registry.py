@@ -11,6 +11,8 @@ from treebank.errors import SynparseError, nearest
 MODELS = {
     "onlstm": "induce.models.onlstm:OnLstm",
     "prpn": "induce.models.prpn:Prpn",
+    "structformer": "induce.models.structformer:StructFormer",
+    "transformer": "induce.models.transformer:Transformer",
     "udgn": "induce.models.udgn:Udgn",
 }
 
@@ -21,7 +23,9 @@ DECODERS = {  # name -> (function, the structure it reads)
     "chu-liu-edmonds": ("induce.decoding.heads:chu_liu_edmonds", "heads"),
     "eisner": ("induce.decoding.heads:eisner", "heads"),
     "argmax": ("induce.decoding.heads:argmax", "heads"),
+    "heads-to-tree": ("induce.decoding.phrases:heads_to_tree", "heads"),
 }
+TREES_OF_HEADS = ("heads-to-tree",)  # decoders that read heads and give trees
 
 
 def load(place: str) -> Any:
@@ -46,9 +50,16 @@ def structure_of(name: str) -> str:
     return structure
 
 
+def output_of(name: str) -> str:
+    """What the decoder called ``name`` gives: "trees" or "heads"."""
+    return "heads" if structure_of(name) == "heads" and name not in TREES_OF_HEADS else "trees"
+
+
 def check_pairing(model: str, gives: tuple[str, ...], name: str) -> None:
     """Raises SynparseError if decoder ``name`` needs a structure that ``model`` does not give."""
     needs = structure_of(name)
+    if not gives:
+        raise SynparseError(f"model {model!r} gives no trees and no heads: it only learns to guess words")
     if needs not in gives:
         fitting = [other for other, (_, structure) in DECODERS.items() if structure in gives]
         raise SynparseError(
