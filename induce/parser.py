@@ -160,7 +160,6 @@ class Parser:
             squares = found.probability.cpu().numpy()
             return [square[: len(ids), : len(ids)].copy() for square, ids in zip(squares, batch, strict=True)]
 
-
     def ask(self, tokens: Any, lengths: Any) -> Any:
         """The structure of ``tokens`` (B, N + 2), boundary marks on either side, that the decoder reads."""
         which = {"what": self.structure} if len(self.gives) > 1 else {}

@@ -87,7 +87,7 @@ class EncoderLayer(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
-        """New states (B, N, E); ``real`` (B, N) is false at padding, ``mask`` (B, K, N, N) has a place for each head."""
+        """New states (B, N, E); ``real`` (B, N) is false at padding, ``mask`` is (B, K, N, N)."""
         x = x + self.dropout(self._attend(self.norm(x), real, mask))
         hidden = self.dropout(functional.leaky_relu(self.widen(self.feedforward_norm(x))))
         return x + self.dropout(self.narrow(hidden))
@@ -99,10 +99,8 @@ class EncoderLayer(nn.Module):
         if self.relative is not None:
             scores = scores + self._bias(batch, count)
         there = real[:, None, None]
-        if mask is None:
-            weights = scores.masked_fill(~there, -math.inf).softmax(-1)
-        else:
-            weights = scores.sigmoid() * mask * there
+        softmax = mask is None
+        weights = scores.masked_fill(~there, -math.inf).softmax(-1) if softmax else scores.sigmoid() * mask * there
         found = self.attention_dropout(weights) @ value
         return self.output(found.transpose(1, 2).flatten(2))
 

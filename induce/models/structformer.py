@@ -124,8 +124,8 @@ def margins(distances: Tensor, heights: Tensor, real: Tensor) -> Tensor:
     """How much lower the distances (B, N) of each sentence must be, for every word but the highest to have a head (B,).
 
     That is the largest min(relu(l - h), relu(r - h)) over all spans but the whole sentence: h is the largest height
-    inside, l and r are the distances at both ends. As l and r can be chosen each by itself while h stays the same, it is
-    found by looking, for every word, at the words around it that are not higher: quadratic time, not cubic.
+    inside, l and r are the distances at both ends. As l and r can be chosen each by itself while h stays the same, it
+    is found by looking, for every word, at the words around it that are not higher: quadratic time, not cubic.
     """
     count = distances.shape[1]
     place = torch.arange(count, device=distances.device)
