@@ -53,5 +53,5 @@ def test_any_matrix_gives_the_tree_of_its_best_projective_heads(seed: int) -> No
 
 def test_short_and_long_sentences() -> None:
     assert heads_to_tree([]) == heads_to_tree([[0.3]]) == []
-    chain = tuple(range(1, 20_000)) + (ROOT,)
+    chain = (*range(1, 20_000), ROOT)
     assert set(phrases(chain)) == {(0, end) for end in range(2, 20_001)}
