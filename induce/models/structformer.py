@@ -64,7 +64,7 @@ class StructFormerConfig:
     positions: bool = True  # a trained embedding of the place is added to the word's, in the encoder
     relative_bias: str = "none"  # see EncoderLayer
     relations: str = "parent+child"  # what the attention mask is a mixture of: parent, child, sibling
-    calibration: str = "sentence"  # or "batch", as released: one margin for all sentences that stand side by side
+    calibration: str = "sentence"  # or "batch", as released: in training, one margin for all sentences of a batch
     affine: bool = True  # layer normalisations of the encoder with gain and shift
     xavier: bool = False  # how the convolutions of the parser start
 
@@ -236,17 +236,18 @@ class StructFormer(nn.Module):
             if table is not None:
                 nn.init.uniform_(table.weight, -0.1, 0.1)
 
-    def parse(self, tokens: Tensor, lengths: Tensor) -> Parse:
-        """Distances and heights of ``tokens`` (B, N), of which ``lengths`` (B,) are words. Only the parser runs."""
+    def parse(self, tokens: Tensor, lengths: Tensor, *, together: bool = False) -> Parse:
+        """Distances and heights of ``tokens`` (B, N), of which ``lengths`` (B,) are words. Only the parser runs.
+
+        ``together``: the largest margin of the batch is that of all its sentences.
+        """
         real = real_words(tokens, lengths)
         distances, heights = self.parser(self.embedding(tokens), real)
         heights = heights.masked_fill(~real, -BEYOND)
         last = torch.arange(tokens.shape[1], device=tokens.device) >= lengths.to(tokens.device)[:, None] - 1
         distances = distances.masked_fill(last, BEYOND)
         margin = margins(distances, heights, real)
-        if self.config.calibration == "batch":
-            margin = margin.max()
-        return Parse(distances - margin[..., None], heights)
+        return Parse(distances - (margin.max() if together else margin[:, None]), heights)
 
     def head_distribution(self, parse: Parse) -> Tensor:
         """P(word j heads word i) (B, N, N), the diagonal set to 0."""
@@ -259,7 +260,8 @@ class StructFormer(nn.Module):
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Normalised final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
-        masks = self.attention_masks(self.head_distribution(self.parse(tokens, lengths)))
+        parse = self.parse(tokens, lengths, together=self.config.calibration == "batch")
+        masks = self.attention_masks(self.head_distribution(parse))
         x = self.embedding(tokens)
         if self.place is not None:
             x = x + self.place(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))

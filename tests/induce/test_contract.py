@@ -35,11 +35,11 @@ def parsed(parser: Parser, words: Sequence[Sequence[str]]) -> Iterator[Any]:
 
 def parsers(run: Path) -> list[Parser]:
     """A parser for each structure that the model gives. The test is skipped for a model that gives none."""
-    gives = model_class(checkpoint.read(checkpoint.find(run)).config.model_name).gives
-    if not gives:
+    if not model_class(checkpoint.read(checkpoint.find(run)).config.model_name).gives:
         pytest.skip("this model gives no trees")
-    decoders = {structure: name for name, (_, structure) in reversed(DECODERS.items())}
-    return [load_parser(run, decoder=decoders[structure]) for structure in gives]
+    own = load_parser(run)
+    decoders = {structure: name for name, (_, structure) in reversed(DECODERS.items())} | {own.structure: own.decoder}
+    return [load_parser(run, decoder=decoders[structure]) for structure in own.gives]
 
 
 def numbers(reading: Reading | HeadReading) -> np.ndarray:

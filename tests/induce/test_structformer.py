@@ -99,7 +99,7 @@ def check_gradients(model: Any, fixture: Fixture) -> None:
     assert used == {name.removeprefix("grad/") for name in fixture.arrays if name.startswith("grad/")}
 
 
-def structformer_of(fixture: Fixture, **changes: Any) -> StructFormer:
+def structformer_of(fixture: Fixture) -> StructFormer:
     """The model of a fixture with its weights."""
     sizes = fixture.sizes
     config = replace(
@@ -114,7 +114,7 @@ def structformer_of(fixture: Fixture, **changes: Any) -> StructFormer:
         affine=fixture.name == "structformer_released",
         calibration="batch",
     )
-    model = StructFormer(replace(config, **changes), sizes["vocab"] - 1)  # the mask has a number of its own
+    model = StructFormer(config, sizes["vocab"] - 1)  # the mask has a number of its own
     give_weights(model, fixture)
     return model
 
@@ -130,7 +130,7 @@ def test_like_the_released_programs(name: str) -> None:
     distances, heights = model.parser(model.embedding(ids), real)
     fixture.check("distance_raw", distances)
     fixture.check("height_raw", heights)
-    parse = model.parse(ids, lengths)
+    parse = model.parse(ids, lengths, together=True)
     fixture.check("distance", parse.distances)
     fixture.check("height", parse.heights)
     fixture.check("margin", (distances - parse.distances)[0, 0])
@@ -171,7 +171,7 @@ def framed(fixture: Fixture) -> list[tuple[torch.Tensor, torch.Tensor]]:
 def test_the_same_trees_and_heads_as_the_released_program(name: str) -> None:
     """Each sentence alone, as it parses; our margin of each sentence gives the same in a batch."""
     fixture = load(name)
-    model = structformer_of(fixture, calibration="sentence")
+    model = structformer_of(fixture)
     together = torch.tensor(fixture.arrays["tokens"])
     batch = model.parse(together, torch.tensor(fixture.sizes["lengths"]))
     for k, (tokens, length) in enumerate(framed(fixture)):
@@ -394,17 +394,19 @@ def test_every_setting_trains_and_ignores_padding(changes: dict[str, Any]) -> No
         assert total / (loss.targets or 0) == pytest.approx(float(loss.objective.detach()), abs=1e-12)
 
 
-def test_the_margin_of_the_batch_lets_sentences_act_on_each_other() -> None:
+def test_the_margin_of_the_batch_acts_in_training_only() -> None:
+    """There sentences change each other's states; parsing is as released, one sentence at a time."""
     torch.manual_seed(4)
-    tokens, lengths = torch.randint(2, 20, (2, 9)), torch.tensor([7, 4])
+    tokens, lengths = torch.randint(2, 20, (2, 7)), torch.tensor([7, 4])
     for calibration in ("sentence", "batch"):
         model = StructFormer(replace(TINY, calibration=calibration), 20)
         torch.nn.init.normal_(model.embedding.weight)
-        together = model.structure(tokens, lengths, what="heads").probability
-        alone = [
-            model.structure(tokens[k : k + 1, : n + 2], lengths[k : k + 1], what="heads") for k, n in enumerate([7, 4])
-        ]
-        same = [torch.allclose(together[k, :n, :n], alone[k].probability[0]) for k, n in enumerate([7, 4])]
+        states, parse = model(tokens, lengths), model.parse(tokens, lengths)
+        same = []
+        for k, length in enumerate(lengths.tolist()):
+            alone, one = tokens[k : k + 1, :length], lengths[k : k + 1]
+            same.append(torch.allclose(model(alone, one)[0], states[k, :length]))
+            torch.testing.assert_close(model.parse(alone, one).distances[0], parse.distances[k, :length])
         assert same.count(False) == (calibration == "batch")
 
 
