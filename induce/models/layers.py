@@ -98,10 +98,7 @@ class EncoderLayer(nn.Module):
         scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
         if self.relative is not None:
             scores = scores + self._bias(batch, count)
-        there = real[:, None, None]
-        softmax = mask is None
-        weights = scores.masked_fill(~there, -math.inf).softmax(-1) if softmax else scores.sigmoid() * mask * there
-        found = self.attention_dropout(weights) @ value
+        found = self.attention_dropout(_weights(scores, real[:, None, None], mask)) @ value
         return self.output(found.transpose(1, 2).flatten(2))
 
     def _bias(self, batch: int, count: int) -> Tensor:
@@ -112,3 +109,10 @@ class EncoderLayer(nn.Module):
         if self.scrambled:  # repeated head by head, while the scores lie sentence by sentence
             return bias.repeat_interleave(batch, 0).view(batch, self.heads, count, count)
         return bias
+
+
+def _weights(scores: Tensor, real: Tensor, mask: Tensor | None) -> Tensor:
+    """Attention (B, K, N, N) from scores of the same shape."""
+    if mask is None:
+        return scores.masked_fill(~real, -math.inf).softmax(-1)
+    return scores.sigmoid() * mask * real
