@@ -26,8 +26,8 @@ DEFAULT_DECODERS = {
 @click.option(
     "--decoder",
     metavar="NAME",
-    help="Of distances unbiased, biased or nary, of heads chu-liu-edmonds, eisner or argmax; by default the one that a "
-    "line names, else the first of these.",
+    help="Of distances unbiased, biased or nary, of heads chu-liu-edmonds, eisner, argmax or heads-to-tree; by "
+    "default the one that a line names, else the first of these.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 def decode(file: str, decoder: str | None, output: str | None) -> None:
@@ -68,7 +68,7 @@ def _object(line: str) -> dict[str, Any]:
 def _decoded(found: dict[str, Any], chosen: str | None) -> str:
     """The tree or the CoNLL-U lines of one object. Raises ValueError or SynparseError that says what is wrong."""
     from induce.parser import heads_of, tree_of
-    from induce.registry import decoder, structure_of
+    from induce.registry import decoder, output_of, structure_of
     from treebank.formats.conllu import write_conllu
 
     structure = "distances" if "distances" in found else "heads"
@@ -81,6 +81,8 @@ def _decoded(found: dict[str, Any], chosen: str | None) -> str:
     if structure == "distances":
         return str(tree_of(_distances(found), decoder(name)))
     reading = _heads(found)
+    if output_of(name) == "trees":
+        return str(tree_of(reading, decoder(name)))
     return write_conllu(reading.words, heads_of(reading, decoder(name))).removesuffix("\n")
 
 

@@ -122,10 +122,10 @@ def evaluate(
 
         find_rules(head_rules)
     parsers = _parsers(groups, {name: others[name] for name in ("decoder", "layer", "distances", "device")})
-    kinds = {parser.structure for parser in parsers.values()}
+    kinds = {parser.output for parser in parsers.values()}
     asked.fit(treebank, with_heads=head_rules is not None or "heads" in kinds, all_heads=kinds == {"heads"})
     bound = bound_of(gold, max_length)
-    if "distances" in kinds and not asked.trees:
+    if "trees" in kinds and not asked.trees:
         raise SynparseError("the models here give trees, not heads; name a --convention for trees")
     if "heads" in kinds and not asked.heads:
         raise SynparseError("the models here give heads, not trees; name a --convention for heads")
@@ -301,7 +301,7 @@ def _models(parsers: dict[str, Parser], gold: Treebank, bound: int | None) -> di
     return {
         folder: Predictions.of_model(_name(folder, parsers), parser.parse(scored.sentences))
         for folder, parser in parsers.items()
-        if parser.structure == "distances"
+        if parser.output == "trees"
     }
 
 
@@ -312,7 +312,7 @@ def _head_models(parsers: dict[str, Parser], gold: Treebank) -> dict[str, HeadSy
     return {
         folder: HeadPredictions.of_model(_name(folder, parsers), parser.parse_heads(gold.sentences))
         for folder, parser in parsers.items()
-        if parser.structure == "heads"
+        if parser.output == "heads"
     }
 
 

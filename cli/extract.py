@@ -37,11 +37,14 @@ def extract(
     it saw all), distances has one number for each, the gap before it. In the place of these, heads has a row for each:
     how probable each word is as its head. `synparse decode` turns the lines into trees or heads.
     """
+    from cli.decode import DEFAULT_DECODERS
     from induce.parser import load_parser
     from treebank.formats import read_sentences
 
     sentences = read_sentences(inputs(input), tokenize=tokenize)
     parser = load_parser(run or default_run(), **parsing)
+    if what in parser.gives and what != parser.structure:
+        parser.choose(DEFAULT_DECODERS[what])
     if what:
         parser.needs(what, f"--what {parser.structure}")
     with opened(output) as write:

@@ -44,11 +44,11 @@ def parse(
 
     sentences = read_sentences(inputs(input), tokenize=tokenize)
     parser = load_parser(run or default_run(), **parsing)
-    form = form or ("conllu" if parser.structure == "heads" else "brackets")
+    form = form or ("conllu" if parser.output == "heads" else "brackets")
     if form == "conllu":
-        parser.needs("heads", "another --format")
+        parser.must_give("heads", "another --format")
     else:
-        parser.needs("distances", "--format conllu")
+        parser.must_give("trees", "--format conllu")
     with opened(output) as write:
         if form == "conllu":
             for words, heads in parser.parse_heads(sentences):

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import click
 
-from induce.training.loop import Check, Event, Finished, Progress, Started
+from induce.training.loop import Check, Event, Finished, Halved, Progress, Started
 
 REASONS = {
     "epochs": "all epochs done",
@@ -70,6 +70,9 @@ def lines(event: Event) -> list[str]:
             f"{event.parameters:,} weights, on {event.device}",
         ]
         return [*found, f"note: {event.note}"] if event.note else found
+    if isinstance(event, Halved):
+        parts = f"memory ran out at step {event.step}, so its sentences were taken in {event.parts} parts"
+        return [f"note: {parts}; a smaller train.batch_words saves the attempt"]
     if isinstance(event, Check):
         notes = (", best so far" if event.best else "") + (f", {event.note}" if event.note else "")
         return [

@@ -20,6 +20,8 @@ DEFAULT_PRESETS = {
     "lstm": "lstm-small",
     "prpn": "prpn-small",
     "prpn-syd": "prpn-syd-small",
+    "structformer": "structformer-small",
+    "transformer": "transformer-small",
     "udgn": "udgn-small",
 }  # the preset of each model that suits a CPU
 DEFAULT_MODEL = "onlstm"

@@ -55,10 +55,9 @@ class Parser:
         config = checkpoint.config
         self.checkpoint, self.device = checkpoint, device
         self.name = config.model_name
-        self.decoder = decoder or config.parse.decoder
+        self.gives: tuple[str, ...] = registry.model_class(config.model_name).gives
+        self.choose(decoder or config.parse.decoder)
         self.layer = layer if layer is not None else config.parse.layer
-        kind = registry.model_class(config.model_name)
-        registry.check_pairing(config.model_name, kind.gives, self.decoder)
         layers = config.model.get("layers", 1)
         if not 1 <= self.layer <= layers:
             found = f"this {config.model_name!r} has layers 1 to {layers}"
@@ -69,8 +68,6 @@ class Parser:
         elif distances not in (None, "lm"):
             raise SynparseError(f"model {self.name!r} has no distances {distances!r}: it does not learn from trees")
         self.recipe = RECIPES[config.data.normalization]
-        self.structure = registry.structure_of(self.decoder)  # "distances" or "heads"
-        self.decode = registry.decoder(self.decoder)
         given = checkpoint.facts.get("trees")
         self.trees = ""  # those that the model learned from, such as "gold trees: wsj-train (5 % sample)"
         if given:
@@ -78,20 +75,27 @@ class Parser:
         self.model: Any = build_model(checkpoint).to(device)
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
 
+    def choose(self, decoder: str) -> None:
+        """Take another decoder. Raises SynparseError if the model does not give what it reads."""
+        registry.check_pairing(self.name, self.gives, decoder)
+        self.decoder, self.decode = decoder, registry.decoder(decoder)
+        self.structure = registry.structure_of(decoder)  # "distances" or "heads"
+        self.output = registry.output_of(decoder)  # "trees" or "heads"
+
     def parse(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Tree]:
         """One tree over all the words of each sentence, in order; an empty sentence gives an empty tree.
 
         Of a `Sentence` the words are read, and by the recipe `ptb` the tags, to tell words from punctuation.
         Raises SynparseError if the decoder gives heads.
         """
-        self.needs("distances", "parse_heads")
-        return (tree_of(reading, self.decode) for reading in self.read(sentences) if isinstance(reading, Reading))
+        self.must_give("trees", "parse_heads")
+        return (tree_of(reading, self.decode) for reading in self.read(sentences))
 
     def parse_heads(
         self, sentences: Iterable[Sequence[str] | Sentence]
     ) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
         """The words and their heads, in order, as ``parse`` does. Raises SynparseError if the decoder gives trees."""
-        self.needs("heads", "parse")
+        self.must_give("heads", "parse")
         for reading in self.read(sentences):
             if isinstance(reading, HeadReading):
                 yield reading.words, heads_of(reading, self.decode)
@@ -101,6 +105,15 @@ class Parser:
         if self.structure != structure:
             problem = f"the decoder {self.decoder!r} reads {self.structure}, not {structure}"
             raise SynparseError(f"model {self.name!r}: {problem} (try {instead})")
+
+    def must_give(self, output: str, instead: str) -> None:
+        """Raises SynparseError, naming what to do ``instead``, if the decoder does not give ``output``."""
+        if self.output != output:
+            problem = f"the decoder {self.decoder!r} gives {self.output}, not {output}"
+            fitting = [name for name, (_, structure) in registry.DECODERS.items() if structure in self.gives]
+            fitting = [f"decoder {name!r}" for name in fitting if registry.output_of(name) == output]
+            hint = " or ".join([instead, *fitting[:1]])
+            raise SynparseError(f"model {self.name!r}: {problem} (try {hint})")
 
     def read(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Reading | HeadReading]:
         """What the model says of each sentence, in order. They are taken in blocks that grow: output starts early."""
@@ -157,12 +170,17 @@ class Parser:
 
         with torch.inference_mode():
             tokens, lengths = pad(batch)
-            found = self.model.structure(tokens.to(self.device), lengths, **self.options)
+            found = self.ask(tokens, lengths)
             if self.structure == "distances":
                 rows: list[list[float]] = found.values.cpu().tolist()
                 return [row[: len(ids)] for row, ids in zip(rows, batch, strict=True)]
             squares = found.probability.cpu().numpy()
             return [square[: len(ids), : len(ids)].copy() for square, ids in zip(squares, batch, strict=True)]
+
+    def ask(self, tokens: Any, lengths: Any) -> Any:
+        """The structure of ``tokens`` (B, N + 2), boundary marks on either side, that the decoder reads."""
+        which = {"what": self.structure} if len(self.gives) > 1 else {}
+        return self.model.structure(tokens.to(self.device), lengths, **self.options, **which)
 
 
 def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None]:
@@ -175,13 +193,13 @@ def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None
     return block, None
 
 
-def tree_of(reading: Reading, decode: Any) -> Tree:
+def tree_of(reading: Reading | HeadReading, decode: Any) -> Tree:
     """The tree over all words of ``reading``: decoded over the kept ones, the others put back."""
     words, kept = reading.words, reading.kept
+    spans = decode(reading.distances if isinstance(reading, Reading) else reading.heads)
     if len(kept) == len(words):
-        return Tree.from_spans(words, decode(reading.distances))
-    seen = [words[index] for index in kept]
-    return restore(Tree.from_spans(seen, decode(reading.distances)), words, kept)
+        return Tree.from_spans(words, spans)
+    return restore(Tree.from_spans([words[index] for index in kept], spans), words, kept)
 
 
 def heads_of(reading: HeadReading, decode: Any) -> Heads:

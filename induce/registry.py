@@ -14,6 +14,8 @@ MODELS = {
     "lstm": "induce.models.lstm:Lstm",
     "prpn": "induce.models.prpn:Prpn",
     "prpn-syd": "induce.models.prpn_syd:PrpnSyd",
+    "structformer": "induce.models.structformer:StructFormer",
+    "transformer": "induce.models.transformer:Transformer",
     "udgn": "induce.models.udgn:Udgn",
 }
 
@@ -26,7 +28,9 @@ DECODERS = {  # name -> (function, the structure it reads)
     "chu-liu-edmonds": ("induce.decoding.heads:chu_liu_edmonds", "heads"),
     "eisner": ("induce.decoding.heads:eisner", "heads"),
     "argmax": ("induce.decoding.heads:argmax", "heads"),
+    "heads-to-tree": ("induce.decoding.phrases:heads_to_tree", "heads"),
 }
+TREES_OF_HEADS = ("heads-to-tree",)  # decoders that read heads and give trees
 
 
 def load(place: str) -> Any:
@@ -49,6 +53,11 @@ def structure_of(name: str) -> str:
     """What the decoder called ``name`` reads: "distances" or "heads"."""
     structure: str = known(DECODERS, name, "decoder")[1]
     return structure
+
+
+def output_of(name: str) -> str:
+    """What the decoder called ``name`` gives: "trees" or "heads"."""
+    return "heads" if structure_of(name) == "heads" and name not in TREES_OF_HEADS else "trees"
 
 
 def check_pairing(model: str, gives: tuple[str, ...], name: str) -> None:

@@ -19,9 +19,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from induce.batching import mask_words
 from induce.models.base import SegmentLoss
-from induce.objectives import cross_entropy
+from induce.models.layers import hide_words, masked_word_loss, real_words, without_self
 from induce.structures import HeadDistribution
 
 EDGE = 1e-6  # added to the mask, so that no pair of words is cut off for good
@@ -110,16 +109,6 @@ class HeadParser(nn.Module):
         parent, child = self.arcs(self.dropout(hidden)).chunk(2, -1)
         scores = child @ parent.transpose(1, 2) / math.sqrt(parent.shape[-1])  # eq. 4.2.6
         return scores.masked_fill(~real_words(tokens, lengths)[:, None], -math.inf)
-
-
-def real_words(tokens: Tensor, lengths: Tensor) -> Tensor:
-    """Boolean (B, N), false at padding."""
-    return torch.arange(tokens.shape[1], device=tokens.device) < lengths.to(tokens.device)[:, None]
-
-
-def without_self(head: Tensor) -> Tensor:
-    """Head distributions (B, N, N) without a word's probability of being its own head: rows no longer sum to 1."""
-    return head.masked_fill(torch.eye(head.shape[1], dtype=torch.bool, device=head.device), 0.0)
 
 
 def undirected(head: Tensor) -> Tensor:
@@ -227,21 +216,15 @@ class Udgn(nn.Module):
 
     def loss(self, tokens: Tensor, lengths: Tensor, *, chance: Tensor | None = None) -> SegmentLoss:
         """Mean negative log-likelihood of masked words: those where ``chance`` (B, N) is less than the mask rate."""
-        if chance is None:
-            chance = torch.rand(tokens.shape, device=tokens.device)
-        masked, targets = mask_words(tokens, chance < self.config.mask_rate, mask=self.mask_symbol)
+        masked, targets = hide_words(tokens, chance, self.config.mask_rate, self.mask_symbol)
         return self.masked_loss(masked, lengths, targets, masked != tokens)
 
     def masked_loss(
         self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor, *, head: Tensor | None = None
     ) -> SegmentLoss:
         """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
-        hidden = self(masked, lengths, head=head).hidden
-        hidden, targets = self.dropout(hidden[where]), targets[where]
-        if not len(targets):  # nothing to learn from, and a mean over nothing is no number
-            return SegmentLoss(hidden.sum(), hidden.sum(), None, 0)
-        nll = cross_entropy(hidden, self.embedding.weight, self.decoder_bias, targets)
-        return SegmentLoss(nll, nll, None, len(targets))
+        hidden = self.dropout(self(masked, lengths, head=head).hidden[where])
+        return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
 
     def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int = 1) -> HeadDistribution:
         """Heads for ``tokens`` (B, N + 2) with boundary marks on either side; the graph network is not run.

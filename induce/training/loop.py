@@ -21,6 +21,7 @@ from induce.batching import FEEDS, Corpus, Piece
 from induce.config import RunConfig
 from induce.models.base import SegmentLoss, detach
 from induce.registry import SUPERVISED, model_class
+from induce.training.halving import whole_or_halved
 from induce.training.optimizer import EpochEnd, make_optimizer
 from induce.training.seeding import random_state, restore_random_state, seed_everything
 from induce.vocabulary import Vocabulary
@@ -62,6 +63,14 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Halved:
+    """Memory ran out, and a batch was taken in more parts than any before it."""
+
+    step: int
+    parts: int
+
+
+@dataclass(frozen=True)
 class Check:
     """After each epoch: the model is scored on the development text, without any gold tree."""
 
@@ -89,7 +98,7 @@ class Finished:
     run: str
 
 
-Event = Started | Progress | Check | Finished
+Event = Started | Progress | Halved | Check | Finished
 
 
 @dataclass
@@ -182,6 +191,7 @@ class Trainer:
         self.held_out = feed(held_out, train, batch_size=train.development_batch_size, device=device)
         self.position = _Position()
         self.state: Any = None
+        self.parts = 1  # of a batch, the most so far
         if checkpoint:
             self._continue(checkpoint)
 
@@ -255,7 +265,10 @@ class Trainer:
         began, saved = time.monotonic() - at.seconds, time.monotonic()
         since = (time.monotonic(), at.words)
         for piece in self.feed.pieces(self.draw, at.start):
-            self._step(piece)
+            parts = self._step(piece)
+            if parts > self.parts:
+                self.parts = parts
+                yield self._log(Halved(at.step, parts))
             at.seconds = time.monotonic() - began
             if at.step % REPORT_STEPS == 0:
                 now = (time.monotonic(), at.words)
@@ -282,19 +295,17 @@ class Trainer:
             return at.finished
         return "epochs" if at.epoch > self.config.train.epochs else ""
 
-    def _step(self, piece: Piece) -> None:
-        """One update."""
+    def _step(self, piece: Piece) -> int:
+        """One update. Returns in how many parts the piece was taken."""
         at, config = self.position, self.config.train
         self.model.train()
-        self.model.zero_grad(set_to_none=True)
-        loss = loss_of(self.model, piece, self.state)
+        loss, parts = self._learn(piece)
         nll = float(loss.nll.detach())
         if not math.isfinite(nll):
             raise SynparseError(
                 f"the loss is no longer a number at step {at.step + 1} (epoch {at.epoch}); "
                 "lower train.learning_rate, and go on from the last saved state with --resume"
             )
-        loss.objective.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
         self.optimizer.step(piece.factor)
         self.state = None if piece.counted is not None else detach(loss.state)
@@ -304,6 +315,16 @@ class Trainer:
         at.loss_sum += nll * weight
         at.rows += weight
         at.words += piece.words
+        return parts
+
+    def _learn(self, piece: Piece) -> tuple[SegmentLoss, int]:
+        """The loss of ``piece``, its gradient put into the model; masked sentences in parts if memory runs out."""
+        if piece.lengths is not None:
+            return whole_or_halved(self.model, piece)
+        self.model.zero_grad(set_to_none=True)
+        loss = loss_of(self.model, piece, self.state)
+        loss.objective.backward()
+        return loss, 1
 
     def _check(self, *, end_of_epoch: bool) -> Generator[Event, None, bool]:
         """Score the development text; keep the model if it is the best so far. Returns whether training should end."""
@@ -378,7 +399,7 @@ def evaluate(model: Any, pieces: Iterable[Piece]) -> float:
     model.eval()
     total, rows, state = 0.0, 0, None
     for piece in pieces:
-        loss = loss_of(model, piece, state)
+        loss = loss_of(model, piece, state) if piece.lengths is None else whole_or_halved(model, piece)[0]
         weight = piece.rows if loss.targets is None else loss.targets
         total += float(loss.nll) * weight
         rows += weight

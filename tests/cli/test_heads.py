@@ -65,7 +65,8 @@ def test_eval_scores_heads(call: Caller, parser: Path) -> None:
 
 
 def test_trees_are_refused(call: Caller, parser: Path) -> None:
-    problem = "model 'udgn': the decoder 'chu-liu-edmonds' reads heads, not distances (try --format conllu)"
+    gives = "model 'udgn': the decoder 'chu-liu-edmonds' gives heads, not trees"
+    problem = f"{gives} (try --format conllu or decoder 'heads-to-tree')"
     assert call.refusal("parse", "-m", parser, "in.txt", "--format", "brackets") == problem
     problem = "model 'udgn': the decoder 'chu-liu-edmonds' reads heads, not distances (try --what heads)"
     assert call.refusal("extract", "-m", parser, "in.txt", "--what", "distances") == problem
@@ -75,4 +76,4 @@ def test_trees_are_refused(call: Caller, parser: Path) -> None:
 
 def test_heads_of_a_model_of_trees_are_refused(call: Caller, model: Path) -> None:
     problem = call.refusal("parse", "-m", model, "in.txt", "--format", "conllu")
-    assert problem == "model 'onlstm': the decoder 'biased' reads distances, not heads (try another --format)"
+    assert problem == "model 'onlstm': the decoder 'biased' gives trees, not heads (try another --format)"

@@ -12,7 +12,8 @@ from torch.nn import functional
 
 from induce.batching import budget_batches, mask_words
 from induce.decoding.heads import argmax, chu_liu_edmonds
-from induce.models.udgn import GraphLayer, Udgn, UdgnConfig, real_words, undirected, without_self
+from induce.models.layers import real_words, without_self
+from induce.models.udgn import GraphLayer, Udgn, UdgnConfig, undirected
 from tests.reference import Fixture, fixtures, load
 from treebank.sentence import ROOT
 

@@ -1,0 +1,37 @@
+"""Constituents from heads."""
+
+from __future__ import annotations
+
+from induce.decoding.heads import Matrix, eisner
+from treebank.dependency import Heads
+from treebank.sentence import ROOT
+
+
+def heads_to_tree(probability: Matrix) -> list[tuple[int, int]]:
+    """Brackets of the heads that `eisner` finds, the best whose arcs do not cross: one phrase for each word that has
+    dependants, over the word and all that depends on it directly or not. Phrases are flat: a word and its dependants.
+    """
+    return phrases(eisner(probability))
+
+
+def phrases(heads: Heads) -> list[tuple[int, int]]:
+    """The span of each word with all that depends on it, where that is more than the word; for heads that do not cross.
+
+    The words are visited from the leaves up: each hands the ends of its span to its head. Linear time.
+    """
+    starts, ends = list(range(len(heads))), [i + 1 for i in range(len(heads))]
+    waiting = [0] * len(heads)  # dependants that have not handed theirs up
+    for head in heads:
+        if head != ROOT:
+            waiting[head] += 1
+    ready = [word for word, count in enumerate(waiting) if not count]
+    while ready:
+        word = ready.pop()
+        head = heads[word]
+        if head == ROOT:
+            continue
+        starts[head], ends[head] = min(starts[head], starts[word]), max(ends[head], ends[word])
+        waiting[head] -= 1
+        if not waiting[head]:
+            ready.append(head)
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if end - start > 1]

@@ -1,0 +1,98 @@
+"""Transformer: the masked language model that StructFormer and UDGN are compared with, as in their released programs.
+
+It gives no trees. ``docs/models/transformer.md`` says what is taken from where.
+
+Shapes: B sentences, N words, E embedding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from induce.models.base import SegmentLoss
+from induce.models.layers import RELATIVE_BIASES, EncoderLayer, hide_words, masked_word_loss, real_words
+
+POSITIONS = 500  # words with a position of their own; later ones share the last
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """Sizes and rates; the defaults are those of StructFormer's released program, with ``--pos_emb``."""
+
+    embedding_size: int = 512
+    heads: int = 8
+    layers: int = 8
+    feedforward_size: int = 2048
+    mask_rate: float = 0.3
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    positions: bool = True  # a trained embedding of the place is added to the word's
+    relative_bias: str = "none"  # see EncoderLayer
+    affine: bool = True  # layer normalisations with gain and shift; false in the program of UDGN, but for the last one
+
+    def check(self) -> None:
+        """Raises ValueError where the settings do not fit together."""
+        if self.embedding_size % self.heads:
+            raise ValueError(f"embedding_size = {self.embedding_size} is not a multiple of heads = {self.heads}")
+        if self.relative_bias not in RELATIVE_BIASES:
+            raise ValueError(f"relative_bias = {self.relative_bias!r} is none of {', '.join(RELATIVE_BIASES)}")
+        if not 0 < self.mask_rate < 1:
+            raise ValueError(f"mask_rate = {self.mask_rate} must lie between 0 and 1")
+
+
+class Transformer(nn.Module):
+    """Transformer masked language model; the number after those of the vocabulary stands for a masked word."""
+
+    Config = TransformerConfig
+    reads = ("masked",)
+    gives: tuple[str, ...] = ()
+
+    def __init__(self, config: TransformerConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        config.check()
+        self.config, self.mask_symbol = config, vocabulary_size
+        symbols = vocabulary_size + 1
+        self.embedding = nn.Embedding(symbols, config.embedding_size)
+        self.place = nn.Embedding(POSITIONS, config.embedding_size) if config.positions else None
+        self.layers = nn.ModuleList(
+            EncoderLayer(
+                config.embedding_size,
+                config.heads,
+                config.feedforward_size,
+                dropout=config.dropout,
+                attention_dropout=config.attention_dropout,
+                affine=config.affine,
+                relative_bias=config.relative_bias,
+            )
+            for _ in range(config.layers)
+        )
+        self.norm = nn.LayerNorm(config.embedding_size)
+        self.decoder_bias = nn.Parameter(torch.zeros(symbols))
+        self.dropout = nn.Dropout(config.dropout)
+        for table in (self.embedding, self.place):
+            if table is not None:
+                nn.init.uniform_(table.weight, -0.1, 0.1)
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Normalised final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
+        real = real_words(tokens, lengths)
+        x = self.embedding(tokens)
+        if self.place is not None:
+            x = x + self.place(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
+        for layer in cast("list[EncoderLayer]", list(self.layers)):
+            x = layer(x, real)
+        return self.norm(x)
+
+    def loss(self, tokens: Tensor, lengths: Tensor, *, chance: Tensor | None = None) -> SegmentLoss:
+        """Mean negative log-likelihood of masked words: those where ``chance`` (B, N) is less than the mask rate."""
+        masked, targets = hide_words(tokens, chance, self.config.mask_rate, self.mask_symbol)
+        return self.masked_loss(masked, lengths, targets, masked != tokens)
+
+    def masked_loss(self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor) -> SegmentLoss:
+        """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
+        hidden = self.dropout(self(masked, lengths)[where])
+        return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)

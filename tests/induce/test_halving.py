@@ -1,0 +1,99 @@
+"""A batch for which there is not enough memory is taken in parts, with the loss and the gradient of the whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cli.progress import lines
+from induce.registry import MODELS, model_class
+from induce.training.halving import whole_or_halved
+from induce.training.loop import Halved, Trainer
+from tests.induce.tiny import corpora, settings, trainer
+from treebank.errors import SynparseError
+
+MASKED = sorted(name for name in MODELS if "masked" in model_class(name).reads)
+NO_MEMORY = [
+    torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: not enough memory: you tried to allocate"),
+    MemoryError(),
+]
+
+
+def allow(model: Any, most: int, error: Exception, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let ``model`` fail on more than ``most`` sentences, after its forward pass; the sizes that it was asked for."""
+    loss, asked = model.loss, []
+
+    def failing(tokens: torch.Tensor, lengths: torch.Tensor, **options: Any) -> Any:
+        asked.append(len(tokens))
+        found = loss(tokens, lengths, **options)
+        if len(tokens) > most:
+            raise error
+        return found
+
+    monkeypatch.setattr(model, "loss", failing)
+    return asked
+
+
+@pytest.mark.parametrize("error", NO_MEMORY, ids=["cuda", "cpu", "python"])
+@pytest.mark.parametrize("name", MASKED)
+def test_the_gradient_is_that_of_the_whole(
+    name: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = trainer(settings(name, "model.mask_rate=0.4"), tmp_path / "run")
+    model = one.model.double().eval()  # no dropout
+    piece = next(one.feed.pieces(one.draw, 0))
+    sentences = len(piece.tokens)
+    piece = piece._replace(chance=torch.rand(piece.tokens.shape))
+    whole, parts = whole_or_halved(model, piece)
+    assert parts == 1
+    wanted = {key: parameter.grad.clone() for key, parameter in model.named_parameters()}
+    asked = allow(model, sentences // 3, error, monkeypatch)
+    loss, parts = whole_or_halved(model, piece)
+    assert parts == 4
+    assert asked[:2] == [sentences, -(-sentences // 2)]
+    assert sum(asked[2:]) == sentences
+    assert loss.targets == whole.targets
+    assert float(loss.nll) == pytest.approx(float(whole.nll.detach()), abs=1e-12)
+    for key, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.grad, wanted[key], rtol=1e-9, atol=1e-12)
+
+
+def test_other_errors_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = trainer(settings("transformer"), tmp_path / "run")
+    allow(one.model, 0, RuntimeError("shapes do not fit"), monkeypatch)
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        whole_or_halved(one.model, next(one.feed.pieces(one.draw, 0)))
+
+
+def test_one_sentence_that_is_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = trainer(settings("transformer"), tmp_path / "run")
+    allow(one.model, 0, MemoryError(), monkeypatch)
+    with pytest.raises(SynparseError, match="memory ran out on a single sentence; the longest here has 6 words"):
+        whole_or_halved(one.model, next(one.feed.pieces(one.draw, 0)))
+
+
+def test_a_run_says_so_once_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = settings("transformer", "train.epochs=1")
+    run = Trainer(config, *corpora(config), tmp_path / "run", device="cpu")
+    allow(run.model, 9, MemoryError(), monkeypatch)
+    events = list(run.train())
+    halved = [event for event in events if isinstance(event, Halved)]
+    assert halved == [Halved(1, 2)]
+    assert lines(halved[0])[0].startswith("note: memory ran out at step 1, so its sentences were taken in 2 parts;")
+    logged = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text("utf-8").splitlines()]
+    assert [line for line in logged if line["event"] == "halved"] == [{"event": "halved", "step": 1, "parts": 2}]
+
+
+def test_enough_memory_changes_nothing(tmp_path: Path) -> None:
+    """Words to mask, and dropout, are drawn as the model does it by itself."""
+    one = trainer(settings("udgn"), tmp_path / "run")
+    piece = next(one.feed.pieces(one.draw, 0))
+    torch.manual_seed(1)
+    alone = one.model.loss(piece.tokens, piece.lengths).objective
+    torch.manual_seed(1)
+    assert torch.equal(whole_or_halved(one.model, piece)[0].objective, alone)
