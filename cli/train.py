@@ -52,8 +52,8 @@ SUFFIXES = ("", ".new", ".old")  # the last two only while one of them is writte
 def train(context: click.Context, text: tuple[str, ...], run: str | None, **options: Any) -> None:
     """Train a model on plain text: one sentence a line, words separated by spaces.
 
-    TEXT are files, folders, patterns or - for standard input; treebanks are read for their words only. Without TEXT the
-    model learns from the built-in sample. Ctrl-C stops and keeps the model; --resume goes on.
+    TEXT are files, folders, patterns or - for standard input; treebanks are read for their words only, unless they are
+    named by --trees. Without TEXT the model learns from the built-in sample. Ctrl-C stops and keeps the model; --resume goes on.
     """
     if options["resume"] and options["overwrite"]:
         raise click.UsageError("--resume and --overwrite exclude each other")
