@@ -154,18 +154,18 @@ def _read(config: RunConfig, text: Sequence[str], dev: Sequence[str], tokenize: 
     from induce.batching import read_corpora
     from treebank.formats import read_sentences
 
-    recipe, share = config.data.normalization, config.data.development_share
+    recipe, unit, share = config.data.normalization, config.data.unit, config.data.development_share
     if not text:
         from treebank.sample import sample_treebank
 
-        training, _ = read_corpora(sample_treebank("train").sentences, recipe)
-        development, _ = read_corpora(sample_treebank("dev").sentences, recipe)
+        training, _ = read_corpora(sample_treebank("train").sentences, recipe, unit=unit)
+        development, _ = read_corpora(sample_treebank("dev").sentences, recipe, unit=unit)
     elif not dev:
-        return read_corpora(read_sentences(text, tokenize=tokenize), recipe, development_share=share)
+        return read_corpora(read_sentences(text, tokenize=tokenize), recipe, unit=unit, development_share=share)
     else:
-        training, _ = read_corpora(read_sentences(text, tokenize=tokenize), recipe)
+        training, _ = read_corpora(read_sentences(text, tokenize=tokenize), recipe, unit=unit)
     if dev:
-        development, _ = read_corpora(read_sentences(dev, tokenize=tokenize), recipe)
+        development, _ = read_corpora(read_sentences(dev, tokenize=tokenize), recipe, unit=unit)
         if not development.words:
             raise SynparseError(f"{' '.join(dev)}: the development text holds no words")
     return training, development

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from induce.units import split
 from induce.vocabulary import BOUNDARY, Vocabulary
 from treebank.errors import SynparseError
 from treebank.normalize import RECIPES, is_word
@@ -64,9 +65,9 @@ class Corpus:
 
 
 def read_corpora(
-    sentences: Iterable[Sentence], recipe: str, *, development_share: float = 0.0
+    sentences: Iterable[Sentence], recipe: str, *, unit: str = "word", development_share: float = 0.0
 ) -> tuple[Corpus, Corpus]:
-    """Training and development text of ``sentences`` under a normalisation recipe, all annotation dropped.
+    """Training and development text of ``sentences`` under a normalisation recipe, in units, all annotation dropped.
 
     Development text is every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
     Raises SynparseError if the recipe goes by tags and those of the text are others.
@@ -82,7 +83,7 @@ def read_corpora(
             left += len(forms)
         if forms:
             count += 1
-            (development if every and count % every == 0 else training).add(forms)
+            (development if every and count % every == 0 else training).add(split(forms, unit))
     if left < words / 2:
         found = (
             f"the recipe {recipe!r} keeps only {left:,} of {words:,} words, as it goes by the tags of the Penn Treebank"

@@ -69,8 +69,8 @@ def sentences(count: int = 200, seed: int = 1) -> list[Sentence]:
 
 def corpora(config: RunConfig, count: int = 200) -> tuple[Corpus, Corpus]:
     """Training and development text."""
-    share = config.data.development_share
-    return read_corpora(sentences(count), config.data.normalization, development_share=share)
+    data = config.data
+    return read_corpora(sentences(count), data.normalization, unit=data.unit, development_share=data.development_share)
 
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
