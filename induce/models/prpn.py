@@ -294,27 +294,24 @@ class _Recurrence(torch.autograd.Function):
         squashed = torch.empty_like(keys)
         from_key, key_turned = _dropped(key_from_input, of_key) / math.sqrt(units), key_weight.t() / math.sqrt(units)
         turned, bias = _dropped(_centred(weight, 0), masks[2]).t(), _centred(bias, 0)
-        tapes, new_states = states.unfold(1, slots, 1).unbind(1), states[:, slots:].unbind(1)
-        for t, (tape, new, weights, now, normal, cell_normal, width, cell_width, squash) in enumerate(
-            zip(tapes, new_states, *map(torch.unbind, (attention, z, norm, cell_norm, spread, cell_spread, squashed)), strict=False)
-        ):
+        for t, tape in enumerate(states.unfold(1, slots, 1).unbind(1)[:-1]):  # (B, 2H, S)
             before = _dropped_at(t, tape[:, :units, -1], of_state)
             key = torch.add(from_key[t], _dropped_at(t, before @ key_turned, of_key), out=keys[t])  # eq. 9
             fit = torch.bmm(key[:, None], tape[:, :units])[:, 0]  # eq. 10
-            _attend(fit, open_[t], kind, out=(weights, ratio[t], total[t]))
+            weights = _attend(fit, open_[t], kind, out=(attention[t], ratio[t], total[t]))
             h, c = torch.bmm(weights[:, None], tape.mT, out=both[t])[:, 0].split(units, -1)  # eq. 12
             x = torch.addmm(bias, h, turned)
-            _spread(x, out=width)
-            torch.addcmul(from_input[t], torch.div(x, width, out=normal), gain, out=now)
-            i, f, candidate, o = now.chunk(4, -1)
+            torch.div(x, _spread(x, out=spread[t]), out=norm[t])
+            now = torch.addcmul(from_input[t], norm[t], gain, out=z[t])
             now[:, : 2 * units].sigmoid_()
-            candidate.tanh_()
-            o.sigmoid_()
-            c = torch.addcmul(f * c, i, candidate, out=new[:, units:])
+            now[:, 2 * units : 3 * units].tanh_()
+            now[:, 3 * units :].sigmoid_()
+            i, f, candidate, o = now.chunk(4, -1)
+            c = torch.addcmul(f * c, i, candidate, out=states[:, slots + t, units:])
             x = _centred(c, -1)
-            _spread(x, out=cell_width)
-            torch.tanh(torch.addcmul(cell_bias, torch.div(x, cell_width, out=cell_normal), cell_gain), out=squash)
-            torch.mul(o, squash, out=new[:, :units])
+            torch.div(x, _spread(x, out=cell_spread[t]), out=cell_norm[t])
+            torch.tanh(torch.addcmul(cell_bias, cell_norm[t], cell_gain), out=squashed[t])
+            torch.mul(o, squashed[t], out=states[:, slots + t, :units])
         ctx.kind, ctx.masks = kind, masks
         ctx.save_for_backward(
             open_, states, keys, both, attention, ratio, total, z, norm, spread, cell_norm, cell_spread, squashed,
@@ -365,16 +362,17 @@ class _Recurrence(torch.autograd.Function):
         d_weights, mean = torch.empty_like(open_), torch.empty_like(total)
         d_before = keys.new_zeros(batch, units)  # of the h of the step before, by the key
         tapes = states.unfold(1, slots, 1).unbind(1)  # (B, 2H, S)
-        first = slots if not any(ctx.needs_input_grad[4:6]) else 0
-        for n in reversed(range(first, slots + steps)):
-            d_state, later, t = d_states[n], slice(n + 1, n + 1 + slots), n - slots
+
+        def sent_back(n: int) -> tuple[Tensor, Tensor]:
+            """Gradients of the h and c of state ``n``, where the steps that read it are done."""
+            d_state, later = d_states[n], slice(n + 1, n + 1 + slots)
             d_state += torch.bmm(by_attention[n][:, None], d_both[:, later])
             d_h, d_c = d_state[:, 0].split(units, -1)
             d_h += torch.bmm(by_fit[n].contiguous()[:, None], near_keys[:, later])[:, 0]
-            if t < 0:
-                d_h += d_before
-                d_before = torch.zeros_like(d_before)
-                continue
+            return d_h, d_c
+
+        for t in reversed(range(steps)):
+            d_h, d_c = sent_back(slots + t)
             d_h += d_before
             d_normal = d_h * to_cell[t]
             along_cell = (d_normal * cell_norm[t]).sum(-1, keepdim=True)
@@ -384,26 +382,31 @@ class _Recurrence(torch.autograd.Function):
             torch.mul(d_h, to_output[t], out=d_z[t, :, 3 * units :])
             x = d_z[t] * gain
             torch.addcmul(x, norm[t], (x * norm[t]).sum(-1, keepdim=True) * along[t], value=-1, out=d_sum[t])
-            d_now = d_both[:, n]
+            d_now = d_both[:, slots + t]
             torch.div(d_sum[t] @ matrix, spread[t], out=d_now[:, :units])
             torch.mul(d_c, f[t], out=d_now[:, units:])
             weighed = torch.bmm(d_now[:, None], tapes[t], out=d_weights[t][:, None])[:, 0] * attention[t]
             torch.sum(weighed, -1, keepdim=True, out=mean[t])
-            d_fit[:, n] = fit = torch.addcmul(weighed, beside[t], mean[t], value=-1)
+            d_fit[:, slots + t] = fit = torch.addcmul(weighed, beside[t], mean[t], value=-1)
             past_h = tapes[t][:, :units].mT
             d_key[t] = _dropped_at(t, torch.bmm(fit[:, None], past_h)[:, 0], of_key)
             d_before = _dropped_at(t, d_key[t] @ scaled, of_state)
 
+        if any(ctx.needs_input_grad[4:6]):
+            for n in range(slots):
+                sent_back(n)
+            d_states[slots - 1, :, 0, :units] += d_before
+
         rows = steps * batch
         d_key /= math.sqrt(units)
-        d_sum = _centred((d_sum / spread).view(rows, 4 * units), 1)
+        d_sum = d_sum.div_(spread).view(rows, 4 * units)
         before = _dropped(states[:, slots - 1 : -1, :units].transpose(0, 1), of_state).reshape(rows, units)
         h = _dropped(both[:, :, 0, :units], of_past).reshape(rows, units)
         d_squash = d_states[slots:, :, 0, :units] * to_norm
         d_first_h, d_first_c = d_states[:slots, :, 0].flip(0).transpose(0, 1).split(units, -1)
         return (
             None, d_z, d_key, _attend_gate(d_weights, mean, ratio, total, ctx.kind).flip(-1), d_first_h, d_first_c,
-            d_key.view(rows, -1).t() @ before, d_sum.t() @ h, d_sum.sum(0),
+            d_key.view(rows, -1).t() @ before, _centred(d_sum.t() @ h, 0), _centred(d_sum.sum(0), 0),
             (d_z * norm).sum((0, 1)), (d_squash * cell_norm).sum((0, 1)), d_squash.sum((0, 1)), None,
         )  # fmt: skip
 
@@ -416,18 +419,17 @@ def _by_state(by_step: Tensor) -> Tensor:
     return by_step.as_strided((length - slots, batch, slots), strides, 2 * slots - 1)
 
 
-def _attend(fit: Tensor, gate: Tensor, kind: str, *, out: tuple[Tensor, Tensor, Tensor]) -> None:
+def _attend(fit: Tensor, gate: Tensor, kind: str, *, out: tuple[Tensor, Tensor, Tensor]) -> Tensor:
     """`attend`, written to ``out`` together with its numerator without the gate, and its denominator."""
     weights, ratio, total = out
     if kind == "modulated":
         torch.softmax(fit, -1, out=ratio)
         torch.sum(gate, -1, keepdim=True, out=total).add_(TINY)
-        torch.mul(ratio, gate, out=weights).div_(total)
-        return
+        return torch.mul(ratio, gate, out=weights).div_(total)
     torch.exp(fit - fit.amax(-1, keepdim=True), out=ratio)
     torch.mul(ratio, gate, out=weights)
     torch.sum(weights, -1, keepdim=True, out=total).add_(TINY)
-    weights.div_(total)
+    return weights.div_(total)
 
 
 def _attend_beside(weights: Tensor, ratio: Tensor, total: Tensor, kind: str) -> Tensor:
@@ -626,7 +628,7 @@ class Prpn(nn.Module):
         inner, outer = config.inner_dropout, config.outer_dropout
 
         def scaled(rate: float, *shape: int) -> Tensor | None:
-            return keep(shape, rate, weight.device).to(weight.dtype) / (1 - rate) if rate else None
+            return keep(shape, rate, weight.device).to(weight.dtype).div_(1 - rate) if rate else None
 
         return Masks(
             window=scaled(inner, batch, words, config.lookback + steps),
