@@ -546,11 +546,15 @@ class PredictNetwork(nn.Module):
             attention = attend(fit.transpose(0, 1), gate, self.kind)
             summary = _unband(attention.transpose(0, 1).flip(-1)) @ states
             joined = torch.cat((hidden, summary.transpose(0, 1)), -1)  # eq. 14
+        return self.rows(joined, masks), attention
+
+    def rows(self, joined: Tensor, masks: PredictMasks | None = None) -> Tensor:
+        """Rows (T B, E) for the output layer from the states and what attention adds to them, ``joined`` (T, B, …)."""
         rows = joined.flatten(0, 1)
         for k, block in enumerate(self.blocks):
             rows = block(rows, masks and masks.residual[k])
         rows = self.output_norm(self.output(_dropped(rows, masks and masks.joined))).tanh()
-        return _dropped(rows, masks and masks.output), attention
+        return _dropped(rows, masks and masks.output)
 
 
 class Masks(NamedTuple):
