@@ -172,7 +172,7 @@ class _LayerNorm(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_y: Tensor) -> Any:
         norm, spread, gain = ctx.saved_tensors
-        d_gain, d_bias = ((one).flatten(0, -2).sum(0) for one in (d_y * norm, d_y))
+        d_gain, d_bias = (d_y * norm).flatten(0, -2).sum(0), d_y.flatten(0, -2).sum(0)
         d_x = d_y * gain
         along = (d_x * norm).sum(-1, keepdim=True) * _along(spread, norm.shape[-1])
         return _centred(d_x.addcmul_(norm, along, value=-1), -1).div_(spread), d_gain, d_bias
@@ -255,8 +255,8 @@ class Reading(NamedTuple):
 class _Recurrence(torch.autograd.Function):
     """The steps of a reading layer over a segment: one graph node, weight gradients by one product for all steps.
 
-    States are kept side by side, oldest first, so that the tapes of a step are a view of S of them. Layer normalisation
-    of the recurrent product subtracts no mean: the rows of its matrix have none, `_centred`.
+    States are kept side by side, oldest first, so that the tapes of a step are a view of S of them. The recurrent matrix
+    is centred over its outputs, so that normalising its product has no mean to subtract at each step.
     """
 
     @staticmethod
