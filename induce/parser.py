@@ -104,8 +104,8 @@ class Parser:
 
     def _read_block(self, given: Sequence[Sequence[str] | Sentence]) -> list[Reading | HeadReading]:
         block = [one if isinstance(one, Sentence) else Sentence(tuple(one)) for one in given]
-        words, seen = zip(*map(self._seen, block), strict=True)
-        ids = [self.checkpoint.vocabulary.encode(sentence.forms) for sentence in seen]
+        seen = [self._seen(one) for one in block]
+        ids = [self.checkpoint.vocabulary.encode(sentence.forms) for _, sentence in seen]
         found: list[Any] = [[] for _ in block]
         batches = [batch for batch in sentence_batches([len(sentence) for sentence in ids]) if ids[batch[-1]]]
         for batch, values in zip(
@@ -114,7 +114,7 @@ class Parser:
             for index, value in zip(batch, values, strict=True):
                 found[index] = value
         kind = Reading if self.structure == "distances" else HeadReading
-        return [kind(own, one.kept, value) for own, one, value in zip(words, seen, found, strict=True)]
+        return [kind(words, one.kept, value) for (words, one), value in zip(seen, found, strict=True)]
 
     def _seen(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
         """The words of ``sentence`` and what the model sees of them; of a model of characters both are these."""

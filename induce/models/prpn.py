@@ -255,8 +255,8 @@ class Reading(NamedTuple):
 class _Recurrence(torch.autograd.Function):
     """The steps of a reading layer over a segment: one graph node, weight gradients by one product for all steps.
 
-    States are kept side by side, oldest first, so that the tapes of a step are a view of S of them. The recurrent matrix
-    is centred over its outputs, so that normalising its product has no mean to subtract at each step.
+    States are kept side by side, oldest first, so that the tapes of a step are a view of S of them. The recurrent
+    matrix is centred over its outputs, so that normalising its product has no mean to subtract at each step.
     """
 
     @staticmethod

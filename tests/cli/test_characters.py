@@ -56,6 +56,11 @@ def test_extract_and_decode_give_what_parse_gives(call: Caller, spelling: Path, 
     assert len(first["distances"]) == len(first["words"])
 
 
+def test_what_is_wrong_with_the_first_line_is_told(call: Caller, spelling: Path, tmp_path: Path) -> None:
+    (tmp_path / "input.txt").write_bytes(b"\xff\n")
+    assert "input.txt:1: " in call.refusal("parse", tmp_path / "input.txt", "-m", spelling / "run")
+
+
 def test_heads_are_of_characters(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
     sizes = [part for setting in SETTINGS["udgn"] for part in ("--set", setting)]
