@@ -287,10 +287,15 @@ def _default_runs(predicted: Sequence[str], baselines: Sequence[str]) -> list[st
 
 
 def _parsers(groups: dict[str, list[str]], parsing: dict[str, Any]) -> dict[str, Parser]:
-    """The parser of each model folder."""
+    """The parser of each model folder. Raises SynparseError for a model of characters, as gold trees are over words."""
     from induce.parser import load_parser
 
-    return {folder: load_parser(folder, **parsing) for group in groups.values() for folder in group}
+    parsers = {folder: load_parser(folder, **parsing) for group in groups.values() for folder in group}
+    for folder, parser in parsers.items():
+        if parser.unit != "word":
+            found = f"{folder}: the trees of this model are over {parser.unit}s, and those of the treebank over words"
+            raise SynparseError(f"{found}; to score trees, train with data.unit=word")
+    return parsers
 
 
 def _models(parsers: dict[str, Parser], gold: Treebank, bound: int | None) -> dict[str, System]:

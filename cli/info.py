@@ -40,14 +40,14 @@ def _model(run: Path) -> Iterator[str]:
     yield f"{checkpoint.folder}: model {config.model_name}, preset {config.preset}, by synparse {fact('synparse')}"
     yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
     texts = checkpoint.facts.get("texts") or ["the built-in sample"]
-    training = fact("training")
-    yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} words)"
+    training, units = fact("training"), f"{config.data.unit}s"
+    yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} {units})"
     if "trees" in checkpoint.facts:
         trees = fact("trees")
         size = ", ".join(filter(None, [f"{trees['sentences']:,} sentences", trees["note"]]))
         yield f"trained with {trees['kind']} trees: {trees['name']} ({size})"
     yield f"text sha256: {training['sha256']}"
-    yield f"vocabulary: {len(checkpoint.vocabulary):,} words"
+    yield f"vocabulary: {len(checkpoint.vocabulary):,} {units}"
     yield f"steps: {fact('step'):,} in {fact('seconds') / 60:.1f} minutes, on {fact('device')}"
     yield "settings:"
     for name in ("model", "data", "train", "parse"):
@@ -56,7 +56,9 @@ def _model(run: Path) -> Iterator[str]:
     yield "development perplexity by epoch:"
     for check in fact("history"):
         best = " (best so far)" if check["best"] else ""
-        yield f"  {check['epoch']:4d}  {check['development_perplexity']:.2f}{best}"
+        bits = check.get("development_bits")
+        per_character = f", {bits:.3f} bits per character" if isinstance(bits, float) else ""
+        yield f"  {check['epoch']:4d}  {check['development_perplexity']:.2f}{per_character}{best}"
 
 
 def _machine() -> Iterator[str]:

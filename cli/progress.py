@@ -17,6 +17,7 @@ REASONS = {
     "time": "time is up",
     "interrupted": "interrupted",
 }
+UNITS = {"word": "words", "character": "chars"}  # short
 
 
 def shown(events: Iterable[Event]) -> Iterator[Event]:
@@ -56,7 +57,7 @@ def _rest(event: Progress) -> str:
     left = clock(event.seconds_left).removeprefix("0:")
     return (
         f"step {event.step}  loss {event.loss:.2f}  perplexity {perplexity}  "
-        f"{event.words_per_second:,.0f} words/s  {left} left"
+        f"{event.words_per_second:,.0f} {UNITS[event.unit]}/s  {left} left"
     )
 
 
@@ -65,7 +66,8 @@ def lines(event: Event) -> list[str]:
     if isinstance(event, Started):
         start = f"going on at step {event.resumed_at}" if event.resumed_at else "training"
         found = [
-            f"{start} on {event.sentences:,} sentences, {event.words:,} words ({event.unknown_share:.1%} unknown)",
+            f"{start} on {event.sentences:,} sentences, {event.words:,} {event.unit}s "
+            f"({event.unknown_share:.1%} unknown)",
             f"development text: {event.development_sentences:,} sentences; vocabulary: {event.vocabulary:,}; "
             f"{event.parameters:,} weights, on {event.device}",
         ]
@@ -74,15 +76,17 @@ def lines(event: Event) -> list[str]:
         parts = f"memory ran out at step {event.step}, so its sentences were taken in {event.parts} parts"
         return [f"note: {parts}; a smaller train.batch_words saves the attempt"]
     if isinstance(event, Check):
-        notes = (", best so far" if event.best else "") + (f", {event.note}" if event.note else "")
+        bits = "" if event.development_bits is None else f" ({event.development_bits:.3f} bits per character)"
+        notes = bits + (", best so far" if event.best else "") + (f", {event.note}" if event.note else "")
         return [
             f"epoch {event.epoch}, step {event.step}: perplexity {event.perplexity:.2f}, "
             f"development {event.development_perplexity:.2f}{notes} [{clock(event.seconds)}]"
         ]
     if isinstance(event, Finished):
+        bits = "" if event.best_bits is None else f", {event.best_bits:.3f} bits per character"
         found = [
             f"{REASONS[event.reason]} after {clock(event.seconds)}; best development perplexity "
-            f"{event.best_perplexity:.2f} (epoch {event.best_epoch})"
+            f"{event.best_perplexity:.2f}{bits} (epoch {event.best_epoch})"
         ]
         unfinished = event.reason in ("interrupted", "time")
         hint = f"; go on with: synparse train --resume -o {shlex.quote(event.run)}" if unfinished else ""

@@ -53,7 +53,8 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     """Train a model on plain text: one sentence a line, words separated by spaces.
 
     TEXT are files, folders, patterns or - for standard input; treebanks are read for their words only, unless they are
-    named by --trees. Without TEXT the model learns from the built-in sample. Ctrl-C stops and keeps the model; --resume goes on.
+    named by --trees. Without TEXT the model learns from the built-in sample. Ctrl-C stops and keeps the model;
+    --resume goes on.
     """
     if options["resume"] and options["overwrite"]:
         raise click.UsageError("--resume and --overwrite exclude each other")
@@ -205,7 +206,8 @@ def _read(
     from treebank.formats import read_sentences
     from treebank.sample import sample_treebank
 
-    recipe, sample = config.data.normalization, not text and (treebank is None or treebank.name == "sample-train")
+    recipe, unit = config.data.normalization, config.data.unit
+    sample = not text and (treebank is None or treebank.name == "sample-train")
     plain = () if not text else read_sentences(text, tokenize=tokenize)
     if treebank is None:
         sentences = sample_treebank("train").sentences if sample else plain
@@ -213,13 +215,14 @@ def _read(
         given = supervised(treebank.sentences, config.data, seed=config.train.seed)
         sentences = chain((replace(one, tree=None) for one in plain), given)
     share = 0.0 if dev or sample else config.data.development_share
-    corpora = read_corpora(sentences, recipe, development_share=share, with_trees=treebank is not None)
+    learns = treebank is not None
+    corpora = read_corpora(sentences, recipe, unit=unit, development_share=share, with_trees=learns)
     if dev:
-        development, _ = read_corpora(read_sentences(dev, tokenize=tokenize), recipe)
+        development, _ = read_corpora(read_sentences(dev, tokenize=tokenize), recipe, unit=unit)
         if not development.words:
             raise SynparseError(f"{' '.join(dev)}: the development text holds no words")
     elif sample:
-        development, _ = read_corpora(sample_treebank("dev").sentences, recipe)
+        development, _ = read_corpora(sample_treebank("dev").sentences, recipe, unit=unit)
     else:
         return corpora
     return corpora[0], development

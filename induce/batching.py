@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from induce.units import split
 from induce.vocabulary import BOUNDARY, Vocabulary
 from treebank.distances import distances_from_tree
 from treebank.errors import SynparseError
@@ -85,9 +86,14 @@ class Corpus:
 
 
 def read_corpora(
-    sentences: Iterable[Sentence], recipe: str, *, development_share: float = 0.0, with_trees: bool = False
+    sentences: Iterable[Sentence],
+    recipe: str,
+    *,
+    unit: str = "word",
+    development_share: float = 0.0,
+    with_trees: bool = False,
 ) -> tuple[Corpus, Corpus]:
-    """Training and development text of ``sentences`` under a normalisation recipe, all annotation dropped.
+    """Training and development text of ``sentences`` under a normalisation recipe, in units, all annotation dropped.
 
     Only ``with_trees`` those of the training text are kept, as distances between the words that the recipe keeps.
     Development text is every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
@@ -106,9 +112,11 @@ def read_corpora(
         if forms:
             count += 1
             if every and count % every == 0:
-                development.add(forms)
+                development.add(split(forms, unit))
+            elif with_trees and sentence.tree:
+                training.add(forms, gold_distances(sentence.tree, seen.kept))
             else:
-                training.add(forms, gold_distances(sentence.tree, seen.kept) if with_trees and sentence.tree else ())
+                training.add(split(forms, unit))
     if left < words / 2:
         found = (
             f"the recipe {recipe!r} keeps only {left:,} of {words:,} words, as it goes by the tags of the Penn Treebank"

@@ -33,8 +33,9 @@ class DataConfig:
     """How text becomes a stream of word numbers."""
 
     normalization: str = "words"  # a recipe of treebank.normalize
-    vocabulary_size: int = 10_000  # the most frequent words kept, the two marks included
-    minimum_count: int = 2  # rarer words are unknown
+    unit: str = "word"  # word, or character: those of the normalised words and the spaces between them
+    vocabulary_size: int = 10_000  # the most frequent tokens kept, the two marks included
+    minimum_count: int = 2  # rarer tokens are unknown
     development_share: float = 0.05  # of the training sentences, when no development text is given
     # stream: one long text whose state is carried on; sentences: each on its own; masked: words in them to be found
     reading: str = "stream"
@@ -224,11 +225,17 @@ def _check_types(config: RunConfig) -> None:
 
 def _check(config: RunConfig) -> None:
     """Raises SynparseError for values that no run could work with."""
-    from induce.registry import DECODERS, MODELS, known
+    from induce.registry import DECODERS, MODELS, SUPERVISED, known
+    from induce.units import UNITS
     from treebank.normalize import RECIPES
 
     known(MODELS, config.model_name, "model")
     known(RECIPES, config.data.normalization, "normalization")
+    known(dict.fromkeys(UNITS), config.data.unit, "unit")
+    if config.data.unit != "word" and config.model_name in SUPERVISED:
+        raise SynparseError(
+            f"data.unit={config.data.unit}: {config.model_name!r} learns from trees, which are over words"
+        )
     known(DECODERS, config.parse.decoder, "decoder")
     known(dict.fromkeys(("adam", "nt-asgd")), config.train.optimizer, "optimizer")
     known(dict.fromkeys(("stream", "sentences", "masked")), config.data.reading, "reading")

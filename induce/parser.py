@@ -13,6 +13,7 @@ from typing import Any
 from induce import registry
 from induce.batching import pad, sentence_batches
 from induce.checkpoint import Checkpoint, build_model, find, read
+from induce.units import split
 from treebank.dependency import Heads
 from treebank.errors import SynparseError
 from treebank.normalize import RECIPES, Normalized, restore, restore_heads
@@ -24,7 +25,10 @@ FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees c
 
 @dataclass(frozen=True)
 class Reading:
-    """What a model says of one sentence: the words, the indices of those it saw, and a number for each of these."""
+    """What a model says of one sentence: the words, the indices of those it saw, and a number for each of these.
+
+    The words of a model of characters are the characters that it saw.
+    """
 
     words: Sequence[str]
     kept: Sequence[int]
@@ -67,7 +71,7 @@ class Parser:
             self.options["distances"] = distances or config.parse.distances
         elif distances not in (None, "lm"):
             raise SynparseError(f"model {self.name!r} has no distances {distances!r}: it does not learn from trees")
-        self.recipe = RECIPES[config.data.normalization]
+        self.recipe, self.unit = RECIPES[config.data.normalization], config.data.unit
         given = checkpoint.facts.get("trees")
         self.trees = ""  # those that the model learned from, such as "gold trees: wsj-train (5 % sample)"
         if given:
@@ -130,8 +134,8 @@ class Parser:
 
     def _read_block(self, given: Sequence[Sequence[str] | Sentence]) -> list[Reading | HeadReading]:
         block = [one if isinstance(one, Sentence) else Sentence(tuple(one)) for one in given]
-        seen: list[Normalized] = [self.recipe(one.words, one.tags) for one in block]
-        ids = [self.checkpoint.vocabulary.encode(sentence.forms) for sentence in seen]
+        seen = [self._seen(one) for one in block]
+        ids = [self.checkpoint.vocabulary.encode(sentence.forms) for _, sentence in seen]
         found: list[Any] = [[] for _ in block]
         batches = [batch for batch in sentence_batches([len(sentence) for sentence in ids]) if ids[batch[-1]]]
         for batch, values in zip(
@@ -140,7 +144,15 @@ class Parser:
             for index, value in zip(batch, values, strict=True):
                 found[index] = value
         kind = Reading if self.structure == "distances" else HeadReading
-        return [kind(one.words, sentence.kept, value) for one, sentence, value in zip(block, seen, found, strict=True)]
+        return [kind(words, one.kept, value) for (words, one), value in zip(seen, found, strict=True)]
+
+    def _seen(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
+        """The words of ``sentence`` and what the model sees of them; of a model of characters both are these."""
+        seen = self.recipe(sentence.words, sentence.tags)
+        if self.unit == "word":
+            return sentence.words, seen
+        spelt = split(seen.forms, self.unit)
+        return spelt, Normalized(spelt, tuple(range(len(spelt))))
 
     def _at_once(self, batches: Sequence[Sequence[list[int]]]) -> Iterator[list[Any]]:
         """The structures of each batch. On a CPU every thread takes batches of its own: one batch gains little."""

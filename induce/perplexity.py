@@ -19,6 +19,7 @@ from induce.cache import Cache, cached_nll
 from induce.checkpoint import build_model
 from induce.parser import LARGEST_BLOCK, choose_device, read_trained
 from induce.registry import model_class
+from induce.units import split
 from induce.vocabulary import Vocabulary
 from treebank.errors import SynparseError
 from treebank.normalize import RECIPES
@@ -39,12 +40,13 @@ class Perplexity:
     reading: str  # stream, sentences or masked, as the model was trained
     nats: float  # mean negative log-likelihood of a token that was scored
     scored: int  # tokens that this is the mean over
-    words: int  # of the text, after normalisation
+    words: int  # or characters: units of the text, after normalisation
     sentences: int
     unknown: int  # of the words
     characters: int  # of the normalised text: its words, a space between each two, an end for each line
     normalization: str
     vocabulary: Vocabulary
+    unit: str = "word"  # what a token is: words and characters are counted in units
     batch_size: int = 1
     cache: Cache | None = None
 
@@ -74,9 +76,9 @@ class Perplexity:
     def signature(self) -> str:
         """How the value came about: ``PPL|data:FILE|tokens:words+eos|unk:kept|state:carried|batch:1|…``."""
         how = {
-            "stream": f"tokens:words+eos|unk:kept|state:carried|batch:{self.batch_size}",
-            "sentences": "tokens:words+eos|unk:kept|state:sentence",
-            "masked": f"tokens:masked-words|unk:not-masked|maskings:{MASKINGS}",
+            "stream": f"tokens:{self.unit}s+eos|unk:kept|state:carried|batch:{self.batch_size}",
+            "sentences": f"tokens:{self.unit}s+eos|unk:kept|state:sentence",
+            "masked": f"tokens:masked-{self.unit}s|unk:not-masked|maskings:{MASKINGS}",
         }[self.reading]
         cache = f"|cache:{self.cache}" if self.cache else ""
         text = f"norm:{self.normalization}|vocab:{len(self.vocabulary)}|scored:{self.scored}"
@@ -101,13 +103,14 @@ class Perplexity:
             "unknown": self.unknown,
             "vocabulary": len(self.vocabulary),
             "normalization": self.normalization,
+            "unit": self.unit,
             "signature": self.signature,
         }
 
 
 def comparable(scores: Sequence[Perplexity]) -> bool:
     """Whether the perplexities are over the same tokens: one vocabulary, one normalisation, one way to count."""
-    kinds = {(one.metric, one.normalization, frozenset(one.vocabulary.words)) for one in scores}
+    kinds = {(one.metric, one.normalization, one.unit, frozenset(one.vocabulary.words)) for one in scores}
     return len(kinds) <= 1
 
 
@@ -149,7 +152,7 @@ class TextScorer:
         forms = self.recipe(sentence.words, sentence.tags).forms
         if not forms:
             return
-        ids = self.checkpoint.vocabulary.encode(forms)
+        ids = self.checkpoint.vocabulary.encode(split(forms, self.checkpoint.config.data.unit))
         self.ids.extend(ids)
         self.ids.append(0)
         self.sentences += 1
@@ -179,6 +182,7 @@ class TextScorer:
             characters=self.characters,
             normalization=normalization,
             vocabulary=self.checkpoint.vocabulary,
+            unit=self.checkpoint.config.data.unit,
             batch_size=self.batch_size or 1,
             cache=self.cache,
         )

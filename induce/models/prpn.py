@@ -181,6 +181,43 @@ def looked_back(distance: Tensor, guess: Tensor, last: Tensor, state: Any, kind:
     )
 
 
+class _LayerNorm(torch.autograd.Function):
+    """`LayerNorm` as one node of the graph: `torch.std_mean` takes ten times as long as a norm."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+        norm = _centred(x, -1)
+        spread = _spread(norm)
+        norm.div_(spread)
+        ctx.save_for_backward(norm, spread, gain)
+        return torch.addcmul(bias, norm, gain)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_y: Tensor) -> Any:
+        norm, spread, gain = ctx.saved_tensors
+        d_gain, d_bias = (d_y * norm).flatten(0, -2).sum(0), d_y.flatten(0, -2).sum(0)
+        d_x = d_y * gain
+        along = (d_x * norm).sum(-1, keepdim=True) * _along(spread, norm.shape[-1])
+        return _centred(d_x.addcmul_(norm, along, value=-1), -1).div_(spread), d_gain, d_bias
+
+
+def _centred(x: Tensor, dim: int) -> Tensor:
+    """``x`` less its mean along an axis: what layer normalisation does first, and to its gradient last."""
+    return torch.sub(x, x.sum(dim, keepdim=True), alpha=1 / x.shape[dim])
+
+
+def _spread(x: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What `LayerNorm` divides by: the standard deviation of ``x`` (…, size), which has no mean, plus `SPREAD`."""
+    norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return torch.add(x.new_full((), SPREAD), norm, alpha=1 / math.sqrt(x.shape[-1] - 1), out=out)
+
+
+def _along(spread: Tensor, size: int) -> Tensor:
+    """By how much the gradient of a standard deviation exceeds that of what is divided by it, ``spread``."""
+    return spread / ((spread - SPREAD).clamp_min(1e-30) * (size - 1))
+
+
 class LayerNorm(nn.Module):
     """Layer normalisation with the unbiased standard deviation, the small number added to it and not to its square."""
 
@@ -190,8 +227,7 @@ class LayerNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Over the last axis."""
-        std, mean = torch.std_mean(x, -1, keepdim=True)
-        return torch.addcmul(self.bias, self.gain, (x - mean) / (std + SPREAD))
+        return _LayerNorm.apply(x, self.gain, self.bias)
 
 
 class Cell(nn.Module):
@@ -243,7 +279,8 @@ class Reading(NamedTuple):
 class _Recurrence(torch.autograd.Function):
     """The steps of a reading layer over a segment: one graph node, weight gradients by one product for all steps.
 
-    States are kept side by side, oldest first, so that the tapes of a step are a view of S of them.
+    States are kept side by side, oldest first, so that the tapes of a step are a view of S of them. The recurrent
+    matrix is centred over its outputs, so that normalising its product has no mean to subtract at each step.
     """
 
     @staticmethod
@@ -269,55 +306,55 @@ class _Recurrence(torch.autograd.Function):
         the attention (T, B, S) and the tapes after the segment.
         """
         steps, batch, units = key_from_input.shape
-        slots = tape_h.shape[1]
+        slots, of_state, of_key = tape_h.shape[1], masks[0], masks[1]
         open_ = gate.flip(-1)  # oldest slot first
         states = from_input.new_empty(batch, slots + steps, 2 * units)
         states[:, :slots] = torch.cat((tape_h, tape_c), -1).flip(1)
         keys, z = torch.empty_like(key_from_input), torch.empty_like(from_input)
-        both = key_from_input.new_empty(steps, batch, 2 * units)
+        both = key_from_input.new_empty(steps, batch, 1, 2 * units)
         attention, ratio = torch.empty_like(open_), torch.empty_like(open_)
-        norm, spread = torch.empty_like(z), z.new_empty(steps, batch, 1)
-        cell_norm, cell_spread = torch.empty_like(keys), z.new_empty(steps, batch, 1)
+        norm, total, spread = torch.empty_like(z), *z.new_empty(2, steps, batch, 1)
+        cell_norm, cell_spread = torch.empty_like(keys), torch.empty_like(total)
         squashed = torch.empty_like(keys)
-        key_turned, turned, scale = key_weight.t(), weight.t(), 1 / math.sqrt(units)
-        for t in range(steps):
-            tape = states[:, t : t + slots]
-            before = _dropped_at(t, tape[:, -1, :units], masks[0])
-            key = _dropped_at(t, torch.addmm(key_from_input[t], before, key_turned), masks[1])  # eq. 9
-            keys[t] = key.mul_(scale)
-            fit = torch.bmm(tape[..., :units], key[..., None])[..., 0]  # eq. 10
-            weights = _attend(fit, open_[t], kind, out=(attention[t], ratio[t]))
-            torch.bmm(weights[:, None], tape, out=both[t][:, None])  # eq. 12
-            h = dropped(both[t, :, :units], masks[2])
-            _normalize(torch.addmm(bias, h, turned), norm[t], spread[t])
+        from_key, key_turned = dropped(key_from_input, of_key) / math.sqrt(units), key_weight.t() / math.sqrt(units)
+        turned, bias = dropped(_centred(weight, 0), masks[2]).t(), _centred(bias, 0)
+        for t, tape in enumerate(states.unfold(1, slots, 1).unbind(1)[:-1]):  # (B, 2H, S)
+            before = _dropped_at(t, tape[:, :units, -1], of_state)
+            key = torch.add(from_key[t], _dropped_at(t, before @ key_turned, of_key), out=keys[t])  # eq. 9
+            fit = torch.bmm(key[:, None], tape[:, :units])[:, 0]  # eq. 10
+            weights = _attend(fit, open_[t], kind, out=(attention[t], ratio[t], total[t]))
+            h, c = torch.bmm(weights[:, None], tape.mT, out=both[t])[:, 0].split(units, -1)  # eq. 12
+            x = torch.addmm(bias, h, turned)
+            torch.div(x, _spread(x, out=spread[t]), out=norm[t])
             now = torch.addcmul(from_input[t], norm[t], gain, out=z[t])
             now[:, : 2 * units].sigmoid_()
             now[:, 2 * units : 3 * units].tanh_()
             now[:, 3 * units :].sigmoid_()
             i, f, candidate, o = now.chunk(4, -1)
-            c = torch.addcmul(f * both[t, :, units:], i, candidate)
-            _normalize(c, cell_norm[t], cell_spread[t])
+            c = torch.addcmul(f * c, i, candidate, out=states[:, slots + t, units:])
+            x = _centred(c, -1)
+            torch.div(x, _spread(x, out=cell_spread[t]), out=cell_norm[t])
             torch.tanh(torch.addcmul(cell_bias, cell_norm[t], cell_gain), out=squashed[t])
-            states[:, slots + t, :units] = o * squashed[t]
-            states[:, slots + t, units:] = c
-        ctx.kind, ctx.masks, ctx.scale = kind, masks, scale
+            torch.mul(o, squashed[t], out=states[:, slots + t, :units])
+        ctx.kind, ctx.masks = kind, masks
         ctx.save_for_backward(
-            open_, states, keys, both, attention, ratio, z, norm, spread, cell_norm, cell_spread, squashed, key_weight,
-            weight, gain, cell_gain,
+            open_, states, keys, both, attention, ratio, total, z, norm, spread, cell_norm, cell_spread, squashed,
+            key_weight, weight, gain, cell_gain,
         )  # fmt: skip
         hidden = states[:, slots:, :units].transpose(0, 1).contiguous()
         last_h, last_c = states[:, steps:].flip(1).split(units, -1)
-        weights = attention.flip(-1)
-        ctx.mark_non_differentiable(weights)
-        return hidden, weights, last_h.contiguous(), last_c.contiguous()
+        seen = attention.flip(-1)
+        ctx.mark_non_differentiable(seen)
+        return hidden, seen, last_h.contiguous(), last_c.contiguous()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_hidden: Tensor, _: Tensor, d_last_h: Tensor, d_last_c: Tensor) -> Any:
         (
-            open_, states, keys, both, attention, ratio, z, norm, spread, cell_norm, cell_spread, squashed, key_weight,
-            weight, gain, cell_gain,
+            open_, states, keys, both, attention, ratio, total, z, norm, spread, cell_norm, cell_spread, squashed,
+            key_weight, weight, gain, cell_gain,
         ) = ctx.saved_tensors  # fmt: skip
+        of_state, of_key, of_past = ctx.masks
         steps, batch, units = keys.shape
         slots = open_.shape[-1]
         i, f, candidate, o = z.chunk(4, -1)
@@ -325,80 +362,111 @@ class _Recurrence(torch.autograd.Function):
         to_norm = o * (1 - squashed * squashed)
         to_output = squashed * o * (1 - o)
         to_gates = torch.stack(
-            (candidate * i * (1 - i), both[..., units:] * f * (1 - f), i * (1 - candidate * candidate)), 2
+            (candidate * i * (1 - i), both[:, :, 0, units:] * f * (1 - f), i * (1 - candidate * candidate)), 2
         )
-        to_cell_norm = to_norm * cell_gain
+        to_cell = to_norm * cell_gain / cell_spread
+        cell_along = cell_norm * _along(cell_spread, units)
+        along = _along(spread, 4 * units)
+        beside = _attend_beside(attention, ratio, total, ctx.kind)
+        matrix, scaled = dropped(_centred(weight, 0), of_past), key_weight / math.sqrt(units)
 
-        d_states = torch.zeros_like(states)
-        d_states[:, steps:] = torch.cat((d_last_h, d_last_c), -1).flip(1)
-        d_states[:, slots:, :units] += d_hidden.transpose(0, 1)
+        # A state is read in the S steps after it. What these send back stands side by side, zeros on either side.
+        def padded(size: int, values: Tensor | None = None) -> Tensor:
+            found = states.new_zeros(batch, slots + steps + slots, size)
+            if values is not None:
+                found[:, slots:-slots] = values.transpose(0, 1)
+            return found
+
+        d_both, d_fit, near_keys = padded(2 * units), padded(slots), padded(units, keys)
+        by_attention, by_fit = _by_state(padded(slots, attention)).contiguous(), _by_state(d_fit)
+        d_states = states.new_zeros(slots + steps, batch, 1, 2 * units)
+        d_states[steps:, :, 0] = torch.cat((d_last_h, d_last_c), -1).flip(1).transpose(0, 1)
+        d_states[slots:, :, 0, :units] += d_hidden
         d_z, d_sum, d_key = torch.empty_like(z), torch.empty_like(z), torch.empty_like(keys)
-        d_open, d_both = torch.empty_like(open_), torch.empty_like(both)
+        d_weights, mean = torch.empty_like(open_), torch.empty_like(total)
+        d_before = keys.new_zeros(batch, units)  # of the h of the step before, by the key
+        tapes = states.unfold(1, slots, 1).unbind(1)  # (B, 2H, S)
+
+        def sent_back(n: int) -> tuple[Tensor, Tensor]:
+            """Gradients of the h and c of state ``n``, where the steps that read it are done."""
+            d_state, later = d_states[n], slice(n + 1, n + 1 + slots)
+            d_state += torch.bmm(by_attention[n][:, None], d_both[:, later])
+            d_h, d_c = d_state[:, 0].split(units, -1)
+            d_h += torch.bmm(by_fit[n].contiguous()[:, None], near_keys[:, later])[:, 0]
+            return d_h, d_c
+
         for t in reversed(range(steps)):
-            d_h, d_c = d_states[:, slots + t, :units], d_states[:, slots + t, units:]
-            d_c += _normalize_back(d_h * to_cell_norm[t], cell_norm[t], cell_spread[t])
+            d_h, d_c = sent_back(slots + t)
+            d_h += d_before
+            d_normal = d_h * to_cell[t]
+            along_cell = (d_normal * cell_norm[t]).sum(-1, keepdim=True)
+            d_c += d_normal
+            d_c.sub_(d_normal.sum(-1, keepdim=True), alpha=1 / units).addcmul_(cell_along[t], along_cell, value=-1)
             torch.mul(d_c[:, None], to_gates[t], out=d_z[t, :, : 3 * units].view(batch, 3, units))
             torch.mul(d_h, to_output[t], out=d_z[t, :, 3 * units :])
-            d_sum[t] = _normalize_back(d_z[t] * gain, norm[t], spread[t])
-            d_both[t, :, :units] = dropped(d_sum[t] @ weight, ctx.masks[2])
-            torch.mul(d_c, f[t], out=d_both[t, :, units:])
-            tape, d_tape = states[:, t : t + slots], d_states[:, t : t + slots]
-            d_weights = torch.bmm(tape, d_both[t][..., None])[..., 0]
-            d_fit, d_open[t] = _attend_back(d_weights, attention[t], ratio[t], open_[t], ctx.kind)
-            d_tape.addcmul_(attention[t][..., None], d_both[t][:, None])
-            d_tape[..., :units].addcmul_(d_fit[..., None], keys[t][:, None])
-            d_key[t] = _dropped_at(t, torch.bmm(d_fit[:, None], tape[..., :units])[:, 0] * ctx.scale, ctx.masks[1])
-            d_tape[:, -1, :units] += _dropped_at(t, d_key[t] @ key_weight, ctx.masks[0])
+            x = d_z[t] * gain
+            torch.addcmul(x, norm[t], (x * norm[t]).sum(-1, keepdim=True) * along[t], value=-1, out=d_sum[t])
+            d_now = d_both[:, slots + t]
+            torch.div(d_sum[t] @ matrix, spread[t], out=d_now[:, :units])
+            torch.mul(d_c, f[t], out=d_now[:, units:])
+            weighed = torch.bmm(d_now[:, None], tapes[t], out=d_weights[t][:, None])[:, 0] * attention[t]
+            torch.sum(weighed, -1, keepdim=True, out=mean[t])
+            d_fit[:, slots + t] = fit = torch.addcmul(weighed, beside[t], mean[t], value=-1)
+            past_h = tapes[t][:, :units].mT
+            d_key[t] = _dropped_at(t, torch.bmm(fit[:, None], past_h)[:, 0], of_key)
+            d_before = _dropped_at(t, d_key[t] @ scaled, of_state)
+
+        if any(ctx.needs_input_grad[4:6]):
+            for n in range(slots):
+                sent_back(n)
+            d_states[slots - 1, :, 0, :units] += d_before
 
         rows = steps * batch
-        before = dropped(states[:, slots - 1 : -1, :units].transpose(0, 1), ctx.masks[0]).reshape(rows, units)
-        h = dropped(both[..., :units], ctx.masks[2]).reshape(rows, units)
-        d_squash = d_states[:, slots:, :units].transpose(0, 1) * to_norm
-        d_first_h, d_first_c = d_states[:, :slots].flip(1).split(units, -1)
+        d_key /= math.sqrt(units)
+        d_sum = d_sum.div_(spread).view(rows, 4 * units)
+        before = dropped(states[:, slots - 1 : -1, :units].transpose(0, 1), of_state).reshape(rows, units)
+        h = dropped(both[:, :, 0, :units], of_past).reshape(rows, units)
+        d_squash = d_states[slots:, :, 0, :units] * to_norm
+        d_first_h, d_first_c = d_states[:slots, :, 0].flip(0).transpose(0, 1).split(units, -1)
         return (
-            None, d_z, d_key, d_open.flip(-1), d_first_h, d_first_c,
-            d_key.view(rows, -1).t() @ before, d_sum.view(rows, -1).t() @ h, d_sum.sum((0, 1)),
+            None, d_z, d_key, _attend_gate(d_weights, mean, ratio, total, ctx.kind).flip(-1), d_first_h, d_first_c,
+            d_key.view(rows, -1).t() @ before, _centred(d_sum.t() @ h, 0), _centred(d_sum.sum(0), 0),
             (d_z * norm).sum((0, 1)), (d_squash * cell_norm).sum((0, 1)), d_squash.sum((0, 1)), None,
         )  # fmt: skip
 
 
-def _normalize(x: Tensor, norm: Tensor, spread: Tensor) -> None:
-    """Write what `LayerNorm` divides by into ``spread``, and the quotient into ``norm``."""
-    std, mean = torch.std_mean(x, -1, keepdim=True)
-    torch.add(std, SPREAD, out=spread)
-    torch.div(x - mean, spread, out=norm)
+def _by_state(by_step: Tensor) -> Tensor:
+    """Of numbers for each step and slot (B, S + T + S, S), oldest first, those for each state (S + T, B, S): what the
+    steps that saw it have for it, the earliest first. A view."""
+    batch, length, slots = by_step.shape
+    strides = (slots, length * slots, slots - 1)
+    return by_step.as_strided((length - slots, batch, slots), strides, 2 * slots - 1)
 
 
-def _normalize_back(d_norm: Tensor, norm: Tensor, spread: Tensor) -> Tensor:
-    """Gradient of what was normalised."""
-    size = norm.shape[-1]
-    std = (spread - SPREAD).clamp_min(1e-30)
-    along = (d_norm * norm).sum(-1, keepdim=True) / std / (size - 1)  # of the standard deviation
-    return (d_norm - d_norm.mean(-1, keepdim=True)) / spread - norm * along
-
-
-def _attend(fit: Tensor, gate: Tensor, kind: str, *, out: tuple[Tensor, Tensor]) -> Tensor:
-    """`attend`, written to ``out`` together with the part beside the gate, which `_attend_back` needs."""
+def _attend(fit: Tensor, gate: Tensor, kind: str, *, out: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+    """`attend`, written to ``out`` together with its numerator without the gate, and its denominator."""
+    weights, ratio, total = out
     if kind == "modulated":
-        torch.softmax(fit, -1, out=out[1])
-        return torch.div(out[1] * gate, gate.sum(-1, keepdim=True) + TINY, out=out[0])
-    raised = (fit - fit.amax(-1, keepdim=True)).exp_()
-    weights = torch.mul(raised, gate, out=out[0])
-    total = weights.sum(-1, keepdim=True).add_(TINY)
-    torch.div(raised, total, out=out[1])
+        torch.softmax(fit, -1, out=ratio)
+        torch.sum(gate, -1, keepdim=True, out=total).add_(TINY)
+        return torch.mul(ratio, gate, out=weights).div_(total)
+    torch.exp(fit - fit.amax(-1, keepdim=True), out=ratio)
+    torch.mul(ratio, gate, out=weights)
+    torch.sum(weights, -1, keepdim=True, out=total).add_(TINY)
     return weights.div_(total)
 
 
-def _attend_back(d_weights: Tensor, weights: Tensor, ratio: Tensor, gate: Tensor, kind: str) -> tuple[Tensor, Tensor]:
-    """Gradients of the scores and of the gate."""
-    mean = (d_weights * weights).sum(-1, keepdim=True)
+def _attend_beside(weights: Tensor, ratio: Tensor, total: Tensor, kind: str) -> Tensor:
+    """``beside`` in the gradient of the scores, weights · d_weights - beside · sum(weights · d_weights)."""
     if kind == "modulated":
-        total = gate.sum(-1, keepdim=True) + TINY
-        return weights * d_weights - ratio * mean, (d_weights * ratio - mean) / total
-    apart = d_weights - mean
-    d_fit = weights * apart
+        return ratio
     top = ratio.argmax(-1, keepdim=True)  # the maximum was subtracted, which leaves a trace beside the constant TINY
-    return d_fit.scatter_add(-1, top, -d_fit.sum(-1, keepdim=True)), ratio * apart
+    return weights.scatter_add(-1, top, TINY / total)
+
+
+def _attend_gate(d_weights: Tensor, mean: Tensor, ratio: Tensor, total: Tensor, kind: str) -> Tensor:
+    """Gradient of the gate; ``mean`` is sum(weights · d_weights)."""
+    return (d_weights * ratio - mean if kind == "modulated" else ratio * (d_weights - mean)) / total
 
 
 class ReadingLayer(nn.Module):
@@ -435,6 +503,18 @@ def scores(tape: Tensor, key: Tensor) -> Tensor:
 def remembered(weights: Tensor, tape: Tensor) -> Tensor:
     """Weighted sum (…, H) of the states on ``tape`` (…, S, H)."""
     return (weights[..., None, :] @ tape)[..., 0, :]
+
+
+def _band(x: Tensor, slots: int) -> Tensor:
+    """Of ``x`` (B, T, S + T) the entries t to t + S - 1 of each row t: (B, T, S)."""
+    batch, steps, length = x.shape
+    return functional.pad(x.flatten(1), (0, steps)).view(batch, steps, length + 1)[..., :slots]
+
+
+def _unband(x: Tensor) -> Tensor:
+    """``x`` (B, T, S) where `_band` would find it among zeros (B, T, S + T)."""
+    batch, steps, slots = x.shape
+    return functional.pad(x, (0, steps + 1)).flatten(1)[:, :-steps].view(batch, steps, slots + steps)
 
 
 class PredictMasks(NamedTuple):
@@ -484,16 +564,21 @@ class PredictNetwork(nn.Module):
         attention = gate[..., :0]
         joined = hidden
         if self.key is not None:
-            states = torch.cat((tape.flip(1).transpose(0, 1), hidden))  # (S + T, B, H), oldest first
-            tapes = states.unfold(0, tape.shape[1], 1)[:-1].flip(-1).transpose(-1, -2)  # (T, B, S, H)
+            states = torch.cat((tape.flip(1), hidden.transpose(0, 1)), 1)  # (B, S + T, H), oldest first
             key = dropped(self.key(dropped(hidden, masks and masks.key_input)), masks and masks.key)
-            attention = attend(scores(tapes, key), gate, self.kind)
-            joined = torch.cat((hidden, remembered(attention, tapes)), -1)  # eq. 14
+            fit = _band(key.transpose(0, 1) @ states.mT, tape.shape[1]).flip(-1) / math.sqrt(key.shape[-1])
+            attention = attend(fit.transpose(0, 1), gate, self.kind)
+            summary = _unband(attention.transpose(0, 1).flip(-1)) @ states
+            joined = torch.cat((hidden, summary.transpose(0, 1)), -1)  # eq. 14
+        return self.rows(joined, masks), attention
+
+    def rows(self, joined: Tensor, masks: PredictMasks | None = None) -> Tensor:
+        """Rows (T B, E) for the output layer from the states and what attention adds to them, ``joined`` (T, B, …)."""
         rows = joined.flatten(0, 1)
         for k, block in enumerate(self.blocks):
             rows = block(rows, masks and masks.residual[k])
         rows = self.output_norm(self.output(dropped(rows, masks and masks.joined))).tanh()
-        return dropped(rows, masks and masks.output), attention
+        return dropped(rows, masks and masks.output)
 
 
 class Masks(NamedTuple):
@@ -659,7 +744,7 @@ class Prpn(nn.Module):
 
 def scaled_mask(like: Tensor, rate: float, *shape: int) -> Tensor | None:
     """A dropout mask, divided by the share kept, of the type and on the device of ``like``; None if all are kept."""
-    return keep(shape, rate, like.device).to(like.dtype) / (1 - rate) if rate else None
+    return keep(shape, rate, like.device).to(like.dtype).div_(1 - rate) if rate else None
 
 
 def dropped(x: Tensor, mask: Tensor | None) -> Tensor:

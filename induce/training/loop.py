@@ -24,6 +24,7 @@ from induce.registry import SUPERVISED, model_class
 from induce.training.halving import whole_or_halved
 from induce.training.optimizer import EpochEnd, make_optimizer
 from induce.training.seeding import random_state, restore_random_state, seed_everything
+from induce.units import bits
 from induce.vocabulary import Vocabulary
 from treebank.errors import SynparseError, placed
 
@@ -37,7 +38,7 @@ class Started:
     """Before the first step."""
 
     sentences: int
-    words: int
+    words: int  # or characters: tokens, as ``unit`` says
     development_sentences: int
     vocabulary: int
     unknown_share: float  # of the running training words
@@ -45,11 +46,12 @@ class Started:
     device: str
     resumed_at: int  # step, 0 for a fresh run
     note: str = ""
+    unit: str = "word"
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Every few steps. Loss in nats a word, sentence ends included, averaged over the epoch so far."""
+    """Every few steps. Loss in nats a token, sentence ends included, averaged over the epoch so far."""
 
     epoch: int
     epochs: int
@@ -60,6 +62,7 @@ class Progress:
     words_per_second: float
     seconds: float
     seconds_left: float
+    unit: str = "word"
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class Check:
     best: bool
     note: str
     seconds: float
+    development_bits: float | None = None  # per character, where these are the tokens
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,7 @@ class Finished:
     best_perplexity: float
     seconds: float
     run: str
+    best_bits: float | None = None
 
 
 Event = Started | Progress | Halved | Check | Finished
@@ -137,8 +142,9 @@ class Trainer:
         self.training, self.development = training, development
         if training.words < LEAST_WORDS:
             where = " ".join((facts or {}).get("texts", ())) or "the training text"
+            found = f"{training.words} {config.data.unit}{'s' * (training.words != 1)}"
             raise SynparseError(
-                f"{where}: {training.words} word{'s' * (training.words != 1)} to learn from after normalisation "
+                f"{where}: {found} to learn from after normalisation "
                 f"{config.data.normalization!r}; at least {LEAST_WORDS} are needed, and some 100,000 for useful trees"
             )
         self.note = ""
@@ -247,6 +253,7 @@ class Trainer:
                 device=self.device,
                 resumed_at=resumed,
                 note=self.note,
+                unit=self.config.data.unit,
             )
         )
         limit = self.position.seconds + max_minutes * 60 if max_minutes else math.inf
@@ -255,9 +262,8 @@ class Trainer:
             reason = yield from self._epoch(limit, stop)
         at = self.position
         self._save_last()
-        yield self._log(
-            Finished(reason, at.epoch, at.step, at.best_epoch, _exp(at.best_loss), at.seconds, str(self.run))
-        )
+        best = at.best_epoch, _exp(at.best_loss), at.seconds, str(self.run), bits(at.best_loss, self.config.data.unit)
+        yield self._log(Finished(reason, at.epoch, at.step, *best))
 
     def _epoch(self, limit: float, stop: Callable[[], bool]) -> Generator[Event, None, str]:
         """Train to the end of the epoch and check. Returns why training ends, or ""."""
@@ -333,7 +339,8 @@ class Trainer:
             loss = evaluate(self.model, self.held_out.check())
             best = loss < at.best_loss or not at.best_epoch
             trained = at.loss_sum / max(1, at.rows)
-            event = Check(at.epoch, at.step, trained, _exp(trained), loss, _exp(loss), best, "", at.seconds)
+            scores = trained, _exp(trained), loss, _exp(loss)
+            event = Check(at.epoch, at.step, *scores, best, "", at.seconds, bits(loss, self.config.data.unit))
             at.history.append(asdict(event))
             if best:
                 at.best_loss, at.best_epoch = loss, at.epoch
@@ -348,7 +355,8 @@ class Trainer:
         done = at.epoch - 1 + share
         left = min(at.seconds / max(done, 1e-9) * (epochs - done), limit - at.seconds)
         loss = at.loss_sum / max(1, at.rows)
-        return Progress(at.epoch, epochs, at.step, share, loss, _exp(loss), speed, at.seconds, max(0.0, left))
+        times = speed, at.seconds, max(0.0, left)
+        return Progress(at.epoch, epochs, at.step, share, loss, _exp(loss), *times, self.config.data.unit)
 
     def _log(self, event: Any) -> Any:
         """``event``, after it is appended to the run's log."""

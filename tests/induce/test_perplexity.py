@@ -17,20 +17,28 @@ from induce.batching import mask_words
 from induce.cache import Cache, cache_probability
 from induce.checkpoint import build_model, find, pack, read, save
 from induce.perplexity import Perplexity, TextScorer, comparable, score_text, stream_pieces
+from induce.units import SPACE
 from tests.induce.tiny import sentences, settings, trainer
 from treebank.errors import SynparseError
 from treebank.sentence import Sentence
 
 TEXT = [*sentences(12, seed=5), Sentence(()), Sentence((".",)), Sentence(("The", "zebra", "saw", "me", "."))]
-MODELS = {"onlstm": "stream", "lstm": "stream", "prpn": "stream", "prpn-sentences": "sentences", "udgn": "masked"}
+MODELS = {
+    "onlstm": "data.reading=stream",
+    "lstm": "data.reading=stream",
+    "prpn": "data.reading=stream",
+    "prpn-sentences": "data.reading=sentences",
+    "udgn": "data.reading=masked",
+    "onlstm-characters": "data.unit=character",
+}
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A model of every way of reading, with weights as drawn but larger, so that words differ in probability."""
     folder = tmp_path_factory.mktemp("runs")
-    for name, reading in MODELS.items():
-        one = trainer(settings(name.partition("-")[0], f"data.reading={reading}"), folder)
+    for name, change in MODELS.items():
+        one = trainer(settings(name.partition("-")[0], change), folder)
         for parameter in one.model.parameters():
             parameter.data *= 3
         save(folder / name / "best", pack(one.model, one.config, one.vocabulary, {"step": 1}))
@@ -70,6 +78,21 @@ def test_a_stream_is_one_long_text(name: str, runs: dict[str, str], monkeypatch:
     assert found.value == pytest.approx(math.exp(found.nats))
     assert (found.sentences, found.unknown) == (13, 2)  # zebra, me
     assert "|tokens:words+eos|unk:kept|state:carried|batch:1|norm:words|" in str(found)
+
+
+@torch.no_grad()
+def test_characters_are_tokens_and_every_end_of_a_line_is_one(runs: dict[str, str]) -> None:
+    checkpoint = read(find(Path(runs["onlstm-characters"])))
+    model, vocabulary = build_model(checkpoint), checkpoint.vocabulary
+    lines = [" ".join(word.lower().replace("12", "0") for word in one.words if word != ".") for one in TEXT]
+    ids = [vocabulary.encode(line.replace(" ", SPACE)) for line in lines if line]
+    wanted = log_probability(model, [0, *(number for one in ids for number in [*one, 0])])
+    found = score(runs["onlstm-characters"])
+    assert found.nats == pytest.approx(-float(wanted.mean()), abs=1e-5)
+    assert found.scored == len(wanted) == found.characters
+    assert found.bits_per_character == pytest.approx(found.nats / math.log(2))
+    assert "|tokens:characters+eos|" in found.signature
+    assert not comparable([found, score(runs["onlstm"])])
 
 
 @torch.no_grad()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from induce.config import load_preset
 from induce.models.base import detach
 from induce.models.prpn import (
     LayerMasks,
@@ -21,6 +23,9 @@ from induce.models.prpn import (
     remembered,
     scores,
 )
+from induce.parser import load_parser
+from induce.training.loop import Check, Trainer
+from tests.induce.tiny import corpora, settings
 from treebank.errors import SynparseError
 
 
@@ -201,6 +206,68 @@ def test_without_a_parsing_network_every_slot_is_open_and_there_are_no_trees() -
         assert found.parsing.predict_gate[0, t].tolist() == want
     with pytest.raises(SynparseError, match="parsing_network = false, so it has no distances"):
         model.structure(torch.zeros(1, 4, dtype=torch.long), torch.tensor([2]), layer=1)
+
+
+OFF = {
+    "parsing": ["model.parsing_network=false"],
+    "reading": ["model.reading_attention=false"],
+    "predict": ["model.predict_attention=false"],
+}
+
+
+@pytest.mark.parametrize(
+    "row", [(), ("parsing",), ("reading",), ("predict",), ("parsing", "reading", "predict")], ids=str
+)
+def test_every_row_of_table_3_can_be_trained(row: tuple[str, ...], tmp_path: Path) -> None:
+    """The whole model, each part left out, and the plain LSTM; only models with a parsing network have trees."""
+    changes = [change for part in row for change in OFF[part]]
+    config = settings("prpn", "data.reading=stream", "train.segment_length=12", *changes)
+    trainer = Trainer(config, *corpora(config, 60), tmp_path / "run", device="cpu")
+    checks = [event for event in trainer.train() if isinstance(event, Check)]
+    assert checks[-1].development_loss < checks[0].development_loss
+    parsed = load_parser(tmp_path / "run").parse([["the", "dog", "saw", "a", "cat"]])
+    if "parsing" not in row:
+        assert len(next(parsed)) == 5
+    else:
+        with pytest.raises(SynparseError, match="parsing_network = false, so it has no distances"):
+            next(parsed)
+
+
+def test_without_all_three_it_is_a_layer_normalised_lstm() -> None:
+    """The last row of table 3: nothing is remembered but the last state."""
+    torch.manual_seed(0)
+    off = dict.fromkeys(("parsing_network", "reading_attention", "predict_attention"), False)
+    model = Prpn(tiny(**off), 9).double().eval()
+    tokens = torch.randint(9, (7, 2))
+    x = model.embedding(tokens)
+    for layer in model.reading:
+        h = c = x.new_zeros(2, 6)
+        found = []
+        for step in layer.cell.from_input(x):
+            h, c = layer.cell(step, h, c)
+            found.append(h)
+        x = torch.stack(found)
+    got = model(tokens, model.initial_state(2))
+    torch.testing.assert_close(got.reading[-1].hidden, x, rtol=1e-6, atol=1e-7)
+    torch.testing.assert_close(got.output, model.predict.rows(x), rtol=1e-6, atol=1e-7)
+
+
+def test_presets_hold_the_papers_values() -> None:
+    """Sections 6.1 and 6.2: what differs between characters and text8."""
+    char, text8 = load_preset("prpn-char-ptb"), load_preset("prpn-text8")
+    sizes = {"embedding_size": 128, "hidden_size": 1024, "lookback": 10, "slots": 20, "residual_blocks": 1}
+    for preset, dropout, batch, beta1, unit in (
+        (char, (0, 0.25, 0.1), 64, 0.9, "character"),
+        (text8, (0.4, 0.2, 0.2), 128, 0.0, "word"),
+    ):
+        assert {key: preset.model[key] for key in sizes} == sizes
+        assert not preset.model["tied_embeddings"]
+        assert tuple(preset.model[f"{name}_dropout"] for name in ("outer", "inner", "recurrent")) == dropout
+        train = preset.train
+        assert (train.batch_size, train.segment_length, train.vary_segments) == (batch, 100, False)
+        assert (train.learning_rate, train.beta1, train.epsilon, train.weight_decay) == (0.003, beta1, 1e-8, 1e-6)
+        assert (train.clip, train.decay, train.patience) == (1.0, 0.1, 2)
+        assert (preset.data.unit, preset.data.normalization, preset.data.reading) == (unit, "raw", "stream")
 
 
 def test_padding_is_not_counted() -> None:

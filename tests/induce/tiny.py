@@ -142,7 +142,8 @@ def corpora(config: RunConfig, count: int = 200) -> tuple[Corpus, Corpus]:
     text, learns = sentences(count), config.model_name in SUPERVISED
     share = config.data.development_share
     given = with_trees(text) if learns else text
-    return read_corpora(given, config.data.normalization, development_share=share, with_trees=learns)
+    data = config.data
+    return read_corpora(given, data.normalization, unit=data.unit, development_share=share, with_trees=learns)
 
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:

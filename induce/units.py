@@ -1,0 +1,27 @@
+"""What a model takes for a token: the words of a sentence, or its characters (PRPN section 6.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+UNITS = ("word", "character")
+SPACE = "\u2423"  # the open box, which shows a space
+
+
+def characters(words: Iterable[str]) -> tuple[str, ...]:
+    """The code points of ``words``, a `SPACE` between each two words and in the place of any white space within.
+
+    A `SPACE` in the text itself reads as a space.
+    """
+    return tuple(SPACE if character.isspace() else character for character in " ".join(words))
+
+
+def split(words: tuple[str, ...], unit: str) -> tuple[str, ...]:
+    """The tokens of a sentence of ``words``."""
+    return characters(words) if unit == "character" else words
+
+
+def bits(loss: float, unit: str) -> float | None:
+    """``loss`` (nats a token) in bits per character, sentence ends included; None where tokens are words."""
+    return loss / math.log(2) if unit == "character" else None

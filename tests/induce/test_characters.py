@@ -1,0 +1,139 @@
+"""`data.unit=character`: every model learns from characters, and gives structures over them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from induce import checkpoint
+from induce.config import RunConfig, resolve
+from induce.parser import load_parser
+from induce.registry import MODELS, SUPERVISED, model_class
+from induce.training.loop import Check, Event, Finished, Started, Trainer
+from induce.units import SPACE, bits, characters
+from tests.induce.tiny import corpora, settings
+from treebank.errors import SynparseError
+
+LETTERS = ("data.unit=character", "train.epochs=2")
+
+
+def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
+    """A trainer on few sentences, as a sentence has many characters."""
+    return Trainer(config, *corpora(config, 40), run, device="cpu", **options)
+
+
+def train(config: RunConfig, run: Path) -> list[Event]:
+    """All events of a whole run."""
+    return list(trainer(config, run).train())
+
+
+def test_the_characters_of_a_sentence() -> None:
+    assert characters(["a", "dog", "."]) == ("a", SPACE, "d", "o", "g", SPACE, ".")
+    assert characters([]) == ()
+    assert characters(["e\u0301", "\U0001f469\u200d\U0001f680"]) == (
+        *("e", "\u0301", SPACE),
+        *("\U0001f469", "\u200d", "\U0001f680"),
+    )
+
+
+def test_white_space_within_words_and_the_sign_itself_are_spaces() -> None:
+    assert characters(["a\u00a0b", "\u2028", SPACE]) == ("a", SPACE, "b", *(SPACE,) * 4)
+    assert not any(one.isspace() for one in characters(map(chr, range(0x3001))))
+
+
+def test_bits_per_character() -> None:
+    assert bits(torch.log(torch.tensor(8.0)).item(), "character") == pytest.approx(3)
+    assert bits(1.0, "word") is None
+
+
+def test_an_unknown_unit_is_told() -> None:
+    with pytest.raises(SynparseError, match="there is no unit 'charakter'; did you mean 'character'"):
+        resolve(settings=["data.unit=charakter"])
+
+
+@pytest.mark.parametrize("name", SUPERVISED)
+def test_trees_are_over_words(name: str) -> None:
+    with pytest.raises(SynparseError, match=f"data.unit=character: '{name}' learns from trees, which are over words"):
+        resolve(model=name, settings=["data.unit=character"])
+
+
+def test_settings_stored_before_there_were_units_are_of_words() -> None:
+    stored = resolve().as_dict()
+    assert stored["data"].pop("unit") == "word"
+    assert RunConfig.from_dict(stored) == resolve()
+
+
+def test_a_text_of_characters_and_its_vocabulary() -> None:
+    config = settings("prpn", *LETTERS, "data.normalization=raw")
+    text = corpora(config, 4)[0]
+    assert list(text.numbers)[:6] == ["<eos>", "T", "h", "e", SPACE, "o"]
+    assert text.words == len(text.ids) - text.sentences == sum(text.counts[1:])
+
+
+def test_rare_characters_are_unknown(tmp_path: Path) -> None:
+    config = settings("prpn", *LETTERS)
+    counts = corpora(config, 40)[0].word_counts()
+    frequent = [one for one, count in counts.items() if count >= 40 and one != "<eos>"]
+    few = trainer(settings("prpn", *LETTERS, "data.minimum_count=40"), tmp_path / "run")
+    assert set(few.vocabulary.words) == {"<eos>", "<unk>", *frequent}
+    few = trainer(settings("prpn", *LETTERS, "data.vocabulary_size=5"), tmp_path / "run")
+    assert few.vocabulary.words == ("<eos>", "<unk>", SPACE, *sorted("et", key=lambda one: (-counts[one], one)))
+    assert few.unknown_share > 0.3
+
+
+@pytest.mark.parametrize("name", sorted(set(MODELS).difference(SUPERVISED)))
+def test_every_model_learns_from_characters(name: str, tmp_path: Path) -> None:
+    for reading in model_class(name).reads:
+        run = tmp_path / reading
+        events = train(settings(name, *LETTERS, f"data.reading={reading}"), run)
+        started, finished = events[0], events[-1]
+        checks = [event for event in events if isinstance(event, Check)]
+        assert isinstance(started, Started)
+        assert isinstance(finished, Finished)
+        assert started.unit == "character"
+        assert checks[-1].development_loss < checks[0].development_loss
+        assert checks[-1].development_bits == bits(checks[-1].development_loss, "character") == finished.best_bits
+        logged = [json.loads(line) for line in (run / "log.jsonl").open()]
+        assert [line["development_bits"] for line in logged if line["event"] == "check"] == [
+            check.development_bits for check in checks
+        ]
+
+
+@pytest.mark.parametrize("name", sorted(name for name in MODELS if model_class(name).gives and name not in SUPERVISED))
+def test_structures_are_over_characters(name: str, tmp_path: Path) -> None:
+    train(settings(name, *LETTERS), tmp_path / "run")
+    parser = load_parser(tmp_path / "run")
+    spelt = [one.words for one in parser.read([["The", "dog", "!", "12"], ["..."], []])]
+    assert spelt == [(*"the", SPACE, *"dog", SPACE, "0"), (), ()]  # as the recipe leaves them
+    for found in parser.read([["The", "dog"], ["a"]]):
+        assert list(found.kept) == list(range(len(found.words)))
+
+
+def test_without_dropping_anything_the_characters_are_the_users_own(tmp_path: Path) -> None:
+    train(settings("prpn", *LETTERS, "data.normalization=raw"), tmp_path / "run")
+    (tree,) = load_parser(tmp_path / "run").parse([["(A", "d\u00d6g)"]])
+    assert tree.words == ("(", "A", SPACE, "d", "\u00d6", "g", ")")
+    assert str(tree).count("-LRB-") == 1
+
+
+def test_a_run_of_characters_goes_on_as_if_it_had_not_been_cut_off(tmp_path: Path) -> None:
+    config = settings("prpn", *LETTERS, "data.reading=stream")
+    train(config, tmp_path / "whole")
+    left = iter(range(13))
+    list(trainer(config, tmp_path / "cut").train(stop=lambda: next(left, None) is None))
+    list(trainer(config, tmp_path / "cut", resume=True).train())
+    cut = checkpoint.read(tmp_path / "cut" / "last").weights()
+    for key, value in checkpoint.read(tmp_path / "whole" / "last").weights().items():
+        assert torch.equal(value, cut[key]), key
+
+
+def test_too_short_a_text_is_counted_in_characters(tmp_path: Path) -> None:
+    config = settings("prpn", *LETTERS)
+    short = corpora(config, 0)[0]
+    short.add(tuple("dog"))
+    with pytest.raises(SynparseError, match="3 characters to learn from"):
+        Trainer(config, short, short, tmp_path / "run", device="cpu")
