@@ -1,0 +1,270 @@
+"""Ordered Memory (Shen, Tan, Hosseini, Lin, Sordoni & Courville 2019; Shen 2022, thesis, section 3.5).
+
+Read from the top: the settings, the masked attention that says where the head of the stack is, the gated recursive cell
+that joins two constituents, the recurrence over words and slots, the language model. ``docs/models/ordered-memory.md``
+maps the thesis's equations to these functions and lists every place where the released program, which is followed here,
+departs from them.
+
+Shapes: T steps, B sentences or streams, N slots, D units of a slot. Slot 0 is the lowest and newest, slot N - 1 the top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from induce.models.base import SegmentLoss
+from induce.objectives import cross_entropy
+from induce.structures import StackDecisions
+
+SMALLEST = 1e-5  # of the mask; what is less closes a slot
+
+ATTENTIONS: dict[str, Callable[[Tensor], Tensor]] = {"released": torch.relu, "paper": torch.tanh}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderedMemoryConfig:
+    """Sizes and rates of an Ordered Memory language model; the defaults are those of the published ListOps run."""
+
+    slot_size: int = 128  # of a slot, and of the embedding of a word
+    slots: int = 21
+    attention: str = "released"  # or "paper": tanh of one linear map, divided by the root of the number of slots
+    embedding_dropout: float = 0.1
+    dropout: float = 0.1  # inside the recursive cell
+    attention_dropout: float = 0.3
+    output_dropout: float = 0.2
+
+    def check(self) -> None:
+        """Raises ValueError for an attention that there is not, and for fewer than two slots."""
+        if self.attention not in ATTENTIONS:
+            raise ValueError(f"attention = {self.attention!r} is none of {', '.join(ATTENTIONS)}")
+        if self.slots < 2:
+            raise ValueError(f"slots = {self.slots} must be at least 2")
+
+
+class MaskedAttention(nn.Module):
+    """Where the head of the stack is after the next reductions (section 3.5.1)."""
+
+    def __init__(self, size: int, dropout: float = 0.0, kind: str = "released") -> None:
+        super().__init__()
+        released = kind == "released"
+        self.kind = kind
+        self.query = nn.Linear(size, size)
+        self.key = nn.Linear(size, size, bias=released)
+        self.query_norm = nn.LayerNorm(size) if released else nn.Identity()
+        self.key_norm = nn.LayerNorm(size) if released else nn.Identity()
+        self.score = nn.Linear(size, 1, bias=False)  # a bias is the same for all slots, so that it has no effect
+        self.dropout = nn.Dropout(dropout)
+
+    def queries(self, x: Tensor) -> Tensor:
+        """What inputs (…, D) ask for; for all steps at once."""
+        mapped: Tensor = self.query_norm(self.query(self.dropout(x)))
+        return mapped
+
+    def forward(self, query: Tensor, candidate: Tensor, previous: Tensor) -> Tensor:
+        """Distribution (B, N) over the slots of ``candidate`` (B, N, D) for ``query`` (B, D).
+
+        ``previous`` (B, N) is the distribution one step earlier: a slot is open as far as that one lay at most one slot
+        above it (eq. 3.5.10). All zeros leave only the top slot open.
+        """
+        open_share = nn.functional.pad(previous.cumsum(-1)[:, 1:], (0, 1), value=1.0)
+        closed = open_share < SMALLEST
+        logits = self._scores(query, candidate) + open_share.masked_fill(closed, 1.0).log()
+        return logits.masked_fill(closed, -math.inf).softmax(-1)  # eq. 3.5.9 to 3.5.11
+
+    def _scores(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """Scores (B, N) (eq. 3.5.8; the released program divides by the root of D, the paper by that of N)."""
+        keys = self.key_norm(self.key(self.dropout(candidate)))
+        hidden = ATTENTIONS[self.kind](query[:, None] + keys)
+        scale = candidate.shape[2] if self.kind == "released" else candidate.shape[1]
+        scores: Tensor = self.score(self.dropout(hidden))[..., 0]
+        return scores / math.sqrt(scale)
+
+
+class RecursiveCell(nn.Module):
+    """Joins two constituents (section 3.5.2). The layer normalisation is the one of the input (eq. 3.5.13)."""
+
+    def __init__(self, size: int, norm: nn.LayerNorm, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.inner = nn.Linear(2 * size, 4 * size)
+        self.outer = nn.Linear(4 * size, 4 * size)  # rows: vertical, horizontal and cell gate, candidate
+        self.norm = norm
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, lower: Tensor, memory: Tensor) -> Tensor:
+        """The constituent (B, D) made of that from the ``lower`` slot (B, D) and that in ``memory`` (B, D)."""
+        hidden = torch.relu(self.inner(self.dropout(torch.cat((lower, memory), -1))))
+        z = self.outer(self.dropout(hidden))  # eq. 3.5.12
+        size = lower.shape[-1]
+        gates, new = z[..., : 3 * size].sigmoid(), z[..., 3 * size :]  # no non-linearity on what is new
+        vertical, horizontal, cell = gates.chunk(3, -1)
+        joined: Tensor = self.norm(torch.addcmul(vertical * lower + horizontal * memory, cell, new))
+        return joined
+
+
+class MemoryState(NamedTuple):
+    """What is carried from step to step."""
+
+    memory: Tensor  # M (B, N, D): the stack before the last word
+    candidate: Tensor  # Mhat (B, N, D): what each slot would hold with the last word in it
+    position: Tensor  # p (B, N): where the head of the stack is
+    started: Tensor  # (B,): whether a word has been read
+
+
+class MemoryOutput(NamedTuple):
+    """What the recurrence computes over a segment."""
+
+    output: Tensor  # (T, B, D): the top slot, all that was read
+    positions: Tensor  # p (T, B, N)
+    state: MemoryState
+
+
+class OrderedMemoryLayer(nn.Module):
+    """The recurrence (algorithm 2): for each word where the stack's head is, then the slots from there upwards.
+
+    With ``exact`` a row begins with its first real step, wherever that is. Without, it begins with the first step of
+    the batch, as in the released program: padding in front of a sentence then changes its numbers.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        size: int,
+        slots: int,
+        *,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        attention: str = "released",
+        exact: bool = True,
+    ) -> None:
+        super().__init__()
+        self.size, self.slots, self.exact = size, slots, exact
+        self.input = nn.Linear(input_size, size)
+        self.norm = nn.LayerNorm(size)  # of the input and of the cell
+        self.attention = MaskedAttention(size, attention_dropout, attention)
+        self.cell = RecursiveCell(size, self.norm, dropout)
+
+    def initial_state(self, batch: int, *, slots: int | None = None) -> MemoryState:
+        """Nothing read yet."""
+        weight, count = self.input.weight, slots or self.slots
+        empty = weight.new_zeros(batch, count, self.size)
+        started = torch.zeros(batch, dtype=torch.bool, device=weight.device)
+        return MemoryState(empty, empty, weight.new_zeros(batch, count), started)
+
+    def forward(
+        self, x: Tensor, real: Tensor | None = None, *, state: MemoryState | None = None, slots: int | None = None
+    ) -> MemoryOutput:
+        """Run over ``x`` (T, B, input), of which the steps ``real`` (T, B) are no padding, from ``state`` on.
+
+        No weight depends on the number of ``slots``. Output, position and memory are 0 at padding.
+        """
+        steps, batch = x.shape[:2]
+        inputs = self.norm(self.input(x))  # eq. 3.5.1
+        queries = self.attention.queries(inputs)
+        state = state or self.initial_state(batch, slots=slots)
+        whole = [True] * steps if real is None else real.all(1).tolist()
+        outputs, positions = [], []
+        for t in range(steps):
+            here = None if real is None or whole[t] else real[t]
+            state = self._step(inputs[t], queries[t], state, here)
+            outputs.append(state.candidate[:, -1])
+            positions.append(state.position)
+        return MemoryOutput(torch.stack(outputs), torch.stack(positions), state)
+
+    def _step(self, x: Tensor, query: Tensor, state: MemoryState, real: Tensor | None) -> MemoryState:
+        """Read one word ``x`` (B, D). Rows that are not ``real`` (None: all are) end empty."""
+        goes_on = state.started if real is None else state.started & real
+        position = self.attention(query, state.candidate, state.position) * goes_on[:, None]  # eq. 3.5.2
+        above = position.cumsum(-1)  # eq. 3.5.3
+        kept = position.flip(-1).cumsum(-1).flip(-1).masked_fill(~state.started[:, None], 1.0)  # eq. 3.5.4
+        memory = torch.lerp(state.memory, state.candidate, kept[..., None])  # eq. 3.5.5
+        candidate = self._candidates(x, memory, above)
+        started = torch.ones_like(state.started)
+        if real is not None:
+            memory, candidate = memory * real[:, None, None], candidate * real[:, None, None]
+            if self.exact:
+                started = state.started | real
+        return MemoryState(memory, candidate, position, started)
+
+    def _candidates(self, x: Tensor, memory: Tensor, above: Tensor) -> Tensor:
+        """What each slot would hold (B, N, D) (eq. 3.5.6, 3.5.7), lowest first.
+
+        Below the head of the stack ``above`` is 0 and the slots hold the word: the cell runs only on the other rows.
+        """
+        active = above > 0
+        lower, slots = x, []
+        for slot, count in enumerate(active.sum(0).tolist()):
+            if count == len(x):
+                joined = self.cell(lower, memory[:, slot])
+                lower = torch.lerp(x, joined, above[:, slot, None])
+            elif count:
+                rows = active[:, slot].nonzero()[:, 0]
+                joined = self.cell(lower[rows], memory[rows, slot])
+                lower = x.index_copy(0, rows, torch.lerp(x[rows], joined, above[rows, slot, None]))
+            slots.append(lower)
+        return torch.stack(slots, 1)
+
+
+class OrderedMemory(nn.Module):
+    """Ordered Memory as a language model: the next word is predicted from the top slot, embeddings are tied.
+
+    The paper learns from tasks (`induce.tasks`); this is the same recurrence on plain text.
+    """
+
+    Config = OrderedMemoryConfig
+    reads = ("stream", "sentences")
+    gives = ("stack",)
+
+    def __init__(self, config: OrderedMemoryConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        config.check()
+        self.config = config
+        size = config.slot_size
+        self.embedding = nn.Embedding(vocabulary_size, size)
+        self.layer = OrderedMemoryLayer(
+            size,
+            size,
+            config.slots,
+            dropout=config.dropout,
+            attention_dropout=config.attention_dropout,
+            attention=config.attention,
+        )
+        self.decoder_bias = nn.Parameter(torch.zeros(vocabulary_size))
+        self.embedding_dropout = nn.Dropout(config.embedding_dropout)
+        self.output_dropout = nn.Dropout(config.output_dropout)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+
+    def initial_state(self, batch: int) -> list[MemoryState]:
+        """Nothing read yet."""
+        return [self.layer.initial_state(batch)]
+
+    def loss(
+        self,
+        tokens: Tensor,
+        targets: Tensor,
+        state: list[MemoryState] | None = None,
+        *,
+        counted: Tensor | None = None,
+    ) -> SegmentLoss:
+        """Mean negative log-likelihood of the next words ``targets`` (T, B), of those that are ``counted`` (T, B)."""
+        begin = None if state is None else state[0]
+        output, _, end = self.layer(self.embedding_dropout(self.embedding(tokens)), counted, state=begin)
+        where = torch.ones_like(tokens, dtype=torch.bool) if counted is None else counted
+        hidden = self.output_dropout(output[where])
+        nll = cross_entropy(hidden, self.embedding.weight, self.decoder_bias, targets[where])
+        return SegmentLoss(nll, nll, [end])
+
+    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int = 1) -> StackDecisions:
+        """Slots for ``tokens`` (B, N + 2) with boundary marks on either side; the second one is not read.
+
+        ``lengths`` (B,) counts words. ``layer`` means nothing here: there is one recurrence.
+        """
+        steps = tokens.t()[:-1]
+        real = torch.arange(len(steps), device=tokens.device)[:, None] <= lengths.to(tokens.device)
+        positions = self.layer(self.embedding(steps), real).positions
+        return StackDecisions(positions[1:].argmax(-1).t(), lengths)
