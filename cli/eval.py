@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 @click.argument("predicted", nargs=-1, metavar="[PREDICTED]...")
 @click.option(
     "--gold",
-    required=True,
     metavar="GOLD",
     help="A file, folder or glob of trees or heads, or sample, wsj, wsj10, wsj23, … (see synparse info --data).",
 )
+@click.option("--task", metavar="NAME", help="In place of --gold: score models of a task, listops or logic.")
 @click.option(
     "-m",
     "--run",
@@ -78,7 +78,8 @@ if TYPE_CHECKING:
 @device_option
 def evaluate(
     predicted: Sequence[str],
-    gold: str,
+    gold: str | None,
+    task: str | None,
     runs: Sequence[str],
     baselines: Sequence[str],
     conventions: Sequence[str],
@@ -97,8 +98,16 @@ def evaluate(
     """Score models, files of trees or heads, and baselines against a treebank.
 
     PREDICTED are files with one tree a line, one for each gold sentence, or CoNLL-U files with heads. Without any, and
-    without -m, the model in $SYNPARSE_MODEL or ./synparse-model is scored.
+    without -m, the model in $SYNPARSE_MODEL or ./synparse-model is scored. With --task, PREDICTED are test files of
+    that task in the published format; without any, test examples are generated.
     """
+    if task:
+        from cli.tasks import evaluate_task
+
+        folders = [folder for pattern in runs or [default_run()] for folder in _folders(pattern)]
+        return evaluate_task(task, predicted, folders, device=parsing["device"], form=form, largest=max_length)
+    if not gold:
+        raise click.UsageError("Missing option '--gold' (or '--task').")
     from cli.scores import print_csv, print_latex, print_report, print_worst, save_sentences
     from treebank.metrics.compare import compare_all
     from treebank.names import bound_of
@@ -115,7 +124,7 @@ def evaluate(
     kinds = {parser.structure for parser in parsers.values()}
     asked.fit(treebank, with_heads=head_rules is not None or "heads" in kinds, all_heads=kinds == {"heads"})
     bound = bound_of(gold, max_length)
-    if "distances" in kinds and not asked.trees:
+    if kinds - {"heads"} and not asked.trees:
         raise SynparseError("the models here give trees, not heads; name a --convention for trees")
     if "heads" in kinds and not asked.heads:
         raise SynparseError("the models here give heads, not trees; name a --convention for heads")
@@ -290,7 +299,7 @@ def _models(parsers: dict[str, Parser], gold: Treebank, bound: int | None) -> di
     return {
         folder: Predictions.of_model(_name(folder, parsers), parser.parse(scored.sentences))
         for folder, parser in parsers.items()
-        if parser.structure == "distances"
+        if parser.structure != "heads"
     }
 
 

@@ -47,7 +47,7 @@ def parse(
     if form == "conllu":
         parser.needs("heads", "another --format")
     else:
-        parser.needs("distances", "--format conllu")
+        parser.needs_trees("--format conllu")
     with opened(output) as write:
         if form == "conllu":
             for words, heads in parser.parse_heads(sentences):

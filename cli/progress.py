@@ -72,10 +72,12 @@ def lines(event: Event) -> list[str]:
         return [*found, f"note: {event.note}"] if event.note else found
     if isinstance(event, Check):
         notes = (", best so far" if event.best else "") + (f", {event.note}" if event.note else "")
-        return [
-            f"epoch {event.epoch}, step {event.step}: perplexity {event.perplexity:.2f}, "
-            f"development {event.development_perplexity:.2f}{notes} [{clock(event.seconds)}]"
-        ]
+        if event.development_accuracy is not None:
+            scores = f"loss {event.loss:.4f}, development {event.development_loss:.4f}"
+            scores += f", accuracy {event.development_accuracy:.2%}"
+        else:
+            scores = f"perplexity {event.perplexity:.2f}, development {event.development_perplexity:.2f}"
+        return [f"epoch {event.epoch}, step {event.step}: {scores}{notes} [{clock(event.seconds)}]"]
     if isinstance(event, Finished):
         found = [
             f"{REASONS[event.reason]} after {clock(event.seconds)}; best development perplexity "

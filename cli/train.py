@@ -17,7 +17,6 @@ from treebank.errors import SynparseError, placed
 from treebank.formats import expand
 
 if TYPE_CHECKING:
-    from induce.batching import Corpus
     from induce.config import RunConfig
 
 MODELS = ("best", "last")  # the folders in a run's folder
@@ -28,6 +27,7 @@ SUFFIXES = ("", ".new", ".old")  # the last two only while one of them is writte
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @click.option("--model", metavar="NAME", help="The model: onlstm (the default) or prpn.")
+@click.option("--task", metavar="NAME", default="", help="Learn a task instead of text: listops or logic.")
 @click.option("--preset", metavar="NAME", help="A named set of settings, such as onlstm-small or onlstm-ptb.")
 @click.option(
     "--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="Change one setting; may be repeated."
@@ -45,7 +45,8 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     """Train a model on plain text: one sentence a line, words separated by spaces.
 
     TEXT are files, folders, patterns or - for standard input; treebanks are read for their words only. Without TEXT the
-    model learns from the built-in sample. Ctrl-C stops and keeps the model; --resume goes on.
+    model learns from the built-in sample. With --task, TEXT are files in the published format of that task, and without
+    TEXT expressions are generated. Ctrl-C stops and keeps the model; --resume goes on.
     """
     if options["resume"] and options["overwrite"]:
         raise click.UsageError("--resume and --overwrite exclude each other")
@@ -88,7 +89,8 @@ def _resolve(text: Sequence[str], options: dict[str, Any]) -> RunConfig:
     settings = list(options["settings"])
     if options["seed"] is not None:
         settings.append(f"train.seed={options['seed']}")
-    return resolve(model=options["model"], preset=options["preset"], settings=settings, sample=not text)
+    task = options["task"]
+    return resolve(model=options["model"], preset=options["preset"], settings=settings, sample=not text, task=task)
 
 
 def _resumable(folder: Path, *, begin: bool) -> bool:
@@ -112,6 +114,7 @@ def _stored(folder: Path, options: dict[str, Any]) -> tuple[RunConfig, dict[str,
     from induce.config import changed
 
     given = [name for name in ("model", "preset", "seed") if options[name] is not None]
+    given += ["task"] if options["task"] else []
     if given:
         raise click.UsageError(f"--{given[0]} cannot change on --resume: the run keeps its settings")
     checkpoint = read(find(folder, ("last",)))
@@ -149,8 +152,12 @@ def _clear(folder: Path) -> None:
     (folder / "log.jsonl").unlink(missing_ok=True)
 
 
-def _read(config: RunConfig, text: Sequence[str], dev: Sequence[str], tokenize: bool) -> tuple[Corpus, Corpus]:
-    """Training and development text, normalised, without any annotation."""
+def _read(config: RunConfig, text: Sequence[str], dev: Sequence[str], tokenize: bool) -> tuple[Any, Any]:
+    """Training and development text, normalised, without any annotation; of a task, its examples."""
+    if config.data.task:
+        from induce.tasks.examples import load_examples
+
+        return load_examples(config.data, text, dev)
     from induce.batching import read_corpora
     from treebank.formats import read_sentences
 

@@ -16,10 +16,13 @@ from treebank.errors import SynparseError, nearest
 
 DEFAULT_PRESETS = {
     "onlstm": "onlstm-small",
+    "ordered-memory": "ordered-memory-small",
     "prpn": "prpn-small",
     "udgn": "udgn-small",
 }  # the preset of each model that suits a CPU
 DEFAULT_MODEL = "onlstm"
+TASK_PRESETS = {"listops": "listops-small", "logic": "logic-small"}  # the same for each task
+TASK_MODEL = "ordered-memory"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +33,14 @@ class DataConfig:
     vocabulary_size: int = 10_000  # the most frequent words kept, the two marks included
     minimum_count: int = 2  # rarer words are unknown
     development_share: float = 0.05  # of the training sentences, when no development text is given
-    # stream: one long text whose state is carried on; sentences: each on its own; masked: words in them to be found
+    # stream: one long text whose state is carried on; sentences: each on its own; masked: words in them to be found;
+    # expressions: those of a task
     reading: str = "stream"
+    task: str = ""  # listops or logic: labelled expressions are learned from instead of text
+    expressions: int = 20_000  # of a task: examples to generate where no file is given
+    longest: int = 0  # listops: most tokens of an expression, 0 for any number
+    operators: int = 6  # logic: most operators of a formula
+    partition: str = "full"  # logic: A, B or C leave out what table 4 says
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,12 +121,15 @@ def preset_names() -> list[str]:
     )
 
 
-def load_preset(name: str) -> RunConfig:
-    """The settings of preset ``name``."""
+def load_preset(name: str, baseline: str | None = None) -> RunConfig:
+    """The settings of preset ``name``; with the [baselines.…] table of a task's preset in the place of its [model]."""
     if name not in preset_names():
         raise SynparseError(f"there is no preset {name!r}; {nearest(name, preset_names())}")
     content = tomllib.loads((files("induce") / "presets" / f"{name}.toml").read_text("utf-8"))
     model = dict(content["model"])
+    if baseline in content.get("baselines", {}):
+        model = {"name": baseline, **content["baselines"][baseline]}
+        content["parse"] = {"layer": 1, "decoder": model.pop("decoder", ParseConfig.decoder)}
     return RunConfig(
         preset=name,
         source=content["source"],
@@ -134,17 +146,24 @@ def resolve(
     preset: str | None = None,
     settings: Sequence[str] = (),
     sample: bool = False,
+    task: str = "",
 ) -> RunConfig:
     """The settings of a run: the preset (by default the model's), then ``table.key=value`` changes in order.
 
-    ``sample`` applies what the preset says about training on the built-in sample, before ``settings``. Raises
-    SynparseError for anything unknown or of the wrong type, offering the nearest name.
+    ``sample`` applies what the preset says about training on the built-in sample, before ``settings``. ``task`` chooses
+    among the models and presets of that task. Raises SynparseError for anything unknown or of the wrong type, offering
+    the nearest name.
     """
-    from induce.registry import MODELS, known
+    from induce.registry import ENCODERS, MODELS, TASKS, known
 
+    if task:
+        known(TASKS, task, "task")
     if model is not None:
-        known(MODELS, model, "model")
-    config = load_preset(preset or DEFAULT_PRESETS[model or DEFAULT_MODEL])
+        known(ENCODERS if task else MODELS, model, f"model for task {task!r}" if task else "model")
+    config = load_preset(preset or (TASK_PRESETS[task] if task else DEFAULT_PRESETS[model or DEFAULT_MODEL]), model)
+    if config.data.task != task:
+        found = f"for task {config.data.task!r}" if config.data.task else "for plain text"
+        raise SynparseError(f"preset {preset!r} is {found}" + (f"; add --task {config.data.task}" if not task else ""))
     if model is not None and config.model_name != model:
         raise SynparseError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
     changes = [f"{key}={value}" for key, value in config.on_sample.items()] if sample else []
@@ -203,7 +222,7 @@ def _check_types(config: RunConfig) -> None:
         part = getattr(config, table)
         found |= {f"{table}.{one.name}": (getattr(part, one.name), type(one.default)) for one in fields(kind)}
     if isinstance(config.model, dict):
-        usual = load_preset(config.preset).model if config.preset in preset_names() else {}
+        usual = load_preset(config.preset, config.model_name).model if config.preset in preset_names() else {}
         for key, value in config.model.items():
             kind = type(usual.get(key, 0.0))
             found[f"model.{key}"] = (value, kind if kind in (str, bool) else float)
@@ -214,14 +233,15 @@ def _check_types(config: RunConfig) -> None:
 
 def _check(config: RunConfig) -> None:
     """Raises SynparseError for values that no run could work with."""
-    from induce.registry import DECODERS, MODELS, known
+    from induce.registry import DECODERS, ENCODERS, MODELS, TASKS, known
     from treebank.normalize import RECIPES
 
-    known(MODELS, config.model_name, "model")
+    known(ENCODERS if config.data.task else MODELS, config.model_name, "model")
+    known({"": "", **TASKS}, config.data.task, "task")
     known(RECIPES, config.data.normalization, "normalization")
     known(DECODERS, config.parse.decoder, "decoder")
     known(dict.fromkeys(("adam", "nt-asgd")), config.train.optimizer, "optimizer")
-    known(dict.fromkeys(("stream", "sentences", "masked")), config.data.reading, "reading")
+    known(dict.fromkeys(("stream", "sentences", "masked", "expressions")), config.data.reading, "reading")
     for table, key, low, high in _LIMITS:
         value = getattr(getattr(config, table), key)
         if not low <= value <= high:
@@ -248,6 +268,9 @@ _LIMITS: tuple[tuple[str, str, float, float], ...] = (
     ("data", "vocabulary_size", 3, 1e9),
     ("data", "minimum_count", 1, 1e9),
     ("data", "development_share", 0.0, 0.5),
+    ("data", "expressions", 1, 1e9),
+    ("data", "longest", 0, 1e9),
+    ("data", "operators", 0, 1e9),
     ("train", "learning_rate", 1e-9, 1e6),
     ("train", "weight_decay", 0.0, 1e3),
     ("train", "clip", 1e-9, 1e9),

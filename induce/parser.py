@@ -40,6 +40,19 @@ class HeadReading:
     heads: Any  # (K, K), an array or lists
 
 
+@dataclass(frozen=True)
+class StackReading:
+    """The same from a model that keeps a stack: the number of a slot for each word that it saw."""
+
+    words: Sequence[str]
+    kept: Sequence[int]
+    stack: Sequence[int]
+
+
+AnyReading = Reading | HeadReading | StackReading
+READINGS: dict[str, Any] = {"distances": Reading, "heads": HeadReading, "stack": StackReading}
+
+
 class Parser:
     """A trained model with a decoder. ``name`` says which model it is in a score line."""
 
@@ -49,14 +62,14 @@ class Parser:
         self.name = config.model_name
         self.decoder = decoder or config.parse.decoder
         self.layer = layer if layer is not None else config.parse.layer
-        kind = registry.model_class(config.model_name)
+        kind = registry.kind_of(config)
         registry.check_pairing(config.model_name, kind.gives, self.decoder)
         layers = config.model.get("layers", 1)
         if not 1 <= self.layer <= layers:
             found = f"this {config.model_name!r} has layers 1 to {layers}"
             raise SynparseError(f"{checkpoint.folder}: there is no layer {self.layer}; {found}")
         self.recipe = RECIPES[config.data.normalization]
-        self.structure = registry.structure_of(self.decoder)  # "distances" or "heads"
+        self.structure = registry.structure_of(self.decoder)  # "distances", "heads" or "stack"
         self.decode = registry.decoder(self.decoder)
         self.model: Any = build_model(checkpoint).to(device)
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
@@ -67,8 +80,8 @@ class Parser:
         Of a `Sentence` the words are read, and by the recipe `ptb` the tags, to tell words from punctuation.
         Raises SynparseError if the decoder gives heads.
         """
-        self.needs("distances", "parse_heads")
-        return (tree_of(reading, self.decode) for reading in self.read(sentences) if isinstance(reading, Reading))
+        self.needs_trees("parse_heads")
+        return (tree_of(one, self.decode) for one in self.read(sentences) if not isinstance(one, HeadReading))
 
     def parse_heads(
         self, sentences: Iterable[Sequence[str] | Sentence]
@@ -85,7 +98,12 @@ class Parser:
             problem = f"the decoder {self.decoder!r} reads {self.structure}, not {structure}"
             raise SynparseError(f"model {self.name!r}: {problem} (try {instead})")
 
-    def read(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Reading | HeadReading]:
+    def needs_trees(self, instead: str) -> None:
+        """Raises SynparseError, naming what to do ``instead``, if the decoder gives heads."""
+        if self.structure == "heads":
+            self.needs("distances", instead)
+
+    def read(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[AnyReading]:
         """What the model says of each sentence, in order. They are taken in blocks that grow: output starts early."""
         source = iter(sentences)
         size = FIRST_BLOCK
@@ -98,7 +116,7 @@ class Parser:
             size = min(8 * size, LARGEST_BLOCK)
         raise problem
 
-    def _read_block(self, given: Sequence[Sequence[str] | Sentence]) -> list[Reading | HeadReading]:
+    def _read_block(self, given: Sequence[Sequence[str] | Sentence]) -> list[AnyReading]:
         block = [one if isinstance(one, Sentence) else Sentence(tuple(one)) for one in given]
         seen: list[Normalized] = [self.recipe(one.words, one.tags) for one in block]
         ids = [self.checkpoint.vocabulary.encode(sentence.forms) for sentence in seen]
@@ -109,7 +127,7 @@ class Parser:
         ):
             for index, value in zip(batch, values, strict=True):
                 found[index] = value
-        kind = Reading if self.structure == "distances" else HeadReading
+        kind = READINGS[self.structure]
         return [kind(one.words, sentence.kept, value) for one, sentence, value in zip(block, seen, found, strict=True)]
 
     def _at_once(self, batches: Sequence[Sequence[list[int]]]) -> Iterator[list[Any]]:
@@ -135,15 +153,15 @@ class Parser:
         return self._structures(batch)
 
     def _structures(self, batch: Sequence[list[int]]) -> list[Any]:
-        """A list of distances, or a square of head probabilities, for each sentence."""
+        """A list of distances or slots, or a square of head probabilities, for each sentence."""
         import torch
 
         with torch.inference_mode():
             tokens, lengths = pad(batch)
             found = self.model.structure(tokens.to(self.device), lengths, layer=self.layer)
-            if self.structure == "distances":
-                rows: list[list[float]] = found.values.cpu().tolist()
-                return [row[: len(ids)] for row, ids in zip(rows, batch, strict=True)]
+            if self.structure != "heads":
+                values = found.values if self.structure == "distances" else found.slots
+                return [row[: len(ids)] for row, ids in zip(values.cpu().tolist(), batch, strict=True)]
             squares = found.probability.cpu().numpy()
             return [square[: len(ids), : len(ids)].copy() for square, ids in zip(squares, batch, strict=True)]
 
@@ -158,13 +176,14 @@ def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None
     return block, None
 
 
-def tree_of(reading: Reading, decode: Any) -> Tree:
+def tree_of(reading: Reading | StackReading, decode: Any) -> Tree:
     """The tree over all words of ``reading``: decoded over the kept ones, the others put back."""
     words, kept = reading.words, reading.kept
+    spans = decode(reading.distances if isinstance(reading, Reading) else reading.stack)
     if len(kept) == len(words):
-        return Tree.from_spans(words, decode(reading.distances))
+        return Tree.from_spans(words, spans)
     seen = [words[index] for index in kept]
-    return restore(Tree.from_spans(seen, decode(reading.distances)), words, kept)
+    return restore(Tree.from_spans(seen, spans), words, kept)
 
 
 def heads_of(reading: HeadReading, decode: Any) -> Heads:

@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treebank.errors import SynparseError, nearest
 
+if TYPE_CHECKING:
+    from induce.config import RunConfig
+
 MODELS = {
     "onlstm": "induce.models.onlstm:OnLstm",
+    "ordered-memory": "induce.models.ordered_memory:OrderedMemory",
     "prpn": "induce.models.prpn:Prpn",
     "udgn": "induce.models.udgn:Udgn",
+}
+
+TASKS = {
+    "listops": "induce.tasks.listops:ListOps",
+    "logic": "induce.tasks.logic:Logic",
+}
+
+ENCODERS = {  # what --model names where there is a --task
+    "ordered-memory": "induce.models.encoders:MemoryEncoder",
+    "lstm": "induce.models.encoders:LstmEncoder",
+    "onlstm": "induce.models.encoders:OnLstmEncoder",
+    "transformer": "induce.models.encoders:TransformerEncoder",
+    "tree-lstm": "induce.models.tree_encoders:TreeLstm",
+    "tree-rnn": "induce.models.tree_encoders:TreeRnn",
+    "tree-cell": "induce.models.tree_encoders:TreeCell",
 }
 
 DECODERS = {  # name -> (function, the structure it reads)
@@ -21,6 +40,7 @@ DECODERS = {  # name -> (function, the structure it reads)
     "chu-liu-edmonds": ("induce.decoding.heads:chu_liu_edmonds", "heads"),
     "eisner": ("induce.decoding.heads:eisner", "heads"),
     "argmax": ("induce.decoding.heads:argmax", "heads"),
+    "shift-reduce": ("induce.decoding.stack:shift_reduce", "stack"),
 }
 
 
@@ -35,13 +55,36 @@ def model_class(name: str) -> Any:
     return load(known(MODELS, name, "model"))
 
 
+def find_task(name: str) -> Any:
+    """The task called ``name``."""
+    return load(known(TASKS, name, "task"))()
+
+
+def kind_of(config: RunConfig) -> Any:
+    """The class of the model that a run trains; of its encoder where it learns a task."""
+    return load(ENCODERS[config.model_name]) if config.data.task else model_class(config.model_name)
+
+
+def make_model(config: RunConfig, symbols: int) -> Any:
+    """The untrained model of a run over ``symbols`` words. ValueError, TypeError: its settings do not fit together."""
+    kind = kind_of(config)
+    model = kind(kind.Config(**config.model), symbols)
+    if not config.data.task:
+        return model
+    from induce.models.classifier import Classifier, ClassifierShape
+
+    task = find_task(config.data.task)
+    dropout = float(config.model["classifier_dropout"])
+    return Classifier(model, ClassifierShape(task.sides, len(task.labels), dropout))
+
+
 def decoder(name: str) -> Any:
     """The decoding function called ``name``."""
     return load(known(DECODERS, name, "decoder")[0])
 
 
 def structure_of(name: str) -> str:
-    """What the decoder called ``name`` reads: "distances" or "heads"."""
+    """What the decoder called ``name`` reads: "distances", "heads" or "stack"."""
     structure: str = known(DECODERS, name, "decoder")[1]
     return structure
 
@@ -49,6 +92,8 @@ def structure_of(name: str) -> str:
 def check_pairing(model: str, gives: tuple[str, ...], name: str) -> None:
     """Raises SynparseError if decoder ``name`` needs a structure that ``model`` does not give."""
     needs = structure_of(name)
+    if not gives:
+        raise SynparseError(f"model {model!r} gives no structure, so that it cannot parse")
     if needs not in gives:
         fitting = [other for other, (_, structure) in DECODERS.items() if structure in gives]
         raise SynparseError(

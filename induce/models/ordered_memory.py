@@ -5,7 +5,7 @@ that joins two constituents, the recurrence over words and slots, the language m
 maps the thesis's equations to these functions and lists every place where the released program, which is followed here,
 departs from them.
 
-Shapes: T steps, B sentences or streams, N slots, D units of a slot. Slot 0 is the lowest and newest, slot N - 1 the top.
+Shapes: T steps, B sentences or streams, N slots, D units of a slot. Slot 0 is the lowest, slot N - 1 the top.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from induce.objectives import cross_entropy
 from induce.structures import StackDecisions
 
 SMALLEST = 1e-5  # of the mask; what is less closes a slot
+FEW = 0.6  # share of the rows of a batch up to which it pays to take them out
 
 ATTENTIONS: dict[str, Callable[[Tensor], Tensor]] = {"released": torch.relu, "paper": torch.tanh}
 
@@ -87,24 +88,26 @@ class MaskedAttention(nn.Module):
 
 
 class RecursiveCell(nn.Module):
-    """Joins two constituents (section 3.5.2). The layer normalisation is the one of the input (eq. 3.5.13)."""
+    """Joins two constituents (section 3.5.2), but for the layer normalisation, which is that of the input."""
 
-    def __init__(self, size: int, norm: nn.LayerNorm, dropout: float = 0.0) -> None:
+    def __init__(self, size: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.inner = nn.Linear(2 * size, 4 * size)
         self.outer = nn.Linear(4 * size, 4 * size)  # rows: vertical, horizontal and cell gate, candidate
-        self.norm = norm
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, lower: Tensor, memory: Tensor) -> Tensor:
+    def prepare(self, memory: Tensor) -> Tensor:
+        """The part (…, 4D) of the first map that what is in ``memory`` (…, D) decides; for all slots at once."""
+        size = memory.shape[-1]
+        return nn.functional.linear(self.dropout(memory), self.inner.weight[:, size:], self.inner.bias)
+
+    def forward(self, lower: Tensor, memory: Tensor, prepared: Tensor) -> Tensor:
         """The constituent (B, D) made of that from the ``lower`` slot (B, D) and that in ``memory`` (B, D)."""
-        hidden = torch.relu(self.inner(self.dropout(torch.cat((lower, memory), -1))))
-        z = self.outer(self.dropout(hidden))  # eq. 3.5.12
         size = lower.shape[-1]
-        gates, new = z[..., : 3 * size].sigmoid(), z[..., 3 * size :]  # no non-linearity on what is new
-        vertical, horizontal, cell = gates.chunk(3, -1)
-        joined: Tensor = self.norm(torch.addcmul(vertical * lower + horizontal * memory, cell, new))
-        return joined
+        hidden = torch.addmm(prepared, self.dropout(lower), self.inner.weight[:, :size].t()).relu()
+        gates, new = self.outer(self.dropout(hidden)).split((3 * size, size), -1)  # eq. 3.5.12
+        vertical, horizontal, cell = gates.sigmoid().chunk(3, -1)
+        return torch.addcmul(vertical * lower, horizontal, memory).addcmul(cell, new)  # eq. 3.5.13 before LN
 
 
 class MemoryState(NamedTuple):
@@ -147,7 +150,7 @@ class OrderedMemoryLayer(nn.Module):
         self.input = nn.Linear(input_size, size)
         self.norm = nn.LayerNorm(size)  # of the input and of the cell
         self.attention = MaskedAttention(size, attention_dropout, attention)
-        self.cell = RecursiveCell(size, self.norm, dropout)
+        self.cell = RecursiveCell(size, dropout)
 
     def initial_state(self, batch: int, *, slots: int | None = None) -> MemoryState:
         """Nothing read yet."""
@@ -167,47 +170,69 @@ class OrderedMemoryLayer(nn.Module):
         inputs = self.norm(self.input(x))  # eq. 3.5.1
         queries = self.attention.queries(inputs)
         state = state or self.initial_state(batch, slots=slots)
-        whole = [True] * steps if real is None else real.all(1).tolist()
+        goes_on, started = self._goes_on(state.started, steps, real)
+        here = [None] * steps if real is None else _masks(real, x.dtype)
+        masks = zip(_masks(goes_on, x.dtype), here, strict=True)
         outputs, positions = [], []
-        for t in range(steps):
-            here = None if real is None or whole[t] else real[t]
-            state = self._step(inputs[t], queries[t], state, here)
+        for t, (going, present) in enumerate(masks):
+            state = self._step(inputs[t], queries[t], state, going, present)
             outputs.append(state.candidate[:, -1])
             positions.append(state.position)
-        return MemoryOutput(torch.stack(outputs), torch.stack(positions), state)
+        return MemoryOutput(torch.stack(outputs), torch.stack(positions), state._replace(started=started))
 
-    def _step(self, x: Tensor, query: Tensor, state: MemoryState, real: Tensor | None) -> MemoryState:
-        """Read one word ``x`` (B, D). Rows that are not ``real`` (None: all are) end empty."""
-        goes_on = state.started if real is None else state.started & real
-        position = self.attention(query, state.candidate, state.position) * goes_on[:, None]  # eq. 3.5.2
+    def _goes_on(self, started: Tensor, steps: int, real: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Which steps (T, B) read a word behind another one, and which rows (B,) have read one at the end."""
+        if real is None:
+            real = torch.ones(steps, len(started), dtype=torch.bool, device=started.device)
+        read = real.cumsum(0) > 0 if self.exact else torch.ones_like(real)
+        read = torch.cat((started[None], read | started))
+        return read[:-1] & real, read[-1]
+
+    def _step(
+        self, x: Tensor, query: Tensor, state: MemoryState, goes_on: Tensor | None, real: Tensor | None
+    ) -> MemoryState:
+        """Read one word ``x`` (B, D). Rows that do not go on have no stack yet; those that are not ``real`` end empty.
+
+        Both are (B, 1), and None where they hold for all rows.
+        """
+        position = self.attention(query, state.candidate, state.position)  # eq. 3.5.2
+        if goes_on is not None:
+            position = position * goes_on
         above = position.cumsum(-1)  # eq. 3.5.3
-        kept = position.flip(-1).cumsum(-1).flip(-1).masked_fill(~state.started[:, None], 1.0)  # eq. 3.5.4
+        kept = 1 - above + position  # eq. 3.5.4; 1 for a first word
         memory = torch.lerp(state.memory, state.candidate, kept[..., None])  # eq. 3.5.5
         candidate = self._candidates(x, memory, above)
-        started = torch.ones_like(state.started)
         if real is not None:
-            memory, candidate = memory * real[:, None, None], candidate * real[:, None, None]
-            if self.exact:
-                started = state.started | real
-        return MemoryState(memory, candidate, position, started)
+            memory, candidate = memory * real[..., None], candidate * real[..., None]
+        return MemoryState(memory, candidate, position, state.started)
 
     def _candidates(self, x: Tensor, memory: Tensor, above: Tensor) -> Tensor:
         """What each slot would hold (B, N, D) (eq. 3.5.6, 3.5.7), lowest first.
 
         Below the head of the stack ``above`` is 0 and the slots hold the word: the cell runs only on the other rows.
         """
-        active = above > 0
-        lower, slots = x, []
-        for slot, count in enumerate(active.sum(0).tolist()):
-            if count == len(x):
-                joined = self.cell(lower, memory[:, slot])
-                lower = torch.lerp(x, joined, above[:, slot, None])
-            elif count:
-                rows = active[:, slot].nonzero()[:, 0]
-                joined = self.cell(lower[rows], memory[rows, slot])
-                lower = x.index_copy(0, rows, torch.lerp(x[rows], joined, above[rows, slot, None]))
+        counts = (above > 0).sum(0).tolist()
+        first = counts.count(0)  # they come first, since ``above`` rises
+        lower, slots = x, [x] * first
+        if first == len(counts):
+            return torch.stack(slots, 1)
+        parts = zip(*(one[:, first:].unbind(1) for one in (memory, above[..., None])), strict=True)
+        prepared = self.cell.prepare(memory[:, first:]).unbind(1)
+        for count, part, (held, share) in zip(counts[first:], prepared, parts, strict=True):
+            if count > FEW * len(x):
+                lower = torch.lerp(x, self.norm(self.cell(lower, held, part)), share)
+            else:
+                rows = (share[:, 0] > 0).nonzero()[:, 0]
+                joined = self.norm(self.cell(lower[rows], held[rows], part[rows]))
+                lower = x.index_copy(0, rows, torch.lerp(x[rows], joined, share[rows]))
             slots.append(lower)
         return torch.stack(slots, 1)
+
+
+def _masks(mask: Tensor, dtype: torch.dtype) -> list[Tensor | None]:
+    """Each step of a boolean mask (T, B) as factors (B, 1), None where it is true throughout."""
+    factors = mask[..., None].to(dtype)
+    return [None if whole else factor for whole, factor in zip(mask.all(1).tolist(), factors, strict=True)]
 
 
 class OrderedMemory(nn.Module):

@@ -17,13 +17,12 @@ from typing import Any, cast
 import torch
 
 from induce import checkpoint as store
-from induce.batching import FEEDS, Corpus, Piece
+from induce.batching import FEEDS, Piece
 from induce.config import RunConfig
 from induce.models.base import SegmentLoss, detach
-from induce.registry import model_class
+from induce.registry import kind_of, make_model
 from induce.training.optimizer import EpochEnd, make_optimizer
 from induce.training.seeding import random_state, restore_random_state, seed_everything
-from induce.vocabulary import Vocabulary
 from treebank.errors import SynparseError, placed
 
 LEAST_WORDS = 20  # of training text
@@ -74,6 +73,7 @@ class Check:
     best: bool
     note: str
     seconds: float
+    development_accuracy: float | None = None  # of a task
 
 
 @dataclass(frozen=True)
@@ -116,14 +116,15 @@ class Trainer:
     def __init__(
         self,
         config: RunConfig,
-        training: Corpus,
-        development: Corpus,
+        training: Any,
+        development: Any,
         run: Path,
         *,
         device: str,
         facts: dict[str, Any] | None = None,
         resume: bool = False,
     ) -> None:
+        """``training`` and ``development`` are a `Corpus` each, or `Examples` of a task."""
         self.config, self.run, self.device = config, run, device
         self.training, self.development = training, development
         if training.words < LEAST_WORDS:
@@ -154,27 +155,26 @@ class Trainer:
         self.vocabulary = (
             checkpoint.vocabulary
             if checkpoint
-            else Vocabulary.from_counts(
-                training.word_counts(), size=config.data.vocabulary_size, minimum_count=config.data.minimum_count
-            )
+            else training.vocabulary(config.data.vocabulary_size, config.data.minimum_count)
         )
-        kind = model_class(config.model_name)
+        kind = kind_of(config)
         if config.data.reading not in kind.reads:
             raise SynparseError(
                 f"model {config.model_name!r} reads {' or '.join(kind.reads)}, not {config.data.reading} (data.reading)"
             )
         try:
-            self.model = kind(kind.Config(**config.model), len(self.vocabulary)).to(device)
+            self.model = make_model(config, len(self.vocabulary)).to(device)
         except (TypeError, ValueError) as error:
             where = f"{checkpoint.folder}: " if checkpoint else ""
             raise SynparseError(f"{where}settings of model {config.model_name!r}: {error}") from None
         self.optimizer = make_optimizer(list(self.model.parameters()), config.train)
-        stream = training.encode(self.vocabulary)
-        self.unknown_share = float((stream == 1).sum()) / training.words
+        counts = training.word_counts()
+        unknown = sum(count for word, count in counts.items() if self.vocabulary.id(word) == 1)
+        self.unknown_share = unknown / training.words
         feed = FEEDS[config.data.reading]
         held_out = self.development.encode(self.vocabulary)
         train = config.train
-        self.feed = feed(stream, train, batch_size=train.batch_size, device=device)
+        self.feed = feed(training.encode(self.vocabulary), train, batch_size=train.batch_size, device=device)
         self.held_out = feed(held_out, train, batch_size=train.development_batch_size, device=device)
         self.position = _Position()
         self.state: Any = None
@@ -305,10 +305,10 @@ class Trainer:
         """Score the development text; keep the model if it is the best so far. Returns whether training should end."""
         at = self.position
         with self.optimizer.averaged():
-            loss = evaluate(self.model, self.held_out.check())
+            loss, accuracy = evaluate(self.model, self.held_out.check())
             best = loss < at.best_loss or not at.best_epoch
             trained = at.loss_sum / max(1, at.rows)
-            event = Check(at.epoch, at.step, trained, _exp(trained), loss, _exp(loss), best, "", at.seconds)
+            event = Check(at.epoch, at.step, trained, _exp(trained), loss, _exp(loss), best, "", at.seconds, accuracy)
             at.history.append(asdict(event))
             if best:
                 at.best_loss, at.best_epoch = loss, at.epoch
@@ -360,6 +360,8 @@ class Trainer:
 
 def loss_of(model: Any, piece: Piece, state: Any) -> SegmentLoss:
     """The loss of ``piece``: a segment of a stream goes on from ``state``, sentences begin anew."""
+    if piece.trees is not None:
+        return cast(SegmentLoss, model.label_loss(piece.tokens, piece.lengths, piece.targets, piece.trees))
     if piece.lengths is not None:
         return cast(SegmentLoss, model.loss(piece.tokens, piece.lengths, chance=piece.chance))
     if piece.counted is not None:
@@ -368,17 +370,20 @@ def loss_of(model: Any, piece: Piece, state: Any) -> SegmentLoss:
 
 
 @torch.no_grad()
-def evaluate(model: Any, pieces: Iterable[Piece]) -> float:
-    """Mean negative log-likelihood of ``pieces`` in nats a word, sentence ends included."""
+def evaluate(model: Any, pieces: Iterable[Piece]) -> tuple[float, float | None]:
+    """Mean negative log-likelihood of ``pieces`` in nats a word, sentence ends included; of a task the accuracy, too."""
     model.eval()
     total, rows, state = 0.0, 0, None
+    correct: int | None = None
     for piece in pieces:
         loss = loss_of(model, piece, state)
         weight = piece.rows if loss.targets is None else loss.targets
         total += float(loss.nll) * weight
         rows += weight
         state = loss.state
-    return total / max(1, rows)
+        if loss.correct is not None:
+            correct = (correct or 0) + loss.correct
+    return total / max(1, rows), None if correct is None else correct / max(1, rows)
 
 
 def _exp(loss: float) -> float:

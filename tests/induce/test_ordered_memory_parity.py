@@ -85,7 +85,7 @@ def test_parts(name: str) -> None:
     fixture = load(name)
     size, slots = fixture.sizes["slot_size"], fixture.sizes["slots"]
     norm = nn.LayerNorm(size)
-    attention, cell = MaskedAttention(size), RecursiveCell(size, norm)
+    attention, cell = MaskedAttention(size), RecursiveCell(size)
     named = {**named_attention(attention), **named_cell(cell), **named_linear("cell.activation", norm)}
     fill(fixture, named)
     inputs = {
@@ -98,7 +98,7 @@ def test_parts(name: str) -> None:
         "attention/p": p,
         "attention/cp": p.cumsum(-1),
         "attention/rcp": p.flip(-1).cumsum(-1).flip(-1),
-        "cell/output": cell(lower, right),
+        "cell/output": norm(cell(lower, right, cell.prepare(right))),
     }
     loss = torch.stack([(tensor(fixture, "cotangent/" + key) * value).sum() for key, value in found.items()]).sum()
     loss.backward()
