@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from induce.tasks.evaluation import TaskScore
 
 
-def evaluate_task(task: str, paths: Sequence[str], runs: Sequence[str], *, device: str, form: str | None) -> None:
-    """Score the models in ``runs`` on published files, or on generated examples."""
+def evaluate_task(
+    task: str, paths: Sequence[str], runs: Sequence[str], *, device: str, form: str | None, largest: int | None
+) -> None:
+    """Score the models in ``runs`` on published files, or on generated examples, of at most the size ``largest``."""
     from induce.registry import TASKS, known
     from induce.tasks.evaluation import load_test, read_run, score_run
 
@@ -22,8 +24,8 @@ def evaluate_task(task: str, paths: Sequence[str], runs: Sequence[str], *, devic
     if form not in (None, "json"):
         raise click.UsageError(f"--{form} is not for --task; use --json")
     checkpoints = {run: read_run(run, task) for run in runs}
-    examples = load_test(task, paths, next(iter(checkpoints.values())).config.data)
-    data = " ".join(paths) or "generated"
+    examples = load_test(task, paths, next(iter(checkpoints.values())).config.data, largest=largest)
+    data = (" ".join(paths) or "generated") + (f" (up to {largest} {examples.task.measure})" if largest else "")
     scores = []
     for run, checkpoint in checkpoints.items():
         name = checkpoint.config.model_name + (f" {run}" if len(runs) > 1 else "")

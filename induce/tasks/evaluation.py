@@ -9,6 +9,7 @@ from typing import Any
 
 from induce.batching import Expressions, sentence_batches
 from induce.checkpoint import Checkpoint, build_model, find, read
+from induce.config import DataConfig
 from induce.parser import Parser, choose_device
 from induce.registry import find_task, kind_of
 from induce.tasks.base import CLOSE, OPEN, Example
@@ -22,7 +23,7 @@ from treebank.sentence import Sentence, Treebank
 from treebank.tree import Tree
 from treebank.version import VERSION
 
-GENERATED = 5000  # test examples, where no file is given
+GENERATED = 3000  # test examples, where no file is given
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,17 @@ class TaskScore:
         return entry
 
 
-def load_test(task: str, paths: Sequence[str], config: Any) -> Examples:
-    """The examples of published files, or the generated test part, of all sizes, where there are none."""
+def load_test(task: str, paths: Sequence[str], config: DataConfig, *, largest: int | None = None) -> Examples:
+    """The examples of published files, or the generated test part where there are none, of all sizes up to ``largest``.
+
+    Raises SynparseError if there is none.
+    """
     kind = find_task(task)
-    if paths:
-        return Examples(kind, kind.read_all(paths))
-    return Examples(kind, kind.generate(config, "test", GENERATED, longer=True))
+    found = kind.read_all(paths) if paths else kind.generate(config, "test", GENERATED, longer=True)
+    examples = Examples(kind, (one for one in found if largest is None or one.size <= largest))
+    if not examples.examples:
+        raise SynparseError(f"{' '.join(paths) or task}: there is no example to score")
+    return examples
 
 
 def read_run(run: str, task: str) -> Checkpoint:
