@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 OPEN, CLOSE = "(", ")"
 SHARES = {"test": 10, "dev": 5}  # percent of all expressions; the rest is for training
-GIVEN_UP = 200  # draws in a row that gave nothing new, as a multiple of what was wanted
+GIVEN_UP = 50_000  # draws in a row that gave nothing new
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def distinct(draw: Callable[[], Example | None], count: int, wanted: Callable[[E
         text = "" if example is None else str(example)
         if example is None or text in seen or not wanted(example):
             idle += 1
-            if idle > 10_000 + GIVEN_UP * count:
+            if idle > GIVEN_UP:
                 raise SynparseError(f"only {len(seen):,} of {count:,} different expressions exist under these settings")
             continue
         idle = 0

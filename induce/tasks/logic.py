@@ -12,12 +12,13 @@ import random
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from induce.tasks.base import CLOSE, OPEN, Example, Expression, bad, binary_tree, distinct
+from induce.tasks.base import CLOSE, OPEN, Example, Expression, bad, distinct
 from treebank.errors import SynparseError, nearest
 from treebank.formats.lines import open_lines
 from treebank.sentence import Place
+from treebank.tree import Span
 
 if TYPE_CHECKING:
     from induce.config import DataConfig
@@ -28,6 +29,7 @@ WORLDS = 2 ** len(VARIABLES)
 ALL = 2**WORLDS - 1
 TRUE_IN = {name: sum(1 << world for world in range(WORLDS) if world >> k & 1) for k, name in enumerate(VARIABLES)}
 Meaning = int | str | tuple[str, int]  # the worlds of a formula; an operator; an operator and the worlds on its right
+MEANINGS: dict[str, Meaning] = {**TRUE_IN, AND: AND, OR: OR, NOT: NOT}
 #: in, reverse, equal, negation (always just one of the two), alternation (never both), independent, cover (always one)
 RELATIONS = ("<", ">", "=", "^", "|", "#", "v")
 
@@ -70,7 +72,7 @@ class Logic:
         """The pairs of published files with up to ``config.operators`` operators, but for those of the partition."""
         excluded = partition(config.partition)
         for one in self.read_all(paths):
-            if one.size <= config.operators and not excluded.search(str(one)):
+            if one.size <= config.operators and (config.partition == "full" or not excluded.search(str(one))):
                 yield one
 
     def read_all(self, paths: Iterable[str]) -> Iterator[Example]:
@@ -97,23 +99,39 @@ def partition(name: str) -> re.Pattern[str]:
     return PARTITIONS[name]
 
 
-def worlds(tokens: Sequence[str]) -> int:
-    """The worlds in which a formula is true, as the bits of a number; its brackets balance. ValueError: it is none."""
-    values: list[list[Meaning]] = [[]]
+def formula(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...], int]:
+    """The worlds in which a formula is true, as the bits of a number; its brackets in pre-order; its operators.
+
+    Raises ValueError for what is no formula in binary brackets.
+    """
+    meanings: list[Meaning] = []
+    spans: list[Any] = []
+    opened: list[tuple[int, int]] = []  # number of each open bracket, and of meanings before it
+    words = count = 0
     for token in tokens:
         if token == OPEN:
-            values.append([])
+            opened.append((len(spans), len(meanings)))
+            spans.append(words)
         elif token == CLOSE:
-            meaning = _meaning(*values.pop())
-            values[-1].append(meaning)
-        elif token in TRUE_IN or token in (AND, OR, NOT):
-            values[-1].append(TRUE_IN.get(token, token))
-        else:
+            if not opened:
+                raise ValueError("a bracket is closed that was never opened")
+            number, before = opened.pop()
+            if len(meanings) - before != 2:
+                raise ValueError(f"a pair of brackets holds {len(meanings) - before} parts; two are needed")
+            second, first = meanings.pop(), meanings.pop()
+            meanings.append(_meaning(first, second))
+            spans[number] = Span(spans[number], words)
+        elif token not in MEANINGS:
             raise ValueError(f"{token!r} is no variable, operator or bracket")
-    result = values[0][0]
-    if not isinstance(result, int):
-        raise ValueError("an operator lacks what it operates on")
-    return result
+        else:
+            meanings.append(MEANINGS[token])
+            words += 1
+            count += token not in TRUE_IN
+    if opened:
+        raise ValueError("a bracket is never closed")
+    if len(meanings) != 1 or not isinstance(meanings[0], int):
+        raise ValueError("expected one formula")
+    return meanings[0], tuple(spans), count
 
 
 def _meaning(first: Meaning, second: Meaning) -> Meaning:
@@ -143,16 +161,12 @@ def relation(left: int, right: int) -> str:
     return "v" if cover else "#"
 
 
-def operators(tokens: Sequence[str]) -> int:
-    """How many operators a formula has."""
-    return sum(token in (AND, OR, NOT) for token in tokens)
-
-
 def pair(left: Sequence[str], right: Sequence[str], place: Place = Place("-", 0)) -> Example:  # noqa: B008
     """Two bracketed formulas with their relation. Raises ValueError if one is none."""
-    sides = tuple(Expression(tuple(side), binary_tree(side)[1]) for side in (left, right))
-    label = RELATIONS.index(relation(worlds(left), worlds(right)))
-    return Example(sides, label, max(operators(left), operators(right)), place)
+    (true_left, spans_left, count_left), (true_right, spans_right, count_right) = formula(left), formula(right)
+    sides = (Expression(tuple(left), spans_left), Expression(tuple(right), spans_right))
+    label = RELATIONS.index(relation(true_left, true_right))
+    return Example(sides, label, max(count_left, count_right), place)
 
 
 def _draw_pair(chance: random.Random) -> Example | None:

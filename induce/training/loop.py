@@ -371,7 +371,7 @@ def loss_of(model: Any, piece: Piece, state: Any) -> SegmentLoss:
 
 @torch.no_grad()
 def evaluate(model: Any, pieces: Iterable[Piece]) -> tuple[float, float | None]:
-    """Mean negative log-likelihood of ``pieces`` in nats a word, sentence ends included; of a task the accuracy, too."""
+    """Mean negative log-likelihood of ``pieces`` in nats a word, sentence ends included; of a task the accuracy."""
     model.eval()
     total, rows, state = 0.0, 0, None
     correct: int | None = None
