@@ -142,4 +142,4 @@ class TreeCell(TreeEncoder):
 
     def join(self, left: Tensor, right: Tensor) -> Tensor:
         """States (J, D)."""
-        return torch.as_tensor(self.norm(self.cell(right, left, self.cell.prepare(left))))
+        return self.cell(right, left, self.norm)
