@@ -22,7 +22,6 @@ DEFAULT_PRESETS = {
 }  # the preset of each model that suits a CPU
 DEFAULT_MODEL = "onlstm"
 TASK_PRESETS = {"listops": "listops-small", "logic": "logic-small"}  # the same for each task
-TASK_MODEL = "ordered-memory"
 
 
 @dataclass(frozen=True, kw_only=True)
