@@ -12,12 +12,13 @@ from cli.output import opened
 from treebank.errors import SynparseError, TreebankError
 
 if TYPE_CHECKING:
-    from induce.parser import HeadReading, Reading
+    from induce.parser import HeadReading, Reading, StackReading
 
 _NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")
 DEFAULT_DECODERS = {
     "distances": "unbiased",
     "heads": "chu-liu-edmonds",
+    "stack": "shift-reduce",
 }  # where neither the line nor the user names one
 
 
@@ -26,15 +27,15 @@ DEFAULT_DECODERS = {
 @click.option(
     "--decoder",
     metavar="NAME",
-    help="Of distances unbiased, biased or nary, of heads chu-liu-edmonds, eisner, argmax or heads-to-tree; by "
-    "default the one that a line names, else the first of these.",
+    help="Of distances unbiased, biased or nary, of heads chu-liu-edmonds, eisner, argmax or heads-to-tree, of a stack "
+    "shift-reduce; by default the one that a line names, else the first of these.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 def decode(file: str, decoder: str | None, output: str | None) -> None:
     """Turn the JSON lines of `synparse extract` into trees, one a line, or into CoNLL-U where they hold heads.
 
     A line needs only "distances": one number per word, the gap before it; or "heads": a row per word, how probable each
-    word is as its head. Without "words", words are called w0 w1 …
+    word is as its head; or "stack": the number of a slot per word. Without "words", words are called w0 w1 …
     """
     from induce.registry import structure_of
     from treebank.formats import open_lines
@@ -60,7 +61,8 @@ def _object(line: str) -> dict[str, Any]:
         raise ValueError(f"not a line of JSON ({error}); `synparse extract` writes what is read here") from None
     if not isinstance(found, dict) or not DEFAULT_DECODERS.keys() & found:
         raise ValueError(
-            'expected an object with "distances", a list of numbers, or with "heads", a list of such lists'
+            'expected an object with "distances", a list of numbers, or with "heads", a list of such lists, '
+            'or with "stack", a list of whole numbers'
         )
     return found
 
@@ -71,7 +73,7 @@ def _decoded(found: dict[str, Any], chosen: str | None) -> str:
     from induce.registry import decoder, output_of, structure_of
     from treebank.formats.conllu import write_conllu
 
-    structure = "distances" if "distances" in found else "heads"
+    structure = next(name for name in DEFAULT_DECODERS if name in found)
     name = chosen or str(found.get("decoder", DEFAULT_DECODERS[structure]))
     if structure_of(name) != structure:
         fitting = DEFAULT_DECODERS[structure]
@@ -80,6 +82,8 @@ def _decoded(found: dict[str, Any], chosen: str | None) -> str:
         )
     if structure == "distances":
         return str(tree_of(_distances(found), decoder(name)))
+    if structure == "stack":
+        return str(tree_of(_stack(found), decoder(name)))
     reading = _heads(found)
     if output_of(name) == "trees":
         return str(tree_of(reading, decoder(name)))
@@ -93,6 +97,15 @@ def _distances(found: dict[str, Any]) -> Reading:
     if not _all_numbers(values):
         raise ValueError('expected an object with "distances", a list of numbers')
     return Reading(*_words_and_kept(found, len(values), "distances"), _floats(values, "distances"))
+
+
+def _stack(found: dict[str, Any]) -> StackReading:
+    from induce.parser import StackReading
+
+    slots = found["stack"]
+    if not isinstance(slots, list) or any(type(slot) is not int for slot in slots):
+        raise ValueError('expected an object with "stack", a list of whole numbers')
+    return StackReading(*_words_and_kept(found, len(slots), "slots"), slots)
 
 
 def _heads(found: dict[str, Any]) -> HeadReading:

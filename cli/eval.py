@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     metavar="GOLD",
     help="A file, folder or glob of trees or heads, or sample, wsj, wsj10, wsj23, … (see synparse info --data).",
 )
+@click.option("--task", metavar="NAME", help="In place of --gold: score models of a task, listops or logic.")
 @click.option(
     "-m",
     "--run",
@@ -82,7 +83,8 @@ if TYPE_CHECKING:
 def evaluate(
     context: click.Context,
     predicted: Sequence[str],
-    gold: str,
+    gold: str | None,
+    task: str | None,
     runs: Sequence[str],
     baselines: Sequence[str],
     conventions: Sequence[str],
@@ -103,12 +105,19 @@ def evaluate(
 
     PREDICTED are files with one tree a line, one for each gold sentence, or CoNLL-U files with heads. Without any, and
     without -m, the model in $SYNPARSE_MODEL or ./synparse-model is scored. With --text in the place of --gold, the
-    perplexity of a text is printed.
+    perplexity of a text is printed; with --task, PREDICTED are test files of that task in the published format, and
+    without any, test examples are generated.
     """
     check_usage(context, {**others, "form": form})
     if text is not None:
         evaluate_text(text, {pattern: _folders(pattern) for pattern in runs or [default_run()]}, form, others)
         return
+    if task:
+        from cli.tasks import evaluate_task
+
+        folders = [folder for pattern in runs or [default_run()] for folder in _folders(pattern)]
+        return evaluate_task(task, predicted, folders, device=others["device"], form=form, largest=max_length)
+    assert gold is not None  # says `check_usage`
     from cli.scores import print_csv, print_latex, print_report, print_worst, save_sentences
     from treebank.metrics.compare import compare_all
     from treebank.names import bound_of

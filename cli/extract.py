@@ -12,7 +12,7 @@ from cli.options import default_run, device_option, distances_option, inputs, la
 from cli.output import opened
 
 if TYPE_CHECKING:
-    from induce.parser import HeadReading, Reading
+    from induce.parser import AnyReading
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option(
     "--what",
-    type=click.Choice(["distances", "heads"]),
+    type=click.Choice(["distances", "heads", "stack"]),
     help="What to write; by default what the model's decoder reads.",
 )
 @click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
@@ -35,7 +35,8 @@ def extract(
 
     {"words": […], "kept": […], "distances": […]}: kept are the indices of the words that the model saw (left out when
     it saw all), distances has one number for each, the gap before it. In the place of these, heads has a row for each:
-    how probable each word is as its head. `synparse decode` turns the lines into trees or heads.
+    how probable each word is as its head; stack has the number of a slot. `synparse decode` turns the lines into trees
+    or heads.
     """
     from cli.decode import DEFAULT_DECODERS
     from induce.parser import load_parser
@@ -52,16 +53,18 @@ def extract(
             write(json.dumps(_object(reading, parser.decoder), ensure_ascii=False))
 
 
-def _object(reading: Reading | HeadReading, decoder: str) -> dict[str, Any]:
+def _object(reading: AnyReading, decoder: str) -> dict[str, Any]:
     """The line of one sentence; ``decoder`` is named where `decode` would not choose it by itself."""
     from cli.decode import DEFAULT_DECODERS
-    from induce.parser import Reading
+    from induce.parser import Reading, StackReading
 
     found: dict[str, Any] = {"words": list(reading.words)}
     if len(reading.kept) < len(reading.words):
         found["kept"] = list(reading.kept)
     if isinstance(reading, Reading):
         structure, found["distances"] = "distances", list(reading.distances)
+    elif isinstance(reading, StackReading):
+        structure, found["stack"] = "stack", list(reading.stack)
     else:
         structure, found["heads"] = "heads", [list(map(float, row)) for row in reading.heads]
     if decoder != DEFAULT_DECODERS[structure]:

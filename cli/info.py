@@ -39,7 +39,8 @@ def _model(run: Path) -> Iterator[str]:
     config, fact = checkpoint.config, checkpoint.fact
     yield f"{checkpoint.folder}: model {config.model_name}, preset {config.preset}, by synparse {fact('synparse')}"
     yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
-    texts = checkpoint.facts.get("texts") or ["the built-in sample"]
+    task = config.data.task
+    texts = checkpoint.facts.get("texts") or [f"generated examples of task {task}" if task else "the built-in sample"]
     training, units = fact("training"), f"{config.data.unit}s"
     yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} {units})"
     if "trees" in checkpoint.facts:
@@ -53,12 +54,13 @@ def _model(run: Path) -> Iterator[str]:
     for name in ("model", "data", "train", "parse"):
         table = " ".join(f"{name}.{key}={value}" for key, value in config.as_dict()[name].items())
         yield from wrap(table, width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-    yield "development perplexity by epoch:"
+    yield f"development {'accuracy' if task else 'perplexity'} by epoch:"
     for check in fact("history"):
         best = " (best so far)" if check["best"] else ""
         bits = check.get("development_bits")
         per_character = f", {bits:.3f} bits per character" if isinstance(bits, float) else ""
-        yield f"  {check['epoch']:4d}  {check['development_perplexity']:.2f}{per_character}{best}"
+        value = f"{check['development_accuracy']:.2%}" if task else f"{check['development_perplexity']:.2f}"
+        yield f"  {check['epoch']:4d}  {value}{per_character}{best}"
 
 
 def _machine() -> Iterator[str]:

@@ -60,8 +60,8 @@ def check_usage(context: click.Context, given: Mapping[str, Any]) -> None:
         alone = [name for name in TEXT if name in names]
         if alone:
             raise click.UsageError(f"{names[alone[0]]} goes with --text")
-        if "gold" not in names:
-            raise click.UsageError("name a treebank with --gold, or a text with --text")
+        if "gold" not in names and "task" not in names:
+            raise click.UsageError("name a treebank with --gold, a text with --text, or a --task")
         return
     wrong = [option for name, option in names.items() if name not in WITH_TEXT and option != "--json"]
     if wrong:

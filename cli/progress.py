@@ -77,11 +77,13 @@ def lines(event: Event) -> list[str]:
         return [f"note: {parts}; a smaller train.batch_words saves the attempt"]
     if isinstance(event, Check):
         bits = "" if event.development_bits is None else f" ({event.development_bits:.3f} bits per character)"
-        notes = bits + (", best so far" if event.best else "") + (f", {event.note}" if event.note else "")
-        return [
-            f"epoch {event.epoch}, step {event.step}: perplexity {event.perplexity:.2f}, "
-            f"development {event.development_perplexity:.2f}{notes} [{clock(event.seconds)}]"
-        ]
+        notes = (", best so far" if event.best else "") + (f", {event.note}" if event.note else "")
+        if event.development_accuracy is not None:
+            scores = f"loss {event.loss:.4f}, development {event.development_loss:.4f}"
+            scores += f", accuracy {event.development_accuracy:.2%}"
+        else:
+            scores = f"perplexity {event.perplexity:.2f}, development {event.development_perplexity:.2f}{bits}"
+        return [f"epoch {event.epoch}, step {event.step}: {scores}{notes} [{clock(event.seconds)}]"]
     if isinstance(event, Finished):
         bits = "" if event.best_bits is None else f", {event.best_bits:.3f} bits per character"
         found = [

@@ -18,7 +18,6 @@ from treebank.errors import SynparseError, placed
 from treebank.formats import expand
 
 if TYPE_CHECKING:
-    from induce.batching import Corpus
     from induce.config import RunConfig
     from treebank.sentence import Treebank
 
@@ -30,6 +29,7 @@ SUFFIXES = ("", ".new", ".old")  # the last two only while one of them is writte
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @click.option("--model", metavar="NAME", help=f"The model: {', '.join(registry.MODELS)}; onlstm by default.")
+@click.option("--task", metavar="NAME", default="", help="Learn a task instead of text: listops or logic.")
 @click.option("--preset", metavar="NAME", help="A named set of settings, such as onlstm-small or onlstm-ptb.")
 @click.option(
     "--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="Change one setting; may be repeated."
@@ -53,7 +53,8 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     """Train a model on plain text: one sentence a line, words separated by spaces.
 
     TEXT are files, folders, patterns or - for standard input; treebanks are read for their words only, unless they are
-    named by --trees. Without TEXT the model learns from the built-in sample. Ctrl-C stops and keeps the model;
+    named by --trees. Without TEXT the model learns from the built-in sample. With --task, TEXT are files in the
+    published format of that task, and without TEXT expressions are generated. Ctrl-C stops and keeps the model;
     --resume goes on.
     """
     if options["resume"] and options["overwrite"]:
@@ -104,8 +105,8 @@ def _resolve(text: Sequence[str], options: dict[str, Any]) -> RunConfig:
     settings = list(options["settings"])
     if options["seed"] is not None:
         settings.append(f"train.seed={options['seed']}")
-    sample = not text and not options["trees"]
-    return resolve(model=options["model"], preset=options["preset"], settings=settings, sample=sample)
+    sample, task = not text and not options["trees"], options["task"]
+    return resolve(model=options["model"], preset=options["preset"], settings=settings, sample=sample, task=task)
 
 
 def _check_trees(config: RunConfig, text: bool, trees: str | None) -> None:
@@ -140,6 +141,7 @@ def _stored(folder: Path, options: dict[str, Any]) -> tuple[RunConfig, dict[str,
     from induce.config import changed
 
     given = [name for name in ("model", "preset", "seed") if options[name] is not None]
+    given += ["task"] if options["task"] else []
     if given:
         raise click.UsageError(f"--{given[0]} cannot change on --resume: the run keeps its settings")
     checkpoint = read(find(folder, ("last",)))
@@ -196,8 +198,12 @@ def _treebank(config: RunConfig, text: Sequence[str], trees: str | None) -> Tree
 
 def _read(
     config: RunConfig, text: Sequence[str], dev: Sequence[str], tokenize: bool, treebank: Treebank | None
-) -> tuple[Corpus, Corpus]:
-    """Training and development text, normalised, without any annotation but the trees of ``treebank``."""
+) -> tuple[Any, Any]:
+    """Training and development text, normalised, without any annotation but the trees of ``treebank``; or examples."""
+    if config.data.task:
+        from induce.tasks.examples import load_examples
+
+        return load_examples(config.data, text, dev)
     from dataclasses import replace
     from itertools import chain
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 MASKINGS = 5  # of the development text, for one check (as in the released program of UDGN)
+TENTHS = 10  # parts of a pass within which expressions are sorted by length
 
 
 @dataclass
@@ -61,6 +62,10 @@ class Corpus:
     def word_counts(self) -> dict[str, int]:
         """Word -> number of occurrences."""
         return dict(zip(self.numbers, self.counts, strict=True))
+
+    def vocabulary(self, size: int, minimum_count: int) -> Vocabulary:
+        """Its most frequent words, ``size`` with the two marks, that occur ``minimum_count`` times or more."""
+        return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count)
 
     def encode(self, vocabulary: Vocabulary) -> Tensor:
         """The stream (words,) in the numbers of ``vocabulary``."""
@@ -176,9 +181,13 @@ class Piece(NamedTuple):
     factor: float  # its length over the nominal one
     lengths: Tensor | None = None  # (B,): words of masked sentences, of which ``tokens`` (B, N) then consists
     chance: Tensor | None = None  # (B, N): decides which words are masked; None leaves it to the model
-    gold: Tensor | None = (
-        None  # (T, B): distances of gold trees, NaN where there are none, for a model that learns them
-    )
+    gold: Tensor | None = None  # (T, B): distances of gold trees that the model is to learn, NaN where there are none
+    trees: Sequence[Side] | None = None  # of expressions, whose labels ``targets`` (B,) then are
+
+    @property
+    def masked(self) -> bool:
+        """Whether these are sentences in which words are masked."""
+        return self.lengths is not None and self.trees is None
 
 
 class Stream:
@@ -324,11 +333,77 @@ class MaskedSentences:
         return Piece(tokens, tokens, None, words, words, after, 1.0, lengths=lengths)
 
 
+class Side(NamedTuple):
+    """An expression in numbers, and its tree."""
+
+    ids: Sequence[int]  # of all tokens
+    leaves: Sequence[int]  # which tokens are words of the tree, and not brackets
+    joins: Sequence[tuple[int, int]]  # the two nodes that each node joins: words first, then joins in this order
+
+
+class Item(NamedTuple):
+    """A labelled expression, or a pair of them."""
+
+    sides: Sequence[Side]
+    label: int
+
+
+class Expressions:
+    """Labelled expressions of like length side by side, the batches in a new order in each pass.
+
+    As in the released programs of Ordered Memory, lengths are sorted only within tenths, drawn anew for each pass.
+    """
+
+    def __init__(self, items: Sequence[Item], config: TrainConfig, *, batch_size: int, device: str) -> None:
+        self.items, self.batch_size, self.device = items, batch_size, device
+        self.lengths = [max(len(side.ids) for side in item.sides) for item in items]
+
+    def pieces(self, draw: Any, start: int) -> Iterator[Piece]:
+        """One pass from batch ``start`` on. Its order comes from what ``draw`` will give, which moves on at the end."""
+        ahead = type(draw)()
+        ahead.set_state(draw.get_state())
+        batches = self._batches(ahead.permutation(len(self.items)).tolist())
+        for place, index in enumerate(ahead.permutation(len(batches)).tolist()[start:], start + 1):
+            yield self.piece(batches[index], place)
+        draw.set_state(ahead.get_state())
+
+    def check(self) -> Iterator[Piece]:
+        """Every item, shortest first."""
+        order = sorted(range(len(self.items)), key=self.lengths.__getitem__)
+        for start in range(0, len(order), self.batch_size):
+            yield self.piece(order[start : start + self.batch_size], 0)
+
+    def share(self, start: int) -> float:
+        """How many of the batches lie before ``start``."""
+        return min(1.0, start * self.batch_size / max(1, len(self.items)))
+
+    def _batches(self, order: Sequence[int]) -> list[list[int]]:
+        """Batches of like length within each tenth of ``order``."""
+        tenth = max(self.batch_size, -(-len(order) // TENTHS))
+        found = []
+        for start in range(0, len(order), tenth):
+            part = sorted(order[start : start + tenth], key=self.lengths.__getitem__)
+            found += [part[begin : begin + self.batch_size] for begin in range(0, len(part), self.batch_size)]
+        return found
+
+    def piece(self, batch: Sequence[int], after: int = 0) -> Piece:
+        """The items ``batch`` side by side."""
+        import torch
+
+        items = [self.items[index] for index in batch]
+        sides = [item.sides[k] for k in range(len(items[0].sides)) for item in items]  # all first ones, then all others
+        padded, lengths = pad([side.ids for side in sides])
+        tokens = padded[:, 1:-1].contiguous().to(self.device)
+        labels = torch.tensor([item.label for item in items], device=self.device)
+        return Piece(tokens, labels, None, len(items), int(lengths.sum()), after, 1.0, lengths=lengths, trees=sides)
+
+
 #: data.reading -> how text is cut into pieces
-FEEDS: dict[str, type[Stream] | type[Sentences] | type[MaskedSentences]] = {
+FEEDS: dict[str, Any] = {
     "stream": Stream,
     "sentences": Sentences,
     "masked": MaskedSentences,
+    "expressions": Expressions,
 }
 
 

@@ -107,12 +107,11 @@ class Checkpoint:
 
 def build_model(checkpoint: Checkpoint) -> Any:
     """The model with its trained weights, in evaluation mode on the CPU."""
-    from induce.registry import model_class
+    from induce.registry import make_model
 
     config = checkpoint.config
-    kind = model_class(config.model_name)
     try:
-        model = kind(kind.Config(**config.model), len(checkpoint.vocabulary))
+        model = make_model(config, len(checkpoint.vocabulary))
         model.load_state_dict(checkpoint.weights(), strict=True)
     except (TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{checkpoint.folder}: weights and settings do not fit together: {gist(error)}") from None

@@ -18,6 +18,7 @@ DEFAULT_PRESETS = {
     "onlstm": "onlstm-small",
     "onlstm-syd": "onlstm-syd-small",
     "lstm": "lstm-small",
+    "ordered-memory": "ordered-memory-small",
     "prpn": "prpn-small",
     "prpn-syd": "prpn-syd-small",
     "structformer": "structformer-small",
@@ -26,6 +27,7 @@ DEFAULT_PRESETS = {
 }  # the preset of each model that suits a CPU
 DEFAULT_MODEL = "onlstm"
 DISTANCE_SETS = ("lm", "syd")  # of a model that learns from trees, too
+TASK_PRESETS = {"listops": "listops-small", "logic": "logic-small"}  # the same for each task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +39,16 @@ class DataConfig:
     vocabulary_size: int = 10_000  # the most frequent tokens kept, the two marks included
     minimum_count: int = 2  # rarer tokens are unknown
     development_share: float = 0.05  # of the training sentences, when no development text is given
-    # stream: one long text whose state is carried on; sentences: each on its own; masked: words in them to be found
+    # stream: one long text whose state is carried on; sentences: each on its own; masked: words in them to be found;
+    # expressions: those of a task
     reading: str = "stream"
     trees: str = "gold"  # what a model that learns from trees is given: gold, or random ones for comparison
     tree_share: float = 1.0  # of the sentences with trees, how many keep theirs
+    task: str = ""  # listops or logic: labelled expressions are learned from instead of text
+    expressions: int = 20_000  # of a task: examples to generate where no file is given
+    longest: int = 0  # listops: most tokens of an expression, 0 for any number
+    operators: int = 6  # logic: most operators of a formula
+    partition: str = "full"  # logic: A, B or C leave out what table 4 says
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +131,15 @@ def preset_names() -> list[str]:
     )
 
 
-def load_preset(name: str) -> RunConfig:
-    """The settings of preset ``name``."""
+def load_preset(name: str, baseline: str | None = None) -> RunConfig:
+    """The settings of preset ``name``; with the [baselines.…] table of a task's preset in the place of its [model]."""
     if name not in preset_names():
         raise SynparseError(f"there is no preset {name!r}; {nearest(name, preset_names())}")
     content = tomllib.loads((files("induce") / "presets" / f"{name}.toml").read_text("utf-8"))
     model = dict(content["model"])
+    if baseline in content.get("baselines", {}):
+        model = {"name": baseline, **content["baselines"][baseline]}
+        content["parse"] = {"layer": 1, "decoder": model.pop("decoder", ParseConfig.decoder)}
     return RunConfig(
         preset=name,
         source=content["source"],
@@ -145,17 +156,24 @@ def resolve(
     preset: str | None = None,
     settings: Sequence[str] = (),
     sample: bool = False,
+    task: str = "",
 ) -> RunConfig:
     """The settings of a run: the preset (by default the model's), then ``table.key=value`` changes in order.
 
-    ``sample`` applies what the preset says about training on the built-in sample, before ``settings``. Raises
-    SynparseError for anything unknown or of the wrong type, offering the nearest name.
+    ``sample`` applies what the preset says about training on the built-in sample, before ``settings``. ``task`` chooses
+    among the models and presets of that task. Raises SynparseError for anything unknown or of the wrong type, offering
+    the nearest name.
     """
-    from induce.registry import MODELS, known
+    from induce.registry import ENCODERS, MODELS, TASKS, known
 
+    if task:
+        known(TASKS, task, "task")
     if model is not None:
-        known(MODELS, model, "model")
-    config = load_preset(preset or DEFAULT_PRESETS[model or DEFAULT_MODEL])
+        known(ENCODERS if task else MODELS, model, f"model for task {task!r}" if task else "model")
+    config = load_preset(preset or (TASK_PRESETS[task] if task else DEFAULT_PRESETS[model or DEFAULT_MODEL]), model)
+    if config.data.task != task:
+        found = f"for task {config.data.task!r}" if config.data.task else "for plain text"
+        raise SynparseError(f"preset {preset!r} is {found}" + (f"; add --task {config.data.task}" if not task else ""))
     if model is not None and config.model_name != model:
         raise SynparseError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
     changes = [f"{key}={value}" for key, value in config.on_sample.items()] if sample else []
@@ -214,7 +232,7 @@ def _check_types(config: RunConfig) -> None:
         part = getattr(config, table)
         found |= {f"{table}.{one.name}": (getattr(part, one.name), type(one.default)) for one in fields(kind)}
     if isinstance(config.model, dict):
-        usual = load_preset(config.preset).model if config.preset in preset_names() else {}
+        usual = load_preset(config.preset, config.model_name).model if config.preset in preset_names() else {}
         for key, value in config.model.items():
             kind = type(usual.get(key, 0.0))
             found[f"model.{key}"] = (value, kind if kind in (str, bool) else float)
@@ -225,11 +243,12 @@ def _check_types(config: RunConfig) -> None:
 
 def _check(config: RunConfig) -> None:
     """Raises SynparseError for values that no run could work with."""
-    from induce.registry import DECODERS, MODELS, SUPERVISED, known
+    from induce.registry import DECODERS, ENCODERS, MODELS, SUPERVISED, TASKS, known
     from induce.units import UNITS
     from treebank.normalize import RECIPES
 
-    known(MODELS, config.model_name, "model")
+    known(ENCODERS if config.data.task else MODELS, config.model_name, "model")
+    known({"": "", **TASKS}, config.data.task, "task")
     known(RECIPES, config.data.normalization, "normalization")
     known(dict.fromkeys(UNITS), config.data.unit, "unit")
     if config.data.unit != "word" and config.model_name in SUPERVISED:
@@ -238,9 +257,9 @@ def _check(config: RunConfig) -> None:
         )
     known(DECODERS, config.parse.decoder, "decoder")
     known(dict.fromkeys(("adam", "nt-asgd")), config.train.optimizer, "optimizer")
-    known(dict.fromkeys(("stream", "sentences", "masked")), config.data.reading, "reading")
     known(dict.fromkeys(("gold", "random")), config.data.trees, "kind of trees")
     known(dict.fromkeys(DISTANCE_SETS), config.parse.distances, "set of distances")
+    known(dict.fromkeys(("stream", "sentences", "masked", "expressions")), config.data.reading, "reading")
     for table, key, low, high in _LIMITS:
         value = getattr(getattr(config, table), key)
         if not low <= value <= high:
@@ -268,6 +287,9 @@ _LIMITS: tuple[tuple[str, str, float, float], ...] = (
     ("data", "minimum_count", 1, 1e9),
     ("data", "development_share", 0.0, 0.5),
     ("data", "tree_share", 0.0, 1.0),
+    ("data", "expressions", 1, 1e9),
+    ("data", "longest", 0, 1e9),
+    ("data", "operators", 0, 1e9),
     ("train", "learning_rate", 1e-9, 1e6),
     ("train", "weight_decay", 0.0, 1e3),
     ("train", "clip", 1e-9, 1e9),

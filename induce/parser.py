@@ -44,6 +44,19 @@ class HeadReading:
     heads: Any  # (K, K), an array or lists
 
 
+@dataclass(frozen=True)
+class StackReading:
+    """The same from a model that keeps a stack: the number of a slot for each word that it saw."""
+
+    words: Sequence[str]
+    kept: Sequence[int]
+    stack: Sequence[int]
+
+
+AnyReading = Reading | HeadReading | StackReading
+READINGS: dict[str, Any] = {"distances": Reading, "heads": HeadReading, "stack": StackReading}
+
+
 class Parser:
     """A trained model with a decoder. ``name`` says which model it is in a score line."""
 
@@ -59,7 +72,7 @@ class Parser:
         config = checkpoint.config
         self.checkpoint, self.device = checkpoint, device
         self.name = config.model_name
-        self.gives: tuple[str, ...] = registry.model_class(config.model_name).gives
+        self.gives: tuple[str, ...] = registry.kind_of(config).gives
         self.choose(decoder or config.parse.decoder)
         self.layer = layer if layer is not None else config.parse.layer
         layers = config.model.get("layers", 1)
@@ -83,7 +96,7 @@ class Parser:
         """Take another decoder. Raises SynparseError if the model does not give what it reads."""
         registry.check_pairing(self.name, self.gives, decoder)
         self.decoder, self.decode = decoder, registry.decoder(decoder)
-        self.structure = registry.structure_of(decoder)  # "distances" or "heads"
+        self.structure = registry.structure_of(decoder)  # "distances", "heads" or "stack"
         self.output = registry.output_of(decoder)  # "trees" or "heads"
 
     def parse(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Tree]:
@@ -119,7 +132,7 @@ class Parser:
             hint = " or ".join([instead, *fitting[:1]])
             raise SynparseError(f"model {self.name!r}: {problem} (try {hint})")
 
-    def read(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Reading | HeadReading]:
+    def read(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[AnyReading]:
         """What the model says of each sentence, in order. They are taken in blocks that grow: output starts early."""
         source = iter(sentences)
         size = FIRST_BLOCK
@@ -132,7 +145,7 @@ class Parser:
             size = min(8 * size, LARGEST_BLOCK)
         raise problem
 
-    def _read_block(self, given: Sequence[Sequence[str] | Sentence]) -> list[Reading | HeadReading]:
+    def _read_block(self, given: Sequence[Sequence[str] | Sentence]) -> list[AnyReading]:
         block = [one if isinstance(one, Sentence) else Sentence(tuple(one)) for one in given]
         seen = [self._seen(one) for one in block]
         ids = [self.checkpoint.vocabulary.encode(sentence.forms) for _, sentence in seen]
@@ -143,7 +156,7 @@ class Parser:
         ):
             for index, value in zip(batch, values, strict=True):
                 found[index] = value
-        kind = Reading if self.structure == "distances" else HeadReading
+        kind = READINGS[self.structure]
         return [kind(words, one.kept, value) for (words, one), value in zip(seen, found, strict=True)]
 
     def _seen(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
@@ -177,15 +190,15 @@ class Parser:
         return self._structures(batch)
 
     def _structures(self, batch: Sequence[list[int]]) -> list[Any]:
-        """A list of distances, or a square of head probabilities, for each sentence."""
+        """A list of distances or slots, or a square of head probabilities, for each sentence."""
         import torch
 
         with torch.inference_mode():
             tokens, lengths = pad(batch)
             found = self.ask(tokens, lengths)
-            if self.structure == "distances":
-                rows: list[list[float]] = found.values.cpu().tolist()
-                return [row[: len(ids)] for row, ids in zip(rows, batch, strict=True)]
+            if self.structure != "heads":
+                values = found.values if self.structure == "distances" else found.slots
+                return [row[: len(ids)] for row, ids in zip(values.cpu().tolist(), batch, strict=True)]
             squares = found.probability.cpu().numpy()
             return [square[: len(ids), : len(ids)].copy() for square, ids in zip(squares, batch, strict=True)]
 
@@ -205,13 +218,20 @@ def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None
     return block, None
 
 
-def tree_of(reading: Reading | HeadReading, decode: Any) -> Tree:
+def tree_of(reading: AnyReading, decode: Any) -> Tree:
     """The tree over all words of ``reading``: decoded over the kept ones, the others put back."""
     words, kept = reading.words, reading.kept
-    spans = decode(reading.distances if isinstance(reading, Reading) else reading.heads)
+    spans = decode(numbers_of(reading))
     if len(kept) == len(words):
         return Tree.from_spans(words, spans)
     return restore(Tree.from_spans([words[index] for index in kept], spans), words, kept)
+
+
+def numbers_of(reading: AnyReading) -> Any:
+    """What a decoder reads of ``reading``: distances, rows of head probabilities or slots."""
+    if isinstance(reading, Reading):
+        return reading.distances
+    return reading.heads if isinstance(reading, HeadReading) else reading.stack
 
 
 def heads_of(reading: HeadReading, decode: Any) -> Heads:

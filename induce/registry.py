@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treebank.errors import SynparseError, nearest
+
+if TYPE_CHECKING:
+    from induce.config import RunConfig
 
 MODELS = {
     "onlstm": "induce.models.onlstm:OnLstm",
     "onlstm-syd": "induce.models.onlstm_syd:OnLstmSyd",
     "lstm": "induce.models.lstm:Lstm",
+    "ordered-memory": "induce.models.ordered_memory:OrderedMemory",
     "prpn": "induce.models.prpn:Prpn",
     "prpn-syd": "induce.models.prpn_syd:PrpnSyd",
     "structformer": "induce.models.structformer:StructFormer",
@@ -21,6 +25,21 @@ MODELS = {
 
 SUPERVISED = ("onlstm-syd", "prpn-syd")  # the models that learn from trees, too, and have distances of both kinds
 
+TASKS = {
+    "listops": "induce.tasks.listops:ListOps",
+    "logic": "induce.tasks.logic:Logic",
+}
+
+ENCODERS = {  # what --model names where there is a --task
+    "ordered-memory": "induce.models.encoders:MemoryEncoder",
+    "lstm": "induce.models.encoders:LstmEncoder",
+    "onlstm": "induce.models.encoders:OnLstmEncoder",
+    "transformer": "induce.models.encoders:TransformerEncoder",
+    "tree-lstm": "induce.models.tree_encoders:TreeLstm",
+    "tree-rnn": "induce.models.tree_encoders:TreeRnn",
+    "tree-cell": "induce.models.tree_encoders:TreeCell",
+}
+
 DECODERS = {  # name -> (function, the structure it reads)
     "unbiased": ("induce.decoding.distances:unbiased", "distances"),
     "biased": ("induce.decoding.distances:biased", "distances"),
@@ -29,6 +48,7 @@ DECODERS = {  # name -> (function, the structure it reads)
     "eisner": ("induce.decoding.heads:eisner", "heads"),
     "argmax": ("induce.decoding.heads:argmax", "heads"),
     "heads-to-tree": ("induce.decoding.phrases:heads_to_tree", "heads"),
+    "shift-reduce": ("induce.decoding.stack:shift_reduce", "stack"),
 }
 TREES_OF_HEADS = ("heads-to-tree",)  # decoders that read heads and give trees
 
@@ -44,13 +64,36 @@ def model_class(name: str) -> Any:
     return load(known(MODELS, name, "model"))
 
 
+def find_task(name: str) -> Any:
+    """The task called ``name``."""
+    return load(known(TASKS, name, "task"))()
+
+
+def kind_of(config: RunConfig) -> Any:
+    """The class of the model that a run trains; of its encoder where it learns a task."""
+    return load(ENCODERS[config.model_name]) if config.data.task else model_class(config.model_name)
+
+
+def make_model(config: RunConfig, symbols: int) -> Any:
+    """The untrained model of a run over ``symbols`` words. ValueError, TypeError: its settings do not fit together."""
+    kind = kind_of(config)
+    model = kind(kind.Config(**config.model), symbols)
+    if not config.data.task:
+        return model
+    from induce.models.classifier import Classifier, ClassifierShape
+
+    task = find_task(config.data.task)
+    dropout = float(config.model["classifier_dropout"])
+    return Classifier(model, ClassifierShape(task.sides, len(task.labels), dropout))
+
+
 def decoder(name: str) -> Any:
     """The decoding function called ``name``."""
     return load(known(DECODERS, name, "decoder")[0])
 
 
 def structure_of(name: str) -> str:
-    """What the decoder called ``name`` reads: "distances" or "heads"."""
+    """What the decoder called ``name`` reads: "distances", "heads" or "stack"."""
     structure: str = known(DECODERS, name, "decoder")[1]
     return structure
 

@@ -33,3 +33,16 @@ class HeadDistribution:
 
     probability: Tensor
     lengths: Tensor
+
+
+@dataclass(frozen=True)
+class StackDecisions:
+    """Where the head of a stack is after the reductions before each word, for a batch of sentences.
+
+    ``slots`` (B, N): the number of a slot of the stack, 0 the newest. A word that chooses a slot above the one where
+    the word before it was put joins what lies between. ``lengths`` (B,): the number of words of each sentence; entries
+    from there on are padding.
+    """
+
+    slots: Tensor
+    lengths: Tensor

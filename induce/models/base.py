@@ -14,6 +14,7 @@ class SegmentLoss(NamedTuple):
     nll: Tensor  # scalar: mean negative log-likelihood in nats, to report
     state: Any  # to carry into the next segment (detach it first)
     targets: int | None = None  # words that the loss is the mean over, where only the model knows (masked words)
+    correct: int | None = None  # of a task: how many labels were found
 
 
 class StreamModel(Protocol):

@@ -17,15 +17,14 @@ from typing import Any, cast
 import torch
 
 from induce import checkpoint as store
-from induce.batching import FEEDS, Corpus, Piece
+from induce.batching import FEEDS, Piece
 from induce.config import RunConfig
 from induce.models.base import SegmentLoss, detach
-from induce.registry import SUPERVISED, model_class
+from induce.registry import SUPERVISED, kind_of, make_model
 from induce.training.halving import whole_or_halved
 from induce.training.optimizer import EpochEnd, make_optimizer
 from induce.training.seeding import random_state, restore_random_state, seed_everything
 from induce.units import bits
-from induce.vocabulary import Vocabulary
 from treebank.errors import SynparseError, placed
 
 LEAST_WORDS = 20  # of training text
@@ -87,6 +86,7 @@ class Check:
     note: str
     seconds: float
     development_bits: float | None = None  # per character, where these are the tokens
+    development_accuracy: float | None = None  # of a task
 
 
 @dataclass(frozen=True)
@@ -130,14 +130,15 @@ class Trainer:
     def __init__(
         self,
         config: RunConfig,
-        training: Corpus,
-        development: Corpus,
+        training: Any,
+        development: Any,
         run: Path,
         *,
         device: str,
         facts: dict[str, Any] | None = None,
         resume: bool = False,
     ) -> None:
+        """``training`` and ``development`` are a `Corpus` each, or `Examples` of a task."""
         self.config, self.run, self.device = config, run, device
         self.training, self.development = training, development
         if training.words < LEAST_WORDS:
@@ -164,36 +165,36 @@ class Trainer:
                 "sha256": self.development.digest.hexdigest(),
             },
         }
-        if bool(training.trees) != (config.model_name in SUPERVISED):
-            problem = "learns from trees, and the training text has none" if not training.trees else "learns no trees"
+        with_trees = not config.data.task and bool(training.trees)
+        if with_trees != (config.model_name in SUPERVISED):
+            problem = "learns no trees" if with_trees else "learns from trees, and the training text has none"
             raise SynparseError(f"model {config.model_name!r} {problem}")
         checkpoint = store.read(store.find(run, ("last",))) if resume else None
         self.draw = seed_everything(config.train.seed)
         self.vocabulary = (
             checkpoint.vocabulary
             if checkpoint
-            else Vocabulary.from_counts(
-                training.word_counts(), size=config.data.vocabulary_size, minimum_count=config.data.minimum_count
-            )
+            else training.vocabulary(config.data.vocabulary_size, config.data.minimum_count)
         )
-        kind = model_class(config.model_name)
+        kind = kind_of(config)
         if config.data.reading not in kind.reads:
             raise SynparseError(
                 f"model {config.model_name!r} reads {' or '.join(kind.reads)}, not {config.data.reading} (data.reading)"
             )
         try:
-            self.model = kind(kind.Config(**config.model), len(self.vocabulary)).to(device)
+            self.model = make_model(config, len(self.vocabulary)).to(device)
         except (TypeError, ValueError) as error:
             where = f"{checkpoint.folder}: " if checkpoint else ""
             raise SynparseError(f"{where}settings of model {config.model_name!r}: {error}") from None
         self.optimizer = make_optimizer(list(self.model.parameters()), config.train)
-        stream = training.encode(self.vocabulary)
-        self.unknown_share = float((stream == 1).sum()) / training.words
+        counts = training.word_counts()
+        unknown = sum(count for word, count in counts.items() if self.vocabulary.id(word) == 1)
+        self.unknown_share = unknown / training.words
         feed = FEEDS[config.data.reading]
-        held_out = self.development.encode(self.vocabulary)
+        text, held_out = training.encode(self.vocabulary), self.development.encode(self.vocabulary)
         train = config.train
-        gold = {"gold": training.gold()} if training.trees else {}
-        self.feed = feed(stream, train, batch_size=train.batch_size, device=device, **gold)
+        gold = {"gold": training.gold()} if with_trees else {}
+        self.feed = feed(text, train, batch_size=train.batch_size, device=device, **gold)
         self.held_out = feed(held_out, train, batch_size=train.development_batch_size, device=device)
         self.position = _Position()
         self.state: Any = None
@@ -325,7 +326,7 @@ class Trainer:
 
     def _learn(self, piece: Piece) -> tuple[SegmentLoss, int]:
         """The loss of ``piece``, its gradient put into the model; masked sentences in parts if memory runs out."""
-        if piece.lengths is not None:
+        if piece.masked:
             return whole_or_halved(self.model, piece)
         self.model.zero_grad(set_to_none=True)
         loss = loss_of(self.model, piece, self.state)
@@ -336,11 +337,12 @@ class Trainer:
         """Score the development text; keep the model if it is the best so far. Returns whether training should end."""
         at = self.position
         with self.optimizer.averaged():
-            loss = evaluate(self.model, self.held_out.check())
+            loss, accuracy = evaluate(self.model, self.held_out.check())
             best = loss < at.best_loss or not at.best_epoch
             trained = at.loss_sum / max(1, at.rows)
             scores = trained, _exp(trained), loss, _exp(loss)
-            event = Check(at.epoch, at.step, *scores, best, "", at.seconds, bits(loss, self.config.data.unit))
+            per_character = bits(loss, self.config.data.unit)
+            event = Check(at.epoch, at.step, *scores, best, "", at.seconds, per_character, accuracy)
             at.history.append(asdict(event))
             if best:
                 at.best_loss, at.best_epoch = loss, at.epoch
@@ -393,6 +395,8 @@ class Trainer:
 
 def loss_of(model: Any, piece: Piece, state: Any) -> SegmentLoss:
     """The loss of ``piece``: a segment of a stream goes on from ``state``, sentences begin anew."""
+    if piece.trees is not None:
+        return cast(SegmentLoss, model.label_loss(piece.tokens, piece.lengths, piece.targets, piece.trees))
     if piece.lengths is not None:
         return cast(SegmentLoss, model.loss(piece.tokens, piece.lengths, chance=piece.chance))
     more = {} if piece.gold is None else {"gold": piece.gold}
@@ -402,17 +406,20 @@ def loss_of(model: Any, piece: Piece, state: Any) -> SegmentLoss:
 
 
 @torch.no_grad()
-def evaluate(model: Any, pieces: Iterable[Piece]) -> float:
-    """Mean negative log-likelihood of ``pieces`` in nats a word, sentence ends included."""
+def evaluate(model: Any, pieces: Iterable[Piece]) -> tuple[float, float | None]:
+    """Mean negative log-likelihood of ``pieces`` in nats a word, sentence ends included; of a task the accuracy."""
     model.eval()
     total, rows, state = 0.0, 0, None
+    correct: int | None = None
     for piece in pieces:
-        loss = loss_of(model, piece, state) if piece.lengths is None else whole_or_halved(model, piece)[0]
+        loss = whole_or_halved(model, piece)[0] if piece.masked else loss_of(model, piece, state)
         weight = piece.rows if loss.targets is None else loss.targets
         total += float(loss.nll) * weight
         rows += weight
         state = loss.state
-    return total / max(1, rows)
+        if loss.correct is not None:
+            correct = (correct or 0) + loss.correct
+    return total / max(1, rows), None if correct is None else correct / max(1, rows)
 
 
 def _exp(loss: float) -> float:

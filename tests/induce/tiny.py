@@ -95,6 +95,15 @@ SETTINGS = {
         "train.epochs=3",
         "data.minimum_count=1",
     ],
+    "ordered-memory": [
+        "model.slot_size=16",
+        "model.slots=3",
+        "train.batch_size=8",
+        "train.learning_rate=0.01",
+        "train.segment_length=8",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
     "prpn": [
         "model.embedding_size=16",
         "model.hidden_size=24",

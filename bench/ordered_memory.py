@@ -1,0 +1,104 @@
+"""Times Ordered Memory: expressions in batches beside one at a time, and whether both give the same.
+
+``python bench/ordered_memory.py`` prints ratios taken side by side in one process, by turns, and writes
+``bench/results/ordered_memory.json``. ``--size small|published`` measures one size. The model is untrained, so that
+every slot is in use, which is the slowest case of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import torch  # noqa: E402
+
+from induce.batching import Expressions, Piece, sentence_batches  # noqa: E402
+from induce.config import resolve  # noqa: E402
+from induce.registry import make_model  # noqa: E402
+from induce.tasks.examples import Examples, encode  # noqa: E402
+from induce.tasks.listops import ListOps  # noqa: E402
+
+PRESETS = {"small": "listops-small", "published": "listops"}
+
+
+def best(run: Callable[[], Any], rounds: int) -> float:
+    """Seconds of processor time of the best round."""
+    seconds = []
+    for _ in range(rounds):
+        start = time.process_time()
+        run()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
+
+
+def measure(size: str, count: int, rounds: int) -> dict[str, float]:
+    """Expressions a second in batches and alone, in testing and in training, and the largest difference of scores."""
+    config = resolve(task="listops", preset=PRESETS[size], settings=["data.longest=30"])
+    examples = Examples(ListOps(), ListOps().generate(config.data, "test", count))
+    vocabulary = examples.vocabulary(0, 0)
+    torch.manual_seed(1)
+    model = make_model(config, len(vocabulary))
+    feed = Expressions(encode(examples.examples, vocabulary), config.train, batch_size=1, device="cpu")
+    batches = [feed.piece(batch) for batch in sentence_batches(feed.lengths, sentences=128)]
+    order = [index for batch in sentence_batches(feed.lengths, sentences=128) for index in batch]
+    alone = [feed.piece([index]) for index in order]
+
+    def scores(pieces: list[Piece]) -> torch.Tensor:
+        with torch.inference_mode():
+            return torch.cat([model.eval()(piece.tokens, piece.lengths, piece.trees) for piece in pieces])
+
+    def slots(pieces: list[Piece]) -> list[list[int]]:
+        with torch.inference_mode():
+            found = [(model.encoder.structure(piece.tokens, piece.lengths), piece) for piece in pieces]
+        pairs = [pair for one, piece in found for pair in zip(one.slots.tolist(), piece.lengths.tolist(), strict=True)]
+        return [row[:length] for row, length in pairs]
+
+    def learn(pieces: list[Piece]) -> None:
+        model.train().zero_grad()
+        for piece in pieces:
+            model.label_loss(piece.tokens, piece.lengths, piece.targets, piece.trees).objective.backward()
+
+    difference = float((scores(batches) - scores(alone)).abs().max())
+    same = slots(batches) == slots(alone)
+    testing = best(lambda: scores(batches), rounds), best(lambda: scores(alone), rounds)
+    learning = best(lambda: learn(batches), rounds), best(lambda: learn(alone), rounds)
+    return {
+        "testing, in batches: expressions/s": count / testing[0],
+        "testing, in batches : alone": testing[1] / testing[0],
+        "training, in batches: expressions/s": count / learning[0],
+        "training, in batches : alone": learning[1] / learning[0],
+        "largest difference of scores": difference,
+        "same slots": float(same),
+    }
+
+
+def main() -> None:
+    """Print and store the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", choices=list(PRESETS), action="append")
+    parser.add_argument("--count", type=int, default=256)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    figures = {size: measure(size, options.count, options.rounds) for size in options.size or PRESETS}
+    machine = f"{platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}, one thread"
+    print(machine)
+    for size, found in figures.items():
+        for name, value in found.items():
+            print(f"{size:10s} {name:38s} {value:.4g}")
+    (HERE / "results").mkdir(exist_ok=True)
+    path = HERE / "results" / "ordered_memory.json"
+    path.write_text(json.dumps({"machine": machine, "figures": figures}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

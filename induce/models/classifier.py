@@ -1,0 +1,52 @@
+"""A task's model: an encoder that makes one vector of an expression, and a classifier of it or of a pair of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.batching import Side
+from induce.models.base import SegmentLoss
+
+
+class ClassifierShape(NamedTuple):
+    """What a task asks of its classifier."""
+
+    sides: int  # expressions of an example, 1 or 2
+    labels: int
+    dropout: float
+
+
+class Classifier(nn.Module):
+    """An encoder with the classifier of the released program: one linear map, or for pairs two with an ELU."""
+
+    def __init__(self, encoder: Any, shape: ClassifierShape) -> None:
+        super().__init__()
+        self.encoder, self.shape = encoder, shape
+        size = encoder.size
+        self.dropout = nn.Dropout(shape.dropout)
+        self.inner = nn.Linear(4 * size, size) if shape.sides == 2 else None
+        self.outer = nn.Linear(size, shape.labels)
+
+    def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
+        """Scores (B, labels) of ``tokens`` (sides * B, N), padded at the end: all first sides, then all second ones."""
+        vectors = self.encoder(tokens, lengths, trees)
+        if self.inner is not None:
+            u, v = vectors.chunk(2)
+            vectors = functional.elu(self.inner(self.dropout(torch.cat((u, v, u * v, (u - v).abs()), -1))))
+        scores: Tensor = self.outer(self.dropout(vectors))
+        return scores
+
+    def label_loss(self, tokens: Tensor, lengths: Tensor, labels: Tensor, trees: Sequence[Side]) -> SegmentLoss:
+        """Mean negative log-likelihood of ``labels`` (B,), and how many of them have the best score."""
+        scores = self(tokens, lengths, trees)
+        nll = functional.cross_entropy(scores, labels)
+        return SegmentLoss(nll, nll, None, len(labels), int((scores.argmax(-1) == labels).sum()))
+
+    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int = 1) -> Any:
+        """What the encoder gives for ``tokens`` (B, N + 2); the boundary marks on either side are not read."""
+        return self.encoder.structure(tokens[:, 1:-1], lengths)

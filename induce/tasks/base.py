@@ -1,0 +1,162 @@
+"""What every task is made of: expressions with their trees, and labelled examples, each of which belongs to a part."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from treebank.errors import SynparseError, TreebankError
+from treebank.sentence import Place
+from treebank.tree import Span
+
+if TYPE_CHECKING:
+    from induce.config import DataConfig
+
+OPEN, CLOSE = "(", ")"
+SHARES = {"test": 10, "dev": 5}  # percent of all expressions; the rest is for training
+GIVEN_UP = 50_000  # draws in a row that gave nothing new
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One expression: the tokens that a model reads, and the brackets of its binary tree.
+
+    ``spans`` are over the words, the tokens but for round brackets, in pre-order, the whole expression included.
+    """
+
+    tokens: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+    @property
+    def leaves(self) -> list[int]:
+        """The places of the words among the tokens."""
+        return [i for i, token in enumerate(self.tokens) if token not in (OPEN, CLOSE)]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The tokens without round brackets."""
+        return tuple(token for token in self.tokens if token not in (OPEN, CLOSE))
+
+    def __str__(self) -> str:
+        return " ".join(self.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One item of a task: an expression, or a pair of them, and the number of its label."""
+
+    sides: tuple[Expression, ...]
+    label: int
+    size: int  # what accuracy is broken down by
+    place: Place = field(default=Place("-", 0), compare=False)
+
+    def __str__(self) -> str:
+        return "\t".join(map(str, self.sides))
+
+    @property
+    def part(self) -> str:
+        """train, dev or test: decided by the expressions alone, so that no two parts ever share one."""
+        percent = zlib.crc32(str(self).encode()) % 100
+        for part, share in SHARES.items():
+            if percent < share:
+                return part
+            percent -= share
+        return "train"
+
+
+class Task(Protocol):
+    """A task: its words and labels, a generator, and a reader of the published files."""
+
+    name: ClassVar[str]
+    words: ClassVar[tuple[str, ...]]
+    labels: ClassVar[tuple[str, ...]]
+    sides: ClassVar[int]  # expressions of an example
+    measure: ClassVar[str]  # what the size of an example counts
+
+    def generate(self, config: DataConfig, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
+        """``count`` different examples of ``part``, the same at every call; ``longer``: than what is learned from."""
+        ...
+
+    def read(self, paths: Iterable[str], config: DataConfig) -> Iterator[Example]:
+        """The examples of published files that are to be learned from, each label checked."""
+        ...
+
+    def read_all(self, paths: Iterable[str]) -> Iterator[Example]:
+        """All examples of published files, each label checked."""
+        ...
+
+    def groups(self, sizes: Iterable[int]) -> list[tuple[str, range]]:
+        """Names of groups of sizes, for tables."""
+        ...
+
+
+def binary_tree(tokens: Sequence[str]) -> tuple[tuple[str, ...], tuple[Span, ...]]:
+    """Words and brackets, in pre-order, of a fully bracketed binary expression; one word needs no brackets.
+
+    Raises ValueError where brackets do not balance, and for a pair of them that holds more or less than two parts.
+    """
+    words: list[str] = []
+    spans: list[list[int]] = []
+    open_brackets: list[int] = []
+    parts = [0]
+    for token in tokens:
+        if token == OPEN:
+            parts[-1] += 1
+            parts.append(0)
+            open_brackets.append(len(spans))
+            spans.append([len(words), 0])
+        elif token != CLOSE:
+            parts[-1] += 1
+            words.append(token)
+        elif not open_brackets:
+            raise ValueError("a bracket is closed that was never opened")
+        else:
+            spans[open_brackets.pop()][1] = len(words)
+            if (count := parts.pop()) != 2:
+                raise ValueError(f"a pair of brackets holds {count} part{'s' * (count != 1)}; two are needed")
+    if open_brackets:
+        raise ValueError("a bracket is never closed")
+    if parts != [1]:
+        raise ValueError(f"{parts[0]} expressions where one was expected")
+    return tuple(words), tuple(Span(start, end) for start, end in spans)
+
+
+def joins(spans: Sequence[Span], length: int) -> list[tuple[int, int]]:
+    """The nodes that each node of a binary tree joins, children before parents.
+
+    Words are the nodes 0 to ``length`` - 1, and the k-th join is node ``length`` + k. ``spans`` are in pre-order.
+    """
+    found: list[tuple[int, int]] = []
+    node_from = {start: (start + 1, start) for start in range(length)}  # start -> end and node of what begins there
+    for start, end in reversed(spans):
+        middle, left = node_from[start]
+        found.append((left, node_from[middle][1]))
+        node_from[start] = (end, length + len(found) - 1)
+    return found
+
+
+def distinct(draw: Callable[[], Example | None], count: int, wanted: Callable[[Example], bool]) -> Iterator[Example]:
+    """``count`` different examples that are ``wanted``, in the order in which they are drawn.
+
+    Raises SynparseError where that many cannot be found.
+    """
+    seen: set[str] = set()
+    idle = 0
+    while len(seen) < count:
+        example = draw()
+        text = "" if example is None else str(example)
+        if example is None or text in seen or not wanted(example):
+            idle += 1
+            if idle > GIVEN_UP:
+                raise SynparseError(f"only {len(seen):,} of {count:,} different expressions exist under these settings")
+            continue
+        idle = 0
+        seen.add(text)
+        yield example
+
+
+def bad(place: Place, message: str) -> TreebankError:
+    """An error at one line of a file."""
+    return TreebankError(place.path, place.line, message)

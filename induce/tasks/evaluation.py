@@ -1,0 +1,138 @@
+"""How well a trained model does a task: accuracy by size, and its trees against the true ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from induce.batching import Expressions, sentence_batches
+from induce.checkpoint import Checkpoint, build_model, find, read
+from induce.config import DataConfig
+from induce.parser import Parser, choose_device
+from induce.registry import find_task, kind_of
+from induce.tasks.base import CLOSE, OPEN, Example
+from induce.tasks.examples import Examples, encode
+from treebank.errors import SynparseError
+from treebank.metrics.bracketing import pooled_score
+from treebank.metrics.conventions import CONVENTIONS
+from treebank.metrics.evaluation import Predictions, evaluate
+from treebank.metrics.report import ScoreReport, total
+from treebank.sentence import Sentence, Treebank
+from treebank.tree import Tree
+from treebank.version import VERSION
+
+GENERATED = 3000  # test examples, where no file is given
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScore:
+    """One model on one set of examples."""
+
+    system: str
+    signature: str
+    accuracy: float  # percent, of all examples
+    groups: Mapping[str, tuple[int, int]]  # name -> labels found, of how many
+    trees: ScoreReport | None  # None where the model gives no structure
+    trees_by_group: Mapping[str, float]  # UF1 in percent
+
+    def __str__(self) -> str:
+        return f"{self.signature} = {self.accuracy:.2f}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of this score in the output of ``synparse eval --task … --json``."""
+        entry: dict[str, Any] = {"system": self.system, "metric": "accuracy", "value": self.accuracy}
+        entry |= {"signature": self.signature, "groups": {name: list(found) for name, found in self.groups.items()}}
+        if self.trees is not None:
+            entry["trees"] = {**self.trees.to_json(), "groups": dict(self.trees_by_group)}
+        return entry
+
+
+def load_test(task: str, paths: Sequence[str], config: DataConfig, *, largest: int | None = None) -> Examples:
+    """The examples of published files, or the generated test part where there are none, of all sizes up to ``largest``.
+
+    Raises SynparseError if there is none.
+    """
+    kind = find_task(task)
+    found = kind.read_all(paths) if paths else kind.generate(config, "test", GENERATED, longer=True)
+    examples = Examples(kind, (one for one in found if largest is None or one.size <= largest))
+    if not examples.examples:
+        raise SynparseError(f"{' '.join(paths) or task}: there is no example to score")
+    return examples
+
+
+def read_run(run: str, task: str) -> Checkpoint:
+    """The checkpoint of a model of ``task``. Raises SynparseError if it is a model of something else."""
+    checkpoint = read(find(Path(run)))
+    learned = checkpoint.config.data.task
+    if learned != task:
+        raise SynparseError(f"{run}: this model has learned {learned or 'plain text'}, not task {task!r}")
+    return checkpoint
+
+
+def score_run(name: str, checkpoint: Checkpoint, examples: Examples, data: str, *, device: str = "auto") -> TaskScore:
+    """Accuracy and trees of a model. ``data`` says in the signature what the examples are."""
+    device = choose_device(device)
+    groups = grouped(checkpoint, examples)
+    right = correct(checkpoint, examples.examples, device)
+    found = {group: (sum(right[i] for i in members), len(members)) for group, members in groups.items()}
+    trees, by_group = None, {}
+    if kind_of(checkpoint.config).gives:
+        trees = score_trees(name, checkpoint, examples, data, device)
+        sides = examples.task.sides
+        for group, members in groups.items():
+            counts = [trees.counts[sides * i + k] for i in members for k in range(sides)]
+            by_group[group] = 100 * pooled_score(total(counts)).f1
+    count = len(examples.examples)
+    signature = f"accuracy|task:{examples.task.name}|data:{data}|sha256:{examples.digest.hexdigest()[:12]}"
+    signature += f"|examples:{count}|v:{VERSION}"
+    return TaskScore(name, signature, 100 * sum(right) / count, found, trees, by_group)
+
+
+def grouped(checkpoint: Checkpoint, examples: Examples) -> dict[str, list[int]]:
+    """Name -> indices of examples: sizes that were learned, greater ones, and the groups of the task; none is empty."""
+    config, task = checkpoint.config.data, examples.task
+    most = config.operators if task.name == "logic" else config.longest or 10**9
+    ranges = [("learned", range(most + 1)), ("longer", range(most + 1, 10**9)), *task.groups([])]
+    found = {name: [i for i, one in enumerate(examples.examples) if one.size in sizes] for name, sizes in ranges}
+    if task.name == "logic" and config.partition != "full":
+        from induce.tasks.logic import partition
+
+        excluded = partition(config.partition)
+        found[f"longer, {config.partition}"] = [
+            i for i in found["longer"] if excluded.search(str(examples.examples[i]))
+        ]
+    return {name: members for name, members in found.items() if members}
+
+
+def correct(checkpoint: Checkpoint, examples: Sequence[Example], device: str) -> list[bool]:
+    """Whether the model finds the label of each example."""
+    import torch
+
+    model = build_model(checkpoint).to(device)
+    items = encode(examples, checkpoint.vocabulary)
+    feed = Expressions(items, checkpoint.config.train, batch_size=1, device=device)
+    found = [False] * len(items)
+    with torch.inference_mode():
+        for batch in sentence_batches(feed.lengths, positions=2**13):
+            piece = feed.piece(batch)
+            scores = model(piece.tokens, piece.lengths, piece.trees)
+            for index, right in zip(batch, (scores.argmax(-1) == piece.targets).tolist(), strict=True):
+                found[index] = right
+    return found
+
+
+def score_trees(name: str, checkpoint: Checkpoint, examples: Examples, data: str, device: str) -> ScoreReport:
+    """UF1 under ``evalb``, which counts the bracket over the whole, of the trees without their round brackets."""
+    parser = Parser(checkpoint, device=device, decoder=None, layer=None)
+    sides = [side for one in examples.examples for side in one.sides]
+    gold = [Sentence(side.words, tree=Tree.from_spans(side.words, side.spans)) for side in sides]
+    trees = (without_brackets(tree) for tree in parser.parse([side.tokens for side in sides]))
+    system = Predictions.of_model(name, trees)
+    return evaluate(Treebank(data, gold), [system], [CONVENTIONS["evalb"]])[0]
+
+
+def without_brackets(tree: Tree) -> Tree:
+    """The tree of the words that are no round brackets, one bracket for each span."""
+    return tree.keep([word not in (OPEN, CLOSE) for word in tree.words]).collapse_unary()

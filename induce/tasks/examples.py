@@ -1,0 +1,82 @@
+"""The examples of a task as training reads them, in the place of a text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from induce.batching import Item, Side
+from induce.config import DataConfig
+from induce.registry import find_task
+from induce.tasks.base import Example, Task, joins
+from induce.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
+from treebank.errors import SynparseError
+
+
+class Examples:
+    """Examples of one task, with what the training loop asks of a text."""
+
+    def __init__(self, task: Task, examples: Iterable[Example]) -> None:
+        self.task, self.examples = task, list(examples)
+        self.digest: Any = hashlib.sha256()
+        for one in self.examples:
+            self.digest.update(f"{task.labels[one.label]}\t{one}\n".encode())
+
+    @property
+    def sentences(self) -> int:
+        """Number of expressions."""
+        return len(self.examples) * self.task.sides
+
+    @property
+    def words(self) -> int:
+        """Number of tokens."""
+        return sum(len(side.tokens) for one in self.examples for side in one.sides)
+
+    def word_counts(self) -> Mapping[str, int]:
+        """All that is asked of it is whether words are unknown, and none is."""
+        return {}
+
+    def vocabulary(self, size: int, minimum_count: int) -> Vocabulary:
+        """The words of the task, whether they occur here or not."""
+        return Vocabulary([BOUNDARY, UNKNOWN, *self.task.words])
+
+    def encode(self, vocabulary: Vocabulary) -> Sequence[Item]:
+        """The examples in the numbers of ``vocabulary``."""
+        return encode(self.examples, vocabulary)
+
+
+def encode(examples: Iterable[Example], vocabulary: Vocabulary) -> list[Item]:
+    """``examples`` in the numbers of ``vocabulary``, with the joins of their trees."""
+    found = []
+    for one in examples:
+        sides = []
+        for side in one.sides:
+            leaves = side.leaves
+            sides.append(Side(vocabulary.encode(side.tokens), leaves, joins(side.spans, len(leaves))))
+        found.append(Item(sides, one.label))
+    return found
+
+
+def load_examples(config: DataConfig, text: Sequence[str], dev: Sequence[str]) -> tuple[Examples, Examples]:
+    """Training and development examples: of the files ``text`` and ``dev``, or generated where there are none.
+
+    Without ``dev`` development examples are set aside, from files every tenth. Raises SynparseError for what cannot be
+    read, and for files without an example that fits the settings.
+    """
+    task = find_task(config.task)
+    if not text:
+        training = list(task.generate(config, "train", config.expressions))
+        development = list(task.generate(config, "dev", max(1, min(2000, config.expressions // 10))))
+    else:
+        training, development = list(task.read(text, config)), []
+        if not dev:
+            every = round(1 / config.development_share) if config.development_share else len(training) + 1
+            development = training[every - 1 :: every]
+            training = [one for i, one in enumerate(training, 1) if i % every]
+    if dev:
+        development = list(task.read(dev, config))
+    for part, paths in ((training, text), (development, dev)):
+        if not part and paths:
+            raise SynparseError(f"{' '.join(paths)}: no example fits the settings (data.longest, data.operators)")
+    return Examples(task, training), Examples(task, development)

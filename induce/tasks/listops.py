@@ -1,0 +1,163 @@
+"""ListOps (Nangia & Bowman 2018): the value of nested operations on lists of digits.
+
+``[MAX 2 9 [MIN 4 7 ] 0 ]`` is 9. The tree of an operation is left-branching: the operator takes one argument after the
+other and at last its closing bracket.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from induce.tasks.base import Example, Expression, bad, binary_tree, distinct
+from treebank.formats import expand
+from treebank.formats.lines import open_lines
+from treebank.sentence import Place
+from treebank.tree import Span
+
+if TYPE_CHECKING:
+    from induce.config import DataConfig
+
+OPERATORS = ("[MIN", "[MAX", "[MED", "[SM")
+END = "]"
+DIGITS = tuple("0123456789")
+DEEPEST = 20  # nested operations
+NESTING = 0.25  # how often an argument is an operation
+ARGUMENTS = (2, 5)
+SEED = 20180413
+GROUPS = (10, 20, 30, 50, 100, 200)  # the largest number of tokens of each group
+
+
+class ListOps:
+    """The task; of the generator the grammar is the published one, and the sizes of the parts are ours."""
+
+    name = "listops"
+    words = (*DIGITS, *OPERATORS, END)
+    labels = DIGITS
+    sides = 1
+    measure = "tokens"
+
+    def generate(self, config: DataConfig, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
+        """``count`` different expressions of ``part``; those learned from have up to ``config.longest`` tokens."""
+        longest = 0 if longer else config.longest
+        chance = random.Random(SEED)
+
+        def draw() -> Example | None:
+            tokens = _draw(chance, 1, longest)
+            return None if tokens is None else example(tokens)
+
+        return distinct(draw, count, lambda one: one.part == part)
+
+    def read(self, paths: Iterable[str], config: DataConfig) -> Iterator[Example]:
+        """The expressions of files that have up to ``config.longest`` tokens."""
+        return (one for one in self.read_all(paths) if not config.longest or one.size <= config.longest)
+
+    def read_all(self, paths: Iterable[str]) -> Iterator[Example]:
+        """The expressions of files with a line ``label TAB bracketed expression`` each; labels and trees are checked.
+
+        Raises TreebankError with file and line for what is no such line, and for a wrong label or tree.
+        """
+        for path in expand(paths):
+            for number, line in open_lines(path):
+                if line.strip():
+                    yield _read_line(line, Place(path, number))
+
+    def groups(self, sizes: Iterable[int]) -> list[tuple[str, range]]:
+        """Numbers of tokens: 1-10, 11-20 and so on, and all that are longer."""
+        starts = [1, *(end + 1 for end in GROUPS)]
+        found = [(f"{start}-{end}", range(start, end + 1)) for start, end in zip(starts, GROUPS, strict=False)]
+        return [*found, (f"{starts[-1]}-", range(starts[-1], 10**9))]
+
+
+def example(tokens: Sequence[str], place: Place = Place("-", 0)) -> Example:  # noqa: B008
+    """The expression ``tokens`` with its value and its tree. Raises ValueError if it is none."""
+    value, spans = evaluate(tokens)
+    return Example((Expression(tuple(tokens), spans),), value, len(tokens), place)
+
+
+def evaluate(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...]]:
+    """Value of an expression, and the brackets of its left-branching tree in pre-order.
+
+    MED is the median without its fraction, SM the sum modulo 10. Raises ValueError for what is no expression.
+    """
+    spans: list[Span] = []
+    operations: list[tuple[str, int, list[int], list[int]]] = []  # operator, place, values and ends of its arguments
+    result: int | None = None
+    for i, token in enumerate(tokens):
+        if result is not None:
+            raise ValueError(f"{token!r} stands behind the end of the expression")
+        if token in OPERATORS:
+            operations.append((token, i, [], []))
+            continue
+        if token == END:
+            if not operations:
+                raise ValueError("an operation is closed that was never opened")
+            operator, start, values, ends = operations.pop()
+            if not values:
+                raise ValueError(f"{operator} has no arguments")
+            value = _apply(operator, values)
+            spans += [Span(start, end) for end in (*ends, i + 1)]
+        elif token in DIGITS:
+            value = int(token)
+        else:
+            raise ValueError(f"{token!r} is no operator, digit or {END!r}")
+        if operations:
+            operations[-1][2].append(value)
+            operations[-1][3].append(i + 1)
+        else:
+            result = value
+    if result is None:
+        raise ValueError("the expression is not complete")
+    return result, tuple(sorted(spans, key=lambda span: (span.start, -span.end)))
+
+
+def _apply(operator: str, values: list[int]) -> int:
+    """The value of one operation."""
+    if operator == "[MIN":
+        return min(values)
+    if operator == "[MAX":
+        return max(values)
+    if operator == "[SM":
+        return sum(values) % 10
+    ordered, middle = sorted(values), len(values) // 2
+    return ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) // 2
+
+
+def _draw(chance: random.Random, depth: int, longest: int) -> list[str] | None:
+    """A random expression, or None as soon as it has more than ``longest`` tokens (0: any number)."""
+    tokens: list[str] = []
+    left: list[int] = []  # arguments that each open operation still lacks
+    while True:
+        if depth + len(left) < DEEPEST and chance.random() <= NESTING:
+            tokens.append(chance.choice(OPERATORS))
+            left.append(chance.randint(*ARGUMENTS))
+        else:
+            tokens.append(chance.choice(DIGITS))
+            while left:
+                left[-1] -= 1
+                if left[-1]:
+                    break
+                left.pop()
+                tokens.append(END)
+        if longest and len(tokens) + len(left) > longest:
+            return None
+        if not left:
+            return tokens
+
+
+def _read_line(line: str, place: Place) -> Example:
+    """The expression of one line of a published file."""
+    label, tab, bracketed = line.partition("\t")
+    if not tab or label not in DIGITS:
+        raise bad(place, "expected a digit, a tab and an expression in brackets")
+    try:
+        words, spans = binary_tree(bracketed.split())
+        found = example(words, place)
+    except ValueError as error:
+        raise bad(place, str(error)) from None
+    if found.label != int(label):
+        raise bad(place, f"the value of the expression is {found.label}, and the line says {label}")
+    if found.sides[0].spans != spans:
+        raise bad(place, "the brackets are not those of a left-branching tree for each operation")
+    return found

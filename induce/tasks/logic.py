@@ -1,0 +1,227 @@
+"""Propositional logic (Bowman, Manning & Potts 2015): which of seven relations holds between two formulas.
+
+A formula stands for the set of worlds in which it is true, one bit for each of the 64 ways to choose true or false for
+six variables; the relation of two formulas is that of their sets.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from induce.tasks.base import CLOSE, OPEN, Example, Expression, bad, distinct
+from treebank.errors import SynparseError, nearest
+from treebank.formats.lines import open_lines
+from treebank.sentence import Place
+from treebank.tree import Span
+
+if TYPE_CHECKING:
+    from induce.config import DataConfig
+
+VARIABLES = tuple("abcdef")
+AND, OR, NOT = "and", "or", "not"
+WORLDS = 2 ** len(VARIABLES)
+ALL = 2**WORLDS - 1
+TRUE_IN = {name: sum(1 << world for world in range(WORLDS) if world >> k & 1) for k, name in enumerate(VARIABLES)}
+Meaning = int | str | tuple[str, int]  # the worlds of a formula; an operator; an operator and the worlds on its right
+MEANINGS: dict[str, Meaning] = {**TRUE_IN, AND: AND, OR: OR, NOT: NOT}
+#: in, reverse, equal, negation (always just one of the two), alternation (never both), independent, cover (always one)
+RELATIONS = ("<", ">", "=", "^", "|", "#", "v")
+
+CHOICES = (AND, AND, OR, OR, "", "", "", "", "")  # of the generator: "" for a variable
+NEGATED = 1 / 3
+LONGEST = 12  # budget of the generator, halved on both sides of an operator; and the group of all that are longer
+UNIVERSE = 4  # variables of one pair
+SEED = 20150708
+EVERY = 10  # of the published training pairs, one in so many is development text
+
+PARTITIONS = {  # table 4: what a training pair must not hold
+    "full": re.compile(r"(?!)"),
+    "A": re.compile(re.escape("( and ( not a ) )")),
+    "B": re.compile(re.escape("( and ( not ")),
+    "C": re.compile(r"\( (?:and|or) \( not "),
+}
+
+
+class Logic:
+    """The task; sizes are those of the longer formula, in operators."""
+
+    name = "logic"
+    words = (OPEN, CLOSE, *VARIABLES, OR, AND, NOT)
+    labels = RELATIONS
+    sides = 2
+    measure = "operators"
+
+    def generate(self, config: DataConfig, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
+        """``count`` different pairs of ``part``; those learned from have up to ``config.operators`` operators."""
+        chance = random.Random(SEED)
+        excluded = partition(config.partition)
+
+        def wanted(one: Example) -> bool:
+            learnable = one.size <= config.operators and not excluded.search(str(one))
+            return one.part == part and (longer or learnable)
+
+        return distinct(lambda: _draw_pair(chance), count, wanted)
+
+    def read(self, paths: Iterable[str], config: DataConfig) -> Iterator[Example]:
+        """The pairs of published files with up to ``config.operators`` operators, but for those of the partition."""
+        excluded = partition(config.partition)
+        for one in self.read_all(paths):
+            if one.size <= config.operators and (config.partition == "full" or not excluded.search(str(one))):
+                yield one
+
+    def read_all(self, paths: Iterable[str]) -> Iterator[Example]:
+        """The pairs of files with a line ``relation TAB formula TAB formula`` each; relations are checked.
+
+        Archives (.zip) and folders are read in the order of the numbers in the names of their files. Raises
+        TreebankError with file and line for what is no such line, and for a wrong relation.
+        """
+        for path in paths:
+            for place, line in _lines(path):
+                if line.strip():
+                    yield _read_line(line, place)
+
+    def groups(self, sizes: Iterable[int]) -> list[tuple[str, range]]:
+        """Numbers of operators, one by one up to 11, and 12 or more."""
+        short = [(str(size), range(size, size + 1)) for size in range(LONGEST)]
+        return [*short, (f"{LONGEST}-", range(LONGEST, 10**9))]
+
+
+def partition(name: str) -> re.Pattern[str]:
+    """What the training pairs of a partition of table 4 must not hold. SynparseError: there is none of this name."""
+    if name not in PARTITIONS:
+        raise SynparseError(f"setting data.partition = {name!r}: {nearest(name, PARTITIONS)}")
+    return PARTITIONS[name]
+
+
+def formula(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...], int]:
+    """The worlds in which a formula is true, as the bits of a number; its brackets in pre-order; its operators.
+
+    Raises ValueError for what is no formula in binary brackets.
+    """
+    meanings: list[Meaning] = []
+    spans: list[Any] = []
+    opened: list[tuple[int, int]] = []  # number of each open bracket, and of meanings before it
+    words = count = 0
+    for token in tokens:
+        if token == OPEN:
+            opened.append((len(spans), len(meanings)))
+            spans.append(words)
+        elif token == CLOSE:
+            if not opened:
+                raise ValueError("a bracket is closed that was never opened")
+            number, before = opened.pop()
+            if len(meanings) - before != 2:
+                raise ValueError(f"a pair of brackets holds {len(meanings) - before} parts; two are needed")
+            second, first = meanings.pop(), meanings.pop()
+            meanings.append(_meaning(first, second))
+            spans[number] = Span(spans[number], words)
+        elif token not in MEANINGS:
+            raise ValueError(f"{token!r} is no variable, operator or bracket")
+        else:
+            meanings.append(MEANINGS[token])
+            words += 1
+            count += token not in TRUE_IN
+    if opened:
+        raise ValueError("a bracket is never closed")
+    if len(meanings) != 1 or not isinstance(meanings[0], int):
+        raise ValueError("expected one formula")
+    return meanings[0], tuple(spans), count
+
+
+def _meaning(first: Meaning, second: Meaning) -> Meaning:
+    """What two parts in brackets mean: a negation, an operator with its right side, or a left side with these."""
+    if isinstance(second, int):
+        if first == NOT:
+            return ALL ^ second
+        if isinstance(first, str):
+            return first, second
+    elif isinstance(first, int) and isinstance(second, tuple):
+        operator, right = second
+        return first & right if operator == AND else first | right
+    raise ValueError("an operator lacks what it operates on")
+
+
+def relation(left: int, right: int) -> str:
+    """The relation of two sets of worlds (Bowman, Manning & Potts 2015, table 1)."""
+    apart, cover = not left & right, left | right == ALL
+    if left == right:
+        return "="
+    if apart:
+        return "^" if cover else "|"
+    if left & right == left:
+        return "<"
+    if left & right == right:
+        return ">"
+    return "v" if cover else "#"
+
+
+def pair(left: Sequence[str], right: Sequence[str], place: Place = Place("-", 0)) -> Example:  # noqa: B008
+    """Two bracketed formulas with their relation. Raises ValueError if one is none."""
+    (true_left, spans_left, count_left), (true_right, spans_right, count_right) = formula(left), formula(right)
+    sides = (Expression(tuple(left), spans_left), Expression(tuple(right), spans_right))
+    label = RELATIONS.index(relation(true_left, true_right))
+    return Example(sides, label, max(count_left, count_right), place)
+
+
+def _draw_pair(chance: random.Random) -> Example | None:
+    """A random pair over a few variables, or None if one formula is always or never true."""
+    universe = chance.sample(VARIABLES, UNIVERSE)
+    (left, true_left), (right, true_right) = (_draw(chance, universe, LONGEST) for _ in range(2))
+    return None if {true_left, true_right} & {0, ALL} else pair(left, right)
+
+
+def _draw(chance: random.Random, universe: Sequence[str], longest: int) -> tuple[list[str], int]:
+    """A random formula of up to about ``longest`` operators and variables, and its worlds."""
+    operator = chance.choice(CHOICES) if longest >= 2 else ""
+    if operator:
+        (left, first), (right, second) = (_draw(chance, universe, longest // 2) for _ in range(2))
+        found, true_in = [OPEN, *left, OPEN, operator, *right, CLOSE, CLOSE], _meaning(first, (operator, second))
+    else:
+        variable = chance.choice(universe)
+        found, true_in = [variable], TRUE_IN[variable]
+    assert isinstance(true_in, int)
+    return ([OPEN, NOT, *found, CLOSE], ALL ^ true_in) if chance.random() < NEGATED else (found, true_in)
+
+
+def _read_line(line: str, place: Place) -> Example:
+    """The pair of one line of a published file."""
+    fields = line.split("\t")
+    if len(fields) != 3 or fields[0] not in RELATIONS:
+        raise bad(place, f"expected one of {' '.join(RELATIONS)}, a tab, a formula, a tab and a formula")
+    try:
+        found = pair(fields[1].split(), fields[2].split(), place)
+    except ValueError as error:
+        raise bad(place, str(error)) from None
+    if RELATIONS[found.label] != fields[0]:
+        raise bad(place, f"the relation is {RELATIONS[found.label]!r}, and the line says {fields[0]!r}")
+    return found
+
+
+def _lines(path: str) -> Iterator[tuple[Place, str]]:
+    """The lines of a file, or of all files of a folder or an archive in the order of the numbers in their names."""
+    if os.path.isdir(path):
+        for name in sorted(os.listdir(path), key=_number):
+            yield from _lines(os.path.join(path, name))
+    elif path.endswith(".zip"):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                for name in sorted(archive.namelist(), key=_number):
+                    with archive.open(name) as stream:
+                        text = io.TextIOWrapper(stream, encoding="utf-8")
+                        yield from ((Place(f"{path}/{name}", k), line.rstrip("\n")) for k, line in enumerate(text, 1))
+        except (zipfile.BadZipFile, UnicodeDecodeError) as error:
+            raise SynparseError(f"{path}: cannot be read as an archive of text ({error})") from None
+    else:
+        yield from ((Place(path, number), line) for number, line in open_lines(path))
+
+
+def _number(name: str) -> tuple[int, str]:
+    """The number in a file's name, for sorting: test2 before test10."""
+    digits = re.findall(r"\d+", name)
+    return (int(digits[-1]) if digits else -1, name)

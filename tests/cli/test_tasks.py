@@ -1,0 +1,139 @@
+"""A model of a task, through every command; a model that keeps a stack on plain text, too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.main import run as run_cli
+from induce.models.encoders import MemoryEncoder
+from tests.cli.helpers import Caller, toy_text
+from tests.induce.tiny import SETTINGS
+
+TINY = ("data.expressions=200", "data.longest=12", "data.operators=2", "train.epochs=1", "train.batch_size=16")
+OM = ("model.slot_size=8", "model.slots=4", "model.test_slots=5")
+
+
+def options(*settings: str) -> list[str]:
+    """``settings`` as options."""
+    return [part for setting in settings for part in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tiny models of both tasks and of plain text; tests only read them."""
+    path = tmp_path_factory.mktemp("tasks")
+    (path / "text.txt").write_text(toy_text(60), encoding="utf-8")
+    tiny = options(*SETTINGS["ordered-memory"], "train.epochs=1")
+    runs = [["listops", *options(*TINY, *OM)], ["logic", *options(*TINY, *OM)]]
+    runs.append(["listops", "--model", "lstm", *options(*TINY, "model.hidden_size=8")])
+    for name, (task, *rest) in zip(("listops", "logic", "lstm"), runs, strict=True):
+        assert run_cli(["train", "--task", task, "-o", str(path / name), *rest]) == 0
+    text = ["train", str(path / "text.txt"), "--model", "ordered-memory", "-o", str(path / "text"), *tiny]
+    assert run_cli(text) == 0
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text("[MAX 2 9 [MIN 4 7 ] 0 ]\n\n7\n[SM 1 2 ]\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["listops", "text"])
+def test_extract_and_decode_give_what_parse_gives(call: Caller, folder: Path, name: str) -> None:
+    trees = call.result("parse", "-m", folder / name, "in.txt")
+    lines = call.result("extract", "-m", folder / name, "in.txt", "--what", "stack")
+    Path("stack.jsonl").write_text(lines, encoding="utf-8")
+    assert call.result("decode", "stack.jsonl") == trees
+    assert call.result("decode", "stack.jsonl", "--decoder", "shift-reduce") == trees
+    rows = [json.loads(line) for line in lines.splitlines()]
+    assert [len(row["stack"]) for row in rows] == [len(row.get("kept", row["words"])) for row in rows]
+    assert "decoder" not in rows[0]
+
+
+def test_decode_reads_a_stack_without_words(call: Caller) -> None:
+    Path("s.jsonl").write_text('{"stack": [5, 4, 4, 3]}\n{"stack": [1, 0, 2], "words": ["a", "b", "c"]}\n')
+    trees = ["(X (X (W w0) (W w1)) (X (W w2) (W w3)))", "(X (X (W a) (W b)) (W c))"]
+    assert call.result("decode", "s.jsonl").splitlines() == trees
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"stack": [1, 2.5]}', 'expected an object with "stack", a list of whole numbers'),
+        ('{"stack": [1, -2]}', "slot -2: slots count from 0"),
+        ('{"stack": [1, 2], "words": ["a"]}', "2 slots for 1 words; one per word is needed"),
+        ('{"stack": [1, 2], "decoder": "biased"}', "decoder 'biased' needs distances, and this line has stack"),
+    ],
+)
+def test_a_bad_stack(call: Caller, line: str, problem: str) -> None:
+    Path("s.jsonl").write_text(line + "\n", encoding="utf-8")
+    assert call.refusal("decode", "s.jsonl").startswith(f"s.jsonl:1: {problem}")
+
+
+def test_pictures_are_drawn(call: Caller, folder: Path) -> None:
+    picture = call.result("parse", "-m", folder / "listops", "in.txt", "--format", "drawing")
+    assert all(word in picture for word in ("[MAX", "[MIN", "9"))
+
+
+def test_eval_tells_accuracy_by_size_and_the_trees(call: Caller, folder: Path) -> None:
+    lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "1\t( ( ( [MIN ( ( ( [MAX 2 ) 9 ) ] ) ) 1 ) ] )", "7\t7"]
+    Path("test.tsv").write_text("\n".join(lines * 4) + "\n", encoding="utf-8")
+    out = call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm")
+    assert "accuracy|task:listops|data:test.tsv|sha256:" in out
+    assert "UF1|conv:evalb|" in out
+    document = json.loads(
+        call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm", "--json")
+    )
+    memory, lstm = document["scores"]
+    assert memory["groups"]["learned"][1] == memory["groups"]["1-10"][1] == 12
+    assert memory["trees"]["sentences"] == 12
+    assert "trees" not in lstm
+    shorter = call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "lstm", "--max-length", 1, "--json")
+    assert json.loads(shorter)["scores"][0]["groups"]["learned"][1] == 4
+
+
+def test_eval_of_generated_pairs(call: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("induce.tasks.evaluation.GENERATED", 60)
+    out = json.loads(call.result("eval", "--task", "logic", "-m", folder / "logic", "--json"))
+    (score,) = out["scores"]
+    assert score["groups"]["learned"][1] + score["groups"]["longer"][1] == 60
+    assert score["trees"]["sentences"] == 120
+
+
+def test_training_on_files_and_going_on(call: Caller) -> None:
+    lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "2\t( ( ( [MIN 2 ) 9 ) ] )"] * 30
+    Path("train.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    arguments = ["--task", "listops", "train.tsv", "-o", "run", *options(*TINY, *OM)]
+    call.result("train", *arguments)
+    call.result("train", "--resume", "-o", "run", "--set", "train.epochs=2")
+    assert "accuracy" in (Path("run") / "log.jsonl").read_text(encoding="utf-8")
+    stored = json.loads((Path("run") / "last" / "checkpoint.json").read_text(encoding="utf-8"))
+    assert (stored["settings"]["data"]["task"], stored["epoch"]) == ("listops", 3)
+
+
+def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
+    problem = call.refusal("eval", "--task", "logic", "-m", folder / "listops")
+    assert problem == f"{folder / 'listops'}: this model has learned listops, not task 'logic'"
+    problem = call.refusal("eval", "--task", "logic", "-m", folder / "text")
+    assert problem == f"{folder / 'text'}: this model has learned plain text, not task 'logic'"
+    assert call.refusal("parse", "-m", folder / "lstm", "in.txt") == (
+        "model 'lstm' gives no structure, so that it cannot parse"
+    )
+    assert call.refusal("parse", "-m", folder / "text", "in.txt", "--decoder", "eisner") == (
+        "model 'ordered-memory' gives stack; decoder 'eisner' needs heads (try 'shift-reduce')"
+    )
+    assert "Missing option '--gold'" in call.usage("eval", "-m", folder / "text")
+    assert call.refusal("train", "--task", "sums") == "there is no task 'sums'; known: listops, logic"
+
+
+def test_the_first_slot_is_that_of_the_released_program(folder: Path) -> None:
+    from induce.parser import StackReading, load_parser
+
+    parser = load_parser(str(folder / "listops"))
+    assert isinstance(parser.model.encoder, MemoryEncoder)
+    readings = list(parser.read([["[MAX", "1", "2", "]"], ["7"]]))
+    assert all(isinstance(reading, StackReading) and reading.stack[0] == 5 for reading in readings)

@@ -1,0 +1,251 @@
+"""ListOps and logical inference: values, trees, generators, and readers that check every line."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from induce.config import DataConfig
+from induce.tasks import listops, logic
+from induce.tasks.base import Example, binary_tree, joins
+from induce.tasks.listops import ListOps
+from induce.tasks.logic import Logic
+from tests.reference import SHARED
+from treebank.errors import SynparseError, TreebankError
+from treebank.tree import Tree
+
+DATA = SHARED / "data"
+published = pytest.mark.skipif(not DATA.is_dir(), reason=f"no published files in {DATA}")
+
+
+def bracketed(text: str) -> str:
+    """The tree of a ListOps expression, ``((a b) c)``."""
+    words = text.split()
+    tree = Tree.from_spans(words, listops.evaluate(words)[1])
+    return str(Tree(tree.words, ("",) * len(tree), tree.spans, ("",) * len(tree.spans))).replace("( ", "(")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[MAX 2 9 [MIN 4 7 ] 0 ]", 9),
+        ("[MED 1 4 ]", 2),  # the median is 2.5
+        ("[MED 9 0 5 ]", 5),
+        ("[SM 9 8 [SM 7 7 ] ]", 1),
+        ("[MIN 3 [MAX 1 2 ] 8 ]", 2),
+        ("7", 7),
+    ],
+)
+def test_values(text: str, value: int) -> None:
+    assert listops.evaluate(text.split())[0] == value
+
+
+def test_the_tree_takes_one_argument_after_the_other() -> None:
+    assert bracketed("[MAX 2 9 [MIN 4 7 ] 0 ]") == "((((([MAX 2) 9) ((([MIN 4) 7) ])) 0) ])"
+    assert listops.evaluate(["7"])[1] == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[MAX 2", "the expression is not complete"),
+        ("", "the expression is not complete"),
+        ("[MAX ]", "[MAX has no arguments"),
+        ("2 ]", "']' stands behind the end of the expression"),
+        ("]", "an operation is closed that was never opened"),
+        ("[SUM 1 2 ]", "'[SUM' is no operator, digit or ']'"),
+    ],
+)
+def test_what_is_no_expression(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem.replace("[", r"\[")):
+        listops.evaluate(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("( a b", "a bracket is never closed"),
+        ("a )", "a bracket is closed that was never opened"),
+        ("( a b c )", "a pair of brackets holds 3 parts; two are needed"),
+        ("( a )", "a pair of brackets holds 1 part; two are needed"),
+        ("a b", "2 expressions where one was expected"),
+    ],
+)
+def test_what_is_no_binary_tree(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        binary_tree(text.split())
+
+
+def test_joins_are_those_of_the_tree() -> None:
+    words, spans = binary_tree(["(", "(", "a", "b", ")", "(", "c", "(", "d", "e", ")", ")", ")"])
+    assert words == tuple("abcde")
+    nodes = list(words)
+    for left, right in joins(spans, len(words)):
+        nodes.append(f"({nodes[left]} {nodes[right]})")
+    assert nodes[-1] == "((a b) (c (d e)))"
+    assert joins((), 1) == []
+
+
+def test_relations_are_those_of_the_truth_tables() -> None:
+    """Against a plain evaluation in each of the 64 worlds."""
+    chance = random.Random(3)
+    for _ in range(300):
+        sides = [logic._draw(chance, "abcd", 6) for _ in range(2)]
+        tables = [[holds(tokens, world) for world in product((False, True), repeat=6)] for tokens, _ in sides]
+        assert [logic.formula(tokens)[0] for tokens, _ in sides] == [worlds for _, worlds in sides]
+        assert logic.relation(*(worlds for _, worlds in sides)) == plain_relation(*tables)
+
+
+def holds(tokens: list[str], world: tuple[bool, ...]) -> bool:
+    """Whether a formula is true in one world, by Python's own operators."""
+    values = dict(zip("abcdef", map(str, world), strict=True))
+    return bool(
+        eval(" ".join(values.get(token, token) for token in tokens).replace("( and", "and (").replace("( or", "or ("))
+    )
+
+
+def plain_relation(left: list[bool], right: list[bool]) -> str:
+    """The relation of two truth tables."""
+    pairs = set(zip(left, right, strict=True))
+    if left == right:
+        return "="
+    if (True, True) not in pairs:
+        return "|" if (False, False) in pairs else "^"
+    if (True, False) not in pairs:
+        return "<"
+    if (False, True) not in pairs:
+        return ">"
+    return "#" if (False, False) in pairs else "v"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("( not a", "a bracket is never closed"),
+        ("( not a ) )", "a bracket is closed that was never opened"),
+        ("( a and b )", "a pair of brackets holds 3 parts"),
+        ("( a b )", "an operator lacks what it operates on"),
+        ("g", "'g' is no variable, operator or bracket"),
+        ("not", "expected one formula"),
+        ("", "expected one formula"),
+    ],
+)
+def test_what_is_no_formula(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        logic.formula(text.split())
+
+
+@pytest.mark.parametrize("task", [ListOps(), Logic()], ids=["listops", "logic"])
+def test_generated_examples_are_the_same_at_every_call_and_in_one_part_only(task: ListOps | Logic) -> None:
+    config = DataConfig(longest=20, operators=4)
+    parts = {part: list(task.generate(config, part, 200)) for part in ("train", "dev", "test")}
+    texts = {part: [str(one) for one in found] for part, found in parts.items()}
+    for part, found in parts.items():
+        assert len(set(texts[part])) == 200
+        assert [str(one) for one in task.generate(config, part, 50)] == texts[part][:50]
+        assert max(one.size for one in found) <= (20 if task.name == "listops" else 4)
+    assert not set(texts["train"]) & (set(texts["dev"]) | set(texts["test"]))
+    assert not set(texts["dev"]) & set(texts["test"])
+    assert max(one.size for one in task.generate(config, "test", 200, longer=True)) > 20 - 14 * (task.name == "logic")
+
+
+def test_the_grammar_of_listops() -> None:
+    found = list(ListOps().generate(DataConfig(), "train", 2000))
+    tokens = Counter(token for one in found for token in one.sides[0].tokens)
+    operators = [tokens[name] for name in listops.OPERATORS]
+    assert max(operators) < 1.3 * min(operators)
+    assert set(Counter(one.label for one in found)) == set(range(10))
+    assert max(one.size for one in found) > 100
+
+
+def test_a_partition_leaves_out_what_table_4_says() -> None:
+    for name, phrase in (("A", "( and ( not a ) )"), ("B", "( and ( not"), ("C", "( or ( not")):
+        config = DataConfig(partition=name)
+        assert not any(phrase in str(one) for one in Logic().generate(config, "train", 200))
+    with pytest.raises(SynparseError, match=r"setting data.partition = 'D': known: A, B, C, full"):
+        next(Logic().generate(DataConfig(partition="D"), "train", 1))
+
+
+def test_more_than_there_are_is_an_error() -> None:
+    with pytest.raises(SynparseError, match=r"only \d+ of 500 different expressions exist under these settings"):
+        list(ListOps().generate(DataConfig(longest=4), "train", 500))
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("3 ( [MAX 2 )", "expected a digit, a tab and an expression in brackets"),
+        ("3\t( ( ( [MAX 2 ) 9 ) ] )", "the value of the expression is 9, and the line says 3"),
+        ("9\t( [MAX ( 2 ( 9 ] ) ) )", "the brackets are not those of a left-branching tree for each operation"),
+        ("9\t( ( ( [MAX 2 ) 9 ) ]", "a bracket is never closed"),
+    ],
+)
+def test_a_bad_line_of_listops(tmp_path: Path, line: str, problem: str) -> None:
+    path = tmp_path / "bad.tsv"
+    path.write_text(f"9\t( ( ( [MAX 2 ) 9 ) ] )\n{line}\n", encoding="utf-8")
+    with pytest.raises(TreebankError) as caught:
+        list(ListOps().read_all([str(path)]))
+    assert str(caught.value) == f"{path}:2: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("<\ta", "expected one of < > = ^ | # v, a tab, a formula, a tab and a formula"),
+        ("<\ta\tb", "the relation is '#', and the line says '<'"),
+        ("<\ta\t( a b )", "an operator lacks what it operates on"),
+    ],
+)
+def test_a_bad_line_of_logic(tmp_path: Path, line: str, problem: str) -> None:
+    path = tmp_path / "train3"
+    path.write_text(f"#\ta\tb\n{line}\n", encoding="utf-8")
+    with pytest.raises(TreebankError) as caught:
+        list(Logic().read_all([str(tmp_path)]))
+    assert str(caught.value) == f"{path}:2: {problem}"
+
+
+def test_a_broken_archive(tmp_path: Path) -> None:
+    path = tmp_path / "train.zip"
+    path.write_text("no archive", encoding="utf-8")
+    with pytest.raises(SynparseError, match=r"train\.zip: cannot be read as an archive of text"):
+        list(Logic().read_all([str(path)]))
+
+
+@published
+def test_every_published_line_of_listops() -> None:
+    """Labels and trees are compared as lines are read."""
+    found = list(ListOps().read_all([str(DATA / "listops" / "test_d20s.tsv")]))
+    assert len(found) == 10_000
+    assert max(one.size for one in found) == 939
+    assert sum(1 for _ in ListOps().read([str(DATA / "listops" / "test_d20s.tsv")], DataConfig(longest=30))) == 6882
+    assert sum(1 for _ in ListOps().read_all([str(DATA / "listops" / "train_synthetic_1k.tsv")])) == 1000
+
+
+@published
+def test_every_published_line_of_logic() -> None:
+    """Relations are compared as lines are read; the numbers are those of the original files and of table 4."""
+    sizes: Counter[int] = Counter()
+    kept: Counter[str] = Counter()
+    for one in Logic().read_all([str(DATA / "proplog" / "train.zip")]):
+        assert one.place.path.endswith(f"/train{min(one.size, 12)}")
+        sizes[min(one.size, 12)] += 1
+        kept.update(name for name, what in logic.PARTITIONS.items() if one.size <= 6 and not what.search(str(one)))
+    wanted = [30, 2319, 12451, 23252, 30373, 34152, 32952, 26671, 18962, 12634, 8181, 4894, 4831]
+    assert [sizes[size] for size in range(13)] == wanted
+    assert kept == {"full": 135_529, "A": 128_969, "B": 87_948, "C": 51_896}
+    matched: Counter[str] = Counter()
+    for one in Logic().read_all([str(DATA / "proplog" / "test.zip")]):
+        matched.update(name for name, what in logic.PARTITIONS.items() if one.size > 6 and what.search(str(one)))
+    assert matched == {"A": 1_369, "B": 9_257, "C": 12_757}
+
+
+def test_an_example_prints_itself() -> None:
+    one: Example = logic.pair(["a"], ["(", "not", "b", ")"])
+    assert str(one) == "a\t( not b )"
+    assert logic.RELATIONS[one.label] == "#"
+    assert one.sides[1].words == ("not", "b")
+    assert one.sides[1].leaves == [1, 2]
