@@ -107,9 +107,7 @@ def check_pairing(model: str, gives: tuple[str, ...], name: str) -> None:
     """Raises SynparseError if decoder ``name`` needs a structure that ``model`` does not give."""
     needs = structure_of(name)
     if not gives:
-        raise SynparseError(
-            f"model {model!r} is a language model that gives no trees; score it with: synparse eval --text FILE"
-        )
+        raise SynparseError(f"model {model!r} gives no trees; score it with synparse eval --text FILE (or --task)")
     if needs not in gives:
         fitting = [other for other, (_, structure) in DECODERS.items() if structure in gives]
         raise SynparseError(

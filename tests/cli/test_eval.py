@@ -29,7 +29,9 @@ class FakeParser:
     """Right-branching trees; remembers what it was shown."""
 
     name = "fake"
-    structure = "distances"
+    output = "trees"
+    unit = "word"
+    trees = ""
     shown: list[tuple[str, ...]] = []  # noqa: RUF012
 
     def parse(self, sentences: Iterable[Sentence]) -> Iterator[Tree]:
@@ -104,7 +106,7 @@ def test_models_then_files_then_baselines(capsys: pytest.CaptureFixture[str], op
     order = [(score["convention"], score["system"]) for score in found["scores"]]
     systems = ["fake", "right.txt", "left", "balanced"]
     assert order == [(convention, system) for convention in ("km", "on-lstm") for system in systems]
-    assert options == [("some", {"decoder": None, "layer": None, "device": "auto"})]
+    assert options == [("some", {"decoder": None, "layer": None, "distances": None, "device": "auto"})]
 
 
 def test_a_model_sees_words_only_and_only_those_that_are_scored(

@@ -15,7 +15,7 @@ from tests.induce.tiny import SETTINGS, sentences
 from treebank.sentence import Treebank
 
 HEADER = ["System", "PPL", "Nats", "Bits/char.", "Unk.", "%", "Words", "Vocab."]
-NO_TREES = "model 'lstm' is a language model that gives no trees; score it with: synparse eval --text FILE"
+NO_TREES = "model 'lstm' gives no trees; score it with synparse eval --text FILE (or --task)"
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_the_cache(call: Caller, lstm: Path) -> None:
         (["--gold", "sample", "--tokenize"], "--tokenize goes with --text"),
         (["--text", "in.txt", "--cache-theta", "1"], "--cache-theta and --cache-lambda go with --cache"),
         (["--text", "in.txt", "--cache", "--cache-theta", "nan"], "--cache-theta: nan is no number to count with"),
-        ([], "name a treebank with --gold, or a text with --text"),
+        ([], "name a treebank with --gold, a text with --text, or a --task"),
     ],
 )
 def test_options_that_do_not_fit_together(call: Caller, arguments: list[str], problem: str) -> None:

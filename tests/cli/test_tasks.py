@@ -121,12 +121,12 @@ def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
     problem = call.refusal("eval", "--task", "logic", "-m", folder / "text")
     assert problem == f"{folder / 'text'}: this model has learned plain text, not task 'logic'"
     assert call.refusal("parse", "-m", folder / "lstm", "in.txt") == (
-        "model 'lstm' gives no structure, so that it cannot parse"
+        "model 'lstm' gives no trees; score it with synparse eval --text FILE (or --task)"
     )
     assert call.refusal("parse", "-m", folder / "text", "in.txt", "--decoder", "eisner") == (
         "model 'ordered-memory' gives stack; decoder 'eisner' needs heads (try 'shift-reduce')"
     )
-    assert "Missing option '--gold'" in call.usage("eval", "-m", folder / "text")
+    assert "name a treebank with --gold" in call.usage("eval", "-m", folder / "text")
     assert call.refusal("train", "--task", "sums") == "there is no task 'sums'; known: listops, logic"
 
 
