@@ -25,6 +25,7 @@ COMMANDS = {
     "extract": ("cli.extract:extract", "Write the distances that a model gives to each sentence."),
     "decode": ("cli.decode:decode", "Turn distances from extract into trees; needs no model."),
     "convert": ("cli.convert:convert", "Turn treebanks into trees, spans, heads, distances or text."),
+    "analyze": ("cli.analyze:analyze", "Look into a model: which channel goes with which relation."),
     "info": ("cli.info:info", "Show what a model folder holds, or versions, devices and data."),
 }
 

@@ -116,7 +116,7 @@ def test_the_test_above_can_fail(module: str, tmp_path: Path) -> None:
     assert module in heavy_modules_after(wrong)
 
 
-@pytest.mark.parametrize("command", ["eval", "decode", "parse", "train", "extract", "info"])
+@pytest.mark.parametrize("command", ["eval", "decode", "parse", "train", "extract", "info", "analyze"])
 def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
     pytest.importorskip(f"cli.{command}")
     assert heavy_modules_after(HELP.replace("['--help']", f"[{command!r}, '--help']")) == []

@@ -27,7 +27,8 @@ class Sentence:
 
     ``tags`` has one part-of-speech tag per word, in the treebank's own tag set, or is empty; ``universal_tags`` the
     same in that of Universal Dependencies. ``tree`` is the gold tree as annotated, traces included. ``heads[i]`` is the
-    index of word i's head, ``ROOT = -1`` for the root; empty where there is none.
+    index of word i's head, ``ROOT = -1`` for the root; empty where there is none. ``relations[i]`` names how word i
+    depends on it, such as ``nsubj``; empty where there is none.
     """
 
     words: tuple[str, ...]
@@ -35,6 +36,7 @@ class Sentence:
     tree: Tree | None = None
     heads: tuple[int, ...] = ()
     universal_tags: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
     place: Place = field(default=Place("-", 0), compare=False)
 
     def without_gold(self) -> Sentence:

@@ -139,17 +139,27 @@ class GraphLayer(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """New states (B, N, E), and the weights (B, K, N, N) with which channels bring word j to word i."""
-        config = self.config
-        batch, count, _ = x.shape
-        projected = self.project(x).view(batch, count, -1, config.channels, config.channel_size)
-        query, key, value, *gate = projected.permute(2, 0, 3, 1, 4)  # (B, K, N, D) each
-        weights = COMPETITIONS[config.competition](self._scores(query, key))  # eq. 4.2.11
-        weights = weights * ((mask + EDGE) * real[:, None])[:, None]  # eq. 4.2.12
-        found = self.channel_dropout(weights) @ ACTIVATIONS[config.activation](value)  # eq. 4.2.13, 4.2.14
+        query, key, value, *gate = self._projected(x)
+        weights = self._competition(query, key) * ((mask + EDGE) * real[:, None])[:, None]  # eq. 4.2.12
+        found = self.channel_dropout(weights) @ ACTIVATIONS[self.config.activation](value)  # eq. 4.2.13, 4.2.14
         if gate:
             found = found * gate[0].sigmoid()
         found = self.output(self.dropout(found.transpose(1, 2).flatten(2)))
         return x + self.dropout(found), weights  # eq. 4.2.15
+
+    def chosen(self, x: Tensor) -> Tensor:
+        """P(channel k brings word j to word i) (B, K, N, N), before the mask, for states (B, N, E) that enter."""
+        query, key, *_ = self._projected(x)
+        return self._competition(query, key)
+
+    def _projected(self, x: Tensor) -> Tensor:
+        """Queries, keys, values and, if there are any, gates (4 or 3, B, K, N, D) (eq. 4.2.9)."""
+        batch, count, _ = x.shape
+        parts = self.project(x).view(batch, count, -1, self.config.channels, self.config.channel_size)
+        return parts.permute(2, 0, 3, 1, 4)
+
+    def _competition(self, query: Tensor, key: Tensor) -> Tensor:
+        return COMPETITIONS[self.config.competition](self._scores(query, key))  # eq. 4.2.11
 
     def _scores(self, query: Tensor, key: Tensor) -> Tensor:
         """How well each channel suits each pair of words (B, K, N, N) (eq. 4.2.10, 4.2.16)."""
@@ -213,6 +223,15 @@ class Udgn(nn.Module):
             states.append(x)
             weights.append(weight)
         return UdgnOutput(self.norm(states[-1]), mask, weights, states)
+
+    def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """P(channel k of a layer brings word j to word i) (B, layers, K, N, N) of unmasked words (eq. 4.2.11).
+
+        As the channels compete, before the mask weighs them; to be asked of a model in evaluation mode.
+        """
+        states = self(tokens, lengths).states[:-1]
+        layers = cast("list[GraphLayer]", list(self.layers))
+        return torch.stack([layer.chosen(state) for layer, state in zip(layers, states, strict=True)], 1)
 
     def loss(self, tokens: Tensor, lengths: Tensor, *, chance: Tensor | None = None) -> SegmentLoss:
         """Mean negative log-likelihood of masked words: those where ``chance`` (B, N) is less than the mask rate."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from sys import intern
 
 from treebank.errors import TreebankError
 from treebank.formats.blocks import shorten
@@ -26,16 +27,17 @@ class Columns:
     head: int
     number: int | None = None
     coarse: int | None = None  # the tags where those of the column ``tag`` are all ``_``
+    relation: int | None = None
     universal: bool = False  # Universal Dependencies: coarse tags are universal, lines with # comments, ids 1-2 and 1.1
 
 
-CONLLU = Columns("CoNLL-U", 10, form=1, tag=4, head=6, number=0, coarse=3, universal=True)
-CONLLX = Columns("CoNLL-X", 10, form=1, tag=4, head=6, number=0, coarse=3)
+CONLLU = Columns("CoNLL-U", 10, form=1, tag=4, head=6, number=0, coarse=3, relation=7, universal=True)
+CONLLX = Columns("CoNLL-X", 10, form=1, tag=4, head=6, number=0, coarse=3, relation=7)
 DP = Columns(".dp", 3, form=0, tag=1, head=2)
 
 
 def read_conllu(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
-    """The sentences of a CoNLL-U file, streamed: syntactic words, XPOS (UPOS where there is none), UPOS and heads.
+    """The sentences of a CoNLL-U file, streamed: syntactic words, XPOS (UPOS where there is none), UPOS, heads, DEPREL.
 
     Comments, multiword tokens (1-2) and empty nodes (1.1) are left out; a word may hold spaces. If all heads are ``_``,
     there are none. Raises TreebankError for lines that do not make a sentence; with ``on_bad`` such a sentence is told
@@ -108,11 +110,13 @@ def _sentence(path: str, first: int, lines: list[str], columns: Columns) -> Sent
     if "" in words:
         raise TreebankError(path, lined[words.index("")], "the word (column FORM) is empty; write _ for an unknown one")
     coarse = () if columns.coarse is None else _known(cells[columns.coarse])
+    relations = () if columns.relation is None else tuple(map(intern, _known(cells[columns.relation])))
     return Sentence(
         words,
         _known(cells[columns.tag]) or coarse,
         heads=_heads(path, lined, cells[columns.head]),
         universal_tags=coarse if columns.universal else (),
+        relations=relations,
         place=Place(path, first),
     )
 

@@ -1,0 +1,121 @@
+"""Times UDGN: a training step beside one of a Transformer of the same width and depth, and its parser beside the whole.
+
+``python bench/udgn.py`` prints ratios taken side by side in one process, by turns, and writes
+``bench/results/udgn.json``. ``--size small|paper`` measures one size. Times are of the processor, so with more than one
+thread they add up; run it with OMP_NUM_THREADS=1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+from induce.config import load_preset  # noqa: E402
+from induce.models.transformer import Transformer, TransformerConfig  # noqa: E402
+from induce.models.udgn import Udgn, UdgnConfig  # noqa: E402
+
+LENGTH = 24  # words of a sentence, as in the Wall Street Journal
+SIZES = {  # presets of both, words of a step, vocabulary
+    "small": ("udgn-small", "transformer-small", 1032, 5_000),
+    "paper": ("udgn-ptb", "transformer-ptb", 504, 10_798),
+}
+
+
+def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Processor seconds of the best round of each of ``runs``, taken by turns after one round to warm up."""
+    for run in runs.values():
+        run()
+    seconds = dict.fromkeys(runs, math.inf)
+    for _ in range(rounds):
+        for name, run in runs.items():
+            start = time.process_time()
+            run()
+            seconds[name] = min(seconds[name], time.process_time() - start)
+    return seconds
+
+
+def multiplications(module: nn.Module) -> int:
+    """Multiplications of one word with the weight matrices of ``module``, embeddings aside."""
+    tables = {id(one.weight) for one in module.modules() if isinstance(one, nn.Embedding)}
+    return sum(one.numel() for one in module.parameters() if one.dim() == 2 and id(one) not in tables)
+
+
+def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Words a second of training steps and of parsing, and their ratios."""
+    preset, peer_preset, words, vocabulary = SIZES[size]
+    torch.manual_seed(1)
+    ours = Udgn(UdgnConfig(**load_preset(preset).model), vocabulary)
+    peer = Transformer(TransformerConfig(**load_preset(peer_preset).model), vocabulary)
+    tokens = torch.randint(2, vocabulary, (words // LENGTH, LENGTH))
+    lengths = torch.full((len(tokens),), LENGTH)
+    steps = by_turns(
+        {
+            "udgn": lambda: ours.train().loss(tokens, lengths).objective.backward(),
+            "transformer": lambda: peer.train().loss(tokens, lengths).objective.backward(),
+        },
+        rounds,
+    )
+    ours.eval()
+    with torch.inference_mode():
+        head = ours.head_distribution(tokens, lengths)
+        passes = by_turns(
+            {
+                "parser": lambda: ours.head_distribution(tokens, lengths),
+                "lstm": lambda: ours.parser.lstm(ours.parser.embedding(tokens)),
+                "network": lambda: ours(tokens, lengths, head=head),
+                "all": lambda: ours(tokens, lengths),
+            },
+            rounds,
+        )
+    parser, network = multiplications(ours.parser), multiplications(ours.layers)
+    return {
+        "udgn words/s": tokens.numel() / steps["udgn"],
+        "transformer words/s": tokens.numel() / steps["transformer"],
+        "udgn / transformer": steps["transformer"] / steps["udgn"],
+    }, {
+        "parser words/s": tokens.numel() / passes["parser"],
+        "all words/s": tokens.numel() / passes["all"],
+        "parser / all": passes["all"] / passes["parser"],
+        "by multiplications with weights": (parser + network) / parser,
+        "LSTM's share of the parser's time": passes["lstm"] / passes["parser"],
+        "network's share of all time": passes["network"] / passes["all"],
+    }
+
+
+def main() -> None:
+    """Print and write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", choices=list(SIZES), action="append")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    result: dict[str, Any] = {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, "
+        f"load {os.getloadavg()[0]:.1f}",
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+    print(", ".join(f"{key} {value}" for key, value in result.items()))
+    for size in options.size or list(SIZES):
+        for what, found in zip(("train", "parse"), measured(size, options.rounds), strict=True):
+            result[f"{what} {size}"] = found
+            print(f"{what}, {size}: " + ", ".join(f"{key} {value:,.3g}" for key, value in found.items()), flush=True)
+    (HERE / "results").mkdir(exist_ok=True)
+    (HERE / "results" / "udgn.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Pictures of numbers, drawn with matplotlib where it is installed (``pip install 'synparse[draw]'``)."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treebank.errors import SynparseError
+
+if TYPE_CHECKING:
+    from induce.analysis import ChannelReport
+
+
+def check_picture(path: str) -> None:
+    """Raises SynparseError if no picture can be written to ``path``."""
+    kinds = _figure(1, 1).canvas.get_supported_filetypes()
+    kind = os.path.splitext(path)[1].removeprefix(".").lower()
+    if kind not in kinds:
+        raise SynparseError(f"{path}: the kind of picture is not known by its name; use .png, .pdf or .svg")
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise SynparseError(f"{path}: there is no folder {folder}")
+
+
+def draw_channels(report: ChannelReport, path: str) -> None:
+    """Write a heat map of relations (rows) by channels (columns, layer by layer), a dot at each relation's best."""
+    layers, channels = report.relations[0].correlations.shape
+    rows = len(report.relations)
+    figure = _figure(2.5 + 0.22 * layers * channels, 1.9 + 0.24 * rows)
+    axes = figure.add_subplot()
+    values = [one.correlations.ravel() for one in report.relations]
+    image = axes.imshow(values, cmap="RdBu_r", aspect="auto", interpolation="nearest", vmin=-1, vmax=1)
+    for row, one in enumerate(report.relations):
+        if one.best:
+            axes.plot(one.best[0] * channels + one.best[1], row, marker="o", markersize=3, color="black")
+    for layer in range(1, layers):
+        axes.axvline(layer * channels - 0.5, color="black", linewidth=0.8)
+    axes.set_yticks(range(rows), [f"{one.relation} ({one.arcs:,})" for one in report.relations])
+    axes.set_xticks([(layer + 0.5) * channels - 0.5 for layer in range(layers)], [str(i + 1) for i in range(layers)])
+    axes.tick_params(length=0)
+    axes.set_xlabel(f"layer, {channels} channels each")
+    axes.set_title(f"Channels of {report.model} and relations of {os.path.basename(report.data)}", fontsize=10)
+    figure.colorbar(image, ax=axes, label="Pearson's correlation")
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=os.path.splitext(path)[1].removeprefix(".").lower(), dpi=150)
+    Path(path).write_bytes(drawn.getvalue())  # only when all is done: an earlier picture is safe until then
+
+
+def _figure(width: float, height: float) -> Any:
+    """An empty picture of so many inches. Raises SynparseError if matplotlib is missing."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise SynparseError("--save needs matplotlib, which is not installed: pip install 'synparse[draw]'") from None
+    return Figure(figsize=(width, height), layout="constrained")
