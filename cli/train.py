@@ -69,11 +69,11 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
         text = text or tuple(stored.get("texts", ()))
     else:
         config = _resolve(text, options)
-        _check_trees(config, bool(text), options["trees"])
         expand([*text, *options["dev"]])  # a misspelt path is told before a folder is made
     dev = options["dev"] or tuple(stored.get("development_texts", ()))
     tokenize = options["tokenize"] or bool(stored.get("tokenize"))
     trees = options["trees"] or stored.get("trees", {}).get("name")
+    _check_trees(config, bool(text), trees)
     treebank = _treebank(config, text, trees)
     if not resume:
         _check_free(folder, options["overwrite"])

@@ -66,8 +66,9 @@ def test_a_model_of_plain_text_has_one_set(call: Caller, model: Path) -> None:
     assert call.refusal("parse", "-m", model, "in.txt", "--distances", "syd") == problem
 
 
-def test_trees_need_a_model_and_the_model_needs_trees(call: Caller) -> None:
+def test_trees_need_a_model_and_the_model_needs_trees(call: Caller, copy: Path) -> None:
     problem = "model 'onlstm' learns from plain text alone; --trees is for onlstm-syd and prpn-syd"
+    assert call.refusal("train", "--resume", "--trees", "gold.ptb", "-o", copy) == problem
     assert call.refusal("train", "in.txt", "--trees", "gold.ptb", "-o", "run") == problem
     problem = "model 'onlstm-syd' also learns from trees; give them with --trees TREEBANK"
     assert call.refusal("train", "in.txt", "--model", "onlstm-syd", "-o", "run") == problem
