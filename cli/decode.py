@@ -12,12 +12,13 @@ from cli.output import opened
 from treebank.errors import SynparseError, TreebankError
 
 if TYPE_CHECKING:
-    from induce.parser import HeadReading, Reading, StackReading
+    from induce.parser import HeadReading, HeightReading, Reading, StackReading
 
 _NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")
 DEFAULT_DECODERS = {
     "distances": "unbiased",
     "heads": "chu-liu-edmonds",
+    "heights": "heights",
     "stack": "shift-reduce",
 }  # where neither the line nor the user names one
 
@@ -27,15 +28,16 @@ DEFAULT_DECODERS = {
 @click.option(
     "--decoder",
     metavar="NAME",
-    help="Of distances unbiased, biased or nary, of heads chu-liu-edmonds, eisner, argmax or heads-to-tree, of a stack "
-    "shift-reduce; by default the one that a line names, else the first of these.",
+    help="Of distances unbiased, biased or nary, of heads chu-liu-edmonds, eisner, argmax or heads-to-tree, of "
+    "heights heights, of a stack shift-reduce; by default the one that a line names, else the first of these.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 def decode(file: str, decoder: str | None, output: str | None) -> None:
     """Turn the JSON lines of `synparse extract` into trees, one a line, or into CoNLL-U where they hold heads.
 
-    A line needs only "distances": one number per word, the gap before it; or "heads": a row per word, how probable each
-    word is as its head; or "stack": the number of a slot per word. Without "words", words are called w0 w1 …
+    A line needs only "distances": one number per word, the gap before it; or "heads": a row per word, how probable
+    each word is as its head; or "heights": a pair per word, the gap before it and its height; or "stack": the
+    number of a slot per word. Without "words", words are called w0 w1 …
     """
     from induce.registry import structure_of
     from treebank.formats import open_lines
@@ -62,7 +64,7 @@ def _object(line: str) -> dict[str, Any]:
     if not isinstance(found, dict) or not DEFAULT_DECODERS.keys() & found:
         raise ValueError(
             'expected an object with "distances", a list of numbers, or with "heads", a list of such lists, '
-            'or with "stack", a list of whole numbers'
+            'or with "heights", a list of pairs of numbers, or with "stack", a list of whole numbers'
         )
     return found
 
@@ -84,7 +86,7 @@ def _decoded(found: dict[str, Any], chosen: str | None) -> str:
         return str(tree_of(_distances(found), decoder(name)))
     if structure == "stack":
         return str(tree_of(_stack(found), decoder(name)))
-    reading = _heads(found)
+    reading = _heights(found) if structure == "heights" else _heads(found)
     if output_of(name) == "trees":
         return str(tree_of(reading, decoder(name)))
     return write_conllu(reading.words, heads_of(reading, decoder(name))).removesuffix("\n")
@@ -106,6 +108,16 @@ def _stack(found: dict[str, Any]) -> StackReading:
     if not isinstance(slots, list) or any(type(slot) is not int for slot in slots):
         raise ValueError('expected an object with "stack", a list of whole numbers')
     return StackReading(*_words_and_kept(found, len(slots), "slots"), slots)
+
+
+def _heights(found: dict[str, Any]) -> HeightReading:
+    from induce.parser import HeightReading
+
+    pairs = found["heights"]
+    if not isinstance(pairs, list) or not all(_all_numbers(pair) and len(pair) == 2 for pair in pairs):
+        raise ValueError('expected an object with "heights", a list of pairs of numbers: gap before the word, height')
+    words, kept = _words_and_kept(found, len(pairs), "heights")
+    return HeightReading(words, kept, [_floats(pair, "heights") for pair in pairs])
 
 
 def _heads(found: dict[str, Any]) -> HeadReading:

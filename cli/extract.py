@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option(
     "--what",
-    type=click.Choice(["distances", "heads", "stack"]),
+    type=click.Choice(["distances", "heads", "heights", "stack"]),
     help="What to write; by default what the model's decoder reads.",
 )
 @click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
@@ -33,10 +33,10 @@ def extract(
 ) -> None:
     """Write the syntactic distances or the head probabilities of each sentence as a JSON line.
 
-    {"words": […], "kept": […], "distances": […]}: kept are the indices of the words that the model saw (left out when
-    it saw all), distances has one number for each, the gap before it. In the place of these, heads has a row for each:
-    how probable each word is as its head; stack has the number of a slot. `synparse decode` turns the lines into trees
-    or heads.
+    {"words": […], "kept": […], "distances": […]}: kept are the indices of the words that the model saw (left out
+    when it saw all), distances has one number for each, the gap before it. In the place of these, heads has a row
+    for each: how probable each word is as its head; heights a pair: the gap before it, and its height; stack the
+    number of a slot. `synparse decode` turns the lines into trees or heads.
     """
     from cli.decode import DEFAULT_DECODERS
     from induce.parser import load_parser
@@ -56,13 +56,15 @@ def extract(
 def _object(reading: AnyReading, decoder: str) -> dict[str, Any]:
     """The line of one sentence; ``decoder`` is named where `decode` would not choose it by itself."""
     from cli.decode import DEFAULT_DECODERS
-    from induce.parser import Reading, StackReading
+    from induce.parser import HeightReading, Reading, StackReading
 
     found: dict[str, Any] = {"words": list(reading.words)}
     if len(reading.kept) < len(reading.words):
         found["kept"] = list(reading.kept)
     if isinstance(reading, Reading):
         structure, found["distances"] = "distances", list(reading.distances)
+    elif isinstance(reading, HeightReading):
+        structure, found["heights"] = "heights", list(reading.heights)
     elif isinstance(reading, StackReading):
         structure, found["stack"] = "stack", list(reading.stack)
     else:

@@ -45,6 +45,15 @@ class HeadReading:
 
 
 @dataclass(frozen=True)
+class HeightReading:
+    """The same from a model that gives heights: for each word that it saw the gap before it and its height."""
+
+    words: Sequence[str]
+    kept: Sequence[int]
+    heights: Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True)
 class StackReading:
     """The same from a model that keeps a stack: the number of a slot for each word that it saw."""
 
@@ -53,8 +62,13 @@ class StackReading:
     stack: Sequence[int]
 
 
-AnyReading = Reading | HeadReading | StackReading
-READINGS: dict[str, Any] = {"distances": Reading, "heads": HeadReading, "stack": StackReading}
+AnyReading = Reading | HeadReading | HeightReading | StackReading
+READINGS: dict[str, Any] = {
+    "distances": Reading,
+    "heads": HeadReading,
+    "heights": HeightReading,
+    "stack": StackReading,
+}
 
 
 class Parser:
@@ -96,7 +110,7 @@ class Parser:
         """Take another decoder. Raises SynparseError if the model does not give what it reads."""
         registry.check_pairing(self.name, self.gives, decoder)
         self.decoder, self.decode = decoder, registry.decoder(decoder)
-        self.structure = registry.structure_of(decoder)  # "distances", "heads" or "stack"
+        self.structure = registry.structure_of(decoder)  # "distances", "heads", "heights" or "stack"
         self.output = registry.output_of(decoder)  # "trees" or "heads"
 
     def parse(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Tree]:
@@ -114,7 +128,7 @@ class Parser:
         """The words and their heads, in order, as ``parse`` does. Raises SynparseError if the decoder gives trees."""
         self.must_give("heads", "parse")
         for reading in self.read(sentences):
-            if isinstance(reading, HeadReading):
+            if isinstance(reading, HeadReading | HeightReading):
                 yield reading.words, heads_of(reading, self.decode)
 
     def needs(self, structure: str, instead: str) -> None:
@@ -190,14 +204,14 @@ class Parser:
         return self._structures(batch)
 
     def _structures(self, batch: Sequence[list[int]]) -> list[Any]:
-        """A list of distances or slots, or a square of head probabilities, for each sentence."""
+        """A list of distances, heights or slots, or a square of head probabilities, for each sentence."""
         import torch
 
         with torch.inference_mode():
             tokens, lengths = pad(batch)
             found = self.ask(tokens, lengths)
             if self.structure != "heads":
-                values = found.values if self.structure == "distances" else found.slots
+                values = found.slots if self.structure == "stack" else found.values
                 return [row[: len(ids)] for row, ids in zip(values.cpu().tolist(), batch, strict=True)]
             squares = found.probability.cpu().numpy()
             return [square[: len(ids), : len(ids)].copy() for square, ids in zip(squares, batch, strict=True)]
@@ -228,15 +242,17 @@ def tree_of(reading: AnyReading, decode: Any) -> Tree:
 
 
 def numbers_of(reading: AnyReading) -> Any:
-    """What a decoder reads of ``reading``: distances, rows of head probabilities or slots."""
+    """What a decoder reads of ``reading``: distances, rows of head probabilities, heights or slots."""
     if isinstance(reading, Reading):
         return reading.distances
+    if isinstance(reading, HeightReading):
+        return reading.heights
     return reading.heads if isinstance(reading, HeadReading) else reading.stack
 
 
-def heads_of(reading: HeadReading, decode: Any) -> Heads:
+def heads_of(reading: HeadReading | HeightReading, decode: Any) -> Heads:
     """The heads of all words of ``reading``: decoded over the kept ones, the others put in."""
-    return restore_heads(decode(reading.heads), reading.kept, len(reading.words))
+    return restore_heads(decode(numbers_of(reading)), reading.kept, len(reading.words))
 
 
 def load_parser(

@@ -47,6 +47,7 @@ DECODERS = {  # name -> (function, the structure it reads)
     "chu-liu-edmonds": ("induce.decoding.heads:chu_liu_edmonds", "heads"),
     "eisner": ("induce.decoding.heads:eisner", "heads"),
     "argmax": ("induce.decoding.heads:argmax", "heads"),
+    "heights": ("induce.decoding.heights:heights", "heights"),
     "heads-to-tree": ("induce.decoding.phrases:heads_to_tree", "heads"),
     "shift-reduce": ("induce.decoding.stack:shift_reduce", "stack"),
 }
@@ -93,14 +94,14 @@ def decoder(name: str) -> Any:
 
 
 def structure_of(name: str) -> str:
-    """What the decoder called ``name`` reads: "distances", "heads" or "stack"."""
+    """What the decoder called ``name`` reads: "distances", "heads", "heights" or "stack"."""
     structure: str = known(DECODERS, name, "decoder")[1]
     return structure
 
 
 def output_of(name: str) -> str:
     """What the decoder called ``name`` gives: "trees" or "heads"."""
-    return "heads" if structure_of(name) == "heads" and name not in TREES_OF_HEADS else "trees"
+    return "heads" if structure_of(name) in ("heads", "heights") and name not in TREES_OF_HEADS else "trees"
 
 
 def check_pairing(model: str, gives: tuple[str, ...], name: str) -> None:

@@ -23,6 +23,18 @@ class Distances:
 
 
 @dataclass(frozen=True)
+class Heights:
+    """Distances and heights of a batch of sentences, boundary marks already cut off.
+
+    ``values`` (B, N, 2): of word i the gap before it, as in `Distances`, and its height: the higher of two words is the
+    likelier head. ``lengths`` (B,): the number of words of each sentence; entries from there on are padding.
+    """
+
+    values: Tensor
+    lengths: Tensor
+
+
+@dataclass(frozen=True)
 class HeadDistribution:
     """Heads of a batch of sentences, boundary marks already cut off.
 

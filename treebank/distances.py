@@ -75,10 +75,10 @@ def nearest_larger(values: Sequence[float]) -> tuple[list[int], list[int]]:
     return before, after
 
 
-def numbers(distances: Sequence[float]) -> list[float]:
+def numbers(distances: Sequence[float], name: str = "distance") -> list[float]:
     """The distances as a list of Python numbers. Raises SynparseError if one of them is not a number."""
     values: list[float] = distances.tolist() if hasattr(distances, "tolist") else list(distances)
     for i, value in enumerate(values):
         if value != value:
-            raise SynparseError(f"distance {i} of {len(values)} is not a number (NaN), so no tree can be read from it")
+            raise SynparseError(f"{name} {i} of {len(values)} is not a number (NaN), so no tree can be read from it")
     return values

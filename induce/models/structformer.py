@@ -29,7 +29,7 @@ from induce.models.layers import (
     real_words,
     without_self,
 )
-from induce.structures import Distances, HeadDistribution
+from induce.structures import Distances, HeadDistribution, Heights
 
 POSITIONS = 500  # words with a position of their own; later ones share the last
 BEYOND = 1e9  # distance of a gap at the edge of the sentence; minus this, the height of padding
@@ -204,7 +204,7 @@ class StructFormer(nn.Module):
 
     Config = StructFormerConfig
     reads = ("masked",)
-    gives = ("distances", "heads")
+    gives = ("distances", "heads", "heights")
 
     def __init__(self, config: StructFormerConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -282,14 +282,17 @@ class StructFormer(nn.Module):
 
     def structure(
         self, tokens: Tensor, lengths: Tensor, *, layer: int = 1, what: str = "distances"
-    ) -> Distances | HeadDistribution:
+    ) -> Distances | HeadDistribution | Heights:
         """``what`` of ``tokens`` (B, N + 2) with boundary marks on either side; the encoder is not run.
 
         ``lengths`` (B,) counts words. ``layer`` means nothing here: there is one parser for all layers. The gap before
         the first word has the distance BEYOND; the highest word is the root for certain, any other for certain not.
         """
         parse = self.parse(tokens[:, 1:-1], lengths)
-        if what == "distances":
-            return Distances(functional.pad(parse.distances[:, :-1], (1, 0), value=BEYOND), lengths)
+        if what != "heads":
+            distances = functional.pad(parse.distances[:, :-1], (1, 0), value=BEYOND)
+            if what == "distances":
+                return Distances(distances, lengths)
+            return Heights(torch.stack((distances, parse.heights), 2), lengths)
         root = parse.heights == parse.heights.amax(1, keepdim=True)
         return HeadDistribution(self.head_distribution(parse) + root.to(parse.heights).diag_embed(), lengths)

@@ -12,6 +12,7 @@ from tests.cli.helpers import Caller, toy_text
 from tests.induce.tiny import SETTINGS
 from treebank.dependency import is_tree
 from treebank.formats.conllu import read_conllu
+from treebank.sentence import ROOT
 
 TEXT = "The dog saw a cat .\n\n.\nman\nThe old girl , met the 12 .\n"
 
@@ -64,6 +65,19 @@ def test_heads_and_their_trees(call: Caller, both: Path, decoder: str) -> None:
     found = [sentence.heads for sentence in read_conllu("out.conllu")]
     assert len(found) == 4
     assert decoder == "argmax" or all(map(is_tree, found))
+
+
+def test_heads_from_heights(call: Caller, both: Path) -> None:
+    out = call.result("parse", "-m", both, "in.txt", "--decoder", "heights")
+    Path("h.jsonl").write_text(call.result("extract", "-m", both, "in.txt", "--what", "heights"), encoding="utf-8")
+    rows = [json.loads(line)["heights"] for line in Path("h.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert call.result("decode", "h.jsonl") == out
+    Path("out.conllu").write_text(out, encoding="utf-8")
+    found = [sentence.heads for sentence in read_conllu("out.conllu")]
+    assert len(found) == 4
+    assert all(map(is_tree, found))
+    highest = max(range(5), key=[height for _, height in rows[0]].__getitem__)
+    assert found[0][highest] == ROOT
 
 
 def test_eval_both_ways(call: Caller, both: Path) -> None:

@@ -47,6 +47,10 @@ def test_each_decoder(call: Caller) -> None:
     assert projective != (2, 3, ROOT, 2)
 
 
+def test_heights(call: Caller) -> None:
+    assert decoded(call, {"heights": [[9, 1], [0, 3], [2, 2], [1, 2]]}) == [(1, ROOT, 1, 2)]
+
+
 def test_the_line_may_name_its_decoder(call: Caller) -> None:
     line = {"heads": MUTUAL, "decoder": "argmax"}
     assert decoded(call, line) == [(1, 0, 1)]

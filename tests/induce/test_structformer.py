@@ -419,6 +419,9 @@ def test_distances_before_each_word_and_the_highest_word_as_root() -> None:
     assert values.shape == (2, 4)
     assert torch.equal(values[0, 1:3], parse.distances[0, :2])
     assert values[:, 0].tolist() == [1e9, 1e9]
+    pairs = model.structure(tokens, lengths, what="heights").values
+    assert torch.equal(pairs[..., 0], values)
+    assert torch.equal(pairs[..., 1], parse.heights)
     heads = model.structure(tokens, lengths, what="heads").probability
     assert heads[0].diagonal()[:3].tolist() == [float(h == parse.heights[0].max()) for h in parse.heights[0, :3]]
     assert heads[1, 0, 0] == 1
