@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import click
 
 from cli.options import default_run, device_option
 from cli.output import print_json, print_table
+from cli.picture import check_picture, draw_channels, draw_sweep
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.analysis import ChannelReport
+    from induce.sweep import Sweep
 
 HELP = {"help_option_names": ["-h", "--help"]}
 HEADER = ["Relation", "Arcs", "PCC", "Layer", "Channel"]
@@ -45,7 +48,6 @@ def channels(
     Over all gold arcs, Pearson's correlation between the weight of a channel from child to head and whether the arc is
     of a relation; for each relation the channel where it is largest. Layers and channels count from 1.
     """
-    from cli.picture import check_picture, draw_channels
     from induce.analysis import correlate_channels
     from treebank.formats import read_sentences
     from treebank.names import NAMES
@@ -67,10 +69,50 @@ def channels(
     if as_json:
         print_json(report.to_json())
     else:
-        _print(report)
+        _print_channels(report)
 
 
-def _print(report: ChannelReport) -> None:
+@analyze.command("sweep", context_settings=HELP)
+@click.argument("scores", default="-", metavar="[SCORES]")
+@click.option("--setting", required=True, metavar="NAME", help="What the models differ in, such as model.mask_rate.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON, with the value of each model, instead of a table.")
+@click.option("--save", metavar="FILE.png", help="Also draw the scores over the values (needs matplotlib).")
+def sweep_scores(scores: str, setting: str, as_json: bool, save: str | None) -> None:
+    """Scores of models by the value of a setting.
+
+    SCORES is what `synparse eval --json` wrote about several models, standard input by default. Models with the same
+    value (other seeds) are averaged. The model folders must still be where they were.
+    """
+    from induce.sweep import sweep
+    from treebank.formats import open_lines
+
+    if save:
+        check_picture(save)
+    try:
+        report = sweep(json.loads("\n".join(line for _, line in open_lines(scores))), setting)
+    except ValueError as error:
+        raise SynparseError(f"{scores}: not JSON ({error}); write it with synparse eval --json") from None
+    if save:
+        draw_sweep(report, save)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _print_sweep(report)
+
+
+def _print_sweep(report: Sweep) -> None:
+    """A table: a row for each value, mean and deviation of each score."""
+    header = [report.setting, "Models", *(part for name in report.names for part in (name, "SD"))]
+    rows = []
+    for value in report.values:
+        found = [runs.get(value) for runs in report.scores.values()]
+        models = max(len(runs.values) for runs in found if runs)
+        parts = [(f"{runs.mean:.2f}", f"{runs.deviation:.2f}") if runs else ("-", "-") for runs in found]
+        rows.append([str(value), str(models), *(part for pair in parts for part in pair)])
+    print_table(header, rows)
+
+
+def _print_channels(report: ChannelReport) -> None:
     """A table, the signature below it."""
     rows = []
     for one in report.relations:

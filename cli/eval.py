@@ -331,11 +331,12 @@ def _head_models(parsers: dict[str, Parser], gold: Treebank) -> dict[str, HeadSy
 
 
 def _marked(reports: Sequence[ScoreReport], parsers: dict[str, Parser]) -> list[ScoreReport]:
-    """The reports, those of models that learned from trees saying so."""
+    """The reports, those of models with their folder, and saying so if they learned from trees."""
     from dataclasses import replace
 
-    trees = {_name(folder, parsers): parser.trees for folder, parser in parsers.items()}
-    return [replace(report, trees=trees.get(report.system, "")) for report in reports]
+    found = {_name(folder, parsers): (folder, parser.trees) for folder, parser in parsers.items()}
+    marks = [found.get(report.system, ("", "")) for report in reports]
+    return [replace(report, model=folder, trees=trees) for report, (folder, trees) in zip(reports, marks, strict=True)]
 
 
 def _name(folder: str, parsers: dict[str, Parser]) -> str:

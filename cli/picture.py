@@ -11,6 +11,7 @@ from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.analysis import ChannelReport
+    from induce.sweep import Sweep
 
 
 def check_picture(path: str) -> None:
@@ -43,9 +44,31 @@ def draw_channels(report: ChannelReport, path: str) -> None:
     axes.set_xlabel(f"layer, {channels} channels each")
     axes.set_title(f"Channels of {report.model} and relations of {os.path.basename(report.data)}", fontsize=10)
     figure.colorbar(image, ax=axes, label="Pearson's correlation")
+    _write(figure, path)
+
+
+def draw_sweep(report: Sweep, path: str) -> None:
+    """Write each score's mean over the values of the setting, with bars of one standard deviation."""
+    figure = _figure(5.0, 3.4)
+    axes = figure.add_subplot()
+    for name, runs in zip(report.names, report.scores.values(), strict=True):
+        values = sorted(runs)
+        means, deviations = [runs[value].mean for value in values], [runs[value].deviation for value in values]
+        shown = values if all(type(value) in (int, float) for value in values) else list(map(str, values))
+        axes.errorbar(shown, means, yerr=deviations, marker="o", markersize=4, capsize=3, label=name)
+    axes.set_xlabel(report.setting)
+    axes.set_ylabel("%")
+    axes.set_title(f"Scores on {os.path.basename(report.data)}", fontsize=10)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    _write(figure, path)
+
+
+def _write(figure: Any, path: str) -> None:
+    """Draw, then write: an earlier picture is safe until all is done."""
     drawn = io.BytesIO()
     figure.savefig(drawn, format=os.path.splitext(path)[1].removeprefix(".").lower(), dpi=150)
-    Path(path).write_bytes(drawn.getvalue())  # only when all is done: an earlier picture is safe until then
+    Path(path).write_bytes(drawn.getvalue())
 
 
 def _figure(width: float, height: float) -> Any:

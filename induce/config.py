@@ -194,16 +194,32 @@ def _apply(config: RunConfig, change: str) -> RunConfig:
     table, dot, key = name.strip().partition(".")
     if not (equals and dot and key):
         raise SynparseError(f"setting {change!r}: write it as table.key=value, such as train.epochs=10")
-    if table not in ("model", *TABLES):
-        raise SynparseError(f"setting {change!r}: there is no table {table!r}; {nearest(table, ('model', *TABLES))}")
-    part = config.model if table == "model" else getattr(config, table)
-    known = part if isinstance(part, Mapping) else {one.name: getattr(part, one.name) for one in fields(part)}
-    if key not in known:
-        raise SynparseError(f"setting {change!r}: [{table}] has no setting {key!r}; {nearest(key, known)}")
-    value = _convert(text.strip(), known[key], change)
+    part = _table(config, table, change)
+    value = _convert(text.strip(), _value(part, table, key, change), change)
     changed: Any = {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})
     tables: dict[str, Any] = {table: changed}
     return replace(config, **tables)
+
+
+def setting_of(config: RunConfig, name: str) -> Any:
+    """The value of a setting, such as ``train.epochs``. Raises SynparseError, offering the nearest name."""
+    table, _, key = name.partition(".")
+    return _value(_table(config, table, name), table, key, name)
+
+
+def _table(config: RunConfig, table: str, asked: str) -> Any:
+    """The settings under [table]."""
+    if table not in ("model", *TABLES):
+        raise SynparseError(f"setting {asked!r}: there is no table {table!r}; {nearest(table, ('model', *TABLES))}")
+    return config.model if table == "model" else getattr(config, table)
+
+
+def _value(part: Any, table: str, key: str, asked: str) -> Any:
+    """The value of ``key`` in the settings ``part`` under [table]."""
+    known = part if isinstance(part, Mapping) else {one.name: getattr(part, one.name) for one in fields(part)}
+    if key not in known:
+        raise SynparseError(f"setting {asked!r}: [{table}] has no setting {key!r}; {nearest(key, known)}")
+    return known[key]
 
 
 def _convert(text: str, old: Any, change: str) -> Any:

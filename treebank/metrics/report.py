@@ -72,7 +72,7 @@ class ScoreReport:
     counts: Sequence[Counts]
     places: Sequence[int] = ()  # of each scored sentence in the gold treebank
     predicted: Sequence[Sequence[tuple[int, int]]] = ()  # brackets of each scored sentence
-    by_label: Mapping[str, tuple[float, int]] | None = None  # of trees, like all that follow but the last three
+    by_label: Mapping[str, tuple[float, int]] | None = None  # of trees, like all that follow but the last four
     depth: float | None = None
     right_left: float | None = None
     right_left_no_apostrophe: float | None = None
@@ -80,6 +80,7 @@ class ScoreReport:
     by_height: Mapping[int, tuple[int, int]] | None = None
     seed: int | None = None  # of a random baseline
     runs: Runs | None = None  # of a random baseline whose value is the exact expectation
+    model: str = ""  # the folder of a trained model
     trees: str = ""  # those that the system learned from, such as "gold trees: wsj-train"; "" for none
 
     @property
@@ -120,6 +121,8 @@ class ScoreReport:
             entry["by_length"] = {words: list(found) for words, found in self.by_length.items()}
         if self.by_height is not None:
             entry["by_height"] = {str(height): list(found) for height, found in self.by_height.items()}
+        if self.model:
+            entry["model"] = self.model
         if self.trees:
             entry["trained_with"] = self.trees
         if self.runs is not None:
