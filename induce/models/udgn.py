@@ -51,6 +51,7 @@ class UdgnConfig:
     channel_size: int = 128
     layers: int = 8
     parser_layers: int = 3
+    locality: float = 0.0  # ours: how much nearer words are preferred as heads; 0 as published
     tags: int = 0  # embeddings shared among words (eq. 4.2.1); 5 before the release
     mask_rate: float = 0.3
     dropout: float = 0.2
@@ -87,6 +88,7 @@ class HeadParser(nn.Module):
         self.tags = nn.Embedding(symbols, config.tags + 1) if config.tags else None
         self.tag_embedding = nn.Linear(config.tags, size, bias=False) if config.tags else None
         between = config.parser_dropout if config.parser_layers > 1 else 0.0
+        self.locality = config.locality
         self.lstm = nn.LSTM(size, size, config.parser_layers, batch_first=True, bidirectional=True, dropout=between)
         self.arcs = nn.Linear(2 * size, 2 * size)  # parent, then child (eq. 4.2.4, 4.2.5)
         self.dropout = nn.Dropout(config.parser_dropout)
@@ -108,7 +110,15 @@ class HeadParser(nn.Module):
         hidden, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=tokens.shape[1])
         parent, child = self.arcs(self.dropout(hidden)).chunk(2, -1)
         scores = child @ parent.transpose(1, 2) / math.sqrt(parent.shape[-1])  # eq. 4.2.6
+        if self.locality:
+            scores = scores - self.locality * _apart(tokens.shape[1], scores).log()
         return scores.masked_fill(~real_words(tokens, lengths)[:, None], -math.inf)
+
+
+def _apart(count: int, like: Tensor) -> Tensor:
+    """How many places word j is from word i (N, N), 1 on the diagonal; of the kind of ``like``."""
+    place = torch.arange(count, dtype=like.dtype, device=like.device)
+    return (place - place[:, None]).abs().clamp(min=1)
 
 
 def undirected(head: Tensor) -> Tensor:

@@ -248,6 +248,17 @@ def test_tags_are_shared_embeddings() -> None:
     torch.testing.assert_close(model.parser(tokens, lengths), before)
 
 
+def test_locality_divides_by_a_power_of_the_distance() -> None:
+    torch.manual_seed(6)
+    model = Udgn(TINY, 20).eval()
+    near = Udgn(replace(TINY, locality=1.5), 20).eval()
+    near.load_state_dict(model.state_dict())
+    tokens, lengths = torch.randint(2, 20, (2, 5)), torch.tensor([5, 3])
+    place = torch.arange(5.0)
+    wanted = model.parser(tokens, lengths).exp() / (place - place[:, None]).abs().clamp(min=1) ** 1.5
+    torch.testing.assert_close(near.parser(tokens, lengths).softmax(-1), wanted / wanted.sum(-1, keepdim=True))
+
+
 def test_only_the_parser_runs_for_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Udgn(TINY, 20).eval()
     tokens = torch.tensor([[0, 4, 5, 6, 0, 0], [0, 7, 0, 0, 0, 0]])
