@@ -68,6 +68,7 @@ SETTINGS = {
         "model.channel_size=8",
         "model.layers=2",
         "model.parser_layers=1",
+        "model.mask_rate=0.3",
         "train.batch_words=64",
         "train.learning_rate=0.01",
         "train.epochs=3",
