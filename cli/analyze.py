@@ -90,8 +90,10 @@ def sweep_scores(scores: str, setting: str, as_json: bool, save: str | None) -> 
         check_picture(save)
     try:
         report = sweep(json.loads("\n".join(line for _, line in open_lines(scores))), setting)
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise SynparseError(f"{scores}: not JSON ({error}); write it with synparse eval --json") from None
+    except ValueError as error:
+        raise SynparseError(f"{scores}: {error}") from None
     if save:
         draw_sweep(report, save)
     if as_json:

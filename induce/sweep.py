@@ -9,7 +9,6 @@ from typing import Any
 
 from induce.checkpoint import find, read
 from induce.config import setting_of
-from treebank.errors import SynparseError
 from treebank.metrics.report import Runs
 
 
@@ -45,7 +44,7 @@ class Sweep:
 def sweep(document: Any, setting: str) -> Sweep:
     """The scores in ``document`` (what ``synparse eval --json`` writes) by the value that each model's run has there.
 
-    Raises SynparseError for another document, or if a model is gone or has no such setting.
+    Raises ValueError for another document, SynparseError if a model is gone or has no such setting.
     """
     scores: dict[tuple[str, str], dict[Any, dict[str, float]]] = {}
     try:
@@ -56,8 +55,8 @@ def sweep(document: Any, setting: str) -> Sweep:
             same = scores.setdefault((entry["metric"], entry["convention"]), {}).setdefault(value, {})
             same[entry["model"]] = float(entry["value"])
     except (KeyError, TypeError, ValueError):
-        raise SynparseError("this is not what `synparse eval --json` writes, or of an earlier version") from None
+        raise ValueError("this is not what `synparse eval --json` writes, or of an earlier version") from None
     if not entries:
-        raise SynparseError("there are no scores of models here; name models with -m when you call `synparse eval`")
+        raise ValueError("there are no scores of models here; name models with -m when you call `synparse eval`")
     found = {kind: {value: Runs(runs) for value, runs in by_value.items()} for kind, by_value in scores.items()}
     return Sweep(setting, data, found)
