@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.output import opened
 from treebank.errors import SynparseError, TreebankError
+from treebank.formats.jsonl import words_and_kept
 
 if TYPE_CHECKING:
     from induce.parser import HeadReading, HeightReading, Reading, StackReading
 
-_NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")
 DEFAULT_DECODERS = {
     "distances": "unbiased",
     "heads": "chu-liu-edmonds",
@@ -98,7 +97,7 @@ def _distances(found: dict[str, Any]) -> Reading:
     values = found["distances"]
     if not _all_numbers(values):
         raise ValueError('expected an object with "distances", a list of numbers')
-    return Reading(*_words_and_kept(found, len(values), "distances"), _floats(values, "distances"))
+    return Reading(*words_and_kept(found, len(values), "distances"), _floats(values, "distances"))
 
 
 def _stack(found: dict[str, Any]) -> StackReading:
@@ -107,7 +106,7 @@ def _stack(found: dict[str, Any]) -> StackReading:
     slots = found["stack"]
     if not isinstance(slots, list) or any(type(slot) is not int for slot in slots):
         raise ValueError('expected an object with "stack", a list of whole numbers')
-    return StackReading(*_words_and_kept(found, len(slots), "slots"), slots)
+    return StackReading(*words_and_kept(found, len(slots), "slots"), slots)
 
 
 def _heights(found: dict[str, Any]) -> HeightReading:
@@ -116,7 +115,7 @@ def _heights(found: dict[str, Any]) -> HeightReading:
     pairs = found["heights"]
     if not isinstance(pairs, list) or not all(_all_numbers(pair) and len(pair) == 2 for pair in pairs):
         raise ValueError('expected an object with "heights", a list of pairs of numbers: gap before the word, height')
-    words, kept = _words_and_kept(found, len(pairs), "heights")
+    words, kept = words_and_kept(found, len(pairs), "heights")
     return HeightReading(words, kept, [_floats(pair, "heights") for pair in pairs])
 
 
@@ -126,7 +125,7 @@ def _heads(found: dict[str, Any]) -> HeadReading:
     rows = found["heads"]
     if not isinstance(rows, list) or not all(map(_all_numbers, rows)):
         raise ValueError('expected an object with "heads", a list of lists of numbers')
-    words, kept = _words_and_kept(found, len(rows), "rows of heads")
+    words, kept = words_and_kept(found, len(rows), "rows of heads")
     return HeadReading(words, kept, [_floats(row, "heads") for row in rows])
 
 
@@ -139,40 +138,3 @@ def _floats(values: list[float], name: str) -> list[float]:
         return list(map(float, values))
     except OverflowError:
         raise ValueError(f'"{name}" holds a whole number that is too large') from None
-
-
-def _words_and_kept(found: dict[str, Any], count: int, name: str) -> tuple[list[str], list[int]]:
-    """The words of the line and the indices of those that the model saw, which must be ``count``."""
-    words = _words(found, count)
-    kept = _kept(found, len(words))
-    if len(kept) != count:
-        raise ValueError(f"{count} {name} for {len(kept)} words; one per word is needed")
-    return words, kept
-
-
-def _words(found: dict[str, Any], count: int) -> list[str]:
-    """The words of the line; ``w0 w1 …``, ``count`` of them, if there are none."""
-    words = found.get("words")
-    if words is None and found.get("kept") is None:
-        return [f"w{i}" for i in range(count)]
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ValueError('"words" must be a list of strings, and "kept" needs it')
-    for i, word in enumerate(words, start=1):
-        if not word:
-            raise ValueError(f"word {i} is empty")
-        if bad := _NEVER_IN_A_WORD.search(word):
-            raise ValueError(f"word {i} holds {bad[0]!r}; a word cannot (blank, line end, NUL or half a character)")
-    return words
-
-
-def _kept(found: dict[str, Any], count: int) -> list[int]:
-    """The indices of the words that the model saw, all ``count`` of them if the line does not say."""
-    kept = found.get("kept")
-    if kept is None:
-        return list(range(count))
-    if not isinstance(kept, list) or any(type(i) is not int for i in kept) or kept != sorted(set(kept)):
-        raise ValueError('"kept" must be ascending indices of words')
-    if kept and not 0 <= kept[0] <= kept[-1] < count:
-        wrong = kept[0] if kept[0] < 0 else kept[-1]
-        raise ValueError(f'"kept" names word {wrong}, but there are {count} words, counted from 0')
-    return kept

@@ -46,31 +46,24 @@ def tree_of(found: Any) -> Tree:
         raise ValueError('expected an object with "spans" (pairs of numbers) or "distances" (numbers)')
     if (decoder := found.get("decoder", "unbiased")) != "unbiased":
         raise ValueError(f"these distances ask for the decoder {decoder!r}; `synparse decode` has it")
-    words = _strings(found, "words", _NEVER_IN_A_WORD)
-    kept = found.get("kept")
-    if words is None and kept is None:
-        words = [f"w{i}" for i in range(len(values))]
-    if words is None:
-        raise ValueError('"kept" needs "words"')
-    kept = list(range(len(words))) if kept is None else _kept(kept, len(words))
-    if len(kept) != len(values):
-        raise ValueError(f"{len(values)} distances for {len(kept)} words; one per word is needed")
+    words, kept = words_and_kept(found, len(values), "distances")
     tree = Tree.from_spans([words[i] for i in kept], spans_from_distances(values))
     return restore(tree, words, kept)
 
 
 def _tree_of_spans(found: dict[str, Any]) -> Tree:
-    words, spans = _strings(found, "words", _NEVER_IN_A_WORD), found["spans"]
-    if words is None or not isinstance(spans, list):
+    spans = found["spans"]
+    if not isinstance(spans, list) or "words" not in found:
         raise ValueError('expected "words", a list of strings, and "spans", a list of pairs')
+    words = _words(found["words"])
     for span in spans:
         if not isinstance(span, list) or [type(end) for end in span] != [int, int]:
             raise ValueError(f"a span is {json.dumps(span)}, not a pair of whole numbers")
         if not 0 <= span[0] < span[1] <= len(words):
             raise ValueError(f"a span is {span}, but there are {len(words)} words, counted from 0")
     tree = Tree.from_spans(words, map(tuple, spans))
-    labels = _strings(found, "labels", _NEVER_IN_A_LABEL, len(spans), "spans")
-    tags = _strings(found, "tags", _NEVER_IN_A_LABEL, len(words), "words") or tree.tags
+    labels = _labels(found, "labels", len(spans), "spans")
+    tags = _labels(found, "tags", len(words), "words") or tree.tags
     if labels is None:
         return replace(tree, tags=tuple(tags))
     brackets = [(Span(*span), label) for span, label in zip(spans, labels, strict=True)]
@@ -80,29 +73,50 @@ def _tree_of_spans(found: dict[str, Any]) -> Tree:
     return Tree(tree.words, tuple(tags), tuple(span for span, _ in brackets), tuple(label for _, label in brackets))
 
 
-def _strings(
-    found: dict[str, Any], key: str, never: re.Pattern[str], count: int | None = None, of: str = ""
-) -> list[str] | None:
+def words_and_kept(found: dict[str, Any], count: int, of: str) -> tuple[list[str], list[int]]:
+    """``words`` of a JSON object, and ``kept``: the indices of those that a model saw, ``count`` of them.
+
+    Without both, words are called ``w0 w1 …``; without ``kept`` it saw all. Raises ValueError where something is wrong
+    or the numbers do not fit; ``of`` is what there are ``count`` of.
+    """
+    given, kept = found.get("words"), found.get("kept")
+    words = [f"w{i}" for i in range(count)] if given is None and kept is None else _words(given)
+    kept = list(range(len(words))) if kept is None else _kept(kept, len(words))
+    if len(kept) != count:
+        raise ValueError(f"{count} {of} for {len(kept)} words; one per word is needed")
+    return words, kept
+
+
+def _words(words: Any) -> list[str]:
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError('"words" must be a list of strings, and "kept" needs it')
+    for i, word in enumerate(words, start=1):
+        if not word:
+            raise ValueError(f"word {i} is empty")
+        if bad := _NEVER_IN_A_WORD.search(word):
+            raise ValueError(f"word {i} holds {bad[0]!r}; a word cannot (blank, line end, NUL or half a character)")
+    return words
+
+
+def _kept(kept: Any, count: int) -> list[int]:
+    if not isinstance(kept, list) or any(type(i) is not int for i in kept) or kept != sorted(set(kept)):
+        raise ValueError('"kept" must be ascending indices of words')
+    if kept and not 0 <= kept[0] <= kept[-1] < count:
+        wrong = kept[0] if kept[0] < 0 else kept[-1]
+        raise ValueError(f'"kept" names word {wrong}, but there are {count} words, counted from 0')
+    return kept
+
+
+def _labels(found: dict[str, Any], key: str, count: int, of: str) -> list[str] | None:
     """The list of strings under ``key``, ``count`` of them; None if there is none."""
     values = found.get(key)
     if values is None:
         return None
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError(f'"{key}" must be a list of strings')
-    if count is not None and len(values) != count:
+    if len(values) != count:
         raise ValueError(f"{len(values)} {key} for {count} {of}")
     for value in values:
-        if bad := never.search(value):
+        if bad := _NEVER_IN_A_LABEL.search(value):
             raise ValueError(f'"{key}" holds {value!r}, and {bad[0]!r} cannot be part of one')
-        if not value and key == "words":
-            raise ValueError("a word is empty")
     return values
-
-
-def _kept(kept: Any, count: int) -> list[int]:
-    """The indices of the words that have a distance."""
-    if not isinstance(kept, list) or any(type(i) is not int for i in kept) or kept != sorted(set(kept)):
-        raise ValueError('"kept" must be ascending indices of words')
-    if kept and not 0 <= kept[0] <= kept[-1] < count:
-        raise ValueError(f'"kept" leaves the {count} words, which count from 0')
-    return kept
