@@ -59,9 +59,10 @@ if TYPE_CHECKING:
 @click.option("--compare", is_flag=True, help="Test the difference of every system from the first one.")
 @click.option(
     "--by",
-    type=click.Choice(["length", "height"]),
+    type=click.Choice(["length", "height", "relation", "distance"]),
     multiple=True,
-    help="Scores by sentence length, precision by the height of constituents; may be repeated.",
+    help="Scores by sentence length; precision of constituents by height; recall of arcs by relation or by distance "
+    "of the head. May be repeated.",
 )
 @click.option("--json", "form", flag_value="json", help="Write JSON instead of a table.")
 @click.option("--csv", "form", flag_value="csv", help="Write comma-separated values.")
@@ -240,7 +241,7 @@ class _Asked:
         if self.trees and trees:
             reports += evaluate(gold, trees, self.trees, max_length=bound, details=details)
         if self.heads and heads:
-            reports += evaluate_heads(gold, heads, self.heads, max_length=bound, rules=rules)
+            reports += evaluate_heads(gold, heads, self.heads, max_length=bound, rules=rules, details=details)
         if not reports:
             kind = (
                 "heads: name a CoNLL-U file or --baseline next" if self.heads else "trees: name a file or a --baseline"

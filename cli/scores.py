@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 TREES = ["System", "Convention", "UF1", "95 % int.", "P", "R", "Sent.", "Depth", "R/L"]
 HEADS = ["System", "Convention", "UAS", "95 % int.", "UUAS", "95 % int.", "Tokens", "Sent."]
 MANY = 8  # labels in the table at most; JSON has all
+MANY_ARCS = 20  # relations, likewise
 Spreads = Sequence[dict[str, Any]]
 
 
@@ -45,7 +46,7 @@ def print_report(
         print_table(["System", *labels], rows)
         click.echo()
     for what in by:
-        _print_by(what, trees)
+        _print_by(what, reports)
     if comparisons:
         click.echo("Difference from the first system, in points: paired bootstrap, paired permutation of 10,000")
         print_table(
@@ -113,7 +114,7 @@ def _head_row(directed: ScoreReport, undirected: ScoreReport) -> list[str]:
 def _label_row(report: ScoreReport, labels: Sequence[str]) -> list[str]:
     by_label = report.by_label or {}
     counts = [by_label[label] for label in labels]
-    return [report.system, *(f"{100 * found / total:.1f}" for found, total in counts)]
+    return [report.system, *map(_percent, counts)]
 
 
 def _comparison_row(comparison: Comparison) -> list[str]:
@@ -131,26 +132,58 @@ def _comparison_row(comparison: Comparison) -> list[str]:
 
 
 def _print_by(what: str, reports: Sequence[ScoreReport]) -> None:
-    """A line for each system and convention, a column for each length or height."""
-    rows = []
-    if what == "length":
-        click.echo("UF1 by the number of words of a sentence")
-        columns = [key for report in reports[:1] for key in report.by_length or ()]
-        for report in reports:
-            values = report.by_length or {}
-            rows.append([*_names(report), *(f"{values[key][1]:.1f}" if key in values else "" for key in columns)])
+    """The tables of one ``--by``, or a line on standard error that there is none."""
+    having = [report for report in reports if getattr(report, f"by_{what}")]
+    if not having:
+        lack = {"height": "trees", "relation": "gold heads with relations", "distance": "heads"}
+        click.echo(f"note: nothing to show by {what}, which needs {lack[what]}", err=True)
+    elif what == "length":
+        for metric in dict.fromkeys(report.metric for report in having):
+            _print_lengths(metric, [report for report in having if report.metric == metric])
+    elif what == "height":
+        _print_heights(having)
     else:
-        click.echo("Precision in percent by the height of a predicted constituent, two words having 2; not the whole")
-        heights = sorted({height for report in reports for height in report.by_height or ()})
-        columns = [str(height) for height in heights]
-        for report in reports:
-            found = report.by_height or {}
-            cells = [found.get(height) for height in heights]
-            rows.append(
-                [*_names(report), *("" if cell is None else f"{100 * cell[0] / cell[1]:.1f}" for cell in cells)]
-            )
+        for convention in dict.fromkeys(report.convention.name for report in having):
+            _print_arcs(what, [report for report in having if report.convention.name == convention])
+
+
+def _print_lengths(metric: str, reports: Sequence[ScoreReport]) -> None:
+    """A line for each system and convention, a column for each length."""
+    click.echo(f"{metric} by the number of words of a sentence")
+    columns = list(dict.fromkeys(key for report in reports for key in report.by_length or ()))
+    rows = []
+    for report in reports:
+        values = report.by_length or {}
+        rows.append([*_names(report), *(f"{values[key][1]:.1f}" if key in values else "" for key in columns)])
     print_table(["System", "Convention", *columns], rows, text_columns=2)
     click.echo()
+
+
+def _print_heights(reports: Sequence[ScoreReport]) -> None:
+    """A line for each system and convention, a column for each height."""
+    click.echo("Precision in percent by the height of a predicted constituent, two words having 2; not the whole")
+    heights = sorted({height for report in reports for height in report.by_height or ()})
+    rows = []
+    for report in reports:
+        cells = [(report.by_height or {}).get(height) for height in heights]
+        rows.append([*_names(report), *("" if cell is None else _percent(cell) for cell in cells)])
+    print_table(["System", "Convention", *map(str, heights)], rows, text_columns=2)
+    click.echo()
+
+
+def _print_arcs(what: str, reports: Sequence[ScoreReport]) -> None:
+    """A line for each relation or distance, a column for each system and metric of one convention."""
+    found = [getattr(report, f"by_{what}") for report in reports]
+    keys = list(found[0])[:MANY_ARCS]
+    explained = {"relation": "relation", "distance": "distance of the head from the word, in words"}[what]
+    click.echo(f"Recall of gold arcs by {explained}, in percent ({reports[0].convention.name})")
+    rows = [[key, str(found[0][key][1]), *(_percent(arcs[key]) for arcs in found)] for key in keys]
+    print_table([what.capitalize(), "Arcs", *(f"{one.system} {one.metric}" for one in reports)], rows)
+    click.echo()
+
+
+def _percent(found: tuple[float, int]) -> str:
+    return f"{100 * found[0] / found[1]:.1f}"
 
 
 def _names(report: ScoreReport) -> list[str]:

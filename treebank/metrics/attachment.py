@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from treebank.dependency import Heads, heads_from_tree
 from treebank.errors import SynparseError, nearest
+from treebank.metrics.arcs import gold_arcs, recall_by_distance, recall_by_relation
+from treebank.metrics.bracketing import by_length
 from treebank.metrics.evaluation import AUXILIARIES, PENN_SHARE, penn_share
 from treebank.metrics.report import Counts, ScoreReport
 from treebank.metrics.significance import bootstrap_interval
@@ -329,11 +331,13 @@ def evaluate_heads(
     *,
     max_length: int | None = None,
     rules: str | None = None,
+    details: bool = False,
 ) -> list[ScoreReport]:
     """UAS and UUAS for each convention and system, in the order given, conventions first.
 
     Gold heads come from the trees of ``gold`` by the head ``rules`` if these are named, or if it has no heads. Of each
-    sentence at most ``max_length`` tokens may count. Raises SynparseError if no sentence is left.
+    sentence at most ``max_length`` tokens may count. ``details`` adds scores by length, relation and distance.
+    Raises SynparseError if no sentence is left.
     """
     data = f"{gold.name} ({gold.note})" if gold.note else gold.name
     gold_heads, made_by = _gold_heads(gold, rules)
@@ -345,7 +349,7 @@ def evaluate_heads(
         if not any(wanted):
             raise SynparseError(f"{data}: no sentence is left to score ({convention})")
         for system in systems:
-            reports += score_heads(system, views, wanted, convention, data=data)
+            reports += score_heads(system, views, wanted, convention, data=data, details=details)
     return reports
 
 
@@ -356,14 +360,19 @@ def score_heads(
     convention: AttachmentConvention,
     *,
     data: str,
+    details: bool = False,
 ) -> list[ScoreReport]:
-    """UAS and UUAS of one system over the views that are wanted, with intervals."""
+    """UAS and UUAS of one system over the views that are wanted, with intervals.
+
+    ``details`` adds scores by sentence length and the recall of gold arcs by relation and distance.
+    """
     given = system.heads(views, wanted)
     places = [i for i, is_wanted in enumerate(wanted) if is_wanted]
     matched = {
         "UAS": [count_directed(given[i], views[i]) for i in places],
         "UUAS": [count_undirected(given[i], views[i], convention.pairs) for i in places],
     }
+    arcs = [arc for i in places for arc in gold_arcs(given[i], views[i])] if details else []
     reports = []
     for metric, numbers in matched.items():
         counts = [Counts(right, len(views[i]), len(views[i])) for i, right in zip(places, numbers, strict=True)]
@@ -382,6 +391,13 @@ def score_heads(
             places=places,
             seed=system.seed,
         )
+        if details:
+            report = replace(
+                report,
+                by_length=by_length(counts, [len(views[i]) for i in places], convention),
+                by_relation=recall_by_relation(arcs, metric),
+                by_distance=recall_by_distance(arcs, metric),
+            )
         reports.append(report)
     return reports
 

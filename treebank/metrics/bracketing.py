@@ -224,25 +224,27 @@ def _report(
         counts=counts,
         places=reference.places,
         by_label=by_label,
-        by_length=_by_length(counts, reference) if details else None,
+        by_length=by_length(counts, list(map(len, reference.views)), convention) if details else None,
     )
 
 
-def _by_length(counts: Sequence[Counts], reference: Reference) -> dict[str, tuple[int, float]]:
+def by_length(
+    counts: Sequence[Counts], lengths: Sequence[int], convention: ScoringConvention | AttachmentConvention
+) -> dict[str, tuple[int, float]]:
     """Number of sentences and score of those with 1 to 10 words, 11 to 20, and so on; all longer ones together."""
     groups: dict[int, list[Counts]] = {}
-    for view, sentence in zip(reference.views, counts, strict=True):
-        groups.setdefault(min((len(view) - 1) // 10, LONGEST // 10), []).append(sentence)
+    for length, sentence in zip(lengths, counts, strict=True):
+        groups.setdefault(min((length - 1) // 10, LONGEST // 10), []).append(sentence)
     return {
         f"{10 * tens + 1}-{10 * tens + 10 if tens < LONGEST // 10 else ''}": (
             len(group),
-            100 * average_score(group, reference.convention).f1,
+            100 * average_score(group, convention).f1,
         )
         for tens, group in sorted(groups.items())
     }
 
 
-def average_score(counts: Sequence[Counts], convention: ScoringConvention) -> Score:
+def average_score(counts: Sequence[Counts], convention: ScoringConvention | AttachmentConvention) -> Score:
     """The score of several sentences as the convention averages them."""
     if convention.average == "corpus":
         return pooled_score(total(counts))

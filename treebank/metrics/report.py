@@ -56,7 +56,8 @@ class ScoreReport:
 
     ``counts`` has one entry per scored sentence, in the order of the gold file. ``by_label`` gives for each gold label
     how many constituents were found, of how many; ``by_height`` the same of the predicted ones by their height, and
-    ``by_length`` sentences and value by the number of words. ``depth`` is the mean number of brackets around a word,
+    ``by_length`` sentences and value by the number of words. Of heads, ``by_relation`` and ``by_distance`` say how
+    many gold arcs were found, of how many. ``depth`` is the mean number of brackets around a word,
     ``right_left`` the number of first children among the words divided by that of last children; the reading
     ``no_apostrophe`` leaves out words with one.
     """
@@ -72,12 +73,14 @@ class ScoreReport:
     counts: Sequence[Counts]
     places: Sequence[int] = ()  # of each scored sentence in the gold treebank
     predicted: Sequence[Sequence[tuple[int, int]]] = ()  # brackets of each scored sentence
-    by_label: Mapping[str, tuple[float, int]] | None = None  # of trees, like all that follow but the last four
+    by_label: Mapping[str, tuple[float, int]] | None = None  # of trees, like the next five but for ``by_length``
     depth: float | None = None
     right_left: float | None = None
     right_left_no_apostrophe: float | None = None
     by_length: Mapping[str, tuple[int, float]] | None = None
     by_height: Mapping[int, tuple[int, int]] | None = None
+    by_relation: Mapping[str, tuple[int, int]] | None = None  # of heads
+    by_distance: Mapping[str, tuple[int, int]] | None = None
     seed: int | None = None  # of a random baseline
     runs: Runs | None = None  # of a random baseline whose value is the exact expectation
     model: str = ""  # the folder of a trained model
@@ -121,6 +124,9 @@ class ScoreReport:
             entry["by_length"] = {words: list(found) for words, found in self.by_length.items()}
         if self.by_height is not None:
             entry["by_height"] = {str(height): list(found) for height, found in self.by_height.items()}
+        for name, arcs in (("by_relation", self.by_relation), ("by_distance", self.by_distance)):
+            if arcs is not None:
+                entry[name] = {key: list(found) for key, found in arcs.items()}
         if self.model:
             entry["model"] = self.model
         if self.trees:
