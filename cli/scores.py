@@ -76,14 +76,26 @@ def _tables(reports: Sequence[ScoreReport], spreads: Spreads) -> list[tuple[list
     tables = []
     if trees:
         rows = [_tree_row(report) for report in trees]
-        for spread in spreads:
-            mean = f"{spread['systems']} (mean of {len(spread['values'])})"
-            rest = [f"{spread['mean']:.4f}", f"± {spread['sd']:.2f}", "", "", "", "", ""]
-            rows.append([mean, spread["convention"], *rest])
+        rows += [[*_mean_names(spread), *_mean(spread), "", "", "", "", ""] for spread in _of("UF1", spreads)]
         tables.append((TREES, rows))
     if heads:
-        tables.append((HEADS, [_head_row(*pair) for pair in zip(heads, undirected, strict=True)]))
+        rows = [_head_row(*pair) for pair in zip(heads, undirected, strict=True)]
+        for pair in zip(_of("UAS", spreads), _of("UUAS", spreads), strict=True):
+            rows.append([*_mean_names(pair[0]), *_mean(pair[0]), *_mean(pair[1]), "", ""])
+        tables.append((HEADS, rows))
     return tables
+
+
+def _of(metric: str, spreads: Spreads) -> Spreads:
+    return [spread for spread in spreads if spread["metric"] == metric]
+
+
+def _mean_names(spread: dict[str, Any]) -> list[str]:
+    return [f"{spread['systems']} (mean of {len(spread['values'])})", spread["convention"]]
+
+
+def _mean(spread: dict[str, Any]) -> list[str]:
+    return [f"{spread['mean']:.4f}", f"± {spread['sd']:.2f}"]
 
 
 def _interval(report: ScoreReport) -> str:

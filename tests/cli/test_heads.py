@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,36 @@ def test_eval_scores_heads(call: Caller, parser: Path) -> None:
     assert scores[2]["value"] < 100
     argmax = json.loads(call.result(*arguments, "--json", "--decoder", "argmax"))["scores"]
     assert argmax[0]["value"] <= 100
+
+
+def test_eval_prints_the_mean_of_models_of_heads(call: Caller, parser: Path) -> None:
+    for name in ("run-1", "run-2"):
+        shutil.copytree(parser, name)
+    Path("gold.conllu").write_text(call.result("parse", "-m", parser, "in.txt"), encoding="utf-8")
+    out = call.result(
+        "eval", "--gold", "gold.conllu", "-m", "run-*", "--baseline", "next", "--convention", "all-tokens"
+    )
+    (mean,) = [line.split("  ") for line in out.splitlines() if "mean of 2" in line]
+    assert [cell.strip() for cell in mean if cell] == [
+        *("run-* (mean of 2)", "all-tokens", "100.0000", "± 0.00", "100.0000", "± 0.00"),
+    ]
+
+
+def test_eval_says_which_arcs_are_found(call: Caller) -> None:
+    rows = ["1 a _ DET _ _ 2 det _ _", "2 b _ NOUN _ _ 0 root _ _", "3 c _ VERB _ _ 1 acl:relcl _ _", "", ""]
+    Path("gold.conllu").write_text("\n".join(rows).replace(" ", "\t"), encoding="utf-8")
+    arguments = ("eval", "--gold", "gold.conllu", "--baseline", "next", "--by")
+    code, out, err = call(*arguments, "relation", "--by", "distance", "--by", "length", "--by", "height")
+    assert code == 0
+    tables = [line.split() for line in out.splitlines()]
+    assert tables.count(["root", "1", "0.0", "0.0"]) == 2  # among relations and among distances
+    for row in (["det", "1", "100.0", "100.0"], ["acl", "1", "0.0", "0.0"], ["-2", "1", "0.0", "0.0"]):
+        assert row in tables
+    assert "UUAS by the number of words of a sentence" in out
+    assert "nothing to show by height, which needs trees" in err
+    (uas, _) = json.loads(call.result(*arguments, "relation", "--json"))["scores"]
+    assert uas["by_relation"] == {"acl": [0, 1], "det": [1, 1], "root": [0, 1]}
+    assert uas["by_distance"] == {"root": [0, 1], "-2": [0, 1], "+1": [1, 1]}
 
 
 def test_trees_are_refused(call: Caller, parser: Path) -> None:
