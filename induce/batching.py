@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.units import split
 from induce.vocabulary import BOUNDARY, Vocabulary
 from treebank.distances import distances_from_tree
-from treebank.errors import SynparseError
-from treebank.normalize import RECIPES, is_word
-from treebank.sentence import Sentence
+from treebank.metrics.evaluation import JUDGED, has_penn_tags
+from treebank.normalize import RECIPES
+from treebank.sentence import Sentence, Treebank
 from treebank.tree import Tree
 
 if TYPE_CHECKING:
@@ -102,18 +102,14 @@ def read_corpora(
 
     Only ``with_trees`` those of the training text are kept, as distances between the words that the recipe keeps.
     Development text is every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
-    Raises SynparseError if the recipe goes by tags and those of the text are others.
     """
     normalize = RECIPES[recipe]
     training, development = Corpus(), Corpus()
     every = round(1 / development_share) if development_share else 0
-    count = words = left = 0
-    for sentence in sentences:
+    count = 0
+    for sentence in fitting_tags(sentences):
         seen = normalize(sentence.words, sentence.tags)
         forms = seen.forms
-        if sentence.tags:
-            words += sum(map(is_word, sentence.words))
-            left += len(forms)
         if forms:
             count += 1
             if every and count % every == 0:
@@ -122,12 +118,19 @@ def read_corpora(
                 training.add(forms, gold_distances(sentence.tree, seen.kept))
             else:
                 training.add(split(forms, unit))
-    if left < words / 2:
-        found = (
-            f"the recipe {recipe!r} keeps only {left:,} of {words:,} words, as it goes by the tags of the Penn Treebank"
-        )
-        raise SynparseError(f"{found} and these are others; use --set data.normalization=words")
     return training, development
+
+
+def fitting_tags(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    """The sentences as they are, or, if the tags of the first thousand are not the Penn Treebank's, without tags.
+
+    Recipes that go by tags know no others: they would drop the words whose tags happen to have other names.
+    """
+    source = iter(sentences)
+    first = list(islice(source, JUDGED))
+    fit = has_penn_tags(Treebank("", first))
+    for sentence in chain(first, source):
+        yield sentence if fit or not sentence.tags else replace(sentence, tags=())
 
 
 def gold_distances(tree: Tree, kept: Sequence[int]) -> list[int]:

@@ -16,8 +16,9 @@ from induce.checkpoint import Checkpoint, build_model, find, read
 from induce.units import split
 from treebank.dependency import Heads
 from treebank.errors import SynparseError
+from treebank.metrics.evaluation import has_penn_tags
 from treebank.normalize import RECIPES, Normalized, restore, restore_heads
-from treebank.sentence import Sentence
+from treebank.sentence import Sentence, Treebank
 from treebank.tree import Tree
 
 FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees come out, and at most at a time
@@ -116,7 +117,8 @@ class Parser:
     def parse(self, sentences: Iterable[Sequence[str] | Sentence]) -> Iterator[Tree]:
         """One tree over all the words of each sentence, in order; an empty sentence gives an empty tree.
 
-        Of a `Sentence` the words are read, and by the recipe `ptb` the tags, to tell words from punctuation.
+        Of a `Sentence` the words are read, and by the recipe `ptb` the tags, to tell words from punctuation, if
+        those of the first sentences are the Penn Treebank's.
         Raises SynparseError if the decoder gives heads.
         """
         self.must_give("trees", "parse_heads")
@@ -151,17 +153,20 @@ class Parser:
         source = iter(sentences)
         size = FIRST_BLOCK
         problem = None
+        by_tags: bool | None = None
         while not problem:
             block, problem = _take(source, size)
             if not block and not problem:
                 return
-            yield from self._read_block(block)
+            whole = [one if isinstance(one, Sentence) else Sentence(tuple(one)) for one in block]
+            if by_tags is None:
+                by_tags = has_penn_tags(Treebank("", whole))
+            yield from self._read_block(whole, by_tags=by_tags)
             size = min(8 * size, LARGEST_BLOCK)
         raise problem
 
-    def _read_block(self, given: Sequence[Sequence[str] | Sentence]) -> list[AnyReading]:
-        block = [one if isinstance(one, Sentence) else Sentence(tuple(one)) for one in given]
-        seen = [self._seen(one) for one in block]
+    def _read_block(self, block: Sequence[Sentence], *, by_tags: bool) -> list[AnyReading]:
+        seen = [self._seen(one.words, one.tags if by_tags else ()) for one in block]
         ids = [self.checkpoint.vocabulary.encode(sentence.forms) for _, sentence in seen]
         found: list[Any] = [[] for _ in block]
         batches = [batch for batch in sentence_batches([len(sentence) for sentence in ids]) if ids[batch[-1]]]
@@ -173,11 +178,11 @@ class Parser:
         kind = READINGS[self.structure]
         return [kind(words, one.kept, value) for (words, one), value in zip(seen, found, strict=True)]
 
-    def _seen(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
-        """The words of ``sentence`` and what the model sees of them; of a model of characters both are these."""
-        seen = self.recipe(sentence.words, sentence.tags)
+    def _seen(self, words: Sequence[str], tags: Sequence[str]) -> tuple[Sequence[str], Normalized]:
+        """The words of a sentence and what the model sees of them; of a model of characters both are these."""
+        seen = self.recipe(words, tags)
         if self.unit == "word":
-            return sentence.words, seen
+            return words, seen
         spelt = split(seen.forms, self.unit)
         return spelt, Normalized(spelt, tuple(range(len(spelt))))
 

@@ -23,7 +23,7 @@ from treebank.formats.conllu import read_conllu, write_conllu
 from treebank.formats.jsonl import read_json
 from treebank.formats.lines import STDIN, OnBad
 from treebank.metrics.conventions import TOKENS
-from treebank.metrics.evaluation import PENN_SHARE, penn_share
+from treebank.metrics.evaluation import has_penn_tags
 from treebank.names import NAMES, load_gold
 from treebank.sentence import Sentence, Treebank
 from treebank.tree import TRACE, Span, Tree
@@ -125,8 +125,7 @@ def judge(sentences: Iterator[Sentence]) -> tuple[str, Iterator[Sentence]]:
     except Exception as error:
         problem = error
     judged = [replace(sentence, tree=leaves(sentence)) for sentence in first if not sentence.universal_tags]
-    share = penn_share(Treebank("", judged))
-    return "words" if share >= PENN_SHARE else "letters", chain(first, _rest(sentences, problem))
+    return "words" if has_penn_tags(Treebank("", judged)) else "letters", chain(first, _rest(sentences, problem))
 
 
 def _rest(sentences: Iterator[Sentence], problem: Exception | None) -> Iterator[Sentence]:

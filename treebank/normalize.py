@@ -105,7 +105,7 @@ def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
 
 #: ``raw`` keeps all as it is. ``words`` lowers, folds digits to ``0`` and drops punctuation and symbols (``is_word``).
 #: ``ptb`` is the published recipe of PRPN and ON-LSTM: words whose tag is in ``WORD_TAGS``, in lower case, digits as
-#: ``N``; for text without tags it drops what ``words`` drops.
+#: ``N``; for text without tags it drops what ``words`` drops. Tags must be the Penn Treebank's (see `fitting_tags`).
 RECIPES: dict[str, Recipe] = {
     "raw": Recipe("raw", _raw),
     "words": Recipe("words", _words),

@@ -39,10 +39,6 @@ class Sentence:
     relations: tuple[str, ...] = ()
     place: Place = field(default=Place("-", 0), compare=False)
 
-    def without_gold(self) -> Sentence:
-        """Only the words: what a model may see."""
-        return Sentence(self.words, place=self.place)
-
 
 @dataclass(frozen=True, slots=True)
 class Treebank:

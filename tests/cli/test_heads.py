@@ -108,3 +108,16 @@ def test_trees_are_refused(call: Caller, parser: Path) -> None:
 def test_heads_of_a_model_of_trees_are_refused(call: Caller, model: Path) -> None:
     problem = call.refusal("parse", "-m", model, "in.txt", "--format", "conllu")
     assert problem == "model 'onlstm': the decoder 'biased' gives trees, not heads (try another --format)"
+
+
+def test_tags_of_another_treebank_mean_nothing_to_the_published_recipe(call: Caller) -> None:
+    tiny = [part for setting in (*SETTINGS["udgn"], "data.normalization=ptb") for part in ("--set", setting)]
+    Path("text.txt").write_text(toy_text(), encoding="utf-8")
+    call.result("train", "text.txt", "-o", "run", "--model", "udgn", *tiny)
+    words, tags = ("the", "dog", "saw", "a", "cat"), ("ART", "NN", "VVFIN", "ART", "NN")
+    rows = [f"{i} {word} _ X {tag} _ {i - 1} dep _ _" for i, (word, tag) in enumerate(zip(words, tags, strict=True), 1)]
+    Path("foreign.conllu").write_text("\n".join([*rows, "", ""]).replace(" ", "\t"), encoding="utf-8")
+    Path("plain.txt").write_text(" ".join(words) + "\n", encoding="utf-8")
+    assert call.result("parse", "-m", "run", "foreign.conllu") == call.result("parse", "-m", "run", "plain.txt")
+    (score,) = json.loads(call.result("eval", "-m", "run", "--text", "foreign.conllu", "--json"))["scores"]
+    assert score["words"] == len(words)

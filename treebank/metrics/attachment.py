@@ -13,7 +13,7 @@ from treebank.dependency import Heads, heads_from_tree
 from treebank.errors import SynparseError, nearest
 from treebank.metrics.arcs import gold_arcs, recall_by_distance, recall_by_relation
 from treebank.metrics.bracketing import by_length
-from treebank.metrics.evaluation import AUXILIARIES, PENN_SHARE, penn_share
+from treebank.metrics.evaluation import AUXILIARIES, has_penn_tags
 from treebank.metrics.report import Counts, ScoreReport
 from treebank.metrics.significance import bootstrap_interval
 from treebank.metrics.views import agreeing, plain
@@ -82,7 +82,7 @@ class AttachmentConvention:
         Where they are not those of the Penn Treebank: all but ``PUNCT`` by universal tags (``upos``); without these,
         every token with a letter or a digit (``letters``).
         """
-        if self.tokens not in PENN_TOKENS or penn_share(gold) >= PENN_SHARE:
+        if self.tokens not in PENN_TOKENS or has_penn_tags(gold):
             return self
         universal = all(len(sentence.universal_tags) == len(sentence.words) for sentence in gold.sentences)
         return replace(self, tokens="upos" if universal else "letters")

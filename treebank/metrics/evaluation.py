@@ -131,7 +131,7 @@ def evaluate(
     a letter or a digit is one, and the signature says so (``tokens:letters``).
     """
     data = f"{gold.name} ({gold.note})" if gold.note else gold.name
-    tokens_of_penn = penn_share(gold) >= PENN_SHARE
+    tokens_of_penn = has_penn_tags(gold)
     wanted = [_short_enough(length, max_length) for length in _lengths(gold)]
     seen: dict[str, tuple[list[View], list[dict[str, list[Predicted]]]]] = {}
     reports = []
@@ -166,7 +166,7 @@ def _trees(
 
 def _lengths(gold: Treebank) -> list[int]:
     """Words of each sentence with a tree, counted as the default convention does."""
-    survive = TOKENS["words" if penn_share(gold) >= PENN_SHARE else "letters"]
+    survive = TOKENS["words" if has_penn_tags(gold) else "letters"]
     return [0 if sentence.tree is None else sum(survive(sentence.tree)) for sentence in gold.sentences]
 
 
@@ -180,6 +180,11 @@ def shorter(gold: Treebank, max_length: int) -> Treebank:
 def _short_enough(length: int, max_length: int | None) -> bool:
     """Whether a sentence is within the bound and not empty; without a bound every sentence is."""
     return max_length is None or 0 < length <= max_length
+
+
+def has_penn_tags(gold: Treebank) -> bool:
+    """Whether the tags of ``gold`` are those of the Penn Treebank, or a set that is hardly different."""
+    return penn_share(gold) >= PENN_SHARE
 
 
 def penn_share(gold: Treebank) -> float:
