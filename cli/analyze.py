@@ -15,6 +15,7 @@ from treebank.errors import SynparseError
 if TYPE_CHECKING:
     from induce.analysis import ChannelReport
     from induce.sweep import Sweep
+    from treebank.metrics.report import Runs
 
 HELP = {"help_option_names": ["-h", "--help"]}
 HEADER = ["Relation", "Arcs", "PCC", "Layer", "Channel"]
@@ -100,6 +101,8 @@ def sweep_scores(scores: str, setting: str, as_json: bool, save: str | None) -> 
         print_json(report.to_json())
     else:
         _print_sweep(report)
+    if report.also:
+        click.echo(f"note: these models also differ in {', '.join(report.also)}", err=True)
 
 
 def _print_sweep(report: Sweep) -> None:
@@ -109,9 +112,14 @@ def _print_sweep(report: Sweep) -> None:
     for value in report.values:
         found = [runs.get(value) for runs in report.scores.values()]
         models = max(len(runs.values) for runs in found if runs)
-        parts = [(f"{runs.mean:.2f}", f"{runs.deviation:.2f}") if runs else ("-", "-") for runs in found]
+        parts = [_mean(runs) if runs else ("-", "-") for runs in found]
         rows.append([str(value), str(models), *(part for pair in parts for part in pair)])
     print_table(header, rows)
+
+
+def _mean(runs: Runs) -> tuple[str, str]:
+    """Mean and deviation; of one model there is none."""
+    return f"{runs.mean:.2f}", f"{runs.deviation:.2f}" if len(runs.values) > 1 else "-"
 
 
 def _print_channels(report: ChannelReport) -> None:

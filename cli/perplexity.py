@@ -98,8 +98,8 @@ def evaluate_text(text: str, groups: Mapping[str, Sequence[str]], form: str | No
     _print(scores, spreads)
     if not comparable(scores):
         click.echo(
-            "note: these models have different vocabularies or count different tokens, so their perplexities do not "
-            "compare",
+            "note: these models have different vocabularies or mask rates, or count different tokens, so their "
+            "perplexities do not compare",
             err=True,
         )
 

@@ -46,6 +46,7 @@ class Perplexity:
     characters: int  # of the normalised text: its words, a space between each two, an end for each line
     normalization: str
     vocabulary: Vocabulary
+    mask_rate: float | None = None  # of a masked model: the share of words that are masked
     unit: str = "word"  # what a token is: words and characters are counted in units
     batch_size: int = 1
     cache: Cache | None = None
@@ -78,7 +79,7 @@ class Perplexity:
         how = {
             "stream": f"tokens:{self.unit}s+eos|unk:kept|state:carried|batch:{self.batch_size}",
             "sentences": f"tokens:{self.unit}s+eos|unk:kept|state:sentence",
-            "masked": f"tokens:masked-{self.unit}s|unk:not-masked|maskings:{MASKINGS}",
+            "masked": f"tokens:masked-{self.unit}s|unk:not-masked|masked:{self.mask_rate}|maskings:{MASKINGS}",
         }[self.reading]
         cache = f"|cache:{self.cache}" if self.cache else ""
         text = f"norm:{self.normalization}|vocab:{len(self.vocabulary)}|scored:{self.scored}"
@@ -110,7 +111,9 @@ class Perplexity:
 
 def comparable(scores: Sequence[Perplexity]) -> bool:
     """Whether the perplexities are over the same tokens: one vocabulary, one normalisation, one way to count."""
-    kinds = {(one.metric, one.normalization, one.unit, frozenset(one.vocabulary.words)) for one in scores}
+    kinds = {
+        (one.metric, one.mask_rate, one.normalization, one.unit, frozenset(one.vocabulary.words)) for one in scores
+    }
     return len(kinds) <= 1
 
 
@@ -182,6 +185,7 @@ class TextScorer:
             characters=self.characters,
             normalization=normalization,
             vocabulary=self.checkpoint.vocabulary,
+            mask_rate=self.checkpoint.config.model["mask_rate"] if self.reading == "masked" else None,
             unit=self.checkpoint.config.data.unit,
             batch_size=self.batch_size or 1,
             cache=self.cache,
@@ -245,7 +249,7 @@ def sentence_nll(model: Any, ids: array[int], device: str) -> _Total:
 
 
 def masked_nll(model: Any, ids: array[int], device: str) -> _Total:
-    """The masked words of `MASKINGS` maskings, all together; which words these are depends on the text alone."""
+    """The masked words of `MASKINGS` maskings, all together; these depend on the text and the mask rate."""
     generators = [torch.Generator().manual_seed(number) for number in range(MASKINGS)]
     total, count = 0.0, 0
     for block in _blocks(ids):

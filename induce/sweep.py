@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from induce.checkpoint import find, read
-from induce.config import setting_of
+from induce.config import TABLES, RunConfig, setting_of
+from treebank.errors import SynparseError
 from treebank.metrics.report import Runs
 
 
@@ -19,6 +20,7 @@ class Sweep:
     setting: str  # such as "model.mask_rate"
     data: str  # what was scored on
     scores: Mapping[tuple[str, str], Mapping[Any, Runs]]  # (metric, convention) -> value of the setting -> models
+    also: Sequence[str] = ()  # other settings in which the models differ, but for the seed
 
     @property
     def values(self) -> list[Any]:
@@ -44,19 +46,50 @@ class Sweep:
 def sweep(document: Any, setting: str) -> Sweep:
     """The scores in ``document`` (what ``synparse eval --json`` writes) by the value that each model's run has there.
 
-    Raises ValueError for another document, SynparseError if a model is gone or has no such setting.
+    Raises ValueError for another document, or models of several kinds, SynparseError if a model is gone or has no such
+    setting.
     """
     scores: dict[tuple[str, str], dict[Any, dict[str, float]]] = {}
+    configs: dict[str, RunConfig] = {}
     try:
         data = str(document["gold"]["name"])
         entries = [entry for entry in document["scores"] if "model" in entry]
+        for model in dict.fromkeys(entry["model"] for entry in entries):
+            if not Path(model).exists():
+                raise SynparseError(f"{model}: there is no such folder; call this where `synparse eval` was called")
+            configs[model] = read(find(Path(model))).config
         for entry in entries:
-            value = setting_of(read(find(Path(entry["model"]))).config, setting)
-            same = scores.setdefault((entry["metric"], entry["convention"]), {}).setdefault(value, {})
+            value = setting_of(configs[entry["model"]], setting)
+            same = scores.setdefault((entry["metric"], _counted(entry, entries)), {}).setdefault(value, {})
             same[entry["model"]] = float(entry["value"])
     except (KeyError, TypeError, ValueError):
         raise ValueError("this is not what `synparse eval --json` writes, or of an earlier version") from None
     if not entries:
         raise ValueError("there are no scores of models here; name models with -m when you call `synparse eval`")
+    kinds = sorted({config.model_name for config in configs.values()})
+    if len(kinds) > 1:
+        raise ValueError(
+            f"these scores are of {' and '.join(kinds)}; only models of one kind differ in a setting alone"
+        )
     found = {kind: {value: Runs(runs) for value, runs in by_value.items()} for kind, by_value in scores.items()}
-    return Sweep(setting, data, found)
+    return Sweep(setting, data, found, _differences(list(configs.values()), setting))
+
+
+def _counted(entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> str:
+    """The name of the convention of ``entry``; all that it says where others go by the same name."""
+    name, told = entry["convention"], entry["signature"].partition("|data:")[0]
+    same = {one["signature"].partition("|data:")[0] for one in entries if one["convention"] == name}
+    metrics = {one["metric"] for one in entries if one["convention"] == name}
+    return name if len(same) == len(metrics) else told.removeprefix(f"{entry['metric']}|")
+
+
+def _differences(configs: Sequence[RunConfig], setting: str) -> list[str]:
+    """The settings, other than the one asked for and the seed, in which the models are not all the same."""
+    tables = [config.as_dict() for config in configs]
+    names = {f"{table}.{key}": None for one in tables for table in ("model", *TABLES) for key in one[table]}
+    return [
+        name
+        for name in names
+        if name not in (setting, "train.seed")
+        and any(setting_of(config, name) != setting_of(configs[0], name) for config in configs)
+    ]

@@ -55,6 +55,7 @@ def test_means_by_value(call: Caller, runs: Path) -> None:
     table = call.result("analyze", "sweep", "scores.json", "--setting", "model.mask_rate").splitlines()
     assert table[0].split() == ["model.mask_rate", "Models", "UAS", "SD", "UUAS", "SD"]
     assert table[2].split()[:2] == ["0.125", "1"]
+    assert table[2].split()[3] == "-"  # one model has no deviation
     assert table[3].split() == [
         "0.3",
         "2",
@@ -68,6 +69,25 @@ def test_several_conventions_and_other_settings(call: Caller, runs: Path) -> Non
     header = call.result("analyze", "sweep", "two.json", "--setting", "train.seed").splitlines()[0]
     assert header.split("  ")[0] == "train.seed"
     assert all(name in header for name in ("UAS udgn", "UUAS udgn", "UAS all-tokens", "UUAS all-tokens"))
+    document = json.loads(Path("two.json").read_text(encoding="utf-8"))
+    for entry in document["scores"]:  # spelt conventions all have the same name
+        entry["convention"] = "custom"
+    Path("two.json").write_text(json.dumps(document), encoding="utf-8")
+    found = json.loads(call.result("analyze", "sweep", "two.json", "--setting", "train.seed", "--json"))["scores"]
+    assert len({row["convention"] for row in found}) == 2
+    assert [row["mean"] for row in found] == [entry["value"] for entry in document["scores"]]
+
+
+def test_models_that_differ_in_more_than_the_setting(call: Caller, runs: Path) -> None:
+    code, _, err = call("analyze", "sweep", "scores.json", "--setting", "train.seed")
+    assert (code, err) == (0, "note: these models also differ in model.mask_rate\n")
+    assert call("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")[2] == ""
+    tiny = [part for setting in SETTINGS["structformer"] for part in ("--set", setting)]
+    call.result("train", runs / "text.txt", "-o", "other", "--model", "structformer", "--max-minutes", 0.01, *tiny)
+    arguments = ("--gold", "gold.conllu", "--json", "--decoder", "argmax", "-m", runs / "a", "-m", "other")
+    Path("scores.json").write_text(call.result("eval", *arguments), encoding="utf-8")
+    problem = call.refusal("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")
+    assert problem.startswith("scores.json: these scores are of structformer and udgn; only models of one kind")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +98,7 @@ def test_several_conventions_and_other_settings(call: Caller, runs: Path) -> Non
         (
             '{"gold": {"name": "g"}, "scores": [{"model": "gone", "metric": "UAS", "convention": "udgn"}]}',
             "a.b",
-            "gone",
+            "gone: there is no such folder; call this where `synparse eval` was called",
         ),
         ('{"gold": {"name": "g"}, "scores": []}', "train.seed", "there are no scores of models here"),
         ("", "model.mask_rates", "did you mean 'mask_rate'?"),

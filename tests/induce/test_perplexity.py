@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +139,9 @@ def test_masked_words(runs: dict[str, str]) -> None:
     assert found.scored == count
     assert found.nats == pytest.approx(total / count, abs=1e-5)
     assert found.nats == score(runs["udgn"]).nats
-    assert found.signature.startswith("MPPL|data:text|tokens:masked-words|unk:not-masked|maskings:5|")
+    assert found.signature.startswith("MPPL|data:text|tokens:masked-words|unk:not-masked|masked:0.3|maskings:5|")
     assert found.bits_per_character is None
+    assert not comparable([found, replace(found, mask_rate=0.4)])
 
 
 def test_bits_per_character(runs: dict[str, str]) -> None:
