@@ -51,7 +51,7 @@ def test_conllu(tmp_path: Path, ends: str) -> None:
     assert first.universal_tags == ("VERB", "PRON", "ADP", "DET", "NOUN")
     assert first.heads == (ROOT, 0, 4, 4, 0)
     assert first.place.line == 3
-    assert second.words == ("Một", "chính sách")
+    assert second.words == ("Một", "chính\u00a0sách")  # as in every other format
     assert second.tags == second.universal_tags == ("NUM", "NOUN")
     assert second.heads == (1, ROOT)
     assert second.place.line == 14
@@ -83,8 +83,13 @@ def test_three_columns(tmp_path: Path) -> None:
 
 def test_the_suffix_is_enough_for_training_and_parsing(tmp_path: Path) -> None:
     path = write(tmp_path, CONLLU)
-    assert [sentence.words[-1] for sentence in read_sentences([path])] == ["mar", "chính sách"]
-    assert [sentence.words[-1] for sentence in read_sentences([tmp_path], trees=True)] == ["mar", "chính sách"]
+    assert [sentence.words[-1] for sentence in read_sentences([path])] == ["mar", "chính\u00a0sách"]
+    assert [sentence.words[-1] for sentence in read_sentences([tmp_path], trees=True)] == ["mar", "chính\u00a0sách"]
+
+
+def test_a_word_with_a_blank_is_written_as_it_was(tmp_path: Path) -> None:
+    (sentence,) = read_conllu(write(tmp_path, row(1, word="chính sách") + row(2, head=1)))
+    assert write_conllu(sentence.words, sentence.heads).startswith("1\tchính sách\t_")
 
 
 def test_heads_need_not_make_a_tree(tmp_path: Path) -> None:
@@ -107,6 +112,12 @@ BAD = {
     row(1, head="²"): (1, "the head is '²', not a word's number"),
     row(1, word=""): (1, "the word (column FORM) is empty"),
     row("1-2"): (1, "this sentence has no word"),
+    row(1) + "# text = b\n" + row(1): (
+        2,
+        "a comment inside a sentence; a blank line is missing before it: '# text = b'",
+    ),
+    row(1, head=5000 * "9"): (1, f"the head is '{30 * '9'}…', not a word's number"),
+    row(5000 * "9"): (1, f"the word's number is '{30 * '9'}…' where 1 was expected"),
 }
 
 
@@ -128,7 +139,7 @@ def test_broken_sentences_can_be_left_out(tmp_path: Path) -> None:
     assert [error.line for error in told] == [3, 7]
 
 
-words = st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), min_size=1, max_size=4)
+words = st.text(st.characters(exclude_characters="\t\n\r\0 ", exclude_categories=["Cs"]), min_size=1, max_size=4)
 
 
 @given(st.lists(st.tuples(words, st.integers(ROOT, 4)), min_size=5, max_size=8))

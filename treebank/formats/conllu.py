@@ -13,7 +13,8 @@ from treebank.formats.lines import OnBad, open_lines, report
 from treebank.sentence import ROOT, Place, Sentence
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)
-_NUMBER = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+BLANK = "\u00a0"  # stands for a blank within a word, which would end it in every other format
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ DP = Columns(".dp", 3, form=0, tag=1, head=2)
 def read_conllu(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
     """The sentences of a CoNLL-U file, streamed: syntactic words, XPOS (UPOS where there is none), UPOS, heads, DEPREL.
 
-    Comments, multiword tokens (1-2) and empty nodes (1.1) are left out; a word may hold spaces. If all heads are ``_``,
-    there are none. Raises TreebankError for lines that do not make a sentence; with ``on_bad`` such a sentence is told
-    to it and left out. Whether the heads make a tree is not asked here.
+    Comments, multiword tokens (1-2) and empty nodes (1.1) are left out. A blank in a word becomes U+00A0. If all heads
+    are ``_``, there are none. Raises TreebankError for lines that do not make a sentence; with ``on_bad`` such a
+    sentence is told to it and left out. Whether the heads make a tree is not asked here.
     """
     return _read(path, CONLLU, on_bad)
 
@@ -57,9 +58,12 @@ def read_dp(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
 
 
 def write_conllu(words: Sequence[str], heads: Sequence[int]) -> str:
-    """One sentence in CoNLL-U, with the blank line after it: FORM, HEAD, and DEPREL ``root`` or ``dep``."""
+    """One sentence in CoNLL-U, with the blank line after it: FORM, HEAD, and DEPREL ``root`` or ``dep``.
+
+    A U+00A0 in a word is written as a blank.
+    """
     rows = [
-        f"{i}\t{word}\t_\t_\t_\t_\t{head + 1}\t{'root' if head == ROOT else 'dep'}\t_\t_\n"
+        f"{i}\t{word.replace(BLANK, ' ')}\t_\t_\t_\t_\t{head + 1}\t{'root' if head == ROOT else 'dep'}\t_\t_\n"
         for i, (word, head) in enumerate(zip(words, heads, strict=True), 1)
     ]
     return "".join(rows) + "\n"
@@ -106,7 +110,7 @@ def _sentence(path: str, first: int, lines: list[str], columns: Columns) -> Sent
     cells = list(zip(*rows, strict=True))
     if columns.number is not None:
         _check_count(path, lined, cells[columns.number])
-    words = cells[columns.form]
+    words = tuple(word.replace(" ", BLANK) for word in cells[columns.form])
     if "" in words:
         raise TreebankError(path, lined[words.index("")], "the word (column FORM) is empty; write _ for an unknown one")
     coarse = () if columns.coarse is None else _known(cells[columns.coarse])
@@ -128,6 +132,8 @@ def _known(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 def _wrong_count(row: list[str], columns: Columns) -> str:
     found = f"found {len(row)} column{'s' if len(row) > 1 else ''} where {columns.name} has {columns.count}"
+    if columns.universal and row[0].startswith("#"):
+        return f"a comment inside a sentence; a blank line is missing before it: {shorten(' '.join(row))}"
     if len(row) == 1 and " " in row[0]:
         return f"{found}; columns are separated by tabs, not by spaces: {shorten(row[0])}"
     return f"{found}, separated by tabs; a blank line separates sentences: {shorten(' '.join(row))}"
@@ -138,7 +144,9 @@ def _check_count(path: str, lined: Sequence[int], ids: Sequence[str]) -> None:
     for expected, (line, found) in enumerate(zip(lined, ids, strict=True), 1):
         if found != str(expected):
             hint = "a blank line is missing before it" if found == "1" else "the words of a sentence count up from 1"
-            raise TreebankError(path, line, f"the word's number is {found!r} where {expected} was expected; {hint}")
+            raise TreebankError(
+                path, line, f"the word's number is {shorten(found)} where {expected} was expected; {hint}"
+            )
 
 
 def _heads(path: str, lined: Sequence[int], column: Sequence[str]) -> tuple[int, ...]:
@@ -148,7 +156,7 @@ def _heads(path: str, lined: Sequence[int], column: Sequence[str]) -> tuple[int,
     heads = []
     for line, head in zip(lined, column, strict=True):
         if not _NUMBER.fullmatch(head):
-            raise TreebankError(path, line, f"the head is {head!r}, not a word's number (0 for the root)")
+            raise TreebankError(path, line, f"the head is {shorten(head)}, not a word's number (0 for the root)")
         heads.append(int(head) - 1)
         if heads[-1] >= len(column):
             raise TreebankError(path, line, f"the head is word {head}, but the sentence has {len(column)} words")
