@@ -74,8 +74,10 @@ def _decoded(found: dict[str, Any], chosen: str | None) -> str:
     from induce.registry import decoder, output_of, structure_of
     from treebank.formats.conllu import write_conllu
 
-    structure = next(name for name in DEFAULT_DECODERS if name in found)
-    name = chosen or str(found.get("decoder", DEFAULT_DECODERS[structure]))
+    given = [name for name in DEFAULT_DECODERS if name in found]
+    named = chosen or found.get("decoder")
+    structure = structure_of(str(named)) if named and structure_of(str(named)) in given else given[0]
+    name = str(named or DEFAULT_DECODERS[structure])
     if structure_of(name) != structure:
         fitting = DEFAULT_DECODERS[structure]
         raise ValueError(

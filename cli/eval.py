@@ -133,12 +133,16 @@ def evaluate(
         find_rules(head_rules)
     parsers = _parsers(groups, {name: others[name] for name in ("decoder", "layer", "distances", "device")})
     kinds = {parser.output for parser in parsers.values()}
-    asked.fit(treebank, with_heads=head_rules is not None or "heads" in kinds, all_heads=kinds == {"heads"})
+    asked.fit(treebank, kinds | ({"heads"} if head_rules else set()))
     bound = bound_of(gold, max_length)
     if "trees" in kinds and not asked.trees:
-        raise SynparseError("the models here give trees, not heads; name a --convention for trees")
+        raise SynparseError(
+            "the models here give trees, not heads; name a --convention for trees, or a --decoder for heads"
+        )
     if "heads" in kinds and not asked.heads:
-        raise SynparseError("the models here give heads, not trees; name a --convention for heads")
+        raise SynparseError(
+            "the models here give heads, not trees; name a --convention for heads, or a --decoder for trees"
+        )
     models = _models(parsers, treebank, bound)
     head_models = _head_models(parsers, treebank)
     systems = [*models.values()], [*head_models.values()]
@@ -168,11 +172,13 @@ class _Asked:
     def __init__(self, conventions: Sequence[str], baselines: Sequence[str], predicted: Sequence[str]) -> None:
         """Raises SynparseError for an unknown name."""
         from treebank.baselines import BASELINES
-        from treebank.formats import suffix
+        from treebank.formats import HEAD_SUFFIXES, suffix
         from treebank.metrics.attachment import ATTACHMENT_CONVENTIONS, HEAD_BASELINES
         from treebank.metrics.conventions import CONVENTIONS, find_convention
 
         for name in conventions:
+            if name not in ATTACHMENT_CONVENTIONS and name.partition(",")[0] in ATTACHMENT_CONVENTIONS:
+                raise SynparseError(f"convention {name!r}: those of heads cannot be changed, but by --max-length")
             if ":" not in name and name.partition(",")[0] not in {**CONVENTIONS, **ATTACHMENT_CONVENTIONS}:
                 raise SynparseError(
                     f"no convention {name!r}; {nearest(name, {**CONVENTIONS, **ATTACHMENT_CONVENTIONS})}"
@@ -184,24 +190,28 @@ class _Asked:
         self.trees = [find_convention(name) for name in conventions if name not in ATTACHMENT_CONVENTIONS]
         self.tree_baselines = [name for name in baselines if name in BASELINES]
         self.head_baselines = [name for name in baselines if name in HEAD_BASELINES]
-        self.head_files = [path for path in predicted if suffix(path) in (".conllu", ".conllx", ".conll")]
+        self.head_files = [path for path in predicted if suffix(path) in HEAD_SUFFIXES]
         self.tree_files = [path for path in predicted if path not in self.head_files]
 
-    def fit(self, gold: Treebank, *, with_heads: bool, all_heads: bool = False) -> None:
+    def fit(self, gold: Treebank, kinds: set[str]) -> None:
         """Choose the default conventions that fit ``gold``. Raises SynparseError for what no convention scores.
 
-        ``with_heads``: something else than what was named asks for heads; ``all_heads``: and no model has trees.
+        ``kinds``: what models give, "trees" or "heads" or both.
         """
         from treebank.metrics.attachment import ATTACHMENT_CONVENTIONS
         from treebank.metrics.conventions import CONVENTIONS
 
         has_trees = all(sentence.tree is not None for sentence in gold.sentences)
         if not self.heads and not self.trees:
-            named = bool(self.head_baselines or self.head_files or with_heads)
+            named = bool(self.head_baselines or self.head_files or "heads" in kinds)
             if named or not has_trees:
                 self.heads = [ATTACHMENT_CONVENTIONS["udgn"]]
-            if has_trees and (self.tree_baselines or self.tree_files or not (named or all_heads)):
+            trees = bool(self.tree_baselines or self.tree_files or "trees" in kinds)
+            if has_trees and (trees or not named):
                 self.trees = [CONVENTIONS["on-lstm"]]
+            elif "trees" in kinds:
+                found = f"{gold.name}: there are no trees to score those of the models against, only heads"
+                raise SynparseError(f"{found}; of a model that also gives heads, name a --decoder for these")
         if self.trees and not has_trees:
             raise SynparseError(f"{gold.name}: there are no trees to score against, only heads (conventions udgn, …)")
         for what, kind, wanted in (

@@ -199,7 +199,8 @@ def correlate_channels(
     ]
     if not relations:
         most = max(found.counts.values(), default=0)
-        raise SynparseError(f"{data}: no relation has {minimum} arcs, only up to {most}; try a lower --minimum")
+        hint = "try a lower --minimum" if most else "roots have none, nor have words that the model does not read"
+        raise SynparseError(f"{data}: no relation has {minimum} arcs, only up to {most}; {hint}")
     return ChannelReport(
         model=config.model_name,
         run=run,

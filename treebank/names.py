@@ -82,9 +82,19 @@ def load_whole(name_or_path: str, *, ptb: str | None = None, on_bad: OnBad | Non
     if source != "-" and not os.path.lexists(os.path.expanduser(source)) and not glob.has_magic(source):
         raise SynparseError(f"no treebank {source!r}: neither a file nor a name; {nearest(source, NAMES)}")
     sentences = list(read_sentences([source], trees=True, on_bad=on_bad))
+    if on_bad:
+        sentences = [sentence for sentence in sentences if _has_gold(sentence, on_bad)]
     if not sentences:
-        raise TreebankError(source, 0, "there is no tree in it")
+        raise TreebankError(source, 0, "there is no sentence with a tree or heads in it")
     return Treebank(name_or_path, sentences)
+
+
+def _has_gold(sentence: Sentence, on_bad: OnBad) -> bool:
+    """Whether there is a tree or heads; if not, ``on_bad`` is told."""
+    if sentence.tree is None and not sentence.heads:
+        on_bad(TreebankError(*sentence.place, "this sentence has neither a tree nor heads"))
+        return False
+    return True
 
 
 def digest(gold: Treebank) -> str:

@@ -20,7 +20,7 @@ from induce import checkpoint as store
 from induce.batching import FEEDS, Piece
 from induce.config import RunConfig
 from induce.models.base import SegmentLoss, detach
-from induce.registry import SUPERVISED, kind_of, make_model
+from induce.registry import SUPERVISED, check_pairing, kind_of, make_model
 from induce.training.halving import whole_or_halved
 from induce.training.optimizer import EpochEnd, make_optimizer
 from induce.training.seeding import random_state, restore_random_state, seed_everything
@@ -181,6 +181,8 @@ class Trainer:
             raise SynparseError(
                 f"model {config.model_name!r} reads {' or '.join(kind.reads)}, not {config.data.reading} (data.reading)"
             )
+        if kind.gives:
+            check_pairing(config.model_name, kind.gives, config.parse.decoder)
         try:
             self.model = make_model(config, len(self.vocabulary)).to(device)
         except (TypeError, ValueError) as error:

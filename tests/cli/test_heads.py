@@ -121,3 +121,47 @@ def test_tags_of_another_treebank_mean_nothing_to_the_published_recipe(call: Cal
     assert call.result("parse", "-m", "run", "foreign.conllu") == call.result("parse", "-m", "run", "plain.txt")
     (score,) = json.loads(call.result("eval", "-m", "run", "--text", "foreign.conllu", "--json"))["scores"]
     assert score["words"] == len(words)
+
+
+CONLLU = "1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+
+
+def test_three_columns_of_heads(call: Caller) -> None:
+    Path("gold.dp").write_text("a\tDT\t2\nb\tNN\t0\n\n", encoding="utf-8")
+    Path("predicted.dp").write_text("a\tDT\t0\nb\tNN\t1\n\n", encoding="utf-8")
+    uas, uuas = json.loads(call.result("eval", "--gold", "gold.dp", "predicted.dp", "--json"))["scores"]
+    assert (uas["value"], uuas["value"]) == (0, 50)
+
+
+def test_sentences_without_heads_are_left_out_when_asked(call: Caller) -> None:
+    Path("gold.conllu").write_text(CONLLU + CONLLU.replace("\t2\t", "\t_\t").replace("\t0\t", "\t_\t"), "utf-8")
+    arguments = ("eval", "--gold", "gold.conllu", "--baseline", "next")
+    assert "gold.conllu:4: this sentence has neither heads nor a tree" in call.refusal(*arguments)
+    code, out, err = call(*arguments, "--skip-bad")
+    assert code == 0
+    assert "1 broken left out" in out
+    assert "gold.conllu:4: this sentence has neither a tree nor heads" in err
+
+
+def test_what_cannot_be_scored_is_told_apart(call: Caller, parser: Path) -> None:
+    Path("gold.conllu").write_text(CONLLU, encoding="utf-8")
+    arguments = ("eval", "--gold", "gold.conllu")
+    trees = call.refusal(*arguments, "-m", parser, "--decoder", "heads-to-tree")
+    assert "there are no trees to score those of the models against, only heads" in trees
+    rules = call.refusal(*arguments, "--baseline", "next", "--head-rules", "stanford")
+    assert rules == "gold.conllu:1: this sentence has no tree to find heads in by rules"
+    spelt = call.refusal(*arguments, "--baseline", "next", "--convention", "udgn,len:2-")
+    assert spelt == "convention 'udgn,len:2-': those of heads cannot be changed, but by --max-length"
+
+
+def test_a_decoder_that_does_not_fit_is_told_before_training(call: Caller) -> None:
+    Path("text.txt").write_text(toy_text(), encoding="utf-8")
+    call.refusal("train", "text.txt", "-o", "run", "--model", "udgn", "--set", "parse.decoder=unbiased")
+    assert not list(Path("run").glob("*/config.json"))
+
+
+def test_decode_reads_what_the_decoder_needs(call: Caller) -> None:
+    line = {"words": ["a", "b"], "distances": [2, 1], "heads": [[0, 1], [0.5, 0]], "decoder": None}
+    Path("both.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    assert call.result("decode", "both.jsonl", "--decoder", "argmax").count("\t") == 18
+    assert call.result("decode", "both.jsonl").startswith("(X")

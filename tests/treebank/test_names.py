@@ -193,7 +193,7 @@ def test_neither_a_file_nor_a_name() -> None:
 
 
 def test_a_file_without_trees(tmp_path: Path) -> None:
-    with pytest.raises(SynparseError, match="there is no tree in it"):
+    with pytest.raises(SynparseError, match="there is no sentence with a tree or heads in it"):
         load_gold(str(write(tmp_path / "empty.mrg", "\n")))
 
 

@@ -13,7 +13,7 @@ from treebank.errors import SynparseError, TreebankError
 from treebank.formats.lines import STDIN, OnBad, open_lines
 from treebank.sentence import Sentence
 
-__all__ = ["FORMATS", "OnBad", "expand", "open_lines", "read_sentences"]
+__all__ = ["FORMATS", "HEAD_SUFFIXES", "OnBad", "expand", "open_lines", "read_sentences"]
 
 BRACKETED = "treebank.formats.bracketed:read_bracketed"
 SINICA = "treebank.formats.sinica:read_sinica"
@@ -34,6 +34,8 @@ FORMATS: dict[str, str] = {
     ".conll": "treebank.formats.conllu:read_conllx",
     ".dp": "treebank.formats.conllu:read_dp",
 }
+
+HEAD_SUFFIXES = frozenset(name for name, reader in FORMATS.items() if ".conllu:" in reader)  # of files with heads
 
 
 def suffix(path: str) -> str:

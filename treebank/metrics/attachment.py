@@ -412,10 +412,13 @@ def _gold_heads(gold: Treebank, rules: str | None) -> tuple[list[Heads], str]:
     lacking = [sentence for sentence in gold.sentences if len(sentence.heads) != len(sentence.words)]
     if rules is None and not lacking:
         return [sentence.heads for sentence in gold.sentences], ""
+    bare = [sentence for sentence in lacking if sentence.tree is None]
+    if bare:
+        raise SynparseError(f"{bare[0].place}: this sentence has neither heads nor a tree to get them from")
     heads = []
     for sentence in gold.sentences:
         if sentence.tree is None:
-            where = lacking[0].place if rules is None else sentence.place
-            raise SynparseError(f"{where}: this sentence has neither heads nor a tree to get them from")
+            lack = "no tree to find heads in by rules" if rules else "heads and no tree, and others the other way round"
+            raise SynparseError(f"{sentence.place}: this sentence has {lack}")
         heads.append(heads_from_tree(sentence.tree, rules or DEFAULT_RULES))
     return heads, rules or DEFAULT_RULES
