@@ -259,7 +259,7 @@ def _check_types(config: RunConfig) -> None:
 
 def _check(config: RunConfig) -> None:
     """Raises SynparseError for values that no run could work with."""
-    from induce.registry import DECODERS, ENCODERS, MODELS, SUPERVISED, TASKS, known
+    from induce.registry import DECODERS, ENCODERS, MODELS, SUPERVISED, TASKS, check_layer, known
     from induce.units import UNITS
     from treebank.normalize import RECIPES
 
@@ -293,9 +293,10 @@ def _check(config: RunConfig) -> None:
             low, high = 0.0, 1e9
         if not low <= value <= high:
             raise SynparseError(f"setting model.{key} = {value} must lie between {low:g} and {high:g}")
-    layers = config.model.get("layers", 1)  # where a model names none it has one set of trees
-    if not 1 <= config.parse.layer <= layers:
-        raise SynparseError(f"setting parse.layer = {config.parse.layer}: the model has layers 1 to {layers}")
+    try:
+        check_layer(config, config.parse.layer)
+    except ValueError as error:
+        raise SynparseError(f"setting parse.layer = {config.parse.layer}: {error}") from None
 
 
 _LIMITS: tuple[tuple[str, str, float, float], ...] = (

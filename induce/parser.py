@@ -90,10 +90,10 @@ class Parser:
         self.gives: tuple[str, ...] = registry.kind_of(config).gives
         self.choose(decoder or config.parse.decoder)
         self.layer = layer if layer is not None else config.parse.layer
-        layers = config.model.get("layers", 1)
-        if not 1 <= self.layer <= layers:
-            found = f"this {config.model_name!r} has layers 1 to {layers}"
-            raise SynparseError(f"{checkpoint.folder}: there is no layer {self.layer}; {found}")
+        try:
+            registry.check_layer(config, self.layer)
+        except ValueError as error:
+            raise SynparseError(f"{checkpoint.folder}: {error}") from None
         self.options: dict[str, Any] = {"layer": self.layer}  # of `Model.structure`
         if config.model_name in registry.SUPERVISED:
             self.options["distances"] = distances or config.parse.distances

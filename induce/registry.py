@@ -24,6 +24,7 @@ MODELS = {
 }
 
 SUPERVISED = ("onlstm-syd", "prpn-syd")  # the models that learn from trees, too, and have distances of both kinds
+LAYERED = ("onlstm", "onlstm-syd")  # the models that have trees of their own in each layer
 
 TASKS = {
     "listops": "induce.tasks.listops:ListOps",
@@ -73,6 +74,15 @@ def find_task(name: str) -> Any:
 def kind_of(config: RunConfig) -> Any:
     """The class of the model that a run trains; of its encoder where it learns a task."""
     return load(ENCODERS[config.model_name]) if config.data.task else model_class(config.model_name)
+
+
+def check_layer(config: RunConfig, layer: int) -> None:
+    """Raises ValueError if the model of ``config`` has no trees of ``layer``, counted from 1."""
+    layered = config.model_name in LAYERED and not config.data.task
+    layers = config.model.get("layers", 1) if layered else 1
+    if not 1 <= layer <= layers:
+        trees = f"layers 1 to {layers}" if layered else "one set of trees, as layer 1"
+        raise ValueError(f"there is no layer {layer}; this {config.model_name!r} has {trees}")
 
 
 def make_model(config: RunConfig, symbols: int) -> Any:

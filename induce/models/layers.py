@@ -1,4 +1,8 @@
-"""What two models or more share unchanged: the dropouts of AWD-LSTM around and between recurrent layers."""
+"""What two models or more share unchanged.
+
+The dropouts of AWD-LSTM around and between recurrent layers, the ranking of distances that learn from trees, masked
+words, and the layers of a Transformer.
+"""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class StructFormerConfig:
     positions: bool = True  # a trained embedding of the place is added to the word's, in the encoder
     relative_bias: str = "none"  # see EncoderLayer
     relations: str = "parent+child"  # what the attention mask is a mixture of: parent, child, sibling
-    calibration: str = "sentence"  # or "batch", as released: in training, one margin for all sentences of a batch
+    calibration: str = "sentence"  # or "batch", as released: but for parsing, one margin for all sentences of a batch
     affine: bool = True  # layer normalisations of the encoder with gain and shift
     xavier: bool = False  # how the convolutions of the parser start
 

@@ -265,7 +265,7 @@ class Trainer:
             reason = yield from self._epoch(limit, stop)
         at = self.position
         self._save_last()
-        best = at.best_epoch, _exp(at.best_loss), at.seconds, str(self.run), bits(at.best_loss, self.config.data.unit)
+        best = at.best_epoch, _exp(at.best_loss), at.seconds, str(self.run), self._bits(at.best_loss)
         yield self._log(Finished(reason, at.epoch, at.step, *best))
 
     def _epoch(self, limit: float, stop: Callable[[], bool]) -> Generator[Event, None, str]:
@@ -335,6 +335,11 @@ class Trainer:
         loss.objective.backward()
         return loss, 1
 
+    def _bits(self, loss: float) -> float | None:
+        """Bits per character; None of masked ones, which are not the whole text."""
+        data = self.config.data
+        return None if data.reading == "masked" else bits(loss, data.unit)
+
     def _check(self, *, end_of_epoch: bool) -> Generator[Event, None, bool]:
         """Score the development text; keep the model if it is the best so far. Returns whether training should end."""
         at = self.position
@@ -343,7 +348,7 @@ class Trainer:
             best = loss < at.best_loss or not at.best_epoch
             trained = at.loss_sum / max(1, at.rows)
             scores = trained, _exp(trained), loss, _exp(loss)
-            per_character = bits(loss, self.config.data.unit)
+            per_character = self._bits(loss)
             event = Check(at.epoch, at.step, *scores, best, "", at.seconds, per_character, accuracy)
             at.history.append(asdict(event))
             if best:

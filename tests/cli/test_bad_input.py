@@ -345,7 +345,7 @@ def test_a_layer_out_of_range(call: Caller, trained: Path) -> None:
     )
     assert "--layer" in call.usage("extract", *arguments, 0)
     message = call.refusal("train", trained / "text.txt", "-o", "new", "--set", "parse.layer=9")
-    assert message == "setting parse.layer = 9: the model has layers 1 to 3"
+    assert message == "setting parse.layer = 9: there is no layer 9; this 'onlstm' has layers 1 to 3"
 
 
 # --- names and settings -----------------------------------------------------------------------------------------------

@@ -154,6 +154,11 @@ def test_what_cannot_be_scored_is_told_apart(call: Caller, parser: Path) -> None
     assert spelt == "convention 'udgn,len:2-': those of heads cannot be changed, but by --max-length"
 
 
+def test_there_is_one_parser_for_all_layers(call: Caller, parser: Path) -> None:
+    problem = call.refusal("parse", "-m", parser, "in.txt", "--layer", 2)
+    assert problem.endswith("there is no layer 2; this 'udgn' has one set of trees, as layer 1")
+
+
 def test_a_decoder_that_does_not_fit_is_told_before_training(call: Caller) -> None:
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
     call.refusal("train", "text.txt", "-o", "run", "--model", "udgn", "--set", "parse.decoder=unbiased")

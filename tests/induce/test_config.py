@@ -26,7 +26,7 @@ def test_names_and_switches_are_set_and_stored() -> None:
         ("model.slots=0", "model.slots = 0 must lie between 1 and"),
         ("data.reading=sentence", "there is no reading 'sentence'; did you mean 'sentences'?"),
         ("train.beta1=1", "train.beta1 = 1.0 must lie between 0 and"),
-        ("parse.layer=2", "the model has layers 1 to 1"),
+        ("parse.layer=2", "there is no layer 2; this 'prpn' has one set of trees"),
     ],
 )
 def test_values_that_no_run_could_work_with(change: str, message: str) -> None:
