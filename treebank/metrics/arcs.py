@@ -19,7 +19,7 @@ class GoldArc(NamedTuple):
     """A word that counts and its gold head, and whether a system found them."""
 
     relation: str  # nsubj of nsubj:pass; "" where gold names none
-    distance: str  # places from the word to its head, such as -1 for the word before it, 5+ for far away; or root
+    distance: str  # places from the word to its head, such as "-1" for the word before it; or "root"
     directed: bool  # the head is right
     undirected: bool  # the arc is among the predicted ones, whichever way they point
 
