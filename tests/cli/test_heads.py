@@ -161,8 +161,9 @@ def test_there_is_one_parser_for_all_layers(call: Caller, parser: Path) -> None:
 
 def test_a_decoder_that_does_not_fit_is_told_before_training(call: Caller) -> None:
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
-    call.refusal("train", "text.txt", "-o", "run", "--model", "udgn", "--set", "parse.decoder=unbiased")
-    assert not list(Path("run").glob("*/config.json"))
+    problem = call.refusal("train", "text.txt", "-o", "run", "--model", "udgn", "--set", "parse.decoder=unbiased")
+    assert problem == "model 'udgn' gives heads; decoder 'unbiased' needs distances (try 'chu-liu-edmonds')"
+    assert list(Path("run").iterdir()) == []
 
 
 def test_decode_reads_what_the_decoder_needs(call: Caller) -> None:
