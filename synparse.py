@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from treebank.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from induce.parser import Parser
+    from induce.parsing.parser import Parser
 
 __all__ = ["__version__", "load"]
 
 
 def load(run: str, **options: Any) -> Parser:
     """The trained model in the folder ``run``, ready to parse."""
-    from induce.parser import load_parser
+    from induce.parsing.parser import load_parser
 
     return load_parser(run, **options)
 

@@ -33,11 +33,11 @@ from torch import Tensor, nn  # noqa: E402
 
 from induce import checkpoint  # noqa: E402
 from induce.config import load_preset  # noqa: E402
+from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
 from induce.models.layers import keep  # noqa: E402
 from induce.models.onlstm import OnLstm, OnLstmConfig, dropped_weight  # noqa: E402
 from induce.objectives import cross_entropy  # noqa: E402
-from induce.parser import Parser, Reading, load_parser, tree_of  # noqa: E402
-from induce.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
+from induce.parsing.parser import Parser, Reading, load_parser, tree_of  # noqa: E402
 from tests.induce.test_onlstm import plain_loop  # noqa: E402
 
 PRESETS = {"small": "onlstm-small", "paper": "onlstm-ptb"}

@@ -21,8 +21,8 @@ sys.path.insert(0, str(HERE.parent))
 
 import torch  # noqa: E402
 
-from induce.batching import Expressions, Piece, sentence_batches  # noqa: E402
 from induce.config import resolve  # noqa: E402
+from induce.data.batching import Expressions, Piece, sentence_batches  # noqa: E402
 from induce.registry import make_model  # noqa: E402
 from induce.tasks.examples import Examples, encode  # noqa: E402
 from induce.tasks.listops import ListOps  # noqa: E402

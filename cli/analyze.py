@@ -13,8 +13,8 @@ from cli.picture import check_picture, draw_channels, draw_sweep
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
-    from induce.analysis import ChannelReport
-    from induce.sweep import Sweep
+    from induce.analysis.channels import ChannelReport
+    from induce.analysis.sweep import Sweep
     from treebank.metrics.report import Runs
 
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -49,7 +49,7 @@ def channels(
     Over all gold arcs, Pearson's correlation between the weight of a channel from child to head and whether the arc is
     of a relation; for each relation the channel where it is largest. Layers and channels count from 1.
     """
-    from induce.analysis import correlate_channels
+    from induce.analysis.channels import correlate_channels
     from treebank.formats import read_sentences
     from treebank.names import NAMES
 
@@ -84,7 +84,7 @@ def sweep_scores(scores: str, setting: str, as_json: bool, save: str | None) -> 
     SCORES is what `synparse eval --json` wrote about several models, standard input by default. Models with the same
     value (other seeds) are averaged. The model folders must still be where they were.
     """
-    from induce.sweep import sweep
+    from induce.analysis.sweep import sweep
     from treebank.formats import open_lines
 
     if save:

@@ -12,7 +12,7 @@ from treebank.errors import SynparseError, TreebankError
 from treebank.formats.jsonl import words_and_kept
 
 if TYPE_CHECKING:
-    from induce.parser import HeadReading, HeightReading, Reading, StackReading
+    from induce.parsing.parser import HeadReading, HeightReading, Reading, StackReading
 
 DEFAULT_DECODERS = {
     "distances": "unbiased",
@@ -70,7 +70,7 @@ def _object(line: str) -> dict[str, Any]:
 
 def _decoded(found: dict[str, Any], chosen: str | None) -> str:
     """The tree or the CoNLL-U lines of one object. Raises ValueError or SynparseError that says what is wrong."""
-    from induce.parser import heads_of, tree_of
+    from induce.parsing.parser import heads_of, tree_of
     from induce.registry import decoder, output_of, structure_of
     from treebank.formats.conllu import write_conllu
 
@@ -94,7 +94,7 @@ def _decoded(found: dict[str, Any], chosen: str | None) -> str:
 
 
 def _distances(found: dict[str, Any]) -> Reading:
-    from induce.parser import Reading
+    from induce.parsing.parser import Reading
 
     values = found["distances"]
     if not _all_numbers(values):
@@ -103,7 +103,7 @@ def _distances(found: dict[str, Any]) -> Reading:
 
 
 def _stack(found: dict[str, Any]) -> StackReading:
-    from induce.parser import StackReading
+    from induce.parsing.parser import StackReading
 
     slots = found["stack"]
     if not isinstance(slots, list) or any(type(slot) is not int for slot in slots):
@@ -112,7 +112,7 @@ def _stack(found: dict[str, Any]) -> StackReading:
 
 
 def _heights(found: dict[str, Any]) -> HeightReading:
-    from induce.parser import HeightReading
+    from induce.parsing.parser import HeightReading
 
     pairs = found["heights"]
     if not isinstance(pairs, list) or not all(_all_numbers(pair) and len(pair) == 2 for pair in pairs):
@@ -122,7 +122,7 @@ def _heights(found: dict[str, Any]) -> HeightReading:
 
 
 def _heads(found: dict[str, Any]) -> HeadReading:
-    from induce.parser import HeadReading
+    from induce.parsing.parser import HeadReading
 
     rows = found["heads"]
     if not isinstance(rows, list) or not all(map(_all_numbers, rows)):

@@ -16,7 +16,7 @@ from cli.perplexity import check_usage, evaluate_text, text_options
 from treebank.errors import SynparseError, nearest
 
 if TYPE_CHECKING:
-    from induce.parser import Parser
+    from induce.parsing.parser import Parser
     from treebank.metrics.attachment import HeadSystem
     from treebank.metrics.evaluation import Expectation, System
     from treebank.metrics.report import ScoreReport
@@ -308,7 +308,7 @@ def _default_runs(predicted: Sequence[str], baselines: Sequence[str]) -> list[st
 
 def _parsers(groups: dict[str, list[str]], parsing: dict[str, Any]) -> dict[str, Parser]:
     """The parser of each model folder. Raises SynparseError for a model of characters, as gold trees are over words."""
-    from induce.parser import load_parser
+    from induce.parsing.parser import load_parser
 
     parsers = {folder: load_parser(folder, **parsing) for group in groups.values() for folder in group}
     for folder, parser in parsers.items():

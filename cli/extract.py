@@ -12,7 +12,7 @@ from cli.options import default_run, device_option, distances_option, inputs, la
 from cli.output import opened
 
 if TYPE_CHECKING:
-    from induce.parser import AnyReading
+    from induce.parsing.parser import AnyReading
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,7 +39,7 @@ def extract(
     number of a slot. `synparse decode` turns the lines into trees or heads.
     """
     from cli.decode import DEFAULT_DECODERS
-    from induce.parser import load_parser
+    from induce.parsing.parser import load_parser
     from treebank.formats import read_sentences
 
     sentences = read_sentences(inputs(input), tokenize=tokenize)
@@ -56,7 +56,7 @@ def extract(
 def _object(reading: AnyReading, decoder: str) -> dict[str, Any]:
     """The line of one sentence; ``decoder`` is named where `decode` would not choose it by itself."""
     from cli.decode import DEFAULT_DECODERS
-    from induce.parser import HeightReading, Reading, StackReading
+    from induce.parsing.parser import HeightReading, Reading, StackReading
 
     found: dict[str, Any] = {"words": list(reading.words)}
     if len(reading.kept) < len(reading.words):

@@ -13,8 +13,8 @@ from cli.options import Decorated
 from cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from induce.cache import Cache
-    from induce.perplexity import Perplexity
+    from induce.analysis.continuous_cache import Cache
+    from induce.analysis.perplexity import Perplexity
     from treebank.metrics.report import Runs
 
 HEADER = ["System", "PPL", "Nats", "Bits/char.", "Unk. %", "Words", "Vocab."]
@@ -75,7 +75,7 @@ def check_usage(context: click.Context, given: Mapping[str, Any]) -> None:
 
 def evaluate_text(text: str, groups: Mapping[str, Sequence[str]], form: str | None, given: Mapping[str, Any]) -> None:
     """Score ``text`` under the models in the folders of ``groups`` and print a table, or JSON."""
-    from induce.perplexity import TextScorer, comparable, score_text
+    from induce.analysis.perplexity import TextScorer, comparable, score_text
     from treebank.formats import read_sentences
     from treebank.sample import sample_treebank
 
@@ -108,7 +108,7 @@ def _cache(given: Mapping[str, Any]) -> Cache | None:
     """The cache that was asked for."""
     if given["cache"] is None:
         return None
-    from induce.cache import Cache
+    from induce.analysis.continuous_cache import Cache
 
     named = {"size": given["cache"], "theta": given["cache_theta"], "share": given["cache_lambda"]}
     return Cache(**{name: value for name, value in named.items() if value is not None})

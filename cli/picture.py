@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
-    from induce.analysis import ChannelReport
-    from induce.sweep import Sweep
+    from induce.analysis.channels import ChannelReport
+    from induce.analysis.sweep import Sweep
 
 
 def check_picture(path: str) -> None:

@@ -80,7 +80,7 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     training, development = _read(config, text, dev, tokenize, treebank)
 
     from cli.progress import shown
-    from induce.parser import choose_device
+    from induce.parsing.parser import choose_device
     from induce.training.loop import Finished, Trainer
 
     facts: dict[str, Any] = {"texts": list(text), "development_texts": list(dev), "tokenize": tokenize}
@@ -207,8 +207,8 @@ def _read(
     from dataclasses import replace
     from itertools import chain
 
-    from induce.batching import read_corpora
-    from induce.supervision import supervised
+    from induce.data.batching import read_corpora
+    from induce.data.supervision import supervised
     from treebank.formats import read_sentences
     from treebank.sample import sample_treebank
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from induce.config import RunConfig
-from induce.vocabulary import Vocabulary
+from induce.data.vocabulary import Vocabulary
 from treebank.errors import SynparseError, placed
 from treebank.version import VERSION
 

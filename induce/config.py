@@ -259,8 +259,8 @@ def _check_types(config: RunConfig) -> None:
 
 def _check(config: RunConfig) -> None:
     """Raises SynparseError for values that no run could work with."""
+    from induce.data.tokens import UNITS
     from induce.registry import DECODERS, ENCODERS, MODELS, SUPERVISED, TASKS, check_layer, known
-    from induce.units import UNITS
     from treebank.normalize import RECIPES
 
     known(ENCODERS if config.data.task else MODELS, config.model_name, "model")

@@ -67,7 +67,7 @@ def test_imports_point_one_way(path: Path) -> None:
     [
         ("import torch", "treebank"),
         ("def f():\n    import torch.nn", "treebank"),
-        ("from induce.parser import load_parser", "treebank"),
+        ("from induce.parsing.parser import load_parser", "treebank"),
         ("if True:\n    import numpy as np", "treebank"),
         ("def f():\n    import click", "induce"),
         ("from cli.options import default_run", "induce"),

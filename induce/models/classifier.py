@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.batching import Side
+from induce.data.batching import Side
 from induce.models.base import SegmentLoss
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from induce.batching import Side
+from induce.data.batching import Side
 from induce.models.onlstm import OnLstmLayer
 from induce.models.ordered_memory import ATTENTIONS, OrderedMemoryLayer
 from induce.structures import Distances, StackDecisions

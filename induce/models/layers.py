@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.batching import mask_words
+from induce.data.batching import mask_words
 from induce.models.base import SegmentLoss
 from induce.objectives import cross_entropy, ranking_loss
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from induce.batching import Side
+from induce.data.batching import Side
 from induce.models.ordered_memory import RecursiveCell
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from induce.batching import Expressions, sentence_batches
 from induce.checkpoint import Checkpoint, build_model, find, read
 from induce.config import DataConfig
-from induce.parser import Parser, choose_device
+from induce.data.batching import Expressions, sentence_batches
+from induce.parsing.parser import Parser, choose_device
 from induce.registry import find_task, kind_of
 from induce.tasks.base import CLOSE, OPEN, Example
 from induce.tasks.examples import Examples, encode

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from induce.batching import Item, Side
 from induce.config import DataConfig
+from induce.data.batching import Item, Side
+from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.registry import find_task
 from induce.tasks.base import Example, Task, joins
-from induce.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from treebank.errors import SynparseError
 
 

@@ -17,14 +17,14 @@ from typing import Any, cast
 import torch
 
 from induce import checkpoint as store
-from induce.batching import FEEDS, Piece
 from induce.config import RunConfig
+from induce.data.batching import FEEDS, Piece
+from induce.data.tokens import bits
 from induce.models.base import SegmentLoss, detach
 from induce.registry import SUPERVISED, check_pairing, kind_of, make_model
-from induce.training.halving import whole_or_halved
+from induce.training.microbatch import whole_or_halved
 from induce.training.optimizer import EpochEnd, make_optimizer
 from induce.training.seeding import random_state, restore_random_state, seed_everything
-from induce.units import bits
 from treebank.errors import SynparseError, placed
 
 LEAST_WORDS = 20  # of training text

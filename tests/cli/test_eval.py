@@ -59,7 +59,7 @@ def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return FakeParser()
 
     FakeParser.shown.clear()
-    monkeypatch.setattr("induce.parser.load_parser", fake)
+    monkeypatch.setattr("induce.parsing.parser.load_parser", fake)
     return calls
 
 

@@ -131,7 +131,7 @@ def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
 
 
 def test_the_first_slot_is_that_of_the_released_program(folder: Path) -> None:
-    from induce.parser import StackReading, load_parser
+    from induce.parsing.parser import StackReading, load_parser
 
     parser = load_parser(str(folder / "listops"))
     assert isinstance(parser.model.encoder, MemoryEncoder)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from induce.analysis import Arc, Correlations, RelationChannels, add_block, seen_arcs
+from induce.analysis.channels import Arc, Correlations, RelationChannels, add_block, seen_arcs
 from induce.models.udgn import EDGE, Udgn, UdgnConfig
 from treebank.errors import SynparseError
 from treebank.sentence import ROOT, Place, Sentence

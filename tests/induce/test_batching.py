@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from induce.batching import Piece, Sentences, Stream, segments
 from induce.config import TrainConfig
+from induce.data.batching import Piece, Sentences, Stream, segments
 
 TEXT = torch.tensor([5, 3, 0, 4, 0, 0, 7, 7, 8, 0, 9, 2, 0])  # four sentences, and one without a word
 

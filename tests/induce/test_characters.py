@@ -11,10 +11,10 @@ import torch
 
 from induce import checkpoint
 from induce.config import RunConfig, resolve
-from induce.parser import load_parser
+from induce.data.tokens import SPACE, bits, characters
+from induce.parsing.parser import load_parser
 from induce.registry import MODELS, SUPERVISED, model_class
 from induce.training.loop import Check, Event, Finished, Started, Trainer
-from induce.units import SPACE, bits, characters
 from tests.induce.tiny import corpora, settings
 from treebank.errors import SynparseError
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from induce import checkpoint
-from induce.batching import Expressions, Side
 from induce.config import RunConfig, load_preset, preset_names, resolve
+from induce.data.batching import Expressions, Side
 from induce.models.tree_encoders import plan
 from induce.registry import ENCODERS, find_task, kind_of, load, make_model
 from induce.tasks.examples import Examples, encode, load_examples

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from induce import checkpoint
-from induce.batching import pad, read_corpora
 from induce.config import DEFAULT_PRESETS, load_preset, preset_names
-from induce.parser import AnyReading, Parser, load_parser, numbers_of
+from induce.data.batching import pad, read_corpora
+from induce.parsing.parser import AnyReading, Parser, load_parser, numbers_of
 from induce.registry import DECODERS, MODELS, SUPERVISED, model_class
 from induce.training.loop import Check, Trainer, loss_of
 from tests.induce.tiny import sentences, settings, train, trainer, with_trees

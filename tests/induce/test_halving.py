@@ -11,8 +11,8 @@ import torch
 
 from cli.progress import lines
 from induce.registry import MODELS, model_class
-from induce.training.halving import whole_or_halved
 from induce.training.loop import Halved, Trainer
+from induce.training.microbatch import whole_or_halved
 from tests.induce.tiny import corpora, settings, trainer
 from treebank.errors import SynparseError
 

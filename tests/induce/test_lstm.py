@@ -14,7 +14,7 @@ from torch.nn import functional
 from induce import checkpoint
 from induce.models.base import detach
 from induce.models.lstm import Lstm, LstmConfig
-from induce.parser import load_parser
+from induce.parsing.parser import load_parser
 from tests.induce.tiny import settings, trainer
 from treebank.errors import SynparseError
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from induce.batching import columns, segments
+from induce.data.batching import columns, segments
 from induce.models.base import detach
 from induce.training.optimizer import NtAsgd
 from tests.induce.test_onlstm_parity import language_model

@@ -13,12 +13,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce import perplexity
-from induce.batching import mask_words
-from induce.cache import Cache, cache_probability
+from induce.analysis import perplexity
+from induce.analysis.continuous_cache import Cache, cache_probability
+from induce.analysis.perplexity import Perplexity, TextScorer, comparable, score_text, stream_pieces
 from induce.checkpoint import build_model, find, pack, read, save
-from induce.perplexity import Perplexity, TextScorer, comparable, score_text, stream_pieces
-from induce.units import SPACE
+from induce.data.batching import mask_words
+from induce.data.tokens import SPACE
 from tests.induce.tiny import sentences, settings, trainer
 from treebank.errors import SynparseError
 from treebank.sentence import Sentence

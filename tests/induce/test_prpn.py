@@ -23,7 +23,7 @@ from induce.models.prpn import (
     remembered,
     scores,
 )
-from induce.parser import load_parser
+from induce.parsing.parser import load_parser
 from induce.training.loop import Check, Trainer
 from tests.induce.tiny import corpora, settings
 from treebank.errors import SynparseError

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from induce import checkpoint
-from induce.batching import FEEDS, gold_distances, read_corpora
 from induce.config import DataConfig, resolve
+from induce.data.batching import FEEDS, gold_distances, read_corpora
+from induce.data.supervision import supervised
 from induce.models.layers import rank
 from induce.models.onlstm_syd import OnLstmSydConfig
 from induce.objectives import ranking_loss
-from induce.parser import load_parser
-from induce.supervision import supervised
+from induce.parsing.parser import load_parser
 from induce.training.loop import Trainer
 from tests.induce.tiny import sentences, settings, train, trainer, with_trees
 from treebank.errors import SynparseError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from induce.batching import gold_distances
+from induce.data.batching import gold_distances
 from induce.decoding.distances import biased, unbiased
 from induce.models.base import detach
 from induce.models.layers import rank

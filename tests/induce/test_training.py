@@ -16,10 +16,10 @@ import pytest
 import torch
 
 from induce import checkpoint
-from induce.batching import MASKINGS, MaskedSentences, read_corpora
+from induce.data.batching import MASKINGS, MaskedSentences, read_corpora
+from induce.data.vocabulary import Vocabulary
 from induce.training import loop
 from induce.training.loop import Check, Finished, Started
-from induce.vocabulary import Vocabulary
 from tests.induce.tiny import corpora, settings, train, trainer
 from treebank.errors import SynparseError
 from treebank.sentence import Sentence

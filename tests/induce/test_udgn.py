@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from induce.batching import budget_batches, mask_words
+from induce.data.batching import budget_batches, mask_words
 from induce.decoding.heads import argmax, chu_liu_edmonds
 from induce.models.layers import real_words, without_self
 from induce.models.udgn import GraphLayer, Udgn, UdgnConfig, undirected

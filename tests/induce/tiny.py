@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from induce.batching import Corpus, read_corpora
 from induce.config import RunConfig, resolve
+from induce.data.batching import Corpus, read_corpora
 from induce.registry import SUPERVISED
 from induce.training.loop import Event, Trainer
 from treebank.sentence import Sentence

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from induce.batching import MASKINGS, fitting_tags, pad, sentence_batches, sentence_piece
-from induce.cache import Cache, cached_nll
+from induce.analysis.continuous_cache import Cache, cached_nll
 from induce.checkpoint import build_model
-from induce.parser import LARGEST_BLOCK, choose_device, read_trained
+from induce.data.batching import MASKINGS, fitting_tags, pad, sentence_batches, sentence_piece
+from induce.data.tokens import split
+from induce.data.vocabulary import Vocabulary
+from induce.parsing.parser import LARGEST_BLOCK, choose_device, read_trained
 from induce.registry import model_class
-from induce.units import split
-from induce.vocabulary import Vocabulary
 from treebank.errors import SynparseError
 from treebank.normalize import RECIPES
 from treebank.sentence import Sentence

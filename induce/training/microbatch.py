@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from induce.batching import Piece
+from induce.data.batching import Piece
 from induce.models.base import SegmentLoss
 from treebank.errors import SynparseError
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from induce import registry
-from induce.batching import pad, sentence_batches
 from induce.checkpoint import Checkpoint, build_model, find, read
-from induce.units import split
+from induce.data.batching import pad, sentence_batches
+from induce.data.tokens import split
 from treebank.dependency import Heads
 from treebank.errors import SynparseError
 from treebank.metrics.evaluation import has_penn_tags

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from induce import registry
-from induce.batching import pad, sentence_batches
 from induce.checkpoint import Checkpoint, build_model
-from induce.parser import choose_device, read_trained
+from induce.data.batching import pad, sentence_batches
+from induce.parsing.parser import choose_device, read_trained
 from treebank.errors import SynparseError
 from treebank.metrics.attachment import delete
 from treebank.normalize import RECIPES

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from induce.units import split
-from induce.vocabulary import BOUNDARY, Vocabulary
+from induce.data.tokens import split
+from induce.data.vocabulary import BOUNDARY, Vocabulary
 from treebank.distances import distances_from_tree
 from treebank.metrics.evaluation import JUDGED, has_penn_tags
 from treebank.normalize import RECIPES

@@ -1,0 +1,1 @@
+"""Text as numbers: vocabularies, corpora, and the batches that a model learns from."""
