@@ -21,11 +21,11 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from treebank.baselines import right  # noqa: E402
+from treebank.catalog import load_whole  # noqa: E402
 from treebank.formats.bracketed import read_bracketed  # noqa: E402
+from treebank.metrics.alignment import view_treebank  # noqa: E402
 from treebank.metrics.bracketing import Reference, average_score, count  # noqa: E402
 from treebank.metrics.conventions import CONVENTIONS  # noqa: E402
-from treebank.metrics.views import view_treebank  # noqa: E402
-from treebank.names import load_whole  # noqa: E402
 from treebank.tree import Tree  # noqa: E402
 
 ROUNDS = 5

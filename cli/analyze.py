@@ -50,8 +50,8 @@ def channels(
     of a relation; for each relation the channel where it is largest. Layers and channels count from 1.
     """
     from induce.analysis.channels import correlate_channels
+    from treebank.catalog import NAMES
     from treebank.formats import read_sentences
-    from treebank.names import NAMES
 
     if save:
         check_picture(save)

@@ -10,8 +10,8 @@ import click
 from cli.options import inputs
 from cli.output import opened
 from treebank.convert import FORMS
-from treebank.dependency import HEAD_RULES
 from treebank.errors import TreebankError
+from treebank.head_rules import HEAD_RULES
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -120,15 +120,15 @@ def evaluate(
         return evaluate_task(task, predicted, folders, device=others["device"], form=form, largest=max_length)
     assert gold is not None  # says `check_usage`
     from cli.scores import print_csv, print_latex, print_report, print_worst, save_sentences
+    from treebank.catalog import bound_of
     from treebank.metrics.compare import compare_all
-    from treebank.names import bound_of
 
     gc.set_threshold(200_000, 20, 100)  # trees hold no cycles; looking for them would take a third of the time
     asked = _Asked(conventions, baselines, predicted)
     groups = {pattern: _folders(pattern) for pattern in runs or _default_runs(predicted, baselines)}
     treebank = _load(gold, ptb, skip_bad)
     if head_rules:
-        from treebank.dependency import find_rules
+        from treebank.head_rules import find_rules
 
         find_rules(head_rules)
     parsers = _parsers(groups, {name: others[name] for name in ("decoder", "layer", "distances", "device")})
@@ -172,7 +172,7 @@ class _Asked:
     def __init__(self, conventions: Sequence[str], baselines: Sequence[str], predicted: Sequence[str]) -> None:
         """Raises SynparseError for an unknown name."""
         from treebank.baselines import BASELINES
-        from treebank.formats import HEAD_SUFFIXES, suffix
+        from treebank.formats.paths import HEAD_SUFFIXES, suffix
         from treebank.metrics.attachment import ATTACHMENT_CONVENTIONS, HEAD_BASELINES
         from treebank.metrics.conventions import CONVENTIONS, find_convention
 
@@ -264,7 +264,7 @@ def _load(gold: str, ptb: str | None, skip_bad: bool) -> Treebank:
     """The gold treebank; with ``skip_bad`` its note says how many sentences were broken."""
     from dataclasses import replace
 
-    from treebank.names import load_whole
+    from treebank.catalog import load_whole
 
     broken = 0
 
@@ -385,7 +385,7 @@ def _json(
     gold: Treebank, reports: Sequence[ScoreReport], comparisons: Sequence[Any], spreads: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """What --json writes (see docs/conventions.md)."""
-    from treebank.names import digest
+    from treebank.catalog import digest
 
     head = {"name": gold.name, "sentences": len(gold), "sha256": digest(gold), "note": gold.note}
     document: dict[str, Any] = {"gold": head, "scores": [report.to_json() for report in reports]}

@@ -85,8 +85,8 @@ def _machine() -> Iterator[str]:
 
 def _data(ptb: str | None) -> Iterator[str]:
     """What every name of a treebank stands for on this machine, or what is missing."""
+    from treebank.catalog import survey
     from treebank.errors import SynparseError
-    from treebank.names import survey
 
     yield "treebanks by name:"
     missing: dict[str, list[str]] = {}  # what is wrong -> with which names

@@ -225,7 +225,7 @@ def print_latex(reports: Sequence[ScoreReport], spreads: Spreads) -> None:
 def print_worst(gold: Treebank, reports: Sequence[ScoreReport], count: int) -> None:
     """The worst trees of the first system under the first convention, gold on the left."""
     from treebank.errors import SynparseError
-    from treebank.metrics.sentences import both_trees, worst
+    from treebank.metrics.per_sentence import both_trees, worst
 
     report = next((report for report in reports if report.predicted), None)
     if report is None:
@@ -243,7 +243,7 @@ def print_worst(gold: Treebank, reports: Sequence[ScoreReport], count: int) -> N
 def save_sentences(folder: str, gold: Treebank, reports: Sequence[ScoreReport], document: dict[str, Any]) -> None:
     """Writes ``scores.json`` and ``sentences.tsv`` into ``folder``, which is made if it is not there."""
     from treebank.errors import placed
-    from treebank.metrics.sentences import sentence_scores
+    from treebank.metrics.per_sentence import sentence_scores
 
     with placed(folder):
         os.makedirs(folder, exist_ok=True)

@@ -182,7 +182,7 @@ def _clear(folder: Path) -> None:
 def _treebank(config: RunConfig, text: Sequence[str], trees: str | None) -> Treebank | None:
     """What the model learns trees from, if it does: the one named, or the built-in sample where there is no text."""
     from induce.registry import SUPERVISED
-    from treebank.names import load_whole
+    from treebank.catalog import load_whole
     from treebank.sample import sample_treebank
 
     if config.model_name not in SUPERVISED:

@@ -15,17 +15,19 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any, Literal
 
-from treebank.dependency import heads_from_tree
+from treebank.catalog import NAMES, load_gold
+from treebank.dependency import delete
 from treebank.distances import distances_from_tree
 from treebank.errors import SynparseError, TreebankError
-from treebank.formats import expand, read_sentences, suffix
+from treebank.formats import read_sentences
 from treebank.formats.conllu import read_conllu, write_conllu
 from treebank.formats.jsonl import read_json
 from treebank.formats.lines import STDIN, OnBad
+from treebank.formats.paths import expand, suffix
+from treebank.head_rules import heads_from_tree
 from treebank.metrics.conventions import TOKENS
-from treebank.metrics.evaluation import has_penn_tags
-from treebank.names import NAMES, load_gold
 from treebank.sentence import Sentence, Treebank
+from treebank.tagset import has_penn_tags
 from treebank.tree import TRACE, Span, Tree
 
 Direction = Literal["left", "right"]
@@ -196,8 +198,6 @@ def with_tree(sentence: Sentence, tree: Tree) -> Sentence:
 
 
 def _delete(sentence: Sentence, keep: Sequence[bool]) -> Sentence:
-    from treebank.metrics.attachment import delete
-
     def left(values: Sequence[str]) -> tuple[str, ...]:
         return tuple(value for value, kept in zip(values, keep, strict=True) if kept) if values else ()
 

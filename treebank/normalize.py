@@ -7,22 +7,15 @@ that ``restore`` can put the dropped ones back into a decoded tree.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from treebank.dependency import Heads, is_tree
 from treebank.sentence import ROOT
+from treebank.tagset import WORD_TAGS, is_word
 from treebank.tree import Span, Tree
 
-_PENN_WORDS = (
-    "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP "
-    "VBZ WDT WP WP$ WRB"
-)
-#: The Penn Treebank's 36 tags of words. A whitelist: ``$``, ``#``, punctuation, ``-NONE-`` and other tags are out.
-WORD_TAGS = frozenset(_PENN_WORDS.split())
-_BRACKETS = frozenset(f"-{side}{kind}b-" for side in "lr" for kind in "rcs")  # -LRB- and its kin, in lower case
 _DIGITS = re.compile(r"\d+")  # decimal digits of any script
 _ASCII_DIGITS = re.compile("[0-9]+")
 
@@ -33,25 +26,6 @@ class Normalized:
 
     forms: tuple[str, ...]
     kept: tuple[int, ...]
-
-
-@lru_cache(maxsize=1 << 17)
-def is_word(token: str) -> bool:
-    """Whether ``token`` is more than punctuation and symbols.
-
-    A letter or a number makes a word (so do private-use and unassigned characters, since nobody knows better).
-    Punctuation and symbols (Unicode categories P and S) do not, with or without combining marks, joiners, control
-    characters or spaces around them: an emoji with a variation selector is still a symbol. A token of marks alone
-    counts as a word, one of invisible characters alone does not. ``-LRB-``, ``-rrb-`` and so on are brackets.
-    """
-    if token.isalnum():
-        return True
-    if token.lower() in _BRACKETS:
-        return False
-    kinds = {unicodedata.category(character) for character in token}
-    if any(kind[0] in "LN" or kind in ("Co", "Cn", "Cs") for kind in kinds):
-        return True
-    return any(kind[0] == "M" for kind in kinds) and not any(kind[0] in "PS" for kind in kinds)
 
 
 @lru_cache(maxsize=1 << 17)

@@ -19,8 +19,8 @@ from induce import registry
 from induce.checkpoint import Checkpoint, build_model
 from induce.data.batching import pad, sentence_batches
 from induce.parsing.parser import choose_device, read_trained
+from treebank.dependency import delete
 from treebank.errors import SynparseError
-from treebank.metrics.attachment import delete
 from treebank.normalize import RECIPES
 from treebank.sentence import ROOT, Sentence
 from treebank.version import VERSION

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from induce.data.tokens import split
 from induce.data.vocabulary import BOUNDARY, Vocabulary
 from treebank.distances import distances_from_tree
-from treebank.metrics.evaluation import JUDGED, has_penn_tags
 from treebank.normalize import RECIPES
 from treebank.sentence import Sentence, Treebank
+from treebank.tagset import JUDGED, has_penn_tags
 from treebank.tree import Tree
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from induce.data.batching import pad, sentence_batches
 from induce.data.tokens import split
 from treebank.dependency import Heads
 from treebank.errors import SynparseError
-from treebank.metrics.evaluation import has_penn_tags
 from treebank.normalize import RECIPES, Normalized, restore, restore_heads
 from treebank.sentence import Sentence, Treebank
+from treebank.tagset import has_penn_tags
 from treebank.tree import Tree
 
 FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees come out, and at most at a time

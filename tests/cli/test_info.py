@@ -17,7 +17,7 @@ SHORT = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home))) (. .)) )\n"
 def _nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """No treebank of the machine that runs the tests is found."""
     monkeypatch.delenv("SYNPARSE_PTB", raising=False)
-    monkeypatch.setattr("treebank.names.nltk_folders", lambda: [])
+    monkeypatch.setattr("treebank.catalog.nltk_folders", lambda: [])
 
 
 def penn(folder: Path, *numbers: str) -> Path:

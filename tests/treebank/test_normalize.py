@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treebank.dependency import is_projective, is_tree
-from treebank.metrics.attachment import delete
-from treebank.normalize import RECIPES, WORD_TAGS, Normalized, is_word, restore, restore_heads
+from treebank.dependency import delete, is_projective, is_tree
+from treebank.normalize import RECIPES, Normalized, restore, restore_heads
 from treebank.sentence import ROOT
+from treebank.tagset import WORD_TAGS, is_word
 from treebank.tree import Tree
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from treebank.errors import TreebankError
-from treebank.formats.blocks import BrokenTree, Cutter, diagnose, root_offsets
 from treebank.formats.corpussearch import MARKS, CorpusSearch
 from treebank.formats.lines import OnBad, open_blocks, report
+from treebank.formats.tree_splitter import BrokenTree, Cutter, diagnose, root_offsets
 from treebank.sentence import Place, Sentence
 from treebank.tree import TRACE, Span, Tree
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sys import intern
 
 from treebank.errors import TreebankError
-from treebank.formats.blocks import shorten
 from treebank.formats.lines import OnBad, open_lines, report
+from treebank.formats.tree_splitter import shorten
 from treebank.sentence import ROOT, Place, Sentence
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)

@@ -14,11 +14,11 @@ from functools import cached_property
 from typing import Any
 
 from treebank.errors import SynparseError, TreebankError
-from treebank.formats import suffix
-from treebank.formats.blocks import Cutter, diagnose, root_offsets, shorten
 from treebank.formats.bracketed import parse_trees
 from treebank.formats.conllu import read_conllu, read_conllx, read_dp
 from treebank.formats.lines import open_lines
+from treebank.formats.paths import suffix
+from treebank.formats.tree_splitter import Cutter, diagnose, root_offsets, shorten
 from treebank.tree import Tree
 
 _TOKEN = re.compile(r"[()]|[^ \t\n()]+")

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from treebank.errors import TreebankError
-from treebank.formats.blocks import HELP_CLOSE, HELP_OPEN, shorten
 from treebank.formats.lines import OnBad, open_lines, report
+from treebank.formats.tree_splitter import HELP_CLOSE, HELP_OPEN, shorten
 from treebank.sentence import Place, Sentence
 from treebank.tree import Tree, assemble
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
-from treebank.dependency import Heads, heads_from_tree
+from treebank.dependency import Heads, delete
 from treebank.errors import SynparseError, nearest
+from treebank.head_rules import heads_from_tree
+from treebank.metrics.alignment import agreeing, plain
 from treebank.metrics.arcs import gold_arcs, recall_by_distance, recall_by_relation
 from treebank.metrics.bracketing import by_length
-from treebank.metrics.evaluation import AUXILIARIES, has_penn_tags
 from treebank.metrics.report import Counts, ScoreReport
 from treebank.metrics.significance import bootstrap_interval
-from treebank.metrics.views import agreeing, plain
-from treebank.normalize import WORD_TAGS, is_word
 from treebank.sentence import ROOT, Sentence, Treebank
+from treebank.tagset import AUXILIARIES, WORD_TAGS, has_penn_tags, is_word
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,25 +103,6 @@ def find_attachment_convention(name: str) -> AttachmentConvention:
     if name not in ATTACHMENT_CONVENTIONS:
         raise SynparseError(f"no convention {name!r} for heads; {nearest(name, ATTACHMENT_CONVENTIONS)}")
     return ATTACHMENT_CONVENTIONS[name]
-
-
-def delete(heads: Sequence[int], mask: Sequence[bool]) -> Heads:
-    """The heads of the words whose ``mask`` is true: each word's nearest ancestor of those, or ``ROOT``.
-
-    A word whose ancestors lead to no such word, or back to itself, is a root.
-    """
-    above: dict[int, int] = {}  # of each deleted word the nearest ancestor that is left
-    for i in range(len(heads)):
-        path = []
-        while i != ROOT and not mask[i] and i not in above:
-            above[i] = ROOT  # if the path comes back here
-            path.append(i)
-            i = heads[i]
-        for passed in path:
-            above[passed] = above.get(i, i)
-    new = {ROOT: ROOT} | {i: place for place, i in enumerate(i for i, kept in enumerate(mask) if kept)}
-    left = [(i, above.get(heads[i], heads[i])) for i in new if i != ROOT]
-    return tuple(ROOT if head == i else new[head] for i, head in left)
 
 
 class PredictedHeads(Protocol):

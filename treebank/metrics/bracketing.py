@@ -9,9 +9,11 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from treebank.errors import SynparseError
+from treebank.metrics.alignment import Spans, View
 from treebank.metrics.conventions import ScoringConvention
 from treebank.metrics.report import Counts, Runs, ScoreReport, total
-from treebank.metrics.secondary import (
+from treebank.metrics.significance import bootstrap_interval
+from treebank.metrics.tree_shape import (
     Constituent,
     Shape,
     brackets,
@@ -24,8 +26,6 @@ from treebank.metrics.secondary import (
     shape,
     totals_by_label,
 )
-from treebank.metrics.significance import bootstrap_interval
-from treebank.metrics.views import Spans, View
 
 if TYPE_CHECKING:
     import numpy as np

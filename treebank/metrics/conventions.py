@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from treebank.errors import SynparseError, nearest
-from treebank.normalize import WORD_TAGS, is_word
+from treebank.tagset import WORD_TAGS, is_word
 from treebank.tree import TRACE, Tree
 
 

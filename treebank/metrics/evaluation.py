@@ -10,17 +10,13 @@ from typing import Protocol
 from treebank.baselines import SEEDED, find_baseline
 from treebank.errors import SynparseError
 from treebank.formats.predictions import PredictedTree, read_prediction_trees
+from treebank.metrics.alignment import Spans, View, view_treebank
 from treebank.metrics.bracketing import Predicted, Reference, expected, score
 from treebank.metrics.conventions import TOKENS, ScoringConvention
 from treebank.metrics.report import ScoreReport
-from treebank.metrics.views import Spans, View, view_treebank
-from treebank.normalize import WORD_TAGS, is_word
 from treebank.sentence import Treebank
-from treebank.tree import TRACE, Tree
-
-PENN_SHARE = 0.9  # below this share of Penn word tags a treebank is taken to have another tag set
-AUXILIARIES = frozenset({"AUX", "AUXG"})  # further word tags, those of the automatic treebank BLLIP
-JUDGED = 1000  # sentences looked at for that, all over the treebank
+from treebank.tagset import has_penn_tags
+from treebank.tree import Tree
 
 
 class System(Protocol):
@@ -180,23 +176,3 @@ def shorter(gold: Treebank, max_length: int) -> Treebank:
 def _short_enough(length: int, max_length: int | None) -> bool:
     """Whether a sentence is within the bound and not empty; without a bound every sentence is."""
     return max_length is None or 0 < length <= max_length
-
-
-def has_penn_tags(gold: Treebank) -> bool:
-    """Whether the tags of ``gold`` are those of the Penn Treebank, or a set that is hardly different."""
-    return penn_share(gold) >= PENN_SHARE
-
-
-def penn_share(gold: Treebank) -> float:
-    """The share of the words with a letter or digit whose tag is a word tag of the Penn Treebank.
-
-    Other tag sets have many names in common with it: German ones four fifths, by the words that carry them.
-    """
-    matched = words = 0
-    for sentence in gold.sentences[:: 1 + len(gold) // JUDGED]:
-        tree = sentence.tree
-        tagged = zip(*((sentence.words, sentence.tags) if tree is None else (tree.words, tree.tags)), strict=False)
-        tags = [tag for word, tag in tagged if tag != TRACE and is_word(word)]
-        words += len(tags) if tree is not None or sentence.tags else sum(map(is_word, sentence.words))
-        matched += sum(tag in WORD_TAGS or tag in AUXILIARIES for tag in tags)
-    return matched / words if words else 1.0

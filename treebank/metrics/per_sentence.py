@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from treebank.metrics.alignment import without_top
 from treebank.metrics.bracketing import pooled_score, sentence_score
 from treebank.metrics.conventions import TOKENS, ScoringConvention
 from treebank.metrics.report import Counts, ScoreReport
-from treebank.metrics.views import without_top
 from treebank.sentence import Sentence, Treebank
 from treebank.tree import Tree
 

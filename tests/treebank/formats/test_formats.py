@@ -14,7 +14,7 @@ from treebank.errors import SynparseError, TreebankError
 from treebank.formats import expand, open_lines, read_sentences
 from treebank.formats.lines import _BLOCK
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 INVALID = ROOT / "tests/data/invalid"
 ERRORS = {
     "latin1.txt": ":2: invalid UTF-8 (0xe9 at byte 8 of the line, byte 12 of the file); convert the file to UTF-8",

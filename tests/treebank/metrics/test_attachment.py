@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference import SHARED
+from treebank.dependency import delete
 from treebank.errors import SynparseError
 from treebank.metrics.attachment import (
     ATTACHMENT_CONVENTIONS,
@@ -21,7 +22,6 @@ from treebank.metrics.attachment import (
     HeadView,
     count_directed,
     count_undirected,
-    delete,
     evaluate_heads,
     find_attachment_convention,
 )
@@ -136,15 +136,6 @@ def test_predictions_over_the_words_that_count(case: tuple[tuple[int, ...], tupl
     assert udgn.reduce(GivenHeads("p", 1, words, reduced)) == reduced
     spread = whole.reduce(GivenHeads("p", 1, words, reduced))
     assert delete(spread, mask) == reduced
-
-
-def test_delete() -> None:
-    assert delete((1, 2, ROOT, 2), [True, False, False, True]) == (ROOT, ROOT)
-    assert delete((1, 3, 3, ROOT), [True, False, True, True]) == (2, 2, ROOT)
-    assert delete((1, 2, 1), [True, False, False]) == (ROOT,)  # the deleted words lead round in circles
-    assert delete((1, 0), [True, False]) == (ROOT,)  # and back to the word itself
-    n = 10_000
-    assert delete(range(-1, n - 1), [i in (0, n - 1) for i in range(n)]) == (ROOT, 0)
 
 
 def test_arcs_that_choose_each_other_are_one() -> None:

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treebank.errors import SynparseError
-from treebank.formats.bracketed import read_bracketed
-from treebank.names import (
+from treebank.catalog import (
     COUNTS,
     NAMES,
     SAMPLE_NOTE,
@@ -22,6 +20,8 @@ from treebank.names import (
     penn_files,
     survey,
 )
+from treebank.errors import SynparseError
+from treebank.formats.bracketed import read_bracketed
 
 SHORT = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home))) (. .)) )\n"
 LONG = "(S\n  (NP " + " ".join(f"(NN w{i})" for i in range(12)) + ")\n  (VP (VBD slept)) (. .))\n"
@@ -35,7 +35,7 @@ def _nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("NLTK_DATA", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folders = nltk_folders()
-    monkeypatch.setattr("treebank.names.nltk_folders", lambda: [f for f in nltk_folders() if f not in folders])
+    monkeypatch.setattr("treebank.catalog.nltk_folders", lambda: [f for f in nltk_folders() if f not in folders])
 
 
 def write(path: Path, text: str) -> Path:
@@ -77,7 +77,7 @@ def test_names_are_sections_and_lengths(tmp_path: Path) -> None:
 
 def test_the_note_is_empty_if_the_numbers_are_the_known_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = penn(tmp_path)
-    monkeypatch.setattr("treebank.names.COUNTS", {"wsj": 51, "wsj10": 26, "wsj23": 3, "wsj23-10": 1})
+    monkeypatch.setattr("treebank.catalog.COUNTS", {"wsj": 51, "wsj10": 26, "wsj23": 3, "wsj23-10": 1})
     assert [load_gold(name, ptb=folder).note for name in ("wsj", "wsj40", "wsj10", "wsj23")] == [""] * 4
     assert load_gold("wsj23-10", ptb=folder).note == "2 of 1 sentences"
 
@@ -100,12 +100,12 @@ def test_a_section_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_survey_reads_every_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from treebank import names
+    from treebank import catalog
 
     folder = penn(tmp_path)
     alone = {name: load_gold(name, ptb=folder) for name in NAMES}
     read: list[str] = []
-    monkeypatch.setattr(names, "read_bracketed", lambda path, **_: read.append(path) or read_bracketed(path))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(catalog, "read_bracketed", lambda path, **_: read.append(path) or read_bracketed(path))  # type: ignore[func-returns-value]
     assert dict(survey(folder)) == alone
     assert len(read) == len(set(read)) == 25
 

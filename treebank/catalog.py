@@ -21,8 +21,8 @@ from dataclasses import replace
 
 from treebank.errors import SynparseError, TreebankError, nearest
 from treebank.formats import OnBad, read_sentences
-from treebank.formats.blocks import root_offsets
 from treebank.formats.bracketed import parse_trees, read_bracketed
+from treebank.formats.tree_splitter import root_offsets
 from treebank.sentence import Place, Sentence, Treebank
 
 # name -> the treebank that it is cut from, and the greatest number of words

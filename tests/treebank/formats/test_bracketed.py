@@ -17,7 +17,7 @@ from treebank.formats.corpussearch import without_lemma
 from treebank.formats.predictions import parse_bare, read_prediction_trees
 from treebank.tree import Tree
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BRACKETS = ROOT / "tests/data/brackets"
 INVALID = ROOT / "tests/data/invalid"
 DATA = ROOT.parent / "shared/data"

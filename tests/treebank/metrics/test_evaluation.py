@@ -23,10 +23,10 @@ from treebank.metrics import CONVENTIONS, METRICS, Counts, ScoringConvention, fi
 from treebank.metrics.bracketing import pooled_score, sentence_score
 from treebank.metrics.compare import compare
 from treebank.metrics.evaluation import Baseline, Expectation, Predictions, evaluate, shorter
-from treebank.metrics.secondary import by_height, heights, shape
 from treebank.metrics.significance import bootstrap_interval, paired_bootstrap, paired_permutation, resampled_sums
-from treebank.normalize import WORD_TAGS
+from treebank.metrics.tree_shape import by_height, heights, shape
 from treebank.sentence import Place, Sentence, Treebank
+from treebank.tagset import WORD_TAGS
 from treebank.tree import Tree
 
 EVERY = CONVENTIONS
