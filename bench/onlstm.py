@@ -34,9 +34,10 @@ from torch import Tensor, nn  # noqa: E402
 from induce import checkpoint  # noqa: E402
 from induce.config import load_preset  # noqa: E402
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
-from induce.models.layers import keep  # noqa: E402
-from induce.models.onlstm import OnLstm, OnLstmConfig, dropped_weight  # noqa: E402
-from induce.objectives import cross_entropy  # noqa: E402
+from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
+from induce.kernels.dropout import keep_mask  # noqa: E402
+from induce.models.awd_dropout import dropped_weight  # noqa: E402
+from induce.models.onlstm import OnLstm, OnLstmConfig  # noqa: E402
 from induce.parsing.parser import Parser, Reading, load_parser, tree_of  # noqa: E402
 from tests.induce.test_onlstm import plain_loop  # noqa: E402
 
@@ -60,7 +61,7 @@ class LstmStack(nn.Module):
         x = self.embedding(tokens)
         for layer in list(self.layers)[:layers]:
             weight = layer.weight_hh_l0
-            kept = keep(weight.shape, self.config.weight_dropout, weight.device) if self.training else None
+            kept = keep_mask(weight.shape, self.config.weight_dropout, weight.device) if self.training else None
             weight = dropped_weight(weight, self.config.weight_dropout, kept)
             zeros = x.new_zeros(1, x.shape[1], weight.shape[1])
             weights = [layer.weight_ih_l0, weight, layer.bias_ih_l0, layer.bias_hh_l0]

@@ -24,8 +24,9 @@ import torch  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from induce.config import load_preset  # noqa: E402
-from induce.models.prpn import Masks, Prpn, PrpnConfig, attend, remembered, scores  # noqa: E402
-from induce.objectives import cross_entropy  # noqa: E402
+from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
+from induce.kernels.prpn import attend, remembered, scores  # noqa: E402
+from induce.models.prpn import Masks, Prpn, PrpnConfig  # noqa: E402
 from tests.induce.test_prpn import plain_loop  # noqa: E402
 
 SIZES = {"small": ("prpn-small", 27, 5_000), "paper": ("prpn-lm-ptb", 35, 10_000)}  # preset, steps, words

@@ -32,13 +32,13 @@ TASKS = {
 }
 
 ENCODERS = {  # what --model names where there is a --task
-    "ordered-memory": "induce.models.encoders:MemoryEncoder",
-    "lstm": "induce.models.encoders:LstmEncoder",
-    "onlstm": "induce.models.encoders:OnLstmEncoder",
-    "transformer": "induce.models.encoders:TransformerEncoder",
-    "tree-lstm": "induce.models.tree_encoders:TreeLstm",
-    "tree-rnn": "induce.models.tree_encoders:TreeRnn",
-    "tree-cell": "induce.models.tree_encoders:TreeCell",
+    "ordered-memory": "induce.models.encoders.ordered_memory:MemoryEncoder",
+    "lstm": "induce.models.encoders.recurrent:LstmEncoder",
+    "onlstm": "induce.models.encoders.recurrent:OnLstmEncoder",
+    "transformer": "induce.models.encoders.transformer:TransformerEncoder",
+    "tree-lstm": "induce.models.encoders.trees:TreeLstm",
+    "tree-rnn": "induce.models.encoders.trees:TreeRnn",
+    "tree-cell": "induce.models.encoders.trees:TreeCell",
 }
 
 DECODERS = {  # name -> (function, the structure it reads)

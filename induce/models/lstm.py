@@ -16,9 +16,16 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from induce.kernels.cross_entropy import cross_entropy
+from induce.models.awd_dropout import (
+    LanguageOutput,
+    Masks,
+    activation_penalty,
+    draw_masks,
+    run_layers,
+    temporal_activation_penalty,
+)
 from induce.models.base import SegmentLoss
-from induce.models.layers import LanguageOutput, Masks, draw_masks, run_layers
-from induce.objectives import activation_penalty, cross_entropy, temporal_activation_penalty
 
 RECURRENT = "weight_hh_l0"  # torch's name of the hidden-to-hidden matrix
 

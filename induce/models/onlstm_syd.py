@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
+from induce.kernels.dropout import keep_mask
+from induce.kernels.onlstm import cumax
+from induce.models.awd_dropout import LanguageOutput, Masks, dropped_weight
 from induce.models.base import SegmentLoss
-from induce.models.layers import RANKINGS, keep, rank
+from induce.models.distance_ranking import RANKINGS, rank
 from induce.models.onlstm import (
-    LanguageOutput,
     LayerState,
-    Masks,
     OnLstm,
     OnLstmConfig,
     SegmentOutput,
-    cumax,
-    dropped_weight,
 )
 from induce.structures import Distances
 from treebank.errors import SynparseError
@@ -80,7 +79,9 @@ class OnLstmSyd(OnLstm):
         if self.head is None:
             return masks
         weight = self.head.weight
-        return masks._replace(weights=[*masks.weights, keep(weight.shape, self.config.weight_dropout, weight.device)])
+        return masks._replace(
+            weights=[*masks.weights, keep_mask(weight.shape, self.config.weight_dropout, weight.device)]
+        )
 
     def supervised(self, output: SegmentOutput, recurrent_weight: Tensor, kept: Tensor | None = None) -> Tensor:
         """The supervised distances (T, B) of the layer that gave ``output``; ``kept`` is the mask of the head."""

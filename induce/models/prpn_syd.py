@@ -16,9 +16,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from induce.kernels.dropout import dropped, scaled_mask
 from induce.models.base import SegmentLoss
-from induce.models.layers import RANKINGS, rank
-from induce.models.prpn import Masks, Parsing, Prpn, PrpnConfig, dropped, looked_back, parsing_start, scaled_mask
+from induce.models.distance_ranking import RANKINGS, rank
+from induce.models.prpn import Masks, Prpn, PrpnConfig
+from induce.models.prpn_parsing import Parsing, looked_back, parsing_start
 from induce.structures import Distances
 
 

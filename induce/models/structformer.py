@@ -21,14 +21,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.models.base import SegmentLoss
-from induce.models.layers import (
-    RELATIVE_BIASES,
-    EncoderLayer,
-    hide_words,
-    masked_word_loss,
-    real_words,
-    without_self,
-)
+from induce.models.masked_words import hide_words, masked_word_loss, without_self
+from induce.models.padding import real_words
+from induce.models.transformer_layer import RELATIVE_BIASES, EncoderLayer
 from induce.structures import Distances, HeadDistribution, Heights
 
 POSITIONS = 500  # words with a position of their own; later ones share the last

@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from induce.models.base import SegmentLoss
-from induce.models.layers import RELATIVE_BIASES, EncoderLayer, hide_words, masked_word_loss, real_words
+from induce.models.masked_words import hide_words, masked_word_loss
+from induce.models.padding import real_words
+from induce.models.transformer_layer import RELATIVE_BIASES, EncoderLayer
 
 POSITIONS = 500  # words with a position of their own; later ones share the last
 

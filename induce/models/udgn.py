@@ -20,7 +20,8 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from induce.models.base import SegmentLoss
-from induce.models.layers import hide_words, masked_word_loss, real_words, without_self
+from induce.models.masked_words import hide_words, masked_word_loss, without_self
+from induce.models.padding import real_words
 from induce.structures import HeadDistribution
 
 EDGE = 1e-6  # added to the mask, so that no pair of words is cut off for good

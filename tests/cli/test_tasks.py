@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import run as run_cli
-from induce.models.encoders import MemoryEncoder
+from induce.models.encoders.ordered_memory import MemoryEncoder
 from tests.cli.helpers import Caller, toy_text
 from tests.induce.tiny import SETTINGS
 

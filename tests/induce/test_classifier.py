@@ -12,7 +12,7 @@ import torch
 from induce import checkpoint
 from induce.config import RunConfig, load_preset, preset_names, resolve
 from induce.data.batching import Expressions, Side
-from induce.models.tree_encoders import plan
+from induce.models.encoders.trees import plan
 from induce.registry import ENCODERS, find_task, kind_of, load, make_model
 from induce.tasks.examples import Examples, encode, load_examples
 from induce.training.loop import Check, Trainer, loss_of

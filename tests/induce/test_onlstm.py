@@ -6,9 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from induce.kernels import onlstm as kernel
+from induce.kernels.dropout import keep_mask
+from induce.kernels.onlstm import cumax
 from induce.models import onlstm
-from induce.models.layers import keep
-from induce.models.onlstm import LayerState, OnLstmLayer, cumax
+from induce.models.onlstm import LayerState, OnLstmLayer
 
 
 def plain_loop(layer: OnLstmLayer, x: Tensor, state: LayerState) -> tuple[Tensor, LayerState, Tensor, Tensor]:
@@ -41,8 +43,8 @@ def test_segment_equals_the_plain_loop(
     monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], cached: int, large: int
 ) -> None:
     """Outputs and gradients, through every output at once, for both ways to multiply and any block of steps."""
-    monkeypatch.setattr(onlstm, "CACHED", cached)
-    monkeypatch.setattr(onlstm, "LARGE", large)
+    monkeypatch.setattr(kernel, "CACHED", cached)
+    monkeypatch.setattr(kernel, "LARGE", large)
     steps, batch, inputs, units, chunk_size = shape
     torch.manual_seed(0)
     layer = OnLstmLayer(inputs, units, chunk_size).double()
@@ -79,7 +81,7 @@ def test_gradients_agree_with_finite_differences() -> None:
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.45, 0.9])
 def test_masks_keep_the_share_they_should(rate: float) -> None:
     torch.manual_seed(3)
-    kept = keep((401, 503), rate, torch.device("cpu"))
+    kept = keep_mask((401, 503), rate, torch.device("cpu"))
     assert kept.shape == (401, 503)
     assert kept.double().mean().item() == pytest.approx(1 - rate, abs=0.005)
     columns = kept.double().mean(0)

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from induce.decoding.distances import biased
+from induce.kernels.onlstm import cumax
+from induce.models.awd_dropout import Masks, activation_penalty, dropped_weight, temporal_activation_penalty
 from induce.models.base import detach
-from induce.models.onlstm import LayerState, Masks, OnLstm, OnLstmConfig, OnLstmLayer, cumax, dropped_weight
-from induce.objectives import activation_penalty, temporal_activation_penalty
+from induce.models.onlstm import LayerState, OnLstm, OnLstmConfig, OnLstmLayer
 from tests.reference import Fixture, fixtures, load
 from treebank.tree import Tree
 

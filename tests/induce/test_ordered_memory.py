@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from induce.decoding.stack import shift_reduce
-from induce.models.ordered_memory import OrderedMemory, OrderedMemoryConfig, OrderedMemoryLayer, _Slots
+from induce.kernels.ordered_memory import fill_slots
+from induce.models.ordered_memory import OrderedMemory, OrderedMemoryConfig, OrderedMemoryLayer
 from treebank.errors import SynparseError
 
 SLOTS, SIZE = 4, 6
@@ -93,7 +94,7 @@ def test_gradients_of_the_slots(dropped: bool) -> None:
     def slots(*given: Tensor) -> Tensor:
         x, memory, shares, *rest = given
         used = torch.where(shares > 1e-3, shares, 0.0)  # a step of the check must not open a slot
-        return _Slots.apply(x, memory, used, *rest, 1e-5, masks)
+        return fill_slots(x, memory, used, rest, 1e-5, masks)
 
     assert torch.autograd.gradcheck(slots, (*inputs, *weights))
 

@@ -11,18 +11,11 @@ import torch
 from torch import Tensor
 
 from induce.config import load_preset
+from induce.kernels.prpn import attend, remembered, scores
 from induce.models.base import detach
-from induce.models.prpn import (
-    LayerMasks,
-    Prpn,
-    PrpnConfig,
-    ReadingLayer,
-    Tapes,
-    attend,
-    gates,
-    remembered,
-    scores,
-)
+from induce.models.prpn import Prpn, PrpnConfig
+from induce.models.prpn_parsing import gates
+from induce.models.prpn_reading import LayerMasks, ReadingLayer, Tapes
 from induce.parsing.parser import load_parser
 from induce.training.loop import Check, Trainer
 from tests.induce.tiny import corpora, settings

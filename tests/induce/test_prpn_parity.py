@@ -12,20 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from induce.decoding.distances import biased
+from induce.kernels.prpn import attend
 from induce.models.base import detach
-from induce.models.prpn import (
-    Cell,
-    LanguageOutput,
-    LayerMasks,
-    Masks,
-    ParsingMasks,
-    ParsingNetwork,
-    ParsingState,
-    PredictMasks,
-    Prpn,
-    PrpnConfig,
-    attend,
-)
+from induce.models.prpn import LanguageOutput, Masks, Prpn, PrpnConfig
+from induce.models.prpn_parsing import ParsingMasks, ParsingNetwork, ParsingState
+from induce.models.prpn_reading import Cell, LayerMasks, PredictMasks
 from tests.reference import Fixture, fixtures, load
 from treebank.tree import Tree
 

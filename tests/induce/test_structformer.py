@@ -11,9 +11,11 @@ from torch.nn import functional
 
 from induce.decoding.distances import nary
 from induce.decoding.heads import argmax, chu_liu_edmonds
-from induce.models.layers import EncoderLayer, real_words, without_self
+from induce.models.masked_words import without_self
+from induce.models.padding import real_words
 from induce.models.structformer import StructFormer, StructFormerConfig, block_ends, heads_of_blocks, margins
 from induce.models.transformer import Transformer, TransformerConfig
+from induce.models.transformer_layer import EncoderLayer
 from tests.reference import Fixture, fixtures, load
 from treebank.sentence import ROOT
 

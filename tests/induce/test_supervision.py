@@ -14,9 +14,8 @@ from induce import checkpoint
 from induce.config import DataConfig, resolve
 from induce.data.batching import FEEDS, gold_distances, read_corpora
 from induce.data.supervision import supervised
-from induce.models.layers import rank
+from induce.models.distance_ranking import rank, ranking_loss
 from induce.models.onlstm_syd import OnLstmSydConfig
-from induce.objectives import ranking_loss
 from induce.parsing.parser import load_parser
 from induce.training.loop import Trainer
 from tests.induce.tiny import sentences, settings, train, trainer, with_trees

@@ -11,9 +11,8 @@ import torch
 from induce.data.batching import gold_distances
 from induce.decoding.distances import biased, unbiased
 from induce.models.base import detach
-from induce.models.layers import rank
+from induce.models.distance_ranking import rank, ranking_loss
 from induce.models.onlstm_syd import OnLstmSyd, OnLstmSydConfig
-from induce.objectives import ranking_loss
 from tests.reference import Fixture, fixtures, load
 from treebank.distances import spans_from_distances
 from treebank.tree import Tree

@@ -12,7 +12,8 @@ from torch.nn import functional
 
 from induce.data.batching import budget_batches, mask_words
 from induce.decoding.heads import argmax, chu_liu_edmonds
-from induce.models.layers import real_words, without_self
+from induce.models.masked_words import without_self
+from induce.models.padding import real_words
 from induce.models.udgn import GraphLayer, Udgn, UdgnConfig, undirected
 from tests.reference import Fixture, fixtures, load
 from treebank.sentence import ROOT

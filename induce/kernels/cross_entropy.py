@@ -1,4 +1,4 @@
-"""Training objectives: cross entropy over a large vocabulary, and the activation penalties of AWD-LSTM."""
+"""Cross entropy over a large vocabulary, in blocks of rows."""
 
 from __future__ import annotations
 
@@ -52,35 +52,3 @@ def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor)
     Logits never exist for more than ``ROWS`` rows, and their gradient is computed in the same pass.
     """
     return _CrossEntropy.apply(hidden, weight, bias, targets)
-
-
-def activation_penalty(last: Tensor, alpha: float) -> Tensor:
-    """``alpha`` times the mean square of ``last`` (T, B, H) (AR; Merity et al. 2017, section 4.6)."""
-    return alpha * last.pow(2).mean()
-
-
-def temporal_activation_penalty(last: Tensor, beta: float) -> Tensor:
-    """``beta`` times the mean square step of ``last`` (T, B, H) in time (TAR; Merity et al. 2017, section 4.6).
-
-    0 for a segment of one step, where the mean is over nothing.
-    """
-    return beta * (last[1:] - last[:-1]).pow(2).mean() if len(last) > 1 else last.new_zeros(())
-
-
-def ranking_loss(
-    predicted: Tensor, gold: Tensor, *, groups: Tensor | None = None, margin: float = 1.0, exponential: bool = False
-) -> Tensor:
-    """Mean hinge over the pairs of positions in a row that gold distances order (Du et al. 2020, eq. 18).
-
-    ``predicted`` and ``gold`` (rows, positions); NaN stands for a position without gold. A pair with gold_i > gold_j
-    costs max(0, ``margin`` - (d_i - d_j)), or with ``exponential`` exp of that less 1. With ``groups`` (rows,
-    positions) both must be of one group. Ties cost nothing: the paper adds a constant for each. It also sums where
-    this, as the released program, takes the mean over all pairs; without any the loss is 0.
-    """
-    ordered = gold[:, :, None] > gold[:, None, :]  # false beside NaN
-    if groups is not None:
-        ordered &= groups[:, :, None] == groups[:, None, :]
-    cost = (margin - (predicted[:, :, None] - predicted[:, None, :])).relu()
-    if exponential:
-        cost = cost.expm1()
-    return (cost * ordered).sum() / (ordered.sum() + 1e-9)
