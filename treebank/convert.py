@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Literal
 
 from treebank.catalog import NAMES, load_gold
@@ -26,8 +26,8 @@ from treebank.formats.lines import STDIN, OnBad
 from treebank.formats.paths import expand, suffix
 from treebank.head_rules import heads_from_tree
 from treebank.metrics.conventions import TOKENS
-from treebank.sentence import Sentence, Treebank
-from treebank.tagset import has_penn_tags
+from treebank.sentence import Sentence
+from treebank.tagset import UNIVERSAL_PUNCTUATION, bare_label, tags_are_penn
 from treebank.tree import TRACE, Span, Tree
 
 Direction = Literal["left", "right"]
@@ -36,7 +36,6 @@ Tell = Callable[[str], None]  # hears what the user should know
 
 JSON = (".json", ".jsonl")
 _BEGINNING = re.compile(rb"(?:#[^\n]*\n|\s)*+(\{|[0-9][0-9.-]*\t)")  # of JSON lines, or of CoNLL-U after its comments
-JUDGED = 1000  # sentences by whose tags it is told whether a treebank has those of the Penn Treebank
 ADDED = "@"  # before the label of a bracket that binarisation adds
 
 
@@ -86,11 +85,7 @@ def _parts(tree: Tree) -> list[list[int]]:
 
 def strip_functions(tree: Tree) -> Tree:
     """The tree without function tags and indices: ``NP`` for ``NP-SBJ-1`` and ``NP=2``; tags of words stay."""
-    return replace(tree, labels=tuple(_bare(label) for label in tree.labels))
-
-
-def _bare(label: str) -> str:
-    return label if label.startswith("-") else label.partition("-")[0].partition("=")[0]
+    return replace(tree, labels=tuple(bare_label(label) for label in tree.labels))
 
 
 def drop_labels(tree: Tree) -> Tree:
@@ -108,32 +103,18 @@ def leaves(sentence: Sentence) -> Tree:
     return Tree(sentence.words, sentence.tags or ("",) * len(sentence.words), (), ())
 
 
-def words_of(sentence: Sentence, tokens: str) -> list[bool]:
-    """True for each leaf that is a word by the rule ``tokens``, which ``judge`` finds out."""
-    if sentence.tree is None and len(sentence.universal_tags) == len(sentence.words):
-        return [tag != "PUNCT" for tag in sentence.universal_tags]
-    return TOKENS[tokens](leaves(sentence))
+def words_of(sentence: Sentence, note: Tell) -> list[bool]:
+    """True for each leaf that is a word: by universal tags, by those of the Penn Treebank, else by what it is made of.
 
-
-def judge(sentences: Iterator[Sentence]) -> tuple[str, Iterator[Sentence]]:
-    """By what words are told from punctuation, the same as in scoring, and all sentences again.
-
-    ``words`` if the first sentences have tags of the Penn Treebank, else ``letters``. Universal tags go before both.
+    ``note`` hears if the last was needed.
     """
-    first: list[Sentence] = []
-    problem: Exception | None = None
-    try:
-        first.extend(islice(sentences, JUDGED))  # keeps what came before an error
-    except Exception as error:
-        problem = error
-    judged = [replace(sentence, tree=leaves(sentence)) for sentence in first if not sentence.universal_tags]
-    return "words" if has_penn_tags(Treebank("", judged)) else "letters", chain(first, _rest(sentences, problem))
-
-
-def _rest(sentences: Iterator[Sentence], problem: Exception | None) -> Iterator[Sentence]:
-    if problem is not None:
-        raise problem
-    yield from sentences
+    if sentence.tree is None and len(sentence.universal_tags) == len(sentence.words):
+        return [tag != UNIVERSAL_PUNCTUATION for tag in sentence.universal_tags]
+    tree = leaves(sentence)
+    if tags_are_penn(tree.words, tree.tags):
+        return TOKENS["words"](tree)
+    note("the tags are not those of the Penn Treebank, so a word is what has a letter or a digit in it")
+    return TOKENS["letters"](tree)
 
 
 # --- the conversion
@@ -155,14 +136,17 @@ class Conversion:
     max_length: int | None = None
 
     def __call__(self, sentences: Iterable[Sentence], tell: Tell = lambda note: None) -> Iterator[Sentence]:
-        """The sentences converted, streamed. ``tell`` hears by which rule words are told from punctuation."""
-        tokens, stream = "words", iter(sentences)
-        if self.max_length is not None or "punctuation" in self.strip:
-            tokens, stream = judge(stream)
-            if tokens == "letters":
-                tell("the tags are not those of the Penn Treebank, so a word is what has a letter or a digit in it")
-        for sentence in stream:
-            survives = words_of(sentence, tokens)
+        """The sentences converted, streamed. ``tell`` hears, once, if tags cannot tell words from punctuation."""
+        needed = self.max_length is not None or "punctuation" in self.strip
+        told: set[str] = set()
+
+        def once(note: str) -> None:
+            if note not in told:
+                told.add(note)
+                tell(note)
+
+        for sentence in sentences:
+            survives = words_of(sentence, once) if needed else [True] * len(leaves(sentence))
             if self.max_length is None or 0 < sum(survives) <= self.max_length:
                 yield self.changed(sentence, survives)
 

@@ -10,6 +10,7 @@ from typing import Literal
 from treebank.dependency import Heads
 from treebank.errors import SynparseError, nearest
 from treebank.sentence import ROOT
+from treebank.tagset import LATER_PUNCTUATION_TAGS, PUNCTUATION_TAGS, bare_label
 from treebank.tree import Tree
 
 # One line a phrase: what to look for, in order, until a child is found. ``> A B|C`` means the leftmost A, else the
@@ -108,7 +109,7 @@ WHPP    > IN TO *
 *       > *
 """
 
-PUNCTUATION = frozenset({".", ",", ":", "``", "''", '"', "-LRB-", "-RRB-", "HYPH", "NFP"})
+PUNCTUATION = PUNCTUATION_TAGS | LATER_PUNCTUATION_TAGS
 CONJUNCTIONS = frozenset({"CC", "CONJP"})
 # what can be coordinated with what, by how a label begins; all else with the same label
 _KINDS = ("NN NP NM NX PR CD QP FW", "VB VP MD", "IN TO PP", "JJ AD RB", "S SB SI SQ")
@@ -237,7 +238,9 @@ def heads_from_tree(tree: Tree, rules: str = "collins") -> Heads:
         words = [head_of[child] if child >= 0 else ~child for child in children[k]]
         labels = tuple(tree.labels[child] if child >= 0 else tree.tags[~child] for child in children[k])
         phrase = tree.labels[k - 1] if k else ""
-        for word, governor in zip(words, _arcs(chosen, _bare(phrase), tuple(map(_bare, labels))), strict=True):
+        for word, governor in zip(
+            words, _arcs(chosen, _looked_up(phrase), tuple(map(_looked_up, labels))), strict=True
+        ):
             if governor != ROOT:
                 heads[word] = words[governor]
             elif k:
@@ -262,6 +265,6 @@ def _children(tree: Tree) -> list[list[int]]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _bare(label: str) -> str:
-    """The label without function tags and indices: ``NP`` of ``NP-SBJ=2``, ``PRT`` of ``PRT|ADVP``."""
-    return label if label.startswith("-") else label.partition("-")[0].partition("=")[0].partition("|")[0]
+def _looked_up(label: str) -> str:
+    """The label as the tables have it: bare, and of a double one such as ``PRT|ADVP`` the first."""
+    return bare_label(label).partition("|")[0]

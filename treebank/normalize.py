@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from treebank.dependency import Heads, is_tree
 from treebank.sentence import ROOT
-from treebank.tagset import WORD_TAGS, is_word
+from treebank.tagset import WORD_TAGS, is_word, tags_are_penn
 from treebank.tree import Span, Tree
 
 _DIGITS = re.compile(r"\d+")  # decimal digits of any script
@@ -70,7 +70,7 @@ def _words(words: Sequence[str], tags: Sequence[str]) -> Normalized:
 
 
 def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
-    if tags:
+    if tags and tags_are_penn(words, tags):
         kept = tuple(i for i, tag in enumerate(tags) if tag in WORD_TAGS)
     else:
         kept = tuple(i for i, word in enumerate(words) if is_word(word))
@@ -79,7 +79,8 @@ def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
 
 #: ``raw`` keeps all as it is. ``words`` lowers, folds digits to ``0`` and drops punctuation and symbols (``is_word``).
 #: ``ptb`` is the published recipe of PRPN and ON-LSTM: words whose tag is in ``WORD_TAGS``, in lower case, digits as
-#: ``N``; for text without tags it drops what ``words`` drops. Tags must be the Penn Treebank's (see `fitting_tags`).
+#: ``N``; for text without tags, and where a sentence's
+#: are not the Penn Treebank's (``tags_are_penn``), it drops what ``words`` drops.
 RECIPES: dict[str, Recipe] = {
     "raw": Recipe("raw", _raw),
     "words": Recipe("words", _words),

@@ -1,8 +1,13 @@
-"""What is a word: by the tags of the Penn Treebank where a treebank has them, else by what a token is made of."""
+"""What tags and labels say: which tag set a sentence has, what is a word, what a label is without its additions.
+
+Only the tags of the Penn Treebank say here what is a word. Whether a sentence has them is asked of that sentence alone,
+so that nothing that is made of it depends on what stands before or behind it in a file.
+"""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 from treebank.sentence import Treebank
@@ -14,10 +19,15 @@ _PENN_WORDS = (
 )
 #: The Penn Treebank's 36 tags of words. A whitelist: ``$``, ``#``, punctuation, ``-NONE-`` and other tags are out.
 WORD_TAGS = frozenset(_PENN_WORDS.split())
-_BRACKETS = frozenset(f"-{side}{kind}b-" for side in "lr" for kind in "rcs")  # -LRB- and its kin, in lower case
-PENN_SHARE = 0.9  # below this share of Penn word tags a treebank is taken to have another tag set
 AUXILIARIES = frozenset({"AUX", "AUXG"})  # further word tags, those of the automatic treebank BLLIP
-JUDGED = 1000  # sentences looked at for that, all over the treebank
+PUNCTUATION_TAGS = frozenset({".", ",", ":", "``", "''", "-LRB-", "-RRB-"})
+LATER_PUNCTUATION_TAGS = frozenset({'"', "HYPH", "NFP"})  # further ones of OntoNotes and the English Web Treebank
+#: All tags of treebanks in the style of the Penn Treebank, of words or not
+PENN_TAGS = (
+    WORD_TAGS | AUXILIARIES | PUNCTUATION_TAGS | LATER_PUNCTUATION_TAGS | {TRACE, *["$", "#", "ADD", "AFX", "GW", "XX"]}
+)
+UNIVERSAL_PUNCTUATION = "PUNCT"  # the tag of Universal Dependencies
+_BRACKETS = frozenset(f"-{side}{kind}b-" for side in "lr" for kind in "rcs")  # -LRB- and its kin, in lower case
 
 
 @lru_cache(maxsize=1 << 17)
@@ -39,21 +49,28 @@ def is_word(token: str) -> bool:
     return any(kind[0] == "M" for kind in kinds) and not any(kind[0] in "PS" for kind in kinds)
 
 
-def has_penn_tags(gold: Treebank) -> bool:
-    """Whether the tags of ``gold`` are those of the Penn Treebank, or a set that is hardly different."""
-    return penn_share(gold) >= PENN_SHARE
+def tags_are_penn(words: Sequence[str], tags: Sequence[str]) -> bool:
+    """Whether the ``tags`` of a sentence, one a word, are the Penn Treebank's, so that they can say what is a word.
 
-
-def penn_share(gold: Treebank) -> float:
-    """The share of the words with a letter or digit whose tag is a word tag of the Penn Treebank.
-
-    Other tag sets have many names in common with it: German ones four fifths, by the words that carry them.
+    Every token with a letter or a digit (see ``is_word``) must carry one of ``PENN_TAGS``. A short sentence of another
+    tag set may pass that has names in common with it, and loses nothing: the words among its tokens all have word tags.
     """
-    matched = words = 0
-    for sentence in gold.sentences[:: 1 + len(gold) // JUDGED]:
+    return PENN_TAGS.issuperset(tags) or not any(
+        tag not in PENN_TAGS and is_word(word) for word, tag in zip(words, tags, strict=True)
+    )
+
+
+def has_penn_tags(gold: Treebank) -> bool:
+    """Whether most sentences of ``gold`` have tags of the Penn Treebank: for scores, which name one rule for all."""
+    fitting = 0
+    for sentence in gold.sentences:
         tree = sentence.tree
-        tagged = zip(*((sentence.words, sentence.tags) if tree is None else (tree.words, tree.tags)), strict=False)
-        tags = [tag for word, tag in tagged if tag != TRACE and is_word(word)]
-        words += len(tags) if tree is not None or sentence.tags else sum(map(is_word, sentence.words))
-        matched += sum(tag in WORD_TAGS or tag in AUXILIARIES for tag in tags)
-    return matched / words if words else 1.0
+        words, tags = (sentence.words, sentence.tags) if tree is None else (tree.words, tree.tags)
+        fitting += tags_are_penn(words, tags) if tags else not any(map(is_word, words))
+    return 2 * fitting >= len(gold)
+
+
+@lru_cache(maxsize=1 << 12)
+def bare_label(label: str) -> str:
+    """The label without function tags and indices: ``NP`` of ``NP-SBJ=2``; one such as ``-LRB-`` as it is."""
+    return label if label.startswith("-") else label.partition("-")[0].partition("=")[0]

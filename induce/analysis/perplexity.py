@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from induce.analysis.continuous_cache import Cache, cached_nll
 from induce.checkpoint import build_model
-from induce.data.batching import MASKINGS, fitting_tags, pad, sentence_batches, sentence_piece
+from induce.data.batching import MASKINGS, pad, sentence_batches, sentence_piece
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from induce.parsing.parser import LARGEST_BLOCK, choose_device, read_trained
@@ -206,7 +206,7 @@ class TextScorer:
 def score_text(sentences: Iterable[Sentence], scorers: Sequence[TextScorer], data: str) -> tuple[list[Perplexity], str]:
     """The perplexity of a text under each model, read once for all, and the SHA-256 of its words."""
     digest = hashlib.sha256()
-    for sentence in fitting_tags(sentences):
+    for sentence in sentences:
         digest.update(" ".join(sentence.words).encode("utf-8", "surrogatepass") + b"\n")
         for scorer in scorers:
             scorer.add(sentence)

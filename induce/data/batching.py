@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, islice, pairwise
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.data.tokens import split
 from induce.data.vocabulary import BOUNDARY, Vocabulary
 from treebank.distances import distances_from_tree
 from treebank.normalize import RECIPES
-from treebank.sentence import Sentence, Treebank
-from treebank.tagset import JUDGED, has_penn_tags
+from treebank.sentence import Sentence
 from treebank.tree import Tree
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def read_corpora(
     training, development = Corpus(), Corpus()
     every = round(1 / development_share) if development_share else 0
     count = 0
-    for sentence in fitting_tags(sentences):
+    for sentence in sentences:
         seen = normalize(sentence.words, sentence.tags)
         forms = seen.forms
         if forms:
@@ -119,18 +118,6 @@ def read_corpora(
             else:
                 training.add(split(forms, unit))
     return training, development
-
-
-def fitting_tags(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-    """The sentences as they are, or, if the tags of the first thousand are not the Penn Treebank's, without tags.
-
-    Recipes that go by tags know no others: they would drop the words whose tags happen to have other names.
-    """
-    source = iter(sentences)
-    first = list(islice(source, JUDGED))
-    fit = has_penn_tags(Treebank("", first))
-    for sentence in chain(first, source):
-        yield sentence if fit or not sentence.tags else replace(sentence, tags=())
 
 
 def gold_distances(tree: Tree, kept: Sequence[int]) -> list[int]:

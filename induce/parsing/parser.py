@@ -17,8 +17,7 @@ from induce.data.tokens import split
 from treebank.dependency import Heads
 from treebank.errors import SynparseError
 from treebank.normalize import RECIPES, Normalized, restore, restore_heads
-from treebank.sentence import Sentence, Treebank
-from treebank.tagset import has_penn_tags
+from treebank.sentence import Sentence
 from treebank.tree import Tree
 
 FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees come out, and at most at a time
@@ -118,7 +117,7 @@ class Parser:
         """One tree over all the words of each sentence, in order; an empty sentence gives an empty tree.
 
         Of a `Sentence` the words are read, and by the recipe `ptb` the tags, to tell words from punctuation, if
-        those of the first sentences are the Penn Treebank's.
+        they are the Penn Treebank's.
         Raises SynparseError if the decoder gives heads.
         """
         self.must_give("trees", "parse_heads")
@@ -153,20 +152,17 @@ class Parser:
         source = iter(sentences)
         size = FIRST_BLOCK
         problem = None
-        by_tags: bool | None = None
         while not problem:
             block, problem = _take(source, size)
             if not block and not problem:
                 return
             whole = [one if isinstance(one, Sentence) else Sentence(tuple(one)) for one in block]
-            if by_tags is None:
-                by_tags = has_penn_tags(Treebank("", whole))
-            yield from self._read_block(whole, by_tags=by_tags)
+            yield from self._read_block(whole)
             size = min(8 * size, LARGEST_BLOCK)
         raise problem
 
-    def _read_block(self, block: Sequence[Sentence], *, by_tags: bool) -> list[AnyReading]:
-        seen = [self._seen(one.words, one.tags if by_tags else ()) for one in block]
+    def _read_block(self, block: Sequence[Sentence]) -> list[AnyReading]:
+        seen = [self._seen(one.words, one.tags) for one in block]
         ids = [self.checkpoint.vocabulary.encode(sentence.forms) for _, sentence in seen]
         found: list[Any] = [[] for _ in block]
         batches = [batch for batch in sentence_batches([len(sentence) for sentence in ids]) if ids[batch[-1]]]

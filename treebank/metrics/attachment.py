@@ -18,19 +18,18 @@ from treebank.metrics.bracketing import by_length
 from treebank.metrics.report import Counts, ScoreReport
 from treebank.metrics.significance import bootstrap_interval
 from treebank.sentence import ROOT, Sentence, Treebank
-from treebank.tagset import AUXILIARIES, WORD_TAGS, has_penn_tags, is_word
+from treebank.tagset import AUXILIARIES, PUNCTUATION_TAGS, UNIVERSAL_PUNCTUATION, WORD_TAGS, has_penn_tags, is_word
 
 if TYPE_CHECKING:
     import numpy as np
 
-PUNCTUATION = frozenset({".", ",", ":", "-LRB-", "-RRB-", "``", "''"})
 DEFAULT_RULES = "collins"  # where there are trees but no heads
 
 # name in the signature -> which tokens count
 HEAD_TOKENS: dict[str, Callable[[Sentence], list[bool]]] = {
     "words+aux": lambda sentence: [tag in WORD_TAGS or tag in AUXILIARIES for tag in sentence.tags],
-    "no-punct": lambda sentence: [tag not in PUNCTUATION for tag in sentence.tags],
-    "upos": lambda sentence: [tag != "PUNCT" for tag in sentence.universal_tags],
+    "no-punct": lambda sentence: [tag not in PUNCTUATION_TAGS for tag in sentence.tags],
+    "upos": lambda sentence: [tag != UNIVERSAL_PUNCTUATION for tag in sentence.universal_tags],
     "letters": lambda sentence: [is_word(word) for word in sentence.words],
     "all": lambda sentence: [True] * len(sentence.words),
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from treebank.errors import SynparseError, nearest
-from treebank.tagset import WORD_TAGS, is_word
+from treebank.tagset import PUNCTUATION_TAGS, WORD_TAGS, is_word
 from treebank.tree import TRACE, Tree
 
 
@@ -31,7 +31,7 @@ def _evalb(tree: Tree) -> list[bool]:
     return [tag not in DELETED_BY_EVALB for tag in tree.tags]
 
 
-DELETED_BY_EVALB = frozenset({TRACE, ",", ":", ".", "``", "''"})
+DELETED_BY_EVALB = {TRACE, *PUNCTUATION_TAGS} - {"-LRB-", "-RRB-"}
 
 # name in the signature -> which tokens survive
 TOKENS: dict[str, Callable[[Tree], list[bool]]] = {"words": _penn_words, "letters": _letters, "evalb": _evalb}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
 from typing import NamedTuple
 
+from treebank.tagset import bare_label
 from treebank.tree import Tree
 
 LABELS = ("ADJP", "NP", "VP", "PP", "INTJ", "ADVP", "S", "SBAR")  # those of the papers, in their order
@@ -61,15 +61,11 @@ def brackets(spans: Iterable[tuple[int, int]], length: int) -> set[tuple[int, in
 def constituents(tree: Tree) -> list[Constituent]:
     """Each labelled gold constituent of two or more words once; ``NP-SBJ`` and ``NP=2`` are ``NP``."""
     found = {
-        (span, _bare(label)): None for span, label in zip(tree.spans, tree.labels, strict=True) if span[1] - span[0] > 1
+        (span, bare_label(label)): None
+        for span, label in zip(tree.spans, tree.labels, strict=True)
+        if span[1] - span[0] > 1
     }
     return [constituent for constituent in found if constituent[1]]
-
-
-@cache
-def _bare(label: str) -> str:
-    """The label without function tags and indices."""
-    return label.partition("-")[0].partition("=")[0]
 
 
 def recall_by_label(gold: Sequence[Sequence[Constituent]], predicted: Sequence[Shape]) -> Mapping[str, tuple[int, int]]:
