@@ -24,7 +24,8 @@ from treebank.baselines import right  # noqa: E402
 from treebank.catalog import load_whole  # noqa: E402
 from treebank.formats.bracketed import read_bracketed  # noqa: E402
 from treebank.metrics.alignment import view_treebank  # noqa: E402
-from treebank.metrics.bracketing import Reference, average_score, count  # noqa: E402
+from treebank.metrics.averaging import average_score  # noqa: E402
+from treebank.metrics.bracketing import Reference, count  # noqa: E402
 from treebank.metrics.conventions import CONVENTIONS  # noqa: E402
 from treebank.tree import Tree  # noqa: E402
 

@@ -24,6 +24,7 @@ from treebank.formats import OnBad, read_sentences
 from treebank.formats.bracketed import parse_trees, read_bracketed
 from treebank.formats.tree_splitter import root_offsets
 from treebank.sentence import Place, Sentence, Treebank
+from treebank.tagset import count_words, short_enough
 
 # name -> the treebank that it is cut from, and the greatest number of words
 NAMES: dict[str, tuple[str, int | None]] = {
@@ -125,9 +126,13 @@ def survey(ptb: str | None = None) -> Iterator[tuple[str, Treebank | SynparseErr
             yield name, error
 
 
-def _shorter(gold: Treebank, bound: int | None) -> Treebank:
-    from treebank.metrics.evaluation import shorter
+def shorter(gold: Treebank, max_length: int) -> Treebank:
+    """The sentences of ``gold`` with 1 to ``max_length`` words, counted as the default convention does."""
+    counted = zip(gold.sentences, count_words(gold), strict=True)
+    return replace(gold, sentences=[one for one, length in counted if short_enough(length, max_length)])
 
+
+def _shorter(gold: Treebank, bound: int | None) -> Treebank:
     return gold if bound is None else shorter(gold, bound)
 
 

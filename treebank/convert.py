@@ -25,9 +25,8 @@ from treebank.formats.jsonl import read_json
 from treebank.formats.lines import STDIN, OnBad
 from treebank.formats.paths import expand, suffix
 from treebank.head_rules import heads_from_tree
-from treebank.metrics.conventions import TOKENS
 from treebank.sentence import Sentence
-from treebank.tagset import UNIVERSAL_PUNCTUATION, bare_label, tags_are_penn
+from treebank.tagset import UNIVERSAL_PUNCTUATION, bare_label, tags_are_penn, words_by_letters, words_by_tag
 from treebank.tree import TRACE, Span, Tree
 
 Direction = Literal["left", "right"]
@@ -112,9 +111,9 @@ def words_of(sentence: Sentence, note: Tell) -> list[bool]:
         return [tag != UNIVERSAL_PUNCTUATION for tag in sentence.universal_tags]
     tree = leaves(sentence)
     if tags_are_penn(tree.words, tree.tags):
-        return TOKENS["words"](tree)
+        return words_by_tag(tree)
     note("the tags are not those of the Penn Treebank, so a word is what has a letter or a digit in it")
-    return TOKENS["letters"](tree)
+    return words_by_letters(tree)
 
 
 # --- the conversion

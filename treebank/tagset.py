@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from treebank.sentence import Treebank
-from treebank.tree import TRACE
+from treebank.tree import TRACE, Tree
 
 _PENN_WORDS = (
     "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP "
@@ -74,3 +74,24 @@ def has_penn_tags(gold: Treebank) -> bool:
 def bare_label(label: str) -> str:
     """The label without function tags and indices: ``NP`` of ``NP-SBJ=2``; one such as ``-LRB-`` as it is."""
     return label if label.startswith("-") else label.partition("-")[0].partition("=")[0]
+
+
+def words_by_tag(tree: Tree) -> list[bool]:
+    """True for each leaf whose tag is one of the 36 word tags of the Penn Treebank; ``$`` and ``#`` are not."""
+    return [tag in WORD_TAGS for tag in tree.tags]
+
+
+def words_by_letters(tree: Tree) -> list[bool]:
+    """True for each leaf that is no trace and does not consist of punctuation and symbols only."""
+    return [tag != TRACE and is_word(word) for word, tag in zip(tree.words, tree.tags, strict=True)]
+
+
+def count_words(gold: Treebank) -> list[int]:
+    """Words of each sentence with a tree, counted as the default convention of scores does; 0 where there is none."""
+    mask = words_by_tag if has_penn_tags(gold) else words_by_letters
+    return [0 if sentence.tree is None else sum(mask(sentence.tree)) for sentence in gold.sentences]
+
+
+def short_enough(length: int, max_length: int | None) -> bool:
+    """Whether a sentence is within the bound and not empty; without a bound every sentence is."""
+    return max_length is None or 0 < length <= max_length

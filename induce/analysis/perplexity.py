@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -22,7 +22,10 @@ from induce.data.vocabulary import Vocabulary
 from induce.parsing.parser import LARGEST_BLOCK, choose_device, read_trained
 from induce.registry import model_class
 from treebank.errors import SynparseError
+from treebank.formats import read_sentences
+from treebank.metrics.report import Runs
 from treebank.normalize import RECIPES
+from treebank.sample import sample_treebank
 from treebank.sentence import Sentence
 from treebank.version import VERSION
 
@@ -117,6 +120,56 @@ def comparable(scores: Sequence[Perplexity]) -> bool:
     return len(kinds) <= 1
 
 
+@dataclass(frozen=True, slots=True)
+class TextEvaluation:
+    """The scores of several models on one text, and mean and deviation over those that one pattern names."""
+
+    text: str
+    digest: str  # SHA-256 of the words, a line a sentence
+    scores: Sequence[Perplexity]
+    spreads: Mapping[str, Runs]  # by pattern
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the perplexities are over the same tokens."""
+        return comparable(self.scores)
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``synparse eval --text FILE --json`` writes."""
+        document: dict[str, Any] = {"text": {"name": self.text, "sha256": self.digest}}
+        document["scores"] = [score.to_json() for score in self.scores]
+        if self.spreads:
+            document["groups"] = [{"systems": pattern, **runs.to_json()} for pattern, runs in self.spreads.items()]
+        return document
+
+
+def score_file(
+    text: str,
+    groups: Mapping[str, Sequence[str]],
+    *,
+    device: str = "auto",
+    batch_size: int | None = None,
+    cache: Cache | None = None,
+    tokenize: bool = False,
+) -> TextEvaluation:
+    """The perplexity of a file, or of the built-in ``sample``, under the models in the folders of ``groups``.
+
+    ``groups``: pattern -> the folders that it names. Raises SynparseError if a model cannot be scored in this way.
+    """
+    folders = dict.fromkeys(folder for group in groups.values() for folder in group)
+    scorers = [TextScorer(folder, device=device, batch_size=batch_size, cache=cache) for folder in folders]
+    if text == "sample":
+        sentences: Iterable[Sentence] = sample_treebank("test").sentences
+    else:
+        sentences = read_sentences([text], tokenize=tokenize)
+    scores, digest = score_text(sentences, scorers, text)
+    values = {score.run: score.value for score in scores}
+    spreads = {
+        pattern: Runs({run: values[run] for run in group}) for pattern, group in groups.items() if len(group) > 1
+    }
+    return TextEvaluation(text, digest, scores, spreads)
+
+
 class _Total(NamedTuple):
     """Sum of negative log-likelihoods in nats, and how many tokens they are of."""
 
@@ -135,6 +188,9 @@ class TextScorer:
         self.device = choose_device(device)
         self.checkpoint = read_trained(run)
         config = self.checkpoint.config
+        if config.data.task:
+            problem = f"{run}: this {config.model_name!r} has learned the task {config.data.task}, not text"
+            raise SynparseError(f"{problem}; score it with --task {config.data.task}")
         self.name, self.reading = config.model_name, config.data.reading
         self.recipe = RECIPES[config.data.normalization]
         kind = model_class(self.name)

@@ -11,14 +11,15 @@ from induce.checkpoint import Checkpoint, build_model, find, read
 from induce.config import DataConfig
 from induce.data.batching import Expressions, sentence_batches
 from induce.parsing.parser import Parser, choose_device
-from induce.registry import find_task, kind_of
+from induce.registry import TASKS, find_task, kind_of, known
 from induce.tasks.base import CLOSE, OPEN, Example
 from induce.tasks.examples import Examples, encode
 from treebank.errors import SynparseError
-from treebank.metrics.bracketing import pooled_score
+from treebank.metrics.averaging import pooled_score
+from treebank.metrics.bracketing import score_trees as score_bracketing
 from treebank.metrics.conventions import CONVENTIONS
-from treebank.metrics.evaluation import Predictions, evaluate
 from treebank.metrics.report import ScoreReport, total
+from treebank.metrics.systems import ParsedTrees
 from treebank.sentence import Sentence, Treebank
 from treebank.tree import Tree
 from treebank.version import VERSION
@@ -47,6 +48,36 @@ class TaskScore:
         if self.trees is not None:
             entry["trees"] = {**self.trees.to_json(), "groups": dict(self.trees_by_group)}
         return entry
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEvaluation:
+    """The scores of several models on one set of examples."""
+
+    task: str
+    data: str
+    measure: str  # what the size of an example counts
+    scores: Sequence[TaskScore]
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``synparse eval --task … --json`` writes."""
+        return {"task": self.task, "data": self.data, "scores": [score.to_json() for score in self.scores]}
+
+
+def score_task(
+    task: str, paths: Sequence[str], runs: Sequence[str], *, device: str = "auto", largest: int | None = None
+) -> TaskEvaluation:
+    """The models in ``runs`` on published files, or on generated examples, of sizes up to ``largest``.
+
+    Raises SynparseError for an unknown task, a model of another task, and where there is no example.
+    """
+    known(TASKS, task, "task")
+    checkpoints = {run: read_run(run, task) for run in runs}
+    examples = load_test(task, paths, next(iter(checkpoints.values())).config.data, largest=largest)
+    data = (" ".join(paths) or "generated") + (f" (up to {largest} {examples.task.measure})" if largest else "")
+    names = {run: one.config.model_name + (f" {run}" if len(runs) > 1 else "") for run, one in checkpoints.items()}
+    scores = [score_run(names[run], one, examples, data, device=device) for run, one in checkpoints.items()]
+    return TaskEvaluation(task, data, examples.task.measure, scores)
 
 
 def load_test(task: str, paths: Sequence[str], config: DataConfig, *, largest: int | None = None) -> Examples:
@@ -128,9 +159,8 @@ def score_trees(name: str, checkpoint: Checkpoint, examples: Examples, data: str
     parser = Parser(checkpoint, device=device, decoder=None, layer=None)
     sides = [side for one in examples.examples for side in one.sides]
     gold = [Sentence(side.words, tree=Tree.from_spans(side.words, side.spans)) for side in sides]
-    trees = (without_brackets(tree) for tree in parser.parse([side.tokens for side in sides]))
-    system = Predictions.of_model(name, trees)
-    return evaluate(Treebank(data, gold), [system], [CONVENTIONS["evalb"]])[0]
+    system = ParsedTrees(name, lambda _: map(without_brackets, parser.parse([side.tokens for side in sides])))
+    return score_bracketing(Treebank(data, gold), [system], [CONVENTIONS["evalb"]])[0]
 
 
 def without_brackets(tree: Tree) -> Tree:

@@ -97,7 +97,7 @@ def test_where_the_text_comes_from(call: Caller, lstm: Path, monkeypatch: pytest
         again = json.loads(call.result("eval", "--text", *source, "--json"))["scores"][0]
         assert again["nats"] == plain["nats"], source
     sample = Treebank("sample-test", sentences(30))
-    monkeypatch.setattr("treebank.sample.sample_treebank", {"test": sample}.get)
+    monkeypatch.setattr("induce.analysis.perplexity.sample_treebank", {"test": sample}.get)
     assert "|data:sample|" in call.result("eval", "--text", "sample", "--batch-size", "20")
 
 

@@ -15,7 +15,9 @@ from induce.decoding.heads import argmax, chu_liu_edmonds, eisner, maximum_proje
 from tests.reference import fixtures, load
 from treebank.dependency import Heads, is_projective, is_tree
 from treebank.errors import SynparseError
-from treebank.metrics.attachment import AttachmentConvention, HeadView, count_directed, count_undirected
+from treebank.metrics.alignment import HeadView
+from treebank.metrics.attachment import count_directed, count_undirected
+from treebank.metrics.conventions import AttachmentConvention
 from treebank.sentence import ROOT, Sentence
 
 PER_KIND = 300  # matrices of each kind and size that are compared with all trees

@@ -1,4 +1,4 @@
-"""Gold sentences as a convention sees them, and predicted trees brought to the same words."""
+"""Gold sentences as a convention sees them, and predicted trees and heads brought to the same words."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any, Protocol
 
+from treebank.dependency import Heads, delete
 from treebank.errors import SynparseError
 from treebank.formats.predictions import PredictedTree
-from treebank.metrics.conventions import TOKENS
-from treebank.sentence import Sentence, Treebank
+from treebank.metrics.conventions import HEAD_TOKENS, TOKENS, AttachmentConvention
+from treebank.sentence import ROOT, Sentence, Treebank
 from treebank.tree import TRACE, Tree
 
 Spans = Sequence[tuple[int, int]]
@@ -145,3 +147,140 @@ def agreeing(first: Sequence[str], second: Sequence[str]) -> int:
             break
         same += 1
     return same
+
+
+class PredictedHeads(Protocol):
+    """One predicted sentence and where it was read."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def words(self) -> Sequence[str]: ...
+
+    @property
+    def heads(self) -> Sequence[int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class GivenHeads:
+    """Heads that did not come from a file."""
+
+    path: str
+    line: int
+    words: tuple[str, ...]
+    heads: Heads
+
+
+@dataclass(frozen=True, slots=True)
+class HeadView:
+    """A gold sentence as a convention sees it: the words that are left, their heads, and which of them count."""
+
+    sentence: Sentence
+    mask: Sequence[bool]  # which words of the sentence count
+    heads: Heads  # of the words that are left
+    counted: Sequence[int]  # places among the words that are left
+
+    @classmethod
+    def of(cls, sentence: Sentence, heads: Sequence[int], convention: AttachmentConvention) -> HeadView:
+        """The view of a sentence with gold ``heads`` over all its words. Raises SynparseError if tags are missing."""
+        mask = HEAD_TOKENS[convention.tokens](sentence)
+        if len(mask) != len(sentence.words):
+            raise SynparseError(f"{sentence.place}: this sentence has no tags to tell which words count")
+        if convention.others == "deleted":
+            left = delete(heads, mask)
+            return cls(sentence, mask, left, range(len(left)))
+        rooted = tuple(ROOT if head == i else head for i, head in enumerate(heads))
+        return cls(sentence, mask, rooted, [i for i, counts in enumerate(mask) if counts])
+
+    def __len__(self) -> int:
+        return len(self.counted)
+
+    def reduce(self, predicted: PredictedHeads) -> Heads:
+        """The predicted heads of the words that are left.
+
+        ``predicted`` may hold all words of the gold sentence, or only those that count.
+        Raises SynparseError if its words are others.
+        """
+        heads, gold = predicted.heads, self.sentence.words
+        if len(heads) != len(predicted.words) or not all(ROOT <= head < len(heads) for head in heads):
+            raise SynparseError(f"{predicted.path}:{predicted.line}: a head that is no word of the sentence")
+        places = [i for i, counts in enumerate(self.mask) if counts]
+        if _same(predicted.words, gold):
+            return tuple(heads) if len(self.heads) == len(gold) else delete(heads, self.mask)
+        if not _same(predicted.words, [gold[i] for i in places]):
+            raise SynparseError(self._mismatch(predicted, [gold[i] for i in places]))
+        if len(self.heads) == len(heads):
+            return tuple(heads)
+        spread = [ROOT] * len(gold)
+        for place, head in zip(places, heads, strict=True):
+            spread[place] = ROOT if head == ROOT else places[head]
+        return tuple(spread)
+
+    def _mismatch(self, predicted: PredictedHeads, counted: Sequence[str]) -> str:
+        """Both places, and the first word that differs."""
+        here, found = self.sentence.place, plain(predicted.words)
+        gold = max(plain(self.sentence.words), plain(counted), key=lambda words: agreeing(found, words))
+        i = agreeing(found, gold)
+        ours, theirs = (repr(words[i]) if i < len(words) else f"the end after {i} words" for words in (found, gold))
+        place = f"{predicted.path}:{predicted.line}"
+        return f"{place}: the words differ from {here}: word {i + 1} is {ours}, in gold {theirs}"
+
+
+def _same(words: Sequence[str], gold: Sequence[str]) -> bool:
+    """Whether they are the same words, ``-LRB-`` for ``(`` and the like allowed."""
+    return len(words) == len(gold) and (tuple(words) == tuple(gold) or plain(words) == plain(gold))
+
+
+class GoldView(Protocol):
+    """A gold sentence as a convention sees it."""
+
+    @property
+    def sentence(self) -> Sentence: ...
+
+    def reduce(self, predicted: Any, /) -> Any:
+        """What is left of a prediction. Raises SynparseError if it is of another sentence."""
+
+
+def align(
+    name: str, predicted: Sequence[Any], views: Sequence[GoldView], wanted: Sequence[bool], *, thing: str
+) -> list[Any]:
+    """What is left of each prediction under its view: brackets or heads; () for a view that has no prediction.
+
+    There is one prediction for each view, or one for each view that is ``wanted``. ``thing``, a word such as "tree", is
+    what they are in errors. Raises SynparseError if there are more or fewer, or if one is of another sentence.
+    """
+    chosen = range(len(views)) if len(predicted) == len(views) else [i for i, one in enumerate(wanted) if one]
+    if len(predicted) != len(chosen):
+        raise SynparseError(_miscount(name, predicted, views, wanted, thing))
+    reduced: list[Any] = [()] * len(views)
+    for i, one in zip(chosen, predicted, strict=True):
+        reduced[i] = views[i].reduce(one)
+    return reduced
+
+
+def _miscount(
+    name: str, predicted: Sequence[Any], views: Sequence[GoldView], wanted: Sequence[bool], thing: str
+) -> str:
+    """What is wrong with the number of predictions: where the words part, else which one is missing or too many."""
+    gold = views[0].sentence.place.path if views else "gold"
+    counts = f"{_count(len(predicted), thing)} for the {_count(len(views), 'sentence')} of {gold}"
+    if not all(wanted):
+        return f"{name}: {counts}, of which {sum(wanted):,} are scored; give one for each or each scored"
+    for view, one in zip(views, predicted, strict=False):
+        try:
+            view.reduce(one)
+        except SynparseError as error:
+            return f"{error} ({counts})"
+    if len(predicted) < len(views):
+        return f"{name}: {counts}; the one for {views[len(predicted)].sentence.place} is missing"
+    extra, last = predicted[len(views)], views[-1].sentence.place
+    return f"{extra.path}:{extra.line}: a {thing} too many after that for {last} ({counts})"
+
+
+def _count(number: int, thing: str) -> str:
+    first, *others = thing.split(" ")
+    return " ".join([f"{number:,} {first}{'s' * (number != 1)}", *others])

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from treebank.metrics.alignment import HeadView
 from treebank.sentence import ROOT
-
-if TYPE_CHECKING:
-    from treebank.metrics.attachment import HeadView
 
 FAR = 5  # places between word and head; arcs as long and longer are one group
 ROOT_WORD = "root"

@@ -5,280 +5,26 @@ Predicted heads need not form a tree: there may be several roots, none, or cycle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
-from treebank.dependency import Heads, delete
-from treebank.errors import SynparseError, nearest
+from treebank.dependency import Heads
+from treebank.errors import SynparseError
 from treebank.head_rules import heads_from_tree
-from treebank.metrics.alignment import agreeing, plain
+from treebank.metrics.alignment import HeadView
 from treebank.metrics.arcs import gold_arcs, recall_by_distance, recall_by_relation
-from treebank.metrics.bracketing import by_length
+from treebank.metrics.averaging import by_length
+from treebank.metrics.conventions import AttachmentConvention
 from treebank.metrics.report import Counts, ScoreReport
 from treebank.metrics.significance import bootstrap_interval
-from treebank.sentence import ROOT, Sentence, Treebank
-from treebank.tagset import AUXILIARIES, PUNCTUATION_TAGS, UNIVERSAL_PUNCTUATION, WORD_TAGS, has_penn_tags, is_word
+from treebank.metrics.systems import HeadSystem
+from treebank.sentence import ROOT, Treebank
 
 if TYPE_CHECKING:
     import numpy as np
 
 DEFAULT_RULES = "collins"  # where there are trees but no heads
-
-# name in the signature -> which tokens count
-HEAD_TOKENS: dict[str, Callable[[Sentence], list[bool]]] = {
-    "words+aux": lambda sentence: [tag in WORD_TAGS or tag in AUXILIARIES for tag in sentence.tags],
-    "no-punct": lambda sentence: [tag not in PUNCTUATION_TAGS for tag in sentence.tags],
-    "upos": lambda sentence: [tag != UNIVERSAL_PUNCTUATION for tag in sentence.universal_tags],
-    "letters": lambda sentence: [is_word(word) for word in sentence.words],
-    "all": lambda sentence: [True] * len(sentence.words),
-}
-PENN_TOKENS = frozenset({"words+aux", "no-punct"})  # those that need the tags of the Penn Treebank
-
-
-@dataclass(frozen=True, slots=True)
-class AttachmentConvention:
-    """Everything that changes a UAS or UUAS; both are summed over all sentences, root words included.
-
-    ``tokens``: a name in ``HEAD_TOKENS``. ``others``: tokens that do not count are deleted, and words that depend on
-    one go to its nearest ancestor that is left, or else are roots; or they are kept, and only their own heads are not
-    scored. ``pairs``: for UUAS the arcs of a sentence are a set, so that two words that choose each other make one arc
-    (a root makes one with itself); or each word's arc counts. Sentences have ``min_words`` to ``max_words`` tokens
-    that count. ``heads``: the rules that made the gold heads from trees, "" if they were annotated.
-    """
-
-    name: str
-    tokens: str
-    others: Literal["deleted", "kept"]
-    pairs: Literal["set", "each"]
-    min_words: int = 1
-    max_words: int | None = None
-    heads: str = ""
-    average: ClassVar[str] = "corpus"
-
-    def __str__(self) -> str:
-        """The part of a signature that says how was counted: ``conv:udgn|avg:corpus|tokens:words+aux|…``."""
-        longest = "" if self.max_words is None else self.max_words
-        heads = f"|heads:{self.heads}" if self.heads else ""
-        return (
-            f"conv:{self.name}|avg:{self.average}|tokens:{self.tokens}|others:{self.others}|pairs:{self.pairs}"
-            f"|len:{self.min_words}-{longest}{heads}"
-        )
-
-    def includes(self, length: int) -> bool:
-        """Whether a sentence with ``length`` tokens that count is scored."""
-        return length >= self.min_words and (self.max_words is None or length <= self.max_words)
-
-    def up_to(self, max_words: int | None) -> AttachmentConvention:
-        """The same convention for sentences of at most ``max_words`` words."""
-        if max_words is None or (self.max_words is not None and self.max_words <= max_words):
-            return self
-        return replace(self, max_words=max_words)
-
-    def fitted(self, gold: Treebank) -> AttachmentConvention:
-        """The same convention with a rule for tokens that the tags of ``gold`` can answer.
-
-        Where they are not those of the Penn Treebank: all but ``PUNCT`` by universal tags (``upos``); without these,
-        every token with a letter or a digit (``letters``).
-        """
-        if self.tokens not in PENN_TOKENS or has_penn_tags(gold):
-            return self
-        universal = all(len(sentence.universal_tags) == len(sentence.words) for sentence in gold.sentences)
-        return replace(self, tokens="upos" if universal else "letters")
-
-
-ATTACHMENT_CONVENTIONS = {
-    convention.name: convention
-    for convention in (
-        AttachmentConvention("udgn", "words+aux", "deleted", "set"),  # the script of Shen et al. 2022
-        AttachmentConvention("no-punct", "no-punct", "kept", "each"),
-        AttachmentConvention("all-tokens", "all", "kept", "each"),
-    )
-}
-
-
-def find_attachment_convention(name: str) -> AttachmentConvention:
-    """The convention of that name. Raises SynparseError, naming the nearest, if there is none."""
-    if name not in ATTACHMENT_CONVENTIONS:
-        raise SynparseError(f"no convention {name!r} for heads; {nearest(name, ATTACHMENT_CONVENTIONS)}")
-    return ATTACHMENT_CONVENTIONS[name]
-
-
-class PredictedHeads(Protocol):
-    """One predicted sentence and where it was read."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def line(self) -> int: ...
-
-    @property
-    def words(self) -> Sequence[str]: ...
-
-    @property
-    def heads(self) -> Sequence[int]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class GivenHeads:
-    """Heads that did not come from a file."""
-
-    path: str
-    line: int
-    words: tuple[str, ...]
-    heads: Heads
-
-
-@dataclass(frozen=True, slots=True)
-class HeadView:
-    """A gold sentence as a convention sees it: the words that are left, their heads, and which of them count."""
-
-    sentence: Sentence
-    mask: Sequence[bool]  # which words of the sentence count
-    heads: Heads  # of the words that are left
-    counted: Sequence[int]  # places among the words that are left
-
-    @classmethod
-    def of(cls, sentence: Sentence, heads: Sequence[int], convention: AttachmentConvention) -> HeadView:
-        """The view of a sentence with gold ``heads`` over all its words. Raises SynparseError if tags are missing."""
-        mask = HEAD_TOKENS[convention.tokens](sentence)
-        if len(mask) != len(sentence.words):
-            raise SynparseError(f"{sentence.place}: this sentence has no tags to tell which words count")
-        if convention.others == "deleted":
-            left = delete(heads, mask)
-            return cls(sentence, mask, left, range(len(left)))
-        rooted = tuple(ROOT if head == i else head for i, head in enumerate(heads))
-        return cls(sentence, mask, rooted, [i for i, counts in enumerate(mask) if counts])
-
-    def __len__(self) -> int:
-        return len(self.counted)
-
-    def reduce(self, predicted: PredictedHeads) -> Heads:
-        """The predicted heads of the words that are left.
-
-        ``predicted`` may hold all words of the gold sentence, or only those that count.
-        Raises SynparseError if its words are others.
-        """
-        heads, gold = predicted.heads, self.sentence.words
-        if len(heads) != len(predicted.words) or not all(ROOT <= head < len(heads) for head in heads):
-            raise SynparseError(f"{predicted.path}:{predicted.line}: a head that is no word of the sentence")
-        places = [i for i, counts in enumerate(self.mask) if counts]
-        if _same(predicted.words, gold):
-            return tuple(heads) if len(self.heads) == len(gold) else delete(heads, self.mask)
-        if not _same(predicted.words, [gold[i] for i in places]):
-            raise SynparseError(self._mismatch(predicted, [gold[i] for i in places]))
-        if len(self.heads) == len(heads):
-            return tuple(heads)
-        spread = [ROOT] * len(gold)
-        for place, head in zip(places, heads, strict=True):
-            spread[place] = ROOT if head == ROOT else places[head]
-        return tuple(spread)
-
-    def _mismatch(self, predicted: PredictedHeads, counted: Sequence[str]) -> str:
-        """Both places, and the first word that differs."""
-        here, found = self.sentence.place, plain(predicted.words)
-        gold = max(plain(self.sentence.words), plain(counted), key=lambda words: agreeing(found, words))
-        i = agreeing(found, gold)
-        ours, theirs = (repr(words[i]) if i < len(words) else f"the end after {i} words" for words in (found, gold))
-        place = f"{predicted.path}:{predicted.line}"
-        return f"{place}: the words differ from {here}: word {i + 1} is {ours}, in gold {theirs}"
-
-
-class HeadSystem(Protocol):
-    """Something that gives heads to gold sentences."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def seed(self) -> int | None: ...
-
-    def heads(self, views: Sequence[HeadView], wanted: Sequence[bool]) -> list[Heads]:
-        """Heads of each view's words; those of views that are not wanted may be empty."""
-
-
-def _same(words: Sequence[str], gold: Sequence[str]) -> bool:
-    """Whether they are the same words, ``-LRB-`` for ``(`` and the like allowed."""
-    return len(words) == len(gold) and (tuple(words) == tuple(gold) or plain(words) == plain(gold))
-
-
-def previous(length: int) -> Heads:
-    """Each word depends on the one before it; the first is the root."""
-    return tuple(range(-1, length - 1))
-
-
-def following(length: int) -> Heads:
-    """Each word depends on the one after it; the last is the root."""
-    return (*range(1, length), ROOT) if length else ()
-
-
-HEAD_BASELINES: dict[str, Callable[[int], Heads]] = {"previous": previous, "next": following}
-
-
-@dataclass(frozen=True, slots=True)
-class HeadBaseline:
-    """Heads that follow from the number of words that are left."""
-
-    name: str
-    seed: None = None
-
-    def heads(self, views: Sequence[HeadView], wanted: Sequence[bool]) -> list[Heads]:
-        """Heads of each view's words. Raises SynparseError if there is no such baseline."""
-        if self.name not in HEAD_BASELINES:
-            raise SynparseError(f"no baseline {self.name!r} for heads; {nearest(self.name, HEAD_BASELINES)}")
-        return [HEAD_BASELINES[self.name](len(view.heads)) for view in views]
-
-
-@dataclass(frozen=True, slots=True)
-class HeadPredictions:
-    """Heads of a parser, one sentence for each gold sentence, or for each one that is scored."""
-
-    name: str
-    sentences: Sequence[PredictedHeads]
-    seed: int | None = None
-
-    @classmethod
-    def of_model(cls, name: str, sentences: Iterable[tuple[Sequence[str], Sequence[int]]]) -> HeadPredictions:
-        """The words and heads that a model gave, in order."""
-        numbered = enumerate(sentences, start=1)
-        return cls(name, [GivenHeads(name, i, tuple(words), tuple(heads)) for i, (words, heads) in numbered])
-
-    @classmethod
-    def of_file(cls, path: str) -> HeadPredictions:
-        """The heads of a CoNLL-U file. Raises TreebankError with file and line if they cannot be read."""
-        from treebank.formats.predictions import read_prediction_heads
-
-        return cls(path, list(read_prediction_heads(path)))
-
-    def heads(self, views: Sequence[HeadView], wanted: Sequence[bool]) -> list[Heads]:
-        """Heads of each view's words. Raises SynparseError if the predictions are of other sentences."""
-        chosen: Sequence[int] = range(len(views))
-        if len(self.sentences) != len(views):
-            chosen = [i for i, is_wanted in enumerate(wanted) if is_wanted]
-        if len(self.sentences) != len(chosen):
-            raise SynparseError(self._miscount(views, wanted))
-        heads: list[Heads] = [()] * len(views)
-        for i, predicted in zip(chosen, self.sentences, strict=True):
-            heads[i] = views[i].reduce(predicted)
-        return heads
-
-    def _miscount(self, views: Sequence[HeadView], wanted: Sequence[bool]) -> str:
-        """What is wrong with the number of sentences: where the words part, else how many there are."""
-        gold = views[0].sentence.place.path if views else "gold"
-        found = f"{len(self.sentences):,} sentence{'s' * (len(self.sentences) != 1)}"
-        counts = f"{found} with heads for the {len(views):,} of {gold}"
-        if not all(wanted):
-            return f"{self.name}: {counts}, of which {sum(wanted):,} are scored; give one for each or each scored"
-        for view, predicted in zip(views, self.sentences, strict=False):
-            try:
-                view.reduce(predicted)
-            except SynparseError as error:
-                return f"{error} ({counts})"
-        if len(self.sentences) < len(views):
-            return f"{self.name}: {counts}; the one for {views[len(self.sentences)].sentence.place} is missing"
-        extra = self.sentences[len(views)]
-        return f"{extra.path}:{extra.line}: a sentence too many ({counts})"
 
 
 def count_directed(predicted: Sequence[int], view: HeadView) -> int:
@@ -304,7 +50,7 @@ def _pairs(heads: Sequence[int]) -> set[tuple[int, int]]:
     return {_pair(i, head) for i, head in enumerate(heads)}
 
 
-def evaluate_heads(
+def score_heads(
     gold: Treebank,
     systems: Sequence[HeadSystem],
     conventions: Iterable[AttachmentConvention],
@@ -329,11 +75,11 @@ def evaluate_heads(
         if not any(wanted):
             raise SynparseError(f"{data}: no sentence is left to score ({convention})")
         for system in systems:
-            reports += score_heads(system, views, wanted, convention, data=data, details=details)
+            reports += score_system(system, views, wanted, convention, data=data, details=details)
     return reports
 
 
-def score_heads(
+def score_system(
     system: HeadSystem,
     views: Sequence[HeadView],
     wanted: Sequence[bool],
@@ -370,6 +116,8 @@ def score_heads(
             counts=counts,
             places=places,
             seed=system.seed,
+            model=system.model,
+            learned_from=system.learned_from,
         )
         if details:
             report = replace(

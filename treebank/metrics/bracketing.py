@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
 
+from treebank.baselines import SEEDED
 from treebank.errors import SynparseError
-from treebank.metrics.alignment import Spans, View
+from treebank.metrics.alignment import Spans, View, view_treebank
+from treebank.metrics.averaging import average_score, by_length, columns, statistic
 from treebank.metrics.conventions import ScoringConvention
-from treebank.metrics.report import Counts, Runs, ScoreReport, total
+from treebank.metrics.report import Counts, Runs, ScoreReport
 from treebank.metrics.significance import bootstrap_interval
+from treebank.metrics.systems import Expectation, TreeSystem
 from treebank.metrics.tree_shape import (
     Constituent,
     Shape,
@@ -26,23 +28,8 @@ from treebank.metrics.tree_shape import (
     shape,
     totals_by_label,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from treebank.metrics.attachment import AttachmentConvention
-
-
-TINY = 1e-8  # the constant of the published script; it moves the eighth digit, and is kept for parity
-LONGEST = 40  # sentences of more words are one group
-
-
-class Score(NamedTuple):
-    """Between 0 and 1."""
-
-    precision: float
-    recall: float
-    f1: float
+from treebank.sentence import Treebank
+from treebank.tagset import count_words, has_penn_tags, short_enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,31 +78,6 @@ def count(predicted: Spans, gold: Collection[tuple[int, int]], length: int, conv
     return Counts((Counter(ours) & Counter(gold)).total(), len(ours), len(gold))
 
 
-def sentence_score(counts: Counts) -> Score:
-    """Precision, recall and F1 of one sentence by the script of Htut et al. 2018 and ON-LSTM.
-
-    Without a gold bracket the recall is 1, and the precision too if nothing was predicted.
-    """
-    matched, predicted, gold = counts
-    precision = matched / (predicted + TINY)
-    recall = matched / (gold + TINY)
-    if gold == 0:
-        recall = 1.0
-        if predicted == 0:
-            precision = 1.0
-    return Score(precision, recall, 2 * precision * recall / (precision + recall + TINY))
-
-
-def pooled_score(counts: Counts) -> Score:
-    """Precision, recall and F1 of summed counts; 1 where there was nothing to find."""
-    matched, predicted, gold = counts
-    return Score(
-        matched / predicted if predicted else float(gold == 0),
-        matched / gold if gold else float(predicted == 0),
-        2 * matched / (predicted + gold) if predicted + gold else 1.0,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Predicted:
     """One predicted tree over the words of a view: brackets in pre-order, and its shape."""
@@ -128,6 +90,54 @@ class Predicted:
         """With ``details``, the shape holds heights too."""
         words = view.tree.words
         return cls(spans, shape(spans, words, brackets(view.tree.spans, len(words)) if details else None))
+
+
+def score_trees(
+    gold: Treebank,
+    systems: Sequence[TreeSystem | Expectation],
+    conventions: Iterable[ScoringConvention],
+    *,
+    max_length: int | None = None,
+    details: bool = False,
+) -> list[ScoreReport]:
+    """One report for each convention and system, in the order given, conventions first.
+
+    Where few words of ``gold`` carry a tag of the Penn Treebank, tags cannot say what is a word: then every token with
+    a letter or a digit is one, and the signature says so (``tokens:letters``).
+    """
+    data = f"{gold.name} ({gold.note})" if gold.note else gold.name
+    tokens_of_penn = has_penn_tags(gold)
+    wanted = [short_enough(length, max_length) for length in count_words(gold)]
+    seen: dict[str, tuple[list[View], list[dict[str, list[Predicted]]]]] = {}
+    reports = []
+    for convention in conventions:
+        if convention.tokens == "words" and not tokens_of_penn:
+            convention = convention.over("letters")
+        if convention.tokens not in seen:
+            views = view_treebank(gold, convention.tokens)
+            seen[convention.tokens] = views, [_trees(system, views, wanted, details) for system in systems]
+        views, given = seen[convention.tokens]
+        reference = Reference.of(views, convention.up_to(max_length), data=data, wanted=wanted)
+        for system, trees in zip(systems, given, strict=True):
+            runs = {name: [run[i] for i in reference.places] for name, run in trees.items()}
+            if isinstance(system, Expectation):
+                reports.append(expected(system.name, reference, SEEDED[system.name], runs, details=details))
+            else:
+                report = score(system.name, reference, *runs.values(), seed=system.seed, details=details)
+                reports.append(replace(report, model=system.model, learned_from=system.learned_from))
+    return reports
+
+
+def _trees(
+    system: TreeSystem | Expectation, views: Sequence[View], wanted: Sequence[bool], details: bool
+) -> dict[str, list[Predicted]]:
+    """The trees of each run of a system, usually one run, for every view; of an expectation without details."""
+    details = details and not isinstance(system, Expectation)
+    runs = system.runs(views) if isinstance(system, Expectation) else {"": system.spans(views, wanted)}
+    return {
+        name: [Predicted.of(one, view, details=details) for one, view in zip(spans, views, strict=True)]
+        for name, spans in runs.items()
+    }
 
 
 def score(
@@ -226,49 +236,3 @@ def _report(
         by_label=by_label,
         by_length=by_length(counts, list(map(len, reference.views)), convention) if details else None,
     )
-
-
-def by_length(
-    counts: Sequence[Counts], lengths: Sequence[int], convention: ScoringConvention | AttachmentConvention
-) -> dict[str, tuple[int, float]]:
-    """Number of sentences and score of those with 1 to 10 words, 11 to 20, and so on; all longer ones together."""
-    groups: dict[int, list[Counts]] = {}
-    for length, sentence in zip(lengths, counts, strict=True):
-        groups.setdefault(min((length - 1) // 10, LONGEST // 10), []).append(sentence)
-    return {
-        f"{10 * tens + 1}-{10 * tens + 10 if tens < LONGEST // 10 else ''}": (
-            len(group),
-            100 * average_score(group, convention).f1,
-        )
-        for tens, group in sorted(groups.items())
-    }
-
-
-def average_score(counts: Sequence[Counts], convention: ScoringConvention | AttachmentConvention) -> Score:
-    """The score of several sentences as the convention averages them."""
-    if convention.average == "corpus":
-        return pooled_score(total(counts))
-    scores = [sentence_score(sentence) for sentence in counts]
-    return Score(*(sum(column) / len(scores) for column in zip(*scores, strict=True)))
-
-
-def columns(
-    counts: Sequence[Counts], convention: ScoringConvention | AttachmentConvention
-) -> Sequence[Sequence[float]]:
-    """One row per sentence: the numbers whose sums over sentences give the F1 by ``statistic``."""
-    if convention.average == "corpus":
-        return counts
-    return [(sentence_score(sentence).f1, 1.0) for sentence in counts]
-
-
-def statistic(convention: ScoringConvention | AttachmentConvention) -> Callable[[np.ndarray], np.ndarray]:
-    """The F1, between 0 and 1, of each row of summed ``columns``."""
-    return _pooled_f1 if convention.average == "corpus" else lambda sums: sums[:, 0] / sums[:, 1]
-
-
-def _pooled_f1(sums: np.ndarray) -> np.ndarray:
-    """F1 of each row of summed counts."""
-    import numpy as np
-
-    both = sums[:, 1] + sums[:, 2]
-    return np.where(both > 0, 2 * sums[:, 0] / np.maximum(both, 1), 1.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treebank.errors import SynparseError
-from treebank.metrics.bracketing import columns, statistic
+from treebank.metrics.averaging import columns, statistic
 from treebank.metrics.report import ScoreReport
 from treebank.metrics.significance import paired_bootstrap, paired_permutation
 

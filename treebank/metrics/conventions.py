@@ -1,4 +1,4 @@
-"""Scoring conventions: which words and brackets count, and how sentences are averaged.
+"""Scoring conventions, of trees and of heads: which words and brackets or arcs count, how sentences are averaged.
 
 A convention is one frozen value. The counting reads every choice from it and the signature prints every choice of it,
 so a score cannot claim another convention than the one that it was counted by.
@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from treebank.errors import SynparseError, nearest
-from treebank.tagset import PUNCTUATION_TAGS, WORD_TAGS, is_word
+from treebank.sentence import Sentence, Treebank
+from treebank.tagset import (
+    AUXILIARIES,
+    PUNCTUATION_TAGS,
+    UNIVERSAL_PUNCTUATION,
+    WORD_TAGS,
+    has_penn_tags,
+    is_word,
+    words_by_letters,
+    words_by_tag,
+)
 from treebank.tree import TRACE, Tree
-
-
-def _penn_words(tree: Tree) -> list[bool]:
-    """True for each token whose tag is one of the 36 word tags of the Penn Treebank; ``$`` and ``#`` are not."""
-    return [tag in WORD_TAGS for tag in tree.tags]
-
-
-def _letters(tree: Tree) -> list[bool]:
-    """True for each token that is no trace and does not consist of punctuation and symbols only."""
-    return [tag != TRACE and is_word(word) for word, tag in zip(tree.words, tree.tags, strict=True)]
 
 
 def _evalb(tree: Tree) -> list[bool]:
@@ -34,7 +34,11 @@ def _evalb(tree: Tree) -> list[bool]:
 DELETED_BY_EVALB = {TRACE, *PUNCTUATION_TAGS} - {"-LRB-", "-RRB-"}
 
 # name in the signature -> which tokens survive
-TOKENS: dict[str, Callable[[Tree], list[bool]]] = {"words": _penn_words, "letters": _letters, "evalb": _evalb}
+TOKENS: dict[str, Callable[[Tree], list[bool]]] = {
+    "words": words_by_tag,
+    "letters": words_by_letters,
+    "evalb": _evalb,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +156,85 @@ def _choice(part: str) -> dict[str, Any]:
     if value not in CHOICES[key]:
         raise SynparseError(f"{part!r} in a convention: {key} is {' or '.join(CHOICES[key])}")
     return {"average" if key == "avg" else key: value}
+
+
+# name in the signature -> which tokens count
+HEAD_TOKENS: dict[str, Callable[[Sentence], list[bool]]] = {
+    "words+aux": lambda sentence: [tag in WORD_TAGS or tag in AUXILIARIES for tag in sentence.tags],
+    "no-punct": lambda sentence: [tag not in PUNCTUATION_TAGS for tag in sentence.tags],
+    "upos": lambda sentence: [tag != UNIVERSAL_PUNCTUATION for tag in sentence.universal_tags],
+    "letters": lambda sentence: [is_word(word) for word in sentence.words],
+    "all": lambda sentence: [True] * len(sentence.words),
+}
+PENN_TOKENS = frozenset({"words+aux", "no-punct"})  # those that need the tags of the Penn Treebank
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentConvention:
+    """Everything that changes a UAS or UUAS; both are summed over all sentences, root words included.
+
+    ``tokens``: a name in ``HEAD_TOKENS``. ``others``: tokens that do not count are deleted, and words that depend on
+    one go to its nearest ancestor that is left, or else are roots; or they are kept, and only their own heads are not
+    scored. ``pairs``: for UUAS the arcs of a sentence are a set, so that two words that choose each other make one arc
+    (a root makes one with itself); or each word's arc counts. Sentences have ``min_words`` to ``max_words`` tokens
+    that count. ``heads``: the rules that made the gold heads from trees, "" if they were annotated.
+    """
+
+    name: str
+    tokens: str
+    others: Literal["deleted", "kept"]
+    pairs: Literal["set", "each"]
+    min_words: int = 1
+    max_words: int | None = None
+    heads: str = ""
+    average: ClassVar[str] = "corpus"
+
+    def __str__(self) -> str:
+        """The part of a signature that says how was counted: ``conv:udgn|avg:corpus|tokens:words+aux|…``."""
+        longest = "" if self.max_words is None else self.max_words
+        heads = f"|heads:{self.heads}" if self.heads else ""
+        return (
+            f"conv:{self.name}|avg:{self.average}|tokens:{self.tokens}|others:{self.others}|pairs:{self.pairs}"
+            f"|len:{self.min_words}-{longest}{heads}"
+        )
+
+    def includes(self, length: int) -> bool:
+        """Whether a sentence with ``length`` tokens that count is scored."""
+        return length >= self.min_words and (self.max_words is None or length <= self.max_words)
+
+    def up_to(self, max_words: int | None) -> AttachmentConvention:
+        """The same convention for sentences of at most ``max_words`` words."""
+        if max_words is None or (self.max_words is not None and self.max_words <= max_words):
+            return self
+        return replace(self, max_words=max_words)
+
+    def fitted(self, gold: Treebank) -> AttachmentConvention:
+        """The same convention with a rule for tokens that the tags of ``gold`` can answer.
+
+        Where they are not those of the Penn Treebank: all but ``PUNCT`` by universal tags (``upos``); without these,
+        every token with a letter or a digit (``letters``).
+        """
+        if self.tokens not in PENN_TOKENS or has_penn_tags(gold):
+            return self
+        universal = all(len(sentence.universal_tags) == len(sentence.words) for sentence in gold.sentences)
+        return replace(self, tokens="upos" if universal else "letters")
+
+
+ATTACHMENT_CONVENTIONS = {
+    convention.name: convention
+    for convention in (
+        AttachmentConvention("udgn", "words+aux", "deleted", "set"),  # the script of Shen et al. 2022
+        AttachmentConvention("no-punct", "no-punct", "kept", "each"),
+        AttachmentConvention("all-tokens", "all", "kept", "each"),
+    )
+}
+
+
+def find_attachment_convention(name: str) -> AttachmentConvention:
+    """The convention of that name. Raises SynparseError, naming the nearest, if there is none."""
+    if name not in ATTACHMENT_CONVENTIONS:
+        raise SynparseError(f"no convention {name!r} for heads; {nearest(name, ATTACHMENT_CONVENTIONS)}")
+    return ATTACHMENT_CONVENTIONS[name]
+
+
+Convention = ScoringConvention | AttachmentConvention

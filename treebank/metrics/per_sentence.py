@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from treebank.metrics.alignment import without_top
-from treebank.metrics.bracketing import pooled_score, sentence_score
+from treebank.metrics.averaging import pooled_score, sentence_score
 from treebank.metrics.conventions import TOKENS, ScoringConvention
 from treebank.metrics.report import Counts, ScoreReport
 from treebank.sentence import Sentence, Treebank

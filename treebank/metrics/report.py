@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from treebank.metrics.conventions import ScoringConvention
+from treebank.metrics.conventions import Convention
 from treebank.version import VERSION
-
-if TYPE_CHECKING:
-    from treebank.metrics.attachment import AttachmentConvention
 
 
 class Counts(NamedTuple):
@@ -64,7 +61,7 @@ class ScoreReport:
 
     system: str
     metric: str
-    convention: ScoringConvention | AttachmentConvention
+    convention: Convention
     data: str
     value: float
     precision: float
@@ -84,7 +81,7 @@ class ScoreReport:
     seed: int | None = None  # of a random baseline
     runs: Runs | None = None  # of a random baseline whose value is the exact expectation
     model: str = ""  # the folder of a trained model
-    trees: str = ""  # those that the system learned from, such as "gold trees: wsj-train"; "" for none
+    learned_from: str = ""  # the trees that the system learned from, such as "gold trees: wsj-train"; "" for none
 
     @property
     def totals(self) -> Counts:
@@ -96,7 +93,7 @@ class ScoreReport:
         """How the value came about: ``UF1|conv:on-lstm|avg:sent|root:drop|…|data:wsj10 (5 % sample)|v:0.1.0``."""
         seed = "" if self.seed is None else f"|seed:{self.seed}"
         seed = "|runs:exact" if self.runs else seed
-        seed += f"|trained with {self.trees}" if self.trees else ""
+        seed += f"|trained with {self.learned_from}" if self.learned_from else ""
         return f"{self.metric}|{self.convention}{seed}|data:{self.data}|sentences:{len(self.counts)}|v:{VERSION}"
 
     def __str__(self) -> str:
@@ -129,8 +126,8 @@ class ScoreReport:
                 entry[name] = {key: list(found) for key, found in arcs.items()}
         if self.model:
             entry["model"] = self.model
-        if self.trees:
-            entry["trained_with"] = self.trees
+        if self.learned_from:
+            entry["trained_with"] = self.learned_from
         if self.runs is not None:
             entry["runs"] = self.runs.to_json()
         return entry

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from treebank.metrics.alignment import HeadView
 from treebank.metrics.arcs import GoldArc, gold_arcs, recall_by_distance, recall_by_relation
-from treebank.metrics.attachment import ATTACHMENT_CONVENTIONS, HeadPredictions, HeadView, evaluate_heads
+from treebank.metrics.attachment import score_heads
+from treebank.metrics.conventions import ATTACHMENT_CONVENTIONS
+from treebank.metrics.systems import ParsedHeads
 from treebank.sentence import ROOT, Sentence, Treebank
 
 UDGN, _, ALL = ATTACHMENT_CONVENTIONS.values()
@@ -72,8 +75,8 @@ def test_sums_are_the_scores(heads: tuple[list[int], list[int]]) -> None:
     gold = Treebank(
         "gold", [Sentence(words, tags=("NN",) * len(words), heads=gold_heads, relations=("dep",) * len(words))]
     )
-    system = HeadPredictions.of_model("system", [(words, predicted)])
-    for report in evaluate_heads(gold, [system], [UDGN], details=True):
+    system = ParsedHeads("system", lambda sentences: [(words, predicted)])
+    for report in score_heads(gold, [system], [UDGN], details=True):
         ((right, total),) = report.by_relation.values()  # type: ignore[union-attr]
         by_distance = list(zip(*report.by_distance.values(), strict=True))  # type: ignore[union-attr]
         assert (right, total) == (sum(by_distance[0]), sum(by_distance[1])) == (report.totals.matched, len(words))

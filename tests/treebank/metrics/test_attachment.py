@@ -12,19 +12,10 @@ from hypothesis import strategies as st
 from tests.reference import SHARED
 from treebank.dependency import delete
 from treebank.errors import SynparseError
-from treebank.metrics.attachment import (
-    ATTACHMENT_CONVENTIONS,
-    HEAD_BASELINES,
-    AttachmentConvention,
-    GivenHeads,
-    HeadBaseline,
-    HeadPredictions,
-    HeadView,
-    count_directed,
-    count_undirected,
-    evaluate_heads,
-    find_attachment_convention,
-)
+from treebank.metrics.alignment import GivenHeads, HeadView
+from treebank.metrics.attachment import count_directed, count_undirected, score_heads
+from treebank.metrics.conventions import ATTACHMENT_CONVENTIONS, AttachmentConvention, find_attachment_convention
+from treebank.metrics.systems import HEAD_BASELINES, HeadBaseline, HeadPredictions, ParsedHeads
 from treebank.sentence import ROOT, Place, Sentence, Treebank
 from treebank.tree import Tree
 
@@ -62,7 +53,7 @@ def nltk_sample() -> Treebank:
 @pytest.mark.parametrize(("name", "bound"), FIGURES)
 def test_figures_of_the_sample(name: str, bound: int | None) -> None:
     systems = [HeadBaseline("previous"), HeadBaseline("next")]
-    reports = evaluate_heads(nltk_sample(), systems, [ATTACHMENT_CONVENTIONS[name]], max_length=bound)
+    reports = score_heads(nltk_sample(), systems, [ATTACHMENT_CONVENTIONS[name]], max_length=bound)
     tokens, *values = FIGURES[name, bound]
     assert [report.metric for report in reports] == ["UAS", "UUAS"] * 2
     assert [f"{report.value:.4f}" for report in reports] == [f"{value:.4f}" for value in values]
@@ -150,7 +141,7 @@ def test_ten_thousand_words() -> None:
     n = 10_000
     words = tuple(map(str, range(n)))
     gold = Treebank("long", [Sentence(words, ("NN", ",") * (n // 2), heads=tuple(range(-1, n - 1)))])
-    for report in evaluate_heads(gold, [HeadBaseline("previous")], ATTACHMENT_CONVENTIONS.values()):
+    for report in score_heads(gold, [HeadBaseline("previous")], ATTACHMENT_CONVENTIONS.values()):
         assert report.value == 100
 
 
@@ -162,7 +153,7 @@ def treebank(*sentences: Sentence) -> Treebank:
 
 
 def only(gold: Treebank, convention: AttachmentConvention, **settings: object) -> str:
-    reports = evaluate_heads(gold, [HeadBaseline("next")], [convention], **settings)  # type: ignore[arg-type]
+    reports = score_heads(gold, [HeadBaseline("next")], [convention], **settings)  # type: ignore[arg-type]
     return f"{reports[0].signature} = {reports[0].totals.gold}"
 
 
@@ -222,7 +213,7 @@ def test_names_are_answered_with_the_nearest() -> None:
         find_attachment_convention("udgm")
     gold = treebank(Sentence(("a",), ("NN",), heads=(ROOT,)))
     with pytest.raises(SynparseError, match="did you mean 'previous'"):
-        evaluate_heads(gold, [HeadBaseline("previos")], [UDGN])
+        score_heads(gold, [HeadBaseline("previos")], [UDGN])
     assert set(HEAD_BASELINES) == {"previous", "next"}
 
 
@@ -253,7 +244,7 @@ def given_heads(*sentences: tuple[str, tuple[int, ...]]) -> HeadPredictions:
         ),
         (
             given_heads(("a ( b", (2, 2, -1))),
-            "p.conllu: 1 sentence with heads for the 2 of g.dp; the one for g.dp:5 is missing",
+            "p.conllu: 1 sentence with heads for the 2 sentences of g.dp; the one for g.dp:5 is missing",
         ),
         (
             given_heads(("c d", (-1, 0))),
@@ -261,14 +252,15 @@ def given_heads(*sentences: tuple[str, tuple[int, ...]]) -> HeadPredictions:
         ),
         (
             given_heads(("a ( b", (2, 2, -1)), ("c d", (-1, 0)), ("e", (-1,))),
-            "p.conllu:30: a sentence too many (3 sentences with heads for the 2 of g.dp)",
+            "p.conllu:30: a sentence with heads too many after that for g.dp:5 "
+            "(3 sentences with heads for the 2 sentences of g.dp)",
         ),
         (given_heads(("a ( b", (2, 3, -1)), ("c d", (-1, 0))), "p.conllu:10: a head that is no word of the sentence"),
     ],
 )
 def test_other_words_are_an_error(predicted: HeadPredictions, message: str) -> None:
     with pytest.raises(SynparseError) as caught:
-        evaluate_heads(gold_of_two(), [predicted], [ALL])
+        score_heads(gold_of_two(), [predicted], [ALL])
     assert str(caught.value).startswith(message)
 
 
@@ -277,16 +269,16 @@ def test_escaped_brackets_and_sentences_that_are_not_scored() -> None:
     only_words = given_heads(("a b", (1, -1)), ("c d", (-1, 0)))
     short = given_heads(("c d", (-1, 0)))
     for predicted, convention, bound in ((escaped, ALL, None), (only_words, UDGN, None), (short, ALL, 2)):
-        for report in evaluate_heads(gold_of_two(), [predicted], [convention], max_length=bound):
+        for report in score_heads(gold_of_two(), [predicted], [convention], max_length=bound):
             assert report.value == 100
             assert report.places == ([1] if bound else [0, 1])
-    model = HeadPredictions.of_model("m", [(("a", "(", "b"), (2, 2, ROOT)), (("c", "d"), (1, ROOT))])
-    assert [f"{report.value:.1f}" for report in evaluate_heads(gold_of_two(), [model], [UDGN])] == ["50.0", "75.0"]
+    model = ParsedHeads("m", lambda sentences: [(("a", "(", "b"), (2, 2, ROOT)), (("c", "d"), (1, ROOT))])
+    assert [f"{report.value:.1f}" for report in score_heads(gold_of_two(), [model], [UDGN])] == ["50.0", "75.0"]
 
 
 def test_no_heads_and_nothing_left() -> None:
     gold = treebank(Sentence(("a",), ("NN",), place=Place("g.txt", 3)))
     with pytest.raises(SynparseError, match="this sentence has neither heads nor a tree"):
-        evaluate_heads(gold, [HeadBaseline("next")], [UDGN])
+        score_heads(gold, [HeadBaseline("next")], [UDGN])
     with pytest.raises(SynparseError, match="t: no sentence is left to score"):
-        evaluate_heads(gold_of_two(), [HeadBaseline("next")], [UDGN], max_length=1)
+        score_heads(gold_of_two(), [HeadBaseline("next")], [UDGN], max_length=1)

@@ -1,4 +1,4 @@
-"""How ``synparse eval`` shows its scores: tables, comma-separated values, LaTeX, drawings, files."""
+"""How ``synparse eval`` shows an evaluation: tables, comma-separated values, LaTeX, drawings, files."""
 
 from __future__ import annotations
 
@@ -8,33 +8,44 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from cli.output import drawing, opened, plain_table, print_table
+from cli.output import drawing, opened, plain_table, print_json, print_table
 
 if TYPE_CHECKING:
     from treebank.metrics.compare import Comparison
     from treebank.metrics.report import ScoreReport
-    from treebank.sentence import Treebank
+    from treebank.metrics.run import Evaluation, Spread
 
 TREES = ["System", "Convention", "UF1", "95 % int.", "P", "R", "Sent.", "Depth", "R/L"]
 HEADS = ["System", "Convention", "UAS", "95 % int.", "UUAS", "95 % int.", "Tokens", "Sent."]
 MANY = 8  # labels in the table at most; JSON has all
 MANY_ARCS = 20  # relations, likewise
-Spreads = Sequence[dict[str, Any]]
+Spreads = Sequence["Spread"]
 
 
-def print_report(
-    gold: Treebank,
-    reports: Sequence[ScoreReport],
-    comparisons: Sequence[Comparison],
-    spreads: Spreads,
-    by: Sequence[str],
-) -> None:
+def show(evaluation: Evaluation, *, form: str | None, by: Sequence[str], worst: int | None, save: str | None) -> None:
+    """Print the scores in the form that was asked for; draw the ``worst`` trees; write files into ``save``."""
+    if form == "json":
+        print_json(evaluation.to_json())
+    elif form == "csv":
+        print_csv(evaluation.reports)
+    elif form == "latex":
+        print_latex(evaluation)
+    else:
+        print_report(evaluation, by)
+    if worst:
+        print_worst(evaluation, worst)
+    if save:
+        save_sentences(save, evaluation)
+
+
+def print_report(evaluation: Evaluation, by: Sequence[str]) -> None:
     """Tables for a person, the signatures below them."""
-    for header, rows in _tables(reports, spreads):
+    reports, comparisons = evaluation.reports, evaluation.comparisons
+    for header, rows in _tables(evaluation):
         print_table(header, rows, text_columns=2)
         click.echo()
     trees = [report for report in reports if report.metric == "UF1"]
@@ -61,15 +72,17 @@ def print_report(
     if any(report.convention.tokens in ("letters", "upos") for report in reports):
         found = " or ".join(sorted({report.convention.tokens for report in reports} & {"letters", "upos"}))
         click.echo(
-            f"note: the tags of {gold.name} are not those of the Penn Treebank, so words are told from punctuation by "
+            f"note: the tags of {evaluation.gold.name} are not those of the Penn Treebank, so words are told from "
+            "punctuation by "
             f"{'letters and digits' if found == 'letters' else 'universal tags'} (tokens:{found}); "
             "published figures go by tags",
             err=True,
         )
 
 
-def _tables(reports: Sequence[ScoreReport], spreads: Spreads) -> list[tuple[list[str], list[list[str]]]]:
+def _tables(evaluation: Evaluation) -> list[tuple[list[str], list[list[str]]]]:
     """Header and rows of the tables: trees, and heads, whichever there are."""
+    reports, spreads = evaluation.reports, evaluation.spreads
     trees = [report for report in reports if report.metric == "UF1"]
     heads = [report for report in reports if report.metric == "UAS"]
     undirected = [report for report in reports if report.metric == "UUAS"]
@@ -87,15 +100,15 @@ def _tables(reports: Sequence[ScoreReport], spreads: Spreads) -> list[tuple[list
 
 
 def _of(metric: str, spreads: Spreads) -> Spreads:
-    return [spread for spread in spreads if spread["metric"] == metric]
+    return [spread for spread in spreads if spread.metric == metric]
 
 
-def _mean_names(spread: dict[str, Any]) -> list[str]:
-    return [f"{spread['systems']} (mean of {len(spread['values'])})", spread["convention"]]
+def _mean_names(spread: Spread) -> list[str]:
+    return [f"{spread.pattern} (mean of {len(spread.runs.values)})", spread.convention]
 
 
-def _mean(spread: dict[str, Any]) -> list[str]:
-    return [f"{spread['mean']:.4f}", f"± {spread['sd']:.2f}"]
+def _mean(spread: Spread) -> list[str]:
+    return [f"{spread.runs.mean:.4f}", f"± {spread.runs.deviation:.2f}"]
 
 
 def _interval(report: ScoreReport) -> str:
@@ -214,24 +227,24 @@ def print_csv(reports: Sequence[ScoreReport]) -> None:
         write([report.system, report.metric, report.convention.name, *numbers, *shape, report.signature])
 
 
-def print_latex(reports: Sequence[ScoreReport], spreads: Spreads) -> None:
+def print_latex(evaluation: Evaluation) -> None:
     """Tables for a paper, with the signatures as comments."""
-    for header, rows in _tables(reports, spreads):
+    for header, rows in _tables(evaluation):
         click.echo(plain_table(header, rows, 2, form="latex_booktabs"))
-    for signature in dict.fromkeys(report.signature for report in reports):
+    for signature in dict.fromkeys(report.signature for report in evaluation.reports):
         click.echo(f"% {signature}")
 
 
-def print_worst(gold: Treebank, reports: Sequence[ScoreReport], count: int) -> None:
+def print_worst(evaluation: Evaluation, count: int) -> None:
     """The worst trees of the first system under the first convention, gold on the left."""
     from treebank.errors import SynparseError
     from treebank.metrics.per_sentence import both_trees, worst
 
-    report = next((report for report in reports if report.predicted), None)
+    report = next((report for report in evaluation.reports if report.predicted), None)
     if report is None:
         raise SynparseError("--worst draws trees; name a file of trees, a model or a baseline other than random")
     click.echo(f"\nThe worst trees of {report.system} under {report.convention.name}: gold | predicted")
-    for one in worst(report, gold, count):
+    for one in worst(report, evaluation.gold, count):
         found = f"{one.counts.matched} of {one.counts.gold} brackets"
         click.echo(f"\n{one.sentence.place}: {one.value:.1f} ({found})")
         pictures = [drawing(tree).splitlines() for tree in both_trees(report, one)]
@@ -240,7 +253,7 @@ def print_worst(gold: Treebank, reports: Sequence[ScoreReport], count: int) -> N
             click.echo(f"{left:{width}}  |  {right}".rstrip())
 
 
-def save_sentences(folder: str, gold: Treebank, reports: Sequence[ScoreReport], document: dict[str, Any]) -> None:
+def save_sentences(folder: str, evaluation: Evaluation) -> None:
     """Writes ``scores.json`` and ``sentences.tsv`` into ``folder``, which is made if it is not there."""
     from treebank.errors import placed
     from treebank.metrics.per_sentence import sentence_scores
@@ -248,12 +261,12 @@ def save_sentences(folder: str, gold: Treebank, reports: Sequence[ScoreReport], 
     with placed(folder):
         os.makedirs(folder, exist_ok=True)
     with opened(os.path.join(folder, "scores.json")) as write:
-        write(json.dumps(document, indent=2, ensure_ascii=False))
+        write(json.dumps(evaluation.to_json(), indent=2, ensure_ascii=False))
     with opened(os.path.join(folder, "sentences.tsv")) as write:
         columns = ["system", "metric", "convention", "place", "value", "matched", "predicted", "gold", "sentence"]
         write("\t".join(columns))
-        for report in reports:
-            for one in sentence_scores(report, gold):
+        for report in evaluation.reports:
+            for one in sentence_scores(report, evaluation.gold):
                 head = [report.system, report.metric, report.convention.name, str(one.sentence.place)]
                 counts = [f"{number:g}" for number in one.counts]
                 write("\t".join([*head, f"{one.value:.4f}", *counts, " ".join(one.sentence.words)]))

@@ -14,8 +14,7 @@ from cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from induce.analysis.continuous_cache import Cache
-    from induce.analysis.perplexity import Perplexity
-    from treebank.metrics.report import Runs
+    from induce.analysis.perplexity import Perplexity, TextEvaluation
 
 HEADER = ["System", "PPL", "Nats", "Bits/char.", "Unk. %", "Words", "Vocab."]
 CACHE = ("cache", "cache_theta", "cache_lambda")
@@ -73,30 +72,23 @@ def check_usage(context: click.Context, given: Mapping[str, Any]) -> None:
             raise click.UsageError(f"{names[name]}: {given[name]} is no number to count with")
 
 
-def evaluate_text(text: str, groups: Mapping[str, Sequence[str]], form: str | None, given: Mapping[str, Any]) -> None:
+def show_text(text: str, groups: Mapping[str, Sequence[str]], form: str | None, given: Mapping[str, Any]) -> None:
     """Score ``text`` under the models in the folders of ``groups`` and print a table, or JSON."""
-    from induce.analysis.perplexity import TextScorer, comparable, score_text
-    from treebank.formats import read_sentences
-    from treebank.sample import sample_treebank
+    from induce.analysis.perplexity import score_file
 
-    folders = dict.fromkeys(folder for group in groups.values() for folder in group)
-    options = {"device": given["device"], "batch_size": given["batch_size"], "cache": _cache(given)}
-    scorers = [TextScorer(folder, **options) for folder in folders]
-    if text == "sample":
-        sentences = iter(sample_treebank("test").sentences)
-    else:
-        sentences = read_sentences([text], tokenize=given["tokenize"])
-    scores, digest = score_text(sentences, scorers, text)
-    spreads = _spreads(groups, scores)
+    evaluation = score_file(
+        text,
+        groups,
+        device=given["device"],
+        batch_size=given["batch_size"],
+        cache=_cache(given),
+        tokenize=given["tokenize"],
+    )
     if form == "json":
-        document: dict[str, Any] = {"text": {"name": text, "sha256": digest}}
-        document["scores"] = [score.to_json() for score in scores]
-        if spreads:
-            document["groups"] = [{"systems": pattern, **runs.to_json()} for pattern, runs in spreads.items()]
-        print_json(document)
+        print_json(evaluation.to_json())
         return
-    _print(scores, spreads)
-    if not comparable(scores):
+    _print(evaluation)
+    if not evaluation.comparable:
         click.echo(
             "note: these models have different vocabularies or mask rates, or count different tokens, so their "
             "perplexities do not compare",
@@ -114,18 +106,11 @@ def _cache(given: Mapping[str, Any]) -> Cache | None:
     return Cache(**{name: value for name, value in named.items() if value is not None})
 
 
-def _spreads(groups: Mapping[str, Sequence[str]], scores: Sequence[Perplexity]) -> dict[str, Runs]:
-    """The values of each pattern that fits several models."""
-    from treebank.metrics.report import Runs
-
-    values = {score.run: score.value for score in scores}
-    return {pattern: Runs({run: values[run] for run in group}) for pattern, group in groups.items() if len(group) > 1}
-
-
-def _print(scores: Sequence[Perplexity], spreads: Mapping[str, Runs]) -> None:
+def _print(evaluation: TextEvaluation) -> None:
     """A table, the signatures below it."""
+    scores = evaluation.scores
     rows = [_row(score, f"{score.model} {score.run}" if len(scores) > 1 else score.model) for score in scores]
-    for pattern, runs in spreads.items():
+    for pattern, runs in evaluation.spreads.items():
         mean = f"{pattern} (mean of {len(runs.values)})"
         rows.append([mean, f"{runs.mean:.2f}", f"± {runs.deviation:.2f}", "", "", "", ""])
     print_table(HEADER, rows)

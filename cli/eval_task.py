@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,27 +13,20 @@ if TYPE_CHECKING:
     from induce.tasks.evaluation import TaskScore
 
 
-def evaluate_task(
-    task: str, paths: Sequence[str], runs: Sequence[str], *, device: str, form: str | None, largest: int | None
+def show_task(
+    task: str, paths: Sequence[str], groups: Mapping[str, Sequence[str]], given: Mapping[str, Any], form: str | None
 ) -> None:
-    """Score the models in ``runs`` on published files, or on generated examples, of at most the size ``largest``."""
-    from induce.registry import TASKS, known
-    from induce.tasks.evaluation import load_test, read_run, score_run
+    """Score the models in the folders of ``groups`` on a task and print a table, or JSON."""
+    from induce.tasks.evaluation import score_task
 
-    known(TASKS, task, "task")
     if form not in (None, "json"):
         raise click.UsageError(f"--{form} is not for --task; use --json")
-    checkpoints = {run: read_run(run, task) for run in runs}
-    examples = load_test(task, paths, next(iter(checkpoints.values())).config.data, largest=largest)
-    data = (" ".join(paths) or "generated") + (f" (up to {largest} {examples.task.measure})" if largest else "")
-    scores = []
-    for run, checkpoint in checkpoints.items():
-        name = checkpoint.config.model_name + (f" {run}" if len(runs) > 1 else "")
-        scores.append(score_run(name, checkpoint, examples, data, device=device))
+    runs = [run for group in groups.values() for run in group]
+    evaluation = score_task(task, paths, runs, device=given["device"], largest=given["max_length"])
     if form == "json":
-        print_json({"task": task, "data": data, "scores": [score.to_json() for score in scores]})
+        print_json(evaluation.to_json())
     else:
-        _print(scores, examples.task.measure)
+        _print(evaluation.scores, evaluation.measure)
 
 
 def _print(scores: Sequence[TaskScore], measure: str) -> None:

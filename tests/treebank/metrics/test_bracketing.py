@@ -17,13 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from treebank.catalog import shorter
 from treebank.errors import SynparseError
 from treebank.formats.predictions import PredictedTree
 from treebank.metrics import CONVENTIONS, METRICS, Counts, ScoringConvention, find_convention
-from treebank.metrics.bracketing import pooled_score, sentence_score
+from treebank.metrics.averaging import pooled_score, sentence_score
+from treebank.metrics.bracketing import score_trees
 from treebank.metrics.compare import compare
-from treebank.metrics.evaluation import Baseline, Expectation, Predictions, evaluate, shorter
 from treebank.metrics.significance import bootstrap_interval, paired_bootstrap, paired_permutation, resampled_sums
+from treebank.metrics.systems import Baseline, Expectation, Predictions
 from treebank.metrics.tree_shape import by_height, heights, shape
 from treebank.sentence import Place, Sentence, Treebank
 from treebank.tagset import WORD_TAGS
@@ -179,7 +181,7 @@ def test_like_plain_recursion(golds: list[Node], seed: int, kept: str) -> None:
         trees = [replace(tree, labelled=tree.labelled.without_traces()) for tree in trees if tree.labelled]
     conventions = [EVERY[name] for name in EVERY if name != "evalb" or kept != "words"]  # evalb wants "$" too
     with without_interval():
-        reports = evaluate(treebank_of(golds), [Predictions("p.txt", trees)], conventions)
+        reports = score_trees(treebank_of(golds), [Predictions("p.txt", trees)], conventions)
     for report in reports:
         name = report.convention.name
         plain = plain_evalb(golds, predictions) if name == "evalb" else plain_value(name, pairs)
@@ -241,7 +243,7 @@ def test_repeats_all_counts_with_multiplicity() -> None:
     evalb = ScoringConvention("evalb", "corpus", "keep", trivial="keep", repeats="all")
     gold = ["S", ["VP", ["VP", ("VB", "a"), ["NP", ("NN", "b")]]]]
     ours = ["S", ["VP", ("VB", "a"), ["NP", ["NP", ("NN", "b")]]]]
-    report = evaluate(treebank_of([gold]), [Predictions("p", files_of([ours]))], [evalb])[0]
+    report = score_trees(treebank_of([gold]), [Predictions("p", files_of([ours]))], [evalb])[0]
     assert report.totals == Counts(matched=3, predicted=4, gold=4)
 
 
@@ -254,7 +256,7 @@ def test_every_choice_is_in_the_signature() -> None:
 
 def test_the_signature() -> None:
     gold = replace(treebank_of([SAFE] * 2), note="5 % sample")
-    report = evaluate(gold, [Baseline("random", 4)], [find_convention("km")], max_length=10)[0]
+    report = score_trees(gold, [Baseline("random", 4)], [find_convention("km")], max_length=10)[0]
     assert str(report) == (
         "UF1|conv:km|avg:corpus|root:keep|trivial:drop|tokens:words|repeats:once|len:2-10|seed:4"
         f"|data:toy (5 % sample)|sentences:2|v:0.1.0 = {report.value:.1f}"
@@ -270,7 +272,9 @@ def test_the_tables() -> None:
 
 def test_a_treebank_with_other_tags_is_scored_by_letters() -> None:
     tree = Tree.from_text("(IP (NPR Jón) (VBDI las) (NP (D þá) (N-A bók)) (PUNC .))")
-    report = evaluate(Treebank("is", [Sentence(tree.words, tree.tags, tree)]), [Baseline("right")], EVERY.values())[0]
+    report = score_trees(Treebank("is", [Sentence(tree.words, tree.tags, tree)]), [Baseline("right")], EVERY.values())[
+        0
+    ]
     assert report.convention.tokens == "letters"
     assert "tokens:letters" in report.signature
     assert report.totals == Counts(matched=1, predicted=2, gold=1)
@@ -280,7 +284,7 @@ def test_a_long_sentence_needs_no_recursion() -> None:
     n = 10_000
     tree = Tree.from_spans(["w"] * n, [(i, n) for i in range(n - 1)], tag="NN")
     gold = Treebank("long", [Sentence(tree.words, tree.tags, tree)])
-    values = [report.value for report in evaluate(gold, [Baseline("right"), Baseline("oracle")], [EVERY["km"]])]
+    values = [report.value for report in score_trees(gold, [Baseline("right"), Baseline("oracle")], [EVERY["km"]])]
     assert values == [100, 100]
 
 
@@ -303,9 +307,9 @@ def test_a_spelt_convention() -> None:
 def test_an_outer_bracket_is_ignored(label: str) -> None:
     """In gold and prediction; else every sentence would keep a bracket that Kim's figures cannot forgive."""
     golds = [SAFE, ["S", ("NN", "a"), ["VP", ("VB", "b"), ("NN", "c")], (".", ".")]]
-    bare = evaluate(treebank_of(golds), [Predictions("p", files_of(golds))], EVERY.values())
+    bare = score_trees(treebank_of(golds), [Predictions("p", files_of(golds))], EVERY.values())
     outer = [[label, gold] for gold in golds]
-    topped = evaluate(treebank_of(outer), [Predictions("p", files_of(outer))], EVERY.values())
+    topped = score_trees(treebank_of(outer), [Predictions("p", files_of(outer))], EVERY.values())
     assert [report.totals for report in bare] == [report.totals for report in topped]
 
 
@@ -316,7 +320,7 @@ def test_the_exact_expectation_is_the_mean_of_many_runs(golds: list[Node], name:
     gold = treebank_of([gold for gold in golds if reduced(gold)] + [SAFE] * 6)
     many = Expectation(name, range(300))
     with without_interval():
-        for report in evaluate(gold, [many], EVERY.values()):
+        for report in score_trees(gold, [many], EVERY.values()):
             assert report.runs is not None
             assert report.value == pytest.approx(
                 report.runs.mean, abs=5 * report.runs.deviation / math.sqrt(300) + 1e-6
@@ -359,7 +363,7 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
 def test_other_words_name_both_places_and_the_word() -> None:
     ours = ["X", ("W", "a"), ["X", ("W", "x"), ("W", "c")]]
     with pytest.raises(SynparseError) as caught:
-        evaluate(treebank_of([SAFE]), [Predictions("p.txt", files_of([ours]))], [EVERY["km"]])
+        score_trees(treebank_of([SAFE]), [Predictions("p.txt", files_of([ours]))], [EVERY["km"]])
     assert str(caught.value) == "p.txt:1: the words differ from toy.mrg:1: word 2 is 'x', in gold 'b'"
 
 
@@ -370,18 +374,18 @@ def test_other_words_name_both_places_and_the_word() -> None:
 def test_missing_and_superfluous_words(words: str, found: str) -> None:
     ours = ["X", *(("W", word) for word in words.split())]
     with pytest.raises(SynparseError, match=found):
-        evaluate(treebank_of([SAFE]), [Predictions("p.txt", files_of([ours]))], [EVERY["km"]])
+        score_trees(treebank_of([SAFE]), [Predictions("p.txt", files_of([ours]))], [EVERY["km"]])
 
 
 def test_another_number_of_sentences_names_both_files() -> None:
     with pytest.raises(SynparseError, match=r"2 sentences of toy\.mrg; the one for toy\.mrg:2 is missing"):
-        evaluate(treebank_of([SAFE] * 2), [Predictions("p.txt", files_of([SAFE]))], [EVERY["km"]])
+        score_trees(treebank_of([SAFE] * 2), [Predictions("p.txt", files_of([SAFE]))], [EVERY["km"]])
 
 
 def test_predictions_for_the_short_sentences_only() -> None:
     long = ["S", *(("NN", f"w{i}") for i in range(12))]
     gold = treebank_of([long, SAFE, ["S", (".", ".")]])
-    report = evaluate(gold, [Predictions("p.txt", files_of([SAFE]))], [EVERY["on-lstm"]], max_length=10)[0]
+    report = score_trees(gold, [Predictions("p.txt", files_of([SAFE]))], [EVERY["on-lstm"]], max_length=10)[0]
     assert (len(report.counts), round(report.value, 4)) == (1, 100)
     assert len(shorter(gold, 10)) == 1
 
@@ -389,7 +393,7 @@ def test_predictions_for_the_short_sentences_only() -> None:
 def test_bracket_escapes_and_bare_brackets_are_understood() -> None:
     gold = Tree.from_text("(S (NP (-LRB- -LRB-) (NN a\\/b)) (VP (VB (c)) (NN d)))".replace("(c)", "-LRB-c-RRB-"))
     bare = PredictedTree("p.txt", 1, "(a/b (-LRB-c-RRB- d))", Tree.from_text("(a/b (-LRB-c-RRB- d))"))
-    report = evaluate(
+    report = score_trees(
         Treebank("toy", [Sentence(gold.words, gold.tags, gold)]), [Predictions("p.txt", [bare])], [EVERY["km"]]
     )[0]
     assert report.totals == Counts(2, 2, 2)
@@ -398,14 +402,14 @@ def test_bracket_escapes_and_bare_brackets_are_understood() -> None:
 def test_an_empty_prediction_fits_a_sentence_without_words() -> None:
     gold = treebank_of([["S", (".", ".")], SAFE])
     trees = [PredictedTree("p.txt", 1, "", Tree((), (), (), ())), *files_of([SAFE])]
-    assert evaluate(gold, [Predictions("p.txt", trees)], [EVERY["km"]])[0].value == 100
+    assert score_trees(gold, [Predictions("p.txt", trees)], [EVERY["km"]])[0].value == 100
     with pytest.raises(SynparseError, match=r"p.txt:1: an empty sentence, but toy.mrg:1 has 3 words"):
-        evaluate(treebank_of([SAFE, SAFE]), [Predictions("p.txt", trees)], [EVERY["km"]])
+        score_trees(treebank_of([SAFE, SAFE]), [Predictions("p.txt", trees)], [EVERY["km"]])
 
 
 def test_nothing_left_to_score() -> None:
     with pytest.raises(SynparseError, match="no sentence is left"):
-        evaluate(treebank_of([SAFE]), [Baseline("left")], [EVERY["km"]], max_length=2)
+        score_trees(treebank_of([SAFE]), [Baseline("left")], [EVERY["km"]], max_length=2)
 
 
 # --- the interval
@@ -430,7 +434,7 @@ def test_the_interval_of_a_mean_is_the_textbook_one() -> None:
 
 
 def test_equal_sentences_have_no_spread() -> None:
-    for report in evaluate(treebank_of([SAFE] * 5), [Baseline("right")], EVERY.values()):
+    for report in score_trees(treebank_of([SAFE] * 5), [Baseline("right")], EVERY.values()):
         assert report.interval == pytest.approx((report.value, report.value))
 
 
@@ -472,8 +476,8 @@ def test_a_comparison_needs_the_same_sentences() -> None:
     gold = treebank_of([SAFE] * 3)
     systems = [Baseline("left"), Baseline("right")]
     with without_interval():
-        left, right = evaluate(gold, systems, [EVERY["km"]])
-        other = evaluate(treebank_of([SAFE] * 2), systems, [EVERY["km"]])[0]
+        left, right = score_trees(gold, systems, [EVERY["km"]])
+        other = score_trees(treebank_of([SAFE] * 2), systems, [EVERY["km"]])[0]
     assert compare(left, right).difference == pytest.approx(right.value - left.value)
     with pytest.raises(SynparseError, match="not scored on the same sentences"):
         compare(left, other)
