@@ -1,0 +1,22 @@
+"""Products of charts with rules that all sentences share, or that each sentence has for itself."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+SpanWeights = list[Tensor] | None  # by width: (spans, B, 1)
+
+
+def product(x: Tensor, weights: Tensor) -> Tensor:
+    """``x`` (R, B, K) times ``weights`` (K, L), or (B, K, L) for each sentence its own; (R, B, L)."""
+    if weights.dim() == 2:
+        return (x.reshape(-1, x.shape[-1]) @ weights).view(*x.shape[:2], -1)
+    return torch.bmm(x.transpose(0, 1), weights).transpose(0, 1).contiguous()
+
+
+def gradient(x: Tensor, d: Tensor, rank: int) -> Tensor:
+    """Gradient at the weights of `product`, which have ``rank`` dimensions, for ``d`` (R, B, L) at its result."""
+    if rank == 2:
+        return x.reshape(-1, x.shape[-1]).t() @ d.reshape(-1, d.shape[-1])
+    return torch.bmm(x.permute(1, 2, 0), d.transpose(0, 1))
