@@ -142,7 +142,7 @@ def _fitting_growth(emissions: Tensor, rules: Rules, weights: Tensor | None, gro
     """A growth for each sentence (B,) with which all spans stay well inside float64.
 
     The widest spans that are still there tell how much a word adds; each attempt reaches wider ones. A sentence
-    that no attempt brings within bounds has no tree.
+    that no attempt brings within bounds has no tree, and gets 0.
     """
     kind, count = _kind(rules), emissions.shape[1]
     rules = type(rules)(*(part.double() for part in rules))
@@ -156,9 +156,10 @@ def _fitting_growth(emissions: Tensor, rules: Rules, weights: Tensor | None, gro
         last = peaks.gather(0, (reached - 1).clamp_min(0)[None])[0]
         last = torch.where(reached > 0, last, peaks[0].nan_to_num(neginf=-700.0, posinf=700.0))
         growths -= last / (reached + 1).clamp_min(2)
-        if bool((reached == count - 1).all()) and bool((last.abs() < SAFE[torch.float32]).all()):
+        settled = (reached == count - 1) & (last.abs() < SAFE[torch.float32])
+        if bool(settled.all()):
             break
-    return growths
+    return torch.where(reached == count - 1, growths, 0.0)
 
 
 def _by_width(weights: Tensor | None, dtype: torch.dtype) -> SpanWeights:
