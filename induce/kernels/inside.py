@@ -61,11 +61,11 @@ def log_partition(
     (B,); any number gives the same result, a bad one more slowly. -inf where the weights leave no tree.
     """
     scaled, scale, _ = _scale(emissions, growth)
-    log_z: Tensor = _Inside.apply(_kind(rules), weights, scaled, *rules).log()  # type: ignore[no-untyped-call]
+    log_z: Tensor = _Inside.apply(_kind(rules), weights, scaled, *rules).log()
     if not _trusted(log_z):
         growth = _fitting_growth(emissions, rules, weights, growth)
         scaled, scale, _ = _scale(emissions.double(), growth)
-        log_z = _Inside.apply(_kind(rules), weights, scaled, *(part.double() for part in rules)).log()  # type: ignore[no-untyped-call]
+        log_z = _Inside.apply(_kind(rules), weights, scaled, *(part.double() for part in rules)).log()
         return (log_z + scale).to(emissions.dtype)
     return log_z + scale
 
@@ -111,7 +111,7 @@ class _Inside(torch.autograd.Function):
         return z
 
     @staticmethod
-    def backward(ctx: Any, d: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d: Tensor) -> tuple[Tensor | None, ...]:
         emissions, root = ctx.saved_tensors
         a = ctx.kind.outside(root, d, ctx.chart, ctx.weights)
         gradients = ctx.kind.gradients(emissions, root, d, ctx.chart, a)
