@@ -34,12 +34,12 @@ from torch import Tensor, nn  # noqa: E402
 from induce import checkpoint  # noqa: E402
 from induce.config import load_preset  # noqa: E402
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
+from induce.kernels import plain  # noqa: E402
 from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
 from induce.kernels.dropout import keep_mask  # noqa: E402
 from induce.models.awd_dropout import dropped_weight  # noqa: E402
 from induce.models.onlstm import OnLstm, OnLstmConfig  # noqa: E402
 from induce.parsing.parser import Parser, Reading, load_parser, tree_of  # noqa: E402
-from tests.induce.test_onlstm import plain_loop  # noqa: E402
 
 PRESETS = {"small": "onlstm-small", "paper": "onlstm-ptb"}
 WORDS = 10_000
@@ -188,7 +188,9 @@ def plain_loop_one_by_one(parser: Parser, text: list[list[str]]) -> None:
         x = model.embedding(torch.tensor([[0], *([i] for i in ids), [0]]))
         found = []
         for layer in scaled:
-            x, _, distances, _ = plain_loop(layer, x, layer.initial_state(1))
+            projected = torch.stack([layer.input(step) + layer.recurrent.bias for step in x])
+            start = layer.initial_state(1)
+            x, _, distances, _ = plain.onlstm_recurrence(projected, layer.recurrent.weight, *start)
             found.append(distances[1:-1, 0])
         tree_of(Reading(words, range(len(words)), found[parser.layer - 1].tolist()), parser.decode)
 

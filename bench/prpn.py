@@ -22,12 +22,15 @@ sys.path.insert(0, str(HERE.parent))
 
 import torch  # noqa: E402
 from torch import Tensor  # noqa: E402
+from torch.nn import functional  # noqa: E402
 
 from induce.config import load_preset  # noqa: E402
+from induce.kernels import plain  # noqa: E402
 from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
-from induce.kernels.prpn import attend, remembered, scores  # noqa: E402
+from induce.kernels.dropout import dropped_at  # noqa: E402
+from induce.kernels.gated_attention import attend, remembered, scores  # noqa: E402
 from induce.models.prpn import Masks, Prpn, PrpnConfig  # noqa: E402
-from tests.induce.test_prpn import plain_loop  # noqa: E402
+from induce.models.prpn_reading import LayerMasks, ReadingLayer, Tapes  # noqa: E402
 
 SIZES = {"small": ("prpn-small", 27, 5_000), "paper": ("prpn-lm-ptb", 35, 10_000)}  # preset, steps, words
 
@@ -40,16 +43,36 @@ def drawn(model: Prpn, steps: int, batch: int) -> Masks:
     return masks._replace(reading=reading)
 
 
+def plain_layer(layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks) -> Tensor:
+    """States (T, B, H) of a reading layer by the plain loop, the products with its input step by step, too."""
+    assert layer.key is not None
+    cell, (from_x, from_h) = layer.cell, layer.key.weight.split([x.shape[-1], layer.units], 1)
+    from_input, key_from_input = [], []
+    for t, step in enumerate(x):
+        from_input.append(cell.from_input(dropped_at(t, step, masks.input)) + cell.recurrent_norm.bias)
+        key_from_input.append(functional.linear(dropped_at(t, step, masks.key_input), from_x, layer.key.bias))
+    weights = (from_h, cell.recurrent.weight, cell.recurrent.bias, cell.recurrent_norm.gain)
+    return plain.prpn_recurrence(
+        layer.kind,
+        torch.stack(from_input),
+        torch.stack(key_from_input),
+        gate,
+        *tapes,
+        (*weights, cell.cell_norm.gain, cell.cell_norm.bias),
+        (masks.key_state, masks.key, masks.recurrent),
+    )[0]
+
+
 def plain_loss(model: Prpn, tokens: Tensor, targets: Tensor, masks: Masks) -> Tensor:
     """The loss by the paper's equations, step by step, left to automatic differentiation."""
     steps, batch = tokens.shape
     parsing_state, *tapes = model.initial_state(batch)
-    words = torch.nn.functional.embedding(tokens, model.embedding.weight)
+    words = functional.embedding(tokens, model.embedding.weight)
     assert model.parsing is not None
     parsing = model.parsing(words, parsing_state, masks.parsing)
     x, read_gate, predict_gate = words, parsing.read_gate.transpose(0, 1), parsing.predict_gate.transpose(0, 1)
     for layer, tape, layer_masks in zip(model.reading, tapes, masks.reading, strict=True):
-        x, *_ = plain_loop(layer, x, read_gate, tape, layer_masks)
+        x = plain_layer(layer, x, read_gate, tape, layer_masks)
     network, tape, joined = model.predict, tapes[-1].h, []
     assert network.key is not None
     for t in range(steps):

@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.kernels.dropout import dropped
+from induce.kernels.gated_attention import attend, band, unband
 from induce.kernels.layer_norm import layer_norm
-from induce.kernels.prpn import attend, band, recurrence, unband
+from induce.kernels.prpn import recurrence
 
 
 class ReadingSettings(Protocol):

@@ -6,63 +6,23 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.kernels import onlstm as kernel
+from induce.kernels import plain
 from induce.kernels.dropout import keep_mask
-from induce.kernels.onlstm import cumax
 from induce.models import onlstm
 from induce.models.onlstm import LayerState, OnLstmLayer
 
 
-def plain_loop(layer: OnLstmLayer, x: Tensor, state: LayerState) -> tuple[Tensor, LayerState, Tensor, Tensor]:
-    """The paper's equations 3 to 15, one step after another, left to automatic differentiation."""
-    h, c = state
-    chunks, units = layer.chunks, layer.units
-    hidden, forget, entering = [], [], []
-    for step in x:
-        z = layer.input(step) + layer.recurrent(h)
-        master_input, master_forget, output, candidate, input_, forget_ = z.split(
-            [chunks, chunks, units, units, units, units], -1
-        )
-        master_input, master_forget = (1 - cumax(master_input))[..., None], cumax(master_forget)[..., None]
-        by_chunk = (-1, chunks, layer.chunk_size)
-        overlap = master_forget * master_input
-        final_forget = forget_.sigmoid().view(by_chunk) * overlap + (master_forget - overlap)
-        final_input = input_.sigmoid().view(by_chunk) * overlap + (master_input - overlap)
-        c = final_forget * c + final_input * candidate.tanh().view(by_chunk)
-        h = output.sigmoid() * c.tanh().flatten(1)
-        hidden.append(h)
-        forget.append(1 - master_forget.mean((1, 2)))
-        entering.append(master_input.mean((1, 2)))
-    return torch.stack(hidden), LayerState(h, c), torch.stack(forget), torch.stack(entering)
-
-
-@pytest.mark.parametrize("large", [0, 2**62])
-@pytest.mark.parametrize("cached", [1, 100, 2**16])
-@pytest.mark.parametrize("shape", [(1, 1, 3, 4, 1), (7, 3, 5, 12, 4), (6, 2, 4, 6, 6)])
-def test_segment_equals_the_plain_loop(
-    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], cached: int, large: int
-) -> None:
-    """Outputs and gradients, through every output at once, for both ways to multiply and any block of steps."""
-    monkeypatch.setattr(kernel, "CACHED", cached)
-    monkeypatch.setattr(kernel, "LARGE", large)
-    steps, batch, inputs, units, chunk_size = shape
+def test_a_layer_equals_the_plain_loop_over_its_projection() -> None:
+    """The parity of the recurrence itself is tested with the kernels; here that the layer hands it the right things."""
     torch.manual_seed(0)
-    layer = OnLstmLayer(inputs, units, chunk_size).double()
-    leaves = [
-        torch.randn(steps, batch, inputs, dtype=torch.float64, requires_grad=True),
-        torch.randn(batch, units, dtype=torch.float64, requires_grad=True),
-        torch.randn(batch, units // chunk_size, chunk_size, dtype=torch.float64, requires_grad=True),
-        *layer.parameters(),
-    ]
-    found = []
-    for run in (layer, lambda *given: plain_loop(layer, *given)):
-        hidden, state, forget, entering, *_ = run(leaves[0], LayerState(leaves[1], leaves[2]))
-        values = [hidden, state.h, state.c, forget, entering]
-        torch.manual_seed(1)
-        total = torch.stack([(value * torch.randn_like(value)).sum() for value in values]).sum()
-        found.append([*values, *torch.autograd.grad(total, leaves)])
-    for got, want in zip(*found, strict=True):
-        torch.testing.assert_close(got, want, rtol=1e-10, atol=1e-12)
+    layer = OnLstmLayer(5, 12, 4).double()
+    x, h, c = torch.randn(7, 3, 5).double(), torch.randn(3, 12).double(), torch.randn(3, 3, 4).double()
+    output = layer(x, LayerState(h, c))
+    projected = torch.stack([layer.input(step) + layer.recurrent.bias for step in x])
+    hidden, last, forget, entering = plain.onlstm_recurrence(projected, layer.recurrent.weight, h, c)
+    values = [output.hidden, *output.state, output.distance_forget, output.distance_input]
+    for value, expected in zip(values, (hidden, hidden[-1], last, forget, entering), strict=True):
+        torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_gradients_agree_with_finite_differences() -> None:

@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from induce.config import load_preset
-from induce.kernels.prpn import attend, remembered, scores
+from induce.kernels import plain
+from induce.kernels.dropout import dropped, dropped_at
+from induce.kernels.gated_attention import attend
 from induce.models.base import detach
 from induce.models.prpn import Prpn, PrpnConfig
 from induce.models.prpn_parsing import gates
@@ -29,20 +31,27 @@ def tiny(**changes: Any) -> PrpnConfig:
     return PrpnConfig(**{**given, **sizes, **changes})
 
 
-def plain_loop(layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks) -> list[Tensor]:
-    """Equations 9 to 12 and the LSTM step, one after another, left to automatic differentiation."""
-    h_tape, c_tape = tapes
-    hidden, attention = [], []
-    for t in range(len(x)):
-        h, c = h_tape[:, 0], c_tape[:, 0]
-        if layer.key is not None:
-            key = layer.key(torch.cat((x[t] * masks.key_input[t], h * masks.key_state[t]), -1)) * masks.key[t]
-            attention.append(attend(scores(h_tape, key), gate[t], layer.kind))
-            h, c = remembered(attention[-1], h_tape), remembered(attention[-1], c_tape)
-        h, c = layer.cell(layer.cell.from_input(x[t] * masks.input[t]), h * masks.recurrent, c)
-        h_tape, c_tape = (torch.cat((new[:, None], old[:, :-1]), 1) for new, old in ((h, h_tape), (c, c_tape)))
-        hidden.append(h)
-    return [torch.stack(hidden), h_tape, c_tape]
+def plain_layer(layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks) -> list[Tensor]:
+    """Equations 9 to 12 and the LSTM step, one after another, with the weights of ``layer``."""
+    cell = layer.cell
+    from_input = torch.stack([cell.from_input(dropped_at(t, step, masks.input)) for t, step in enumerate(x)])
+    if layer.key is None:
+        h, c = tapes.h[:, 0], tapes.c[:, 0]
+        hidden, (h_tape, c_tape) = [], tapes
+        for row in from_input:
+            h, c = cell(row, dropped(h, masks.recurrent), c)
+            h_tape, c_tape = (torch.cat((new[:, None], old[:, :-1]), 1) for new, old in ((h, h_tape), (c, c_tape)))
+            hidden.append(h)
+        return [torch.stack(hidden), h_tape, c_tape]
+    from_x, from_h = layer.key.weight.split([x.shape[-1], layer.units], 1)
+    of_x = torch.stack([dropped_at(t, step, masks.key_input) for t, step in enumerate(x)])
+    hidden, _, h, c = plain.prpn_recurrence(
+        layer.kind, from_input + cell.recurrent_norm.bias, of_x @ from_x.t() + layer.key.bias, gate, *tapes,
+        (from_h, cell.recurrent.weight, cell.recurrent.bias, cell.recurrent_norm.gain, cell.cell_norm.gain,
+         cell.cell_norm.bias),
+        (masks.key_state, masks.key, masks.recurrent),
+    )  # fmt: skip
+    return [hidden, h, c]
 
 
 @pytest.mark.parametrize("closed", [False, True])
@@ -70,7 +79,7 @@ def test_a_reading_layer_equals_the_plain_loop(settings: Any, shape: tuple[int, 
     masks = LayerMasks(*wide[:3], input=wide[3], recurrent=drawn(6))
     wanted = [*leaves, *layer.parameters()] if layer.key is not None else [x, h, c, *layer.parameters()]
     found = []
-    for values in (plain_loop(layer, x, gate, Tapes(h, c), masks), layer(x, gate, Tapes(h, c), masks)):
+    for values in (plain_layer(layer, x, gate, Tapes(h, c), masks), layer(x, gate, Tapes(h, c), masks)):
         outputs = values if isinstance(values, list) else [values.hidden, *values.tapes]
         torch.manual_seed(1)
         total = torch.stack([(value * torch.randn_like(value)).sum() for value in outputs]).sum()

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from induce.decoding.distances import biased
-from induce.kernels.prpn import attend
+from induce.kernels.gated_attention import attend
 from induce.models.base import detach
 from induce.models.prpn import LanguageOutput, Masks, Prpn, PrpnConfig
 from induce.models.prpn_parsing import ParsingMasks, ParsingNetwork, ParsingState
