@@ -87,9 +87,10 @@ class _Recurrence(torch.autograd.Function):
         masters = projected.new_empty(steps, batch, 2, chunks)  # cumax of the master rows
         views = [gates, *_split(gates, chunks, chunk_size), masters, squashed, hidden, cells[1:]]
         h, c = h0, cells[0]
-        for z, *parts, h_next, c_next in zip(*(v.unbind() for v in views), strict=True):
+        for step in zip(*(v.unbind() for v in views), strict=True):
+            z, master, output, candidate, pair, rising, s, h_next, c_next = step
             add_product(z, h)
-            _advance(*parts, h_next, c_next, c)
+            _advance(master, output, candidate, pair, rising, s, h_next, c_next, c)
             h, c = h_next, c_next
         if learning:
             ctx.save_for_backward(weight, h0, gates, hidden, cells, squashed, masters)
@@ -123,9 +124,9 @@ class _Recurrence(torch.autograd.Function):
         for block in reversed(list(zip(*known, strict=True))):
             factors = list(zip(*(factor.unbind() for factor in _local_factors(*block)), strict=True))
             while factors:
-                d_row, *rows, d_above, d_distance = by_step.pop()
+                d_row, d_master, d_output, d_rest, p, d_above, d_distance = by_step.pop()
                 dh += d_above
-                _retreat(dh, dc, *rows, d_distance, triangle, factors.pop())
+                _retreat(dh, dc, d_master, d_output, d_rest, p, d_distance, triangle, factors.pop())
                 add_product(dh.zero_(), d_row)
         before = torch.cat((h0[None], hidden[:-1])).view(steps * batch, units)
         d_weight = d_z.view(steps * batch, -1).t() @ before if ctx.needs_input_grad[1] else None

@@ -183,10 +183,13 @@ def _packed(
     size = x.shape[1]
     held = memory.transpose(0, 1)[active]
     hidden = functional.linear(held if masks is None else held * masks[1], weights[0][:, size:], inner_bias)
+    count = len(rows)
+    lower, mixed, new, joined = (torch.empty_like(held) for _ in range(4))
+    gates, means, deviations = (hidden.new_empty(count, width) for width in (3 * size, 1, 1))
+    share, words, (inner, outer, gain, bias) = above.t()[active][:, None], x[rows], weights
     return _Saved(
-        active, rows, held, above.t()[active][:, None], x[rows], hidden, *(torch.empty_like(held) for _ in range(3)),
-        hidden.new_empty(len(rows), 3 * size), torch.empty_like(held), hidden.new_empty(len(rows), 1),
-        hidden.new_empty(len(rows), 1), *weights,
+        active, rows, held, share, words, hidden, lower, mixed, new, gates, joined, means, deviations, inner, outer,
+        gain, bias,
     )  # fmt: skip
 
 
