@@ -1,0 +1,156 @@
+"""The dependency model with valence over word classes: its probabilities, sums over trees, and EM's two steps.
+
+Klein and Manning (2004); choices that see whether there is a child already are extended valence (Headden et al. 2009).
+A head makes children on one side from the nearest outwards: with 1 - stop(h, side, v) it goes on, and then
+choose(d | h, side, v) says which class the child has; v is whether it has a child on that side. Beside these
+probabilities stand fixed *preferences*, weights of single words and arcs that are not learned (see `Preferences`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from induce.kernels.dependency_inside import Fragments, TreeCounts, TreeWeights, Workspace, tree_counts
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class SentenceBlock:
+    """B sentences of N words, (N, B) each: classes, numbers of fragments, weights as head and as root."""
+
+    classes: Array
+    fragments: Array
+    head: Array
+    root: Array
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What is not learned: arcs weigh exp(-``length_bias`` (distance - 1)); see `Fragments` for ``penalty``."""
+
+    length_bias: float
+    penalty: float
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """What is added to expected counts: to a class as root, as child, to stop and to go on; see `from_counts`."""
+
+    root: float = 0.1
+    choose: float = 0.5
+    stop: float = 1.0
+    backoff: float = 10.0
+    extended: bool = True
+
+
+@dataclass(frozen=True)
+class ValenceGrammar:
+    """Probabilities over K classes: ``root`` (K,), ``stop`` (K, 2, 2) of [head, side, v], ``choose`` (K, 2, 2, K).
+
+    Side 0 is right of the head, 1 left. The same class serves for expected counts, with ``goes_on`` beside them.
+    """
+
+    root: Array
+    stop: Array
+    choose: Array
+
+    @classmethod
+    def zeros(cls, classes: int) -> ValenceGrammar:
+        """A place to sum expected counts in."""
+        shape = (classes, 2, 2)
+        return cls(np.zeros(classes), np.zeros(shape), np.zeros((*shape, classes)))
+
+    @classmethod
+    def from_counts(cls, counts: ValenceGrammar, smoothing: Smoothing) -> ValenceGrammar:
+        """The probabilities that expected uses make most likely, smoothed (EM's second step).
+
+        ``choose`` and ``stop`` are numbers added to each count. With extended valence choices for v = 0 and 1 lean on
+        those for both together, as if these had been seen ``backoff`` times; without it they are these.
+        """
+        root = counts.root + smoothing.root
+        goes_on = counts.choose.sum(3)
+        stop = (counts.stop + smoothing.stop) / (counts.stop + goes_on + 2 * smoothing.stop)
+        shared = counts.choose.sum(2, keepdims=True) + smoothing.choose
+        shared = shared / shared.sum(3, keepdims=True)
+        if smoothing.extended:
+            choose = (counts.choose + smoothing.backoff * shared) / (goes_on[..., None] + smoothing.backoff)
+        else:
+            choose = np.repeat(shared, 2, axis=2)
+        return cls(root / root.sum(), stop, choose)
+
+
+class GrammarSums:
+    """Sums over the trees of sentences under a grammar. Keeps its memory from block to block."""
+
+    def __init__(self, preferences: Preferences) -> None:
+        self.preferences = preferences
+        self._workspace, self._tables = Workspace(), Workspace()
+
+    def trees(self, grammar: ValenceGrammar, block: SentenceBlock) -> TreeCounts:
+        """Expected uses of arcs and stops in a block of sentences; good until the next call."""
+        pairs = self._pairs(block.classes, len(grammar.root))
+        goes_on = grammar.choose * (1 - grammar.stop)[..., None]  # (K, 2, 2, K)
+        first, later = (self._tables.empty(name, pairs.shape) for name in ("first", "later"))
+        for side in (0, 1):
+            np.take(goes_on[:, side, 0].ravel(), pairs[side], out=first[side], mode="clip")
+            np.take(goes_on[:, side, 1].ravel(), pairs[side], out=later[side], mode="clip")
+        arcs = self._arc_preferences(block)
+        first *= arcs
+        later *= arcs
+        stop = np.stack([grammar.stop[_read(block.classes, side), side] for side in (0, 1)])  # (2, N, B, 2)
+        root = grammar.root[block.classes] * block.root
+        return self._sums(TreeWeights(first, later, stop.transpose(0, 1, 3, 2), root), block)
+
+    def harmonic_trees(self, block: SentenceBlock) -> TreeCounts:
+        """The same where an arc weighs 1 / (distance + 1) times its preferences, whatever the classes."""
+        count = len(block.classes)
+        arcs = self._arc_preferences(block) / (np.arange(count) + 1)[:, None]
+        return self._sums(TreeWeights(arcs, arcs, np.ones((2, count, 2, block.classes.shape[1])), block.root), block)
+
+    def add(self, counts: ValenceGrammar, block: SentenceBlock, trees: TreeCounts) -> None:
+        """Add the expected uses in a block to ``counts``, by class."""
+        size = len(counts.root)
+        pairs = self._pairs(block.classes, size)
+        counts.root[:] += np.bincount(block.classes.ravel(), trees.root.ravel(), size)
+        for side in (0, 1):
+            heads = _read(block.classes, side).ravel()
+            for v, arcs in ((0, trees.first), (1, trees.later)):
+                found = np.bincount(pairs[side].ravel(), arcs[side].ravel(), size * size)
+                counts.choose[:, side, v] += found.reshape(size, size)
+                counts.stop[:, side, v] += np.bincount(heads, trees.stop[side, :, v].ravel(), size)
+
+    def _sums(self, weights: TreeWeights, block: SentenceBlock) -> TreeCounts:
+        fragments = None
+        if self.preferences.penalty < 1 and (block.fragments != block.fragments[:1]).any():
+            fragments = Fragments.of(block.fragments, self.preferences.penalty)
+        return tree_counts(weights, fragments, workspace=self._workspace)
+
+    def _pairs(self, classes: Array, size: int) -> Array:
+        """The number of each pair of head and child class, (2, N, N, B); 0 where there is no child."""
+        count, batch = classes.shape
+        pairs = np.zeros((2, count, count, batch), dtype=np.int64)
+        for side in (0, 1):
+            read = _read(classes, side)
+            for width in range(1, count):
+                np.multiply(read[: count - width], size, out=pairs[side, : count - width, width])
+                pairs[side, : count - width, width] += read[width:]
+        return pairs
+
+    def _arc_preferences(self, block: SentenceBlock) -> Array:
+        """Weight of each arc (2, N, N, B) before the grammar; 0 where there is no child."""
+        count, batch = block.classes.shape
+        near = np.exp(-self.preferences.length_bias * (np.arange(count) - 1.0))
+        near[0] = 0
+        heads = np.stack([_read(block.head, side) for side in (0, 1)])
+        arcs = np.multiply(heads[:, :, None], near[:, None], out=self._tables.empty("arcs", (2, count, count, batch)))
+        for width in range(1, count):
+            arcs[:, count - width :, width] = 0
+        return arcs
+
+
+def _read(table: Array, side: int) -> Array:
+    """Rows for words in the reading of a side."""
+    return table[::-1] if side else table
