@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from induce.kernels.dependency_inside import Fragments, TreeCounts, TreeWeights
+from induce.kernels.dependency_tables import Fragments, TreeCounts, TreeWeights
 
 LOWEST = -1e30  # in the place of log 0, whose derivative is none
 

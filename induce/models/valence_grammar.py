@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from induce.kernels.dependency_inside import Fragments, TreeCounts, TreeWeights, Workspace, tree_counts
+from induce.kernels.dependency_inside import Workspace, tree_counts
+from induce.kernels.dependency_tables import Fragments, TreeCounts, TreeWeights
 
 Array = np.ndarray
 

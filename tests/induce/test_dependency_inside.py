@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from induce.kernels.dependency_inside import Fragments, TreeCounts, TreeWeights, by_head, by_reading, tree_counts
+from induce.kernels.dependency_inside import tree_counts
+from induce.kernels.dependency_tables import Fragments, TreeCounts, TreeWeights, by_head, by_reading
 from induce.kernels.plain_dependency_inside import log_total, plain_tree_counts
 from treebank.dependency import is_projective, is_tree
 from treebank.sentence import ROOT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from induce.kernels.dependency_inside import TreeWeights, by_head
+from induce.kernels.dependency_tables import TreeWeights, by_head
 from induce.models.predicates import frequency_weights, predicate_ratios
 from induce.models.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
 from tests.induce.test_dependency_inside import by_all_trees
