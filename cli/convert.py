@@ -9,8 +9,8 @@ import click
 
 from cli.options import inputs
 from cli.output import opened
-from treebank.convert import FORMS
 from treebank.errors import TreebankError
+from treebank.formats.writers import FORMS
 from treebank.head_rules import HEAD_RULES
 
 
@@ -60,24 +60,25 @@ def convert(
     INPUT are treebank files (brackets, CoNLL-U), JSON lines with distances or spans (.jsonl), folders, patterns, names
     such as wsj10, or - for standard input, which is also read when none is named.
     """
-    from treebank.concat_syn import ConcatSyn, count_forms
-    from treebank.convert import Conversion, read_again, read_treebanks, write
+    from treebank.convert import Conversion
+    from treebank.convert import convert as converted
 
     if vocabulary_of and not recipe:
         raise click.UsageError("--vocabulary-of is of use only with --recipe")
-    paths = inputs(input)
-    sentences = read_treebanks(paths, ptb=ptb, tell=_note, on_bad=_skipped if skip_bad else None)
-    concat_syn = None
-    if recipe:
-        unheard = (lambda error: None) if skip_bad else None  # told when it is read again
-        concat_syn = ConcatSyn(count_forms(read_again(vocabulary_of or paths, ptb=ptb, on_bad=unheard)))
-        sentences = concat_syn(sentences)
+    lines = converted(
+        inputs(input),
+        to,
+        Conversion(**steps),
+        rules=head_rules,
+        recipe=recipe is not None,
+        vocabulary_of=vocabulary_of,
+        ptb=ptb,
+        tell=_note,
+        on_bad=_skipped if skip_bad else None,
+    )
     with opened(output) as write_line:
-        for text in write(Conversion(**steps)(sentences, _note), to, rules=head_rules):
+        for text in lines:
             write_line(text)
-    if concat_syn:
-        for line in concat_syn.report():
-            click.echo(line, err=True)
 
 
 def _skipped(error: TreebankError) -> None:
@@ -85,4 +86,4 @@ def _skipped(error: TreebankError) -> None:
 
 
 def _note(text: str) -> None:
-    click.echo(f"note: {text}", err=True)
+    click.echo(text, err=True)

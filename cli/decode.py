@@ -72,7 +72,7 @@ def _decoded(found: dict[str, Any], chosen: str | None) -> str:
     """The tree or the CoNLL-U lines of one object. Raises ValueError or SynparseError that says what is wrong."""
     from induce.parsing.parser import heads_of, tree_of
     from induce.registry import decoder, output_of, structure_of
-    from treebank.formats.conllu import write_conllu
+    from treebank.formats.writers import conllu_lines
 
     given = [name for name in DEFAULT_DECODERS if name in found]
     named = chosen or found.get("decoder")
@@ -90,7 +90,7 @@ def _decoded(found: dict[str, Any], chosen: str | None) -> str:
     reading = _heights(found) if structure == "heights" else _heads(found)
     if output_of(name) == "trees":
         return str(tree_of(reading, decoder(name)))
-    return write_conllu(reading.words, heads_of(reading, decoder(name))).removesuffix("\n")
+    return conllu_lines(reading.words, heads_of(reading, decoder(name)))
 
 
 def _distances(found: dict[str, Any]) -> Reading:

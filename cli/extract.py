@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +40,7 @@ def extract(
     from cli.decode import DEFAULT_DECODERS
     from induce.parsing.parser import load_parser
     from treebank.formats import read_sentences
+    from treebank.formats.writers import json_line
 
     sentences = read_sentences(inputs(input), tokenize=tokenize)
     parser = load_parser(run or default_run(), **parsing)
@@ -50,7 +50,7 @@ def extract(
         parser.needs(what, f"--what {parser.structure}")
     with opened(output) as write:
         for reading in parser.read(sentences):
-            write(json.dumps(_object(reading, parser.decoder), ensure_ascii=False))
+            write(json_line(_object(reading, parser.decoder)))
 
 
 def _object(reading: AnyReading, decoder: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -40,7 +39,7 @@ def parse(
     """
     from induce.parsing.parser import load_parser
     from treebank.formats import read_sentences
-    from treebank.formats.conllu import write_conllu
+    from treebank.formats.writers import conllu_lines
 
     sentences = read_sentences(inputs(input), tokenize=tokenize)
     parser = load_parser(run or default_run(), **parsing)
@@ -52,7 +51,7 @@ def parse(
     with opened(output) as write:
         if form == "conllu":
             for words, heads in parser.parse_heads(sentences):
-                write(write_conllu(words, heads).removesuffix("\n"))
+                write(conllu_lines(words, heads))
             return
         trees = parser.parse(sentences)
         for line in FORMATS[form](trees):
@@ -66,8 +65,9 @@ def _brackets(trees: Iterator[Tree]) -> Iterator[str]:
 
 def _json_lines(trees: Iterator[Tree]) -> Iterator[str]:
     """``{"words": […], "spans": [[start, end], …]}`` for each tree, spans in pre-order."""
-    for tree in trees:
-        yield json.dumps({"words": tree.words, "spans": tree.spans}, ensure_ascii=False)
+    from treebank.formats.writers import span_line
+
+    return map(span_line, trees)
 
 
 def _drawings(trees: Iterator[Tree]) -> Iterator[str]:

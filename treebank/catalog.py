@@ -19,10 +19,10 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 
+from treebank.brackets import root_offsets
 from treebank.errors import SynparseError, TreebankError, nearest
 from treebank.formats import OnBad, read_sentences
 from treebank.formats.bracketed import parse_trees, read_bracketed
-from treebank.formats.tree_splitter import root_offsets
 from treebank.sentence import Place, Sentence, Treebank
 from treebank.tagset import count_words, short_enough
 

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from treebank.convert import with_tree
 from treebank.errors import TreebankError
 from treebank.sentence import Sentence
 from treebank.tree import TRACE, Span, Tree
@@ -113,7 +112,7 @@ class ConcatSyn:
             words = tuple(word if word in self.vocabulary else UNKNOWN for word in left.words)
             self.changed[7] += 1
             self.changed[8] += sum(word == UNKNOWN for word in words)
-            yield with_tree(sentence, replace(left, words=words))
+            yield sentence.with_tree(replace(left, words=words))
 
     def report(self) -> Iterator[str]:
         """What was changed, a line for each step."""

@@ -1,30 +1,29 @@
-"""Treebanks in other forms: steps from tree to tree, and the lines of each format; all of it streamed.
+"""Treebanks in other forms: steps from tree to tree, streamed (``treebank.formats.writers`` writes them).
 
 A step takes a tree and gives a tree, so steps compose: ``binarize(strip_functions(tree.without_traces()), "left")``.
-``Conversion`` puts together those that were asked for, and ``FORMS`` holds how a sentence is written in each format.
+``Conversion`` puts together those that were asked for, and ``convert`` goes from paths to the lines of a format.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 from treebank.catalog import NAMES, load_gold
+from treebank.concat_syn import ConcatSyn, count_forms
 from treebank.dependency import delete
-from treebank.distances import distances_from_tree
-from treebank.errors import SynparseError, TreebankError
+from treebank.errors import SynparseError
 from treebank.formats import read_sentences
-from treebank.formats.conllu import read_conllu, write_conllu
+from treebank.formats.conllu import read_conllu
 from treebank.formats.jsonl import read_json
 from treebank.formats.lines import STDIN, OnBad
 from treebank.formats.paths import expand, suffix
-from treebank.head_rules import heads_from_tree
+from treebank.formats.writers import write
 from treebank.sentence import Sentence
 from treebank.tagset import UNIVERSAL_PUNCTUATION, bare_label, tags_are_penn, words_by_letters, words_by_tag
 from treebank.tree import TRACE, Span, Tree
@@ -85,11 +84,6 @@ def _parts(tree: Tree) -> list[list[int]]:
 def strip_functions(tree: Tree) -> Tree:
     """The tree without function tags and indices: ``NP`` for ``NP-SBJ-1`` and ``NP=2``; tags of words stay."""
     return replace(tree, labels=tuple(bare_label(label) for label in tree.labels))
-
-
-def drop_labels(tree: Tree) -> Tree:
-    """The tree with ``X`` for every phrase and ``W`` for every word, as `parse` writes it."""
-    return replace(tree, tags=("W",) * len(tree), labels=("X",) * len(tree.spans))
 
 
 # --- what is a word
@@ -161,7 +155,7 @@ class Conversion:
         tree = old.keep(keep)
         for step in self._steps():
             tree = step(tree)
-        return with_tree(sentence, tree)
+        return sentence.with_tree(tree)
 
     def _steps(self) -> Iterator[Step]:
         if "functions" in self.strip:
@@ -171,13 +165,7 @@ class Conversion:
         if direction := self.binarize:
             yield lambda tree: binarize(tree, direction)
         if self.labels == "drop":
-            yield drop_labels
-
-
-def with_tree(sentence: Sentence, tree: Tree) -> Sentence:
-    """The sentence of another tree; its heads, if it had any, are of other words and go."""
-    plain = tree.without_traces()
-    return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, place=sentence.place)
+            yield Tree.without_labels
 
 
 def _delete(sentence: Sentence, keep: Sequence[bool]) -> Sentence:
@@ -191,53 +179,6 @@ def _delete(sentence: Sentence, keep: Sequence[bool]) -> Sentence:
         universal_tags=left(sentence.universal_tags),
         heads=delete(sentence.heads, keep) if sentence.heads else (),
     )
-
-
-# --- writing
-
-
-def _tree(sentence: Sentence) -> Tree:
-    if sentence.tree is None:
-        problem = "this sentence has no tree; it can be written as text, and as conllu if it has heads"
-        raise TreebankError(sentence.place.path, sentence.place.line, problem)
-    return sentence.tree
-
-
-def _spans(sentence: Sentence, rules: str) -> str:
-    tree = _tree(sentence)
-    found: dict[str, Any] = {"words": tree.words, "spans": tree.spans}
-    if tree != drop_labels(tree):
-        found |= {"labels": tree.labels, "tags": tree.tags}
-    return json.dumps(found, ensure_ascii=False)
-
-
-def _distances(sentence: Sentence, rules: str) -> str:
-    tree = _tree(sentence)
-    return json.dumps({"words": tree.words, "distances": distances_from_tree(tree)}, ensure_ascii=False)
-
-
-def _conllu(sentence: Sentence, rules: str) -> str | None:
-    heads = sentence.heads or heads_from_tree(_tree(sentence), rules)
-    return write_conllu(sentence.words, heads).removesuffix("\n") if heads else None
-
-
-#: format -> the line or lines of a sentence, by head rules where heads are needed; None where nothing can be written
-FORMS: dict[str, Callable[[Sentence, str], str | None]] = {
-    "brackets": lambda sentence, rules: str(_tree(sentence)),
-    "spans": _spans,
-    "conllu": _conllu,
-    "distances": _distances,
-    "text": lambda sentence, rules: " ".join(word.replace(" ", "\u00a0") for word in sentence.words),
-}
-
-
-def write(sentences: Iterable[Sentence], to: str, *, rules: str = "collins") -> Iterator[str]:
-    """The sentences in the format ``to``, a name in ``FORMS``; heads of trees by the head ``rules``.
-
-    Raises TreebankError for a sentence that lacks what the format needs.
-    """
-    form = FORMS[to]
-    return (text for text in (form(sentence, rules) for sentence in sentences) if text is not None)
 
 
 # --- reading
@@ -289,3 +230,41 @@ def _read_stdin(on_bad: OnBad | None) -> Iterator[Sentence]:
     if match is None:
         return read_sentences([STDIN], trees=True, on_bad=on_bad)
     return (read_json if match[1] == b"{" else read_conllu)(STDIN, on_bad=on_bad)
+
+
+# --- all together
+
+
+def convert(
+    paths: Sequence[str],
+    to: str,
+    conversion: Conversion,
+    *,
+    rules: str = "collins",
+    recipe: bool = False,
+    vocabulary_of: Sequence[str] = (),
+    ptb: str | None = None,
+    tell: Tell = lambda note: None,
+    on_bad: OnBad | None = None,
+) -> Iterator[str]:
+    """The lines of the sentences in ``paths``, converted, in the format ``to``.
+
+    ``recipe``: PTB-Concat-Syn first, with the vocabulary of the files ``vocabulary_of`` (of the same files, if there
+    are none); after the last line ``tell`` hears what it changed. ``tell`` also hears other notes, ``on_bad`` each
+    broken sentence, which is left out.
+    """
+    sentences = read_treebanks(paths, ptb=ptb, tell=lambda text: tell(f"note: {text}"), on_bad=on_bad)
+    concat_syn = None
+    if recipe:
+        unheard = (lambda error: None) if on_bad else None  # told when it is read again
+        concat_syn = ConcatSyn(count_forms(read_again(vocabulary_of or paths, ptb=ptb, on_bad=unheard)))
+        sentences = concat_syn(sentences)
+    lines = write(conversion(sentences, lambda text: tell(f"note: {text}")), to, rules=rules)
+    return lines if concat_syn is None else _reported(lines, concat_syn, tell)
+
+
+def _reported(lines: Iterator[str], concat_syn: ConcatSyn, tell: Tell) -> Iterator[str]:
+    """The lines; after the last one ``tell`` hears what the recipe changed."""
+    yield from lines
+    for line in concat_syn.report():
+        tell(line)

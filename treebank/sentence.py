@@ -39,6 +39,11 @@ class Sentence:
     relations: tuple[str, ...] = ()
     place: Place = field(default=Place("-", 0), compare=False)
 
+    def with_tree(self, tree: Tree) -> Sentence:
+        """The sentence of another tree; its heads, if it had any, are of other words and go."""
+        plain = tree.without_traces()
+        return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, place=self.place)
+
 
 @dataclass(frozen=True, slots=True)
 class Treebank:

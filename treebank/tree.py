@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from treebank import brackets
+from treebank.brackets import Span
 
 if TYPE_CHECKING:
     import nltk
 
 TRACE = "-NONE-"  # the Penn Treebank's tag of an empty element
-
-
-class Span(NamedTuple):
-    """Words ``start`` to ``end`` (exclusive), counted from 0."""
-
-    start: int
-    end: int
 
 
 def escape(word: str) -> str:
@@ -81,12 +77,10 @@ class Tree:
 
         Raises ValueError if ``text`` does not hold exactly one balanced tree.
         """
-        from treebank.formats.bracketed import parse_trees
-
-        trees = list(parse_trees(text))
+        trees = list(brackets.parse(text))
         if len(trees) != 1:
             raise ValueError(f"found {len(trees)} trees where one was expected")
-        return trees[0]
+        return cls(*trees[0])
 
     @classmethod
     def from_nltk(cls, tree: nltk.Tree) -> Tree:
@@ -188,6 +182,10 @@ class Tree:
             tuple(self.spans[k] for k in kept),
             tuple(self.labels[k] for k in kept),
         )
+
+    def without_labels(self) -> Tree:
+        """The tree with ``X`` for every phrase and ``W`` for every word, as `parse` writes it."""
+        return Tree(self.words, ("W",) * len(self), self.spans, ("X",) * len(self.spans))
 
     def with_words(self, words: Sequence[str]) -> Tree:
         """The same brackets over other words, one for one."""

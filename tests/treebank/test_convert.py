@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from tests.reference import SHARED
 from treebank.concat_syn import END, UNKNOWN, ConcatSyn, count_forms, rewrite
-from treebank.convert import FORMS, Conversion, binarize, drop_labels, read_treebanks, strip_functions, write
+from treebank.convert import Conversion, binarize, read_treebanks, strip_functions
 from treebank.distances import distances_from_tree, spans_from_distances
 from treebank.errors import SynparseError, TreebankError
 from treebank.formats import read_sentences
 from treebank.formats.jsonl import read_json, tree_of
+from treebank.formats.writers import FORMS, write
 from treebank.metrics.conventions import TOKENS
 from treebank.sentence import ROOT, Place, Sentence
 from treebank.tree import TRACE, Span, Tree
@@ -166,7 +167,7 @@ def test_spans_and_back(root: Node) -> None:
     tree = flat(root)
     (line,) = write([Sentence((), tree=tree)], "spans")
     assert tree_of(json.loads(line)) == tree
-    bare = drop_labels(tree)
+    bare = tree.without_labels()
     (line,) = write([Sentence((), tree=bare)], "spans")
     assert set(json.loads(line)) == {"words", "spans"}
     assert tree_of(json.loads(line)) == bare.collapse_unary()

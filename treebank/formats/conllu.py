@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from sys import intern
 
+from treebank.brackets import shorten
 from treebank.errors import TreebankError
 from treebank.formats.lines import OnBad, open_lines, report
-from treebank.formats.tree_splitter import shorten
 from treebank.sentence import ROOT, Place, Sentence
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)

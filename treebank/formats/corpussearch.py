@@ -10,7 +10,6 @@ import re
 
 from treebank.tree import TRACE, Tree
 
-MARKS = frozenset(("ID", "CODE", "METADATA"))  # labels that only these files have
 _FORMAT = re.compile(r"\(ID\s[^()]*\)\s*\)\s*\Z|\A\s*\(\s*\((?:CODE|METADATA)\s")
 _OUTSIDE = re.compile(r"\((?:ID|CODE)\s[^()]*\)|\(METADATA(?:[^()]|\([^()]*\))*\)")
 # 0 is a number where the tag says so (Keyaki), else an empty complementiser or operator

@@ -1,10 +1,10 @@
-"""Trees as JSON lines, one object a sentence: words with syntactic distances, or with spans."""
+"""JSON lines, one object a sentence: how they are read, and trees from words with syntactic distances or with spans."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,44 @@ from treebank.normalize import restore
 from treebank.sentence import Place, Sentence
 from treebank.tree import Span, Tree
 
+EXPECTED = 'expected an object with "spans" (pairs of numbers) or "distances" (numbers)'
 _NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")
 _NEVER_IN_A_LABEL = re.compile("[ \t\n\0()\ud800-\udfff]")
+
+
+def read_objects(
+    path: str,
+    *,
+    expected: str = "expected an object",
+    lines: Iterable[tuple[int, str]] | None = None,
+    on_bad: OnBad | None = None,
+) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """The JSON object in each line of a file with the line's number; None for a blank line.
+
+    ``expected`` begins the message for JSON that is no object. ``lines`` are those of the file where these were read
+    already. Raises TreebankError with file and line; with ``on_bad``, tells it instead and leaves the line out.
+    """
+    for number, line in open_lines(path) if lines is None else lines:
+        if not line.strip(" \t"):
+            yield number, None
+            continue
+        try:
+            found = parse_object(line, expected)
+        except ValueError as error:
+            report(TreebankError(path, number, str(error)), on_bad)
+        else:
+            yield number, found
+
+
+def parse_object(line: str, expected: str = "expected an object") -> dict[str, Any]:
+    """The JSON object in one line. Raises ValueError where there is none."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not a line of JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise ValueError(expected)
+    return found
 
 
 def read_json(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
@@ -25,25 +61,23 @@ def read_json(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
     A blank line is an empty sentence. Raises TreebankError with file and line for what makes no tree; with ``on_bad``
     it is told to that and left out.
     """
-    for number, line in open_lines(path):
+    for number, found in read_objects(path, expected=EXPECTED, on_bad=on_bad):
         try:
-            tree = tree_of(json.loads(line) if line.strip(" \t") else {"words": [], "spans": []})
-        except (ValueError, RecursionError, SynparseError) as error:
-            no_json = isinstance(error, json.JSONDecodeError | RecursionError)
-            problem = f"not a line of JSON ({error})" if no_json else str(error)
-            report(TreebankError(path, number, problem), on_bad)
+            tree = tree_of({"words": [], "spans": []} if found is None else found)
+        except (ValueError, SynparseError) as error:
+            report(TreebankError(path, number, str(error)), on_bad)
         else:
             plain = tree.without_traces()
             yield Sentence(plain.words, plain.tags, tree, place=Place(path, number))
 
 
-def tree_of(found: Any) -> Tree:
+def tree_of(found: dict[str, Any]) -> Tree:
     """The tree of one JSON object. Raises ValueError or SynparseError that says what is wrong with it."""
-    if isinstance(found, dict) and "spans" in found:
+    if "spans" in found:
         return _tree_of_spans(found)
-    values = found.get("distances") if isinstance(found, dict) else None
+    values = found.get("distances")
     if not isinstance(values, list) or any(type(value) not in (int, float) for value in values):
-        raise ValueError('expected an object with "spans" (pairs of numbers) or "distances" (numbers)')
+        raise ValueError(EXPECTED)
     if (decoder := found.get("decoder", "unbiased")) != "unbiased":
         raise ValueError(f"these distances ask for the decoder {decoder!r}; `synparse decode` has it")
     words, kept = words_and_kept(found, len(values), "distances")

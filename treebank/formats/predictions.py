@@ -5,7 +5,6 @@ Trees: with labels, without, one a line or over many lines; or their spans in JS
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -13,17 +12,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from treebank.brackets import diagnose, root_offsets, shorten
 from treebank.errors import SynparseError, TreebankError
 from treebank.formats.bracketed import parse_trees
 from treebank.formats.conllu import read_conllu, read_conllx, read_dp
+from treebank.formats.jsonl import read_objects
 from treebank.formats.lines import open_lines
 from treebank.formats.paths import suffix
-from treebank.formats.tree_splitter import Cutter, diagnose, root_offsets, shorten
+from treebank.formats.tree_splitter import Cutter
 from treebank.tree import Tree
 
 _TOKEN = re.compile(r"[()]|[^ \t\n()]+")
 _COMMENT = re.compile(r"[ \t]*(?:#|%%)[^ \t]*[ \t]+[^ \t]")  # more than one word, so that a sentence "#" is one
 _JSON = re.compile(r'[ \t]*\{[ \t]*["}]')
+EXPECTED = 'expected an object with "spans", a list of [start, end] with 0 <= start < end'
 _EMPTY = Tree((), (), (), ())
 
 
@@ -191,23 +193,21 @@ def _predictions(path: str, line: int, text: str) -> Iterator[PredictedTree]:
 
 def _json_lines(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[PredictedTree]:
     """Spans with their words or without; a blank line is the empty tree."""
-    for number, line in lines:
-        if not line.strip(" \t"):
+    for number, found in read_objects(path, expected=EXPECTED, lines=lines):
+        if found is None:
             yield PredictedTree(path, number, "", _EMPTY)
             continue
         try:
-            yield _spans(path, number, json.loads(line))
-        except json.JSONDecodeError as error:
-            raise TreebankError(path, number, f"not a line of JSON ({error})") from None
-        except (ValueError, RecursionError) as error:
+            yield _spans(path, number, found)
+        except ValueError as error:
             raise TreebankError(path, number, str(error)) from None
 
 
-def _spans(path: str, line: int, found: Any) -> PredictedTree:
+def _spans(path: str, line: int, found: dict[str, Any]) -> PredictedTree:
     """The prediction in one JSON object. Raises ValueError that says what is wrong with it."""
-    listed = found.get("spans") if isinstance(found, dict) else None
+    listed = found.get("spans")
     if not isinstance(listed, list) or not all(map(_is_span, listed)):
-        raise ValueError('expected an object with "spans", a list of [start, end] with 0 <= start < end')
+        raise ValueError(EXPECTED)
     words, length = found.get("words"), found.get("length")
     if not (words is None or (isinstance(words, list) and all(isinstance(word, str) and word for word in words))):
         raise ValueError('"words" is not a list of words')

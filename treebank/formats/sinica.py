@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Iterator
 
+from treebank.brackets import HELP_CLOSE, HELP_OPEN, shorten
 from treebank.errors import TreebankError
 from treebank.formats.lines import OnBad, open_lines, report
-from treebank.formats.tree_splitter import HELP_CLOSE, HELP_OPEN, shorten
 from treebank.sentence import Place, Sentence
 from treebank.tree import Tree, assemble
 

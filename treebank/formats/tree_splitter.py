@@ -1,11 +1,11 @@
-"""Cuts lines of brackets into blocks of whole trees, and finds out what is wrong where brackets do not balance."""
+"""Cuts lines of brackets into blocks of whole trees, and finds out which tree is broken where they do not balance."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from treebank.brackets import HELP_CLOSE, HELP_OPEN, diagnose, outside
 from treebank.errors import TreebankError
 from treebank.formats.lines import OnBad, report
 
@@ -13,17 +13,6 @@ _LABEL = re.compile(r"[ \t]*\([ \t]*([^ \t()]*)")
 _NEVER_INSIDE = frozenset(("", "ROOT", "TOP", "S1"))  # labels of outermost brackets only
 _COMMENT = re.compile(r"#|%%|\*x\*|<[^()]*>\s*$")
 _COMMENT_BLOCKS = {"/*": "*/", "/~*": "*~/"}
-_BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
-
-HELP_OPEN = "add the missing ')', or take the tree out"
-HELP_CLOSE = "take it out, or add the missing '('"
-
-
-class Problem(NamedTuple):
-    """Where brackets go wrong (an offset into the text) and the sentence that says so."""
-
-    offset: int
-    message: str
 
 
 class BrokenTree(TreebankError):
@@ -32,49 +21,6 @@ class BrokenTree(TreebankError):
     def __init__(self, path: str, line: int, message: str, *, since: int, resume: int) -> None:
         super().__init__(path, line, message)
         self.since, self.resume = since, resume
-
-
-def diagnose(text: str) -> Problem:
-    """The first thing wrong with the brackets of ``text``."""
-    depth = start = 0
-    for match in _BRACKET_OR_WORD.finditer(text):
-        token = match[0]
-        if token == "(":
-            if not depth:
-                start = match.start()
-            depth += 1
-        elif token == ")":
-            depth -= 1
-            if depth < 0:
-                return Problem(match.start(), f"a ')' too many; {HELP_CLOSE}")
-        elif not depth:
-            return Problem(match.start(), outside(text[match.start() :]))
-    return Problem(start, f"this tree is never closed; {HELP_OPEN}")
-
-
-def outside(text: str) -> str:
-    """The message for text that no bracket encloses."""
-    return f"text outside of brackets: {shorten(text)}; plain text needs another file name (such as .txt)"
-
-
-def shorten(text: str) -> str:
-    """The beginning of ``text``, at most 30 characters of one line, as a Python string."""
-    shown = text.split("\n", 1)[0].strip()
-    return repr(shown if len(shown) <= 30 else shown[:30] + "…")
-
-
-def root_offsets(text: str) -> list[int]:
-    """Where each outermost bracket of balanced text opens."""
-    offsets = []
-    depth = 0
-    for match in re.finditer(r"[()]", text):
-        if match[0] == "(":
-            if not depth:
-                offsets.append(match.start())
-            depth += 1
-        else:
-            depth -= 1
-    return offsets
 
 
 class Cutter:

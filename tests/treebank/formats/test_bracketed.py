@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treebank import brackets
 from treebank.errors import SynparseError, TreebankError
-from treebank.formats import bracketed, read_sentences
+from treebank.formats import read_sentences
 from treebank.formats.bracketed import parse_trees, read_bracketed, read_trees
 from treebank.formats.corpussearch import without_lemma
 from treebank.formats.predictions import parse_bare, read_prediction_trees
@@ -230,14 +231,14 @@ def random_trees(draw: st.DrawFn) -> Tree:
 @given(random_trees())
 def test_text_and_back(tree: Tree) -> None:
     assert Tree.from_text(str(tree)) == tree
-    assert list(bracketed._scan(str(tree))) == [tree]
+    assert [Tree(*parts) for parts in brackets.scan(str(tree))] == [tree]
 
 
 @given(st.text(st.sampled_from("()ab .\n\t"), max_size=30))
 def test_the_short_way_agrees_with_the_long_one(text: str) -> None:
-    short = bracketed._scan_regular(text)
+    short = brackets.scan_regular(text)
     if short is not None:
-        assert list(bracketed._scan(text)) == [short]
+        assert list(brackets.scan(text)) == [short]
 
 
 @given(st.text(max_size=60))

@@ -1,0 +1,205 @@
+"""Text in brackets, taken apart: words, tags, spans and labels of each tree, and what is wrong where there is none.
+
+A regular expression cuts text into words with their tags, opening brackets and runs of closing ones; a stack of open
+brackets turns them into flat trees. Trees made of ``(LABEL`` and ``(TAG word)`` alone, which nearly all are, take a
+shorter way (``scan_regular``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+
+class Span(NamedTuple):
+    """Words ``start`` to ``end`` (exclusive), counted from 0."""
+
+    start: int
+    end: int
+
+
+Parts = tuple[tuple[str, ...], tuple[str, ...], tuple[Span, ...], tuple[str, ...]]  # words, tags, spans, labels
+MARKS = frozenset(("ID", "CODE", "METADATA"))  # labels that only files in the format of CorpusSearch have
+
+_WORD = r"[^ \t\n()]"
+# White space is blank, tab and line feed, and nothing else: U+00A0 and U+2028 belong to words.
+_TOKEN = re.compile(
+    rf"\([ \t\n]*+({_WORD}*+)(?:[ \t\n]++({_WORD}++)[ \t\n]*+\)|[ \t\n]*+(\)))?"  # (TAG word) or (LABEL) or (LABEL …
+    rf"|(\)[) \t\n]*+)|({_WORD}++)"  # closing brackets; a word without a tag
+)
+# What may stand between two opening brackets: "LABEL", or "TAG word)" and more closing brackets.
+_REGULAR = re.compile(rf"[ \t\n]*+({_WORD}*+)(?:[ \t\n]++({_WORD}++)[ \t\n]*+\)([ \t\n)]*+))?[ \t\n]*+")
+_MOST_PIECES = 1 << 16
+_new: Any = tuple.__new__  # Span(*pair) at half the price
+_BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
+
+HELP_OPEN = "add the missing ')', or take the tree out"
+HELP_CLOSE = "take it out, or add the missing '('"
+
+
+class Problem(NamedTuple):
+    """Where brackets go wrong (an offset into the text) and the sentence that says so."""
+
+    offset: int
+    message: str
+
+
+def diagnose(text: str) -> Problem:
+    """The first thing wrong with the brackets of ``text``."""
+    depth = start = 0
+    for match in _BRACKET_OR_WORD.finditer(text):
+        token = match[0]
+        if token == "(":
+            if not depth:
+                start = match.start()
+            depth += 1
+        elif token == ")":
+            depth -= 1
+            if depth < 0:
+                return Problem(match.start(), f"a ')' too many; {HELP_CLOSE}")
+        elif not depth:
+            return Problem(match.start(), outside(text[match.start() :]))
+    return Problem(start, f"this tree is never closed; {HELP_OPEN}")
+
+
+def outside(text: str) -> str:
+    """The message for text that no bracket encloses."""
+    return f"text outside of brackets: {shorten(text)}; plain text needs another file name (such as .txt)"
+
+
+def shorten(text: str) -> str:
+    """The beginning of ``text``, at most 30 characters of one line, as a Python string."""
+    shown = text.split("\n", 1)[0].strip()
+    return repr(shown if len(shown) <= 30 else shown[:30] + "…")
+
+
+def root_offsets(text: str) -> list[int]:
+    """Where each outermost bracket of balanced text opens."""
+    offsets = []
+    depth = 0
+    for match in re.finditer(r"[()]", text):
+        if match[0] == "(":
+            if not depth:
+                offsets.append(match.start())
+            depth += 1
+        else:
+            depth -= 1
+    return offsets
+
+
+def parse(text: str) -> Iterator[Parts]:
+    """The trees of ``text``, as written but for outer brackets without a label over a single child.
+
+    Raises ValueError where brackets do not balance, and for text outside of them.
+    """
+    text = text.replace("\r\n", "\n")
+    parts = scan_regular(text)
+    return scan(text) if parts is None else iter((parts,))
+
+
+def scan(text: str) -> Iterator[Parts]:
+    """The trees of ``text``, whatever it looks like."""
+    words: list[str] = []
+    tags: list[str] = []
+    labels: list[str] = []
+    spans: list[Span] = []
+    stack: list[tuple[int, int]] = []  # of each open bracket: its place in pre-order, its first word
+    for label, word, empty, closing, bare in _TOKEN.findall(text):
+        if word:
+            words.append(word)
+            tags.append(label)
+        elif closing:
+            for _ in range(closing.count(")")):
+                if not stack:
+                    raise ValueError(diagnose(text).message)
+                k, start = stack.pop()
+                spans[k] = Span(start, len(words))
+        elif bare:
+            if not stack:
+                raise ValueError(diagnose(text).message)
+            words.append(bare)
+            tags.append("")
+        elif not empty:
+            stack.append((len(labels), len(words)))
+            labels.append(label)
+            spans.append(Span(0, 0))
+        elif label and not any(map(str.isalnum, label)):  # (.) is short for (. .) in some treebanks
+            words.append(label)
+            tags.append(label)
+        if not stack:
+            yield _strip(words, tags, spans, labels)
+            words, tags, labels, spans = [], [], [], []
+    if stack:
+        raise ValueError(diagnose(text).message)
+
+
+def _strip(words: Sequence[str], tags: Sequence[str], spans: Sequence[Any], labels: Sequence[str]) -> Parts:
+    """The tree without brackets over no word and without empty outer brackets over a single child."""
+    full = [k for k, (start, end) in enumerate(spans) if start < end]
+    whole = (0, len(words))
+    outer = 0
+    while outer < len(full) and not labels[full[outer]]:
+        single = spans[full[outer + 1]] == whole if outer + 1 < len(full) else len(words) == 1
+        if not single:
+            break
+        outer += 1
+    full = full[outer:]
+    return tuple(words), tuple(tags), tuple([spans[k] for k in full]), tuple([labels[k] for k in full])
+
+
+class _Pieces(dict[str, tuple[str, str, int]]):
+    """What stands between two opening brackets -> tag or label, word ("" for a phrase), closing brackets after it.
+
+    Pieces such as ``NP `` and ``DT the) `` come again and again, so looking them up beats taking them apart: it makes
+    reading twice as fast. A phrase with a count of -1 stands for a piece of another form.
+    """
+
+    def __missing__(self, piece: str) -> tuple[str, str, int]:
+        match = _REGULAR.fullmatch(piece)
+        label, word, closing = match.groups("") if match else ("", "", "")
+        found = (label, word, closing.count(")")) if match and label not in MARKS else ("", "", -1)
+        if len(self) >= _MOST_PIECES:
+            self.clear()
+        self[piece] = found
+        return found
+
+
+_PIECES = _Pieces()  # shared, since treebanks come in thousands of small files; bounded
+
+
+def scan_regular(text: str) -> Parts | None:
+    """The tree of ``text`` that holds one tree, made of ``(LABEL`` and ``(TAG word)`` alone; else None."""
+    words: list[str] = []
+    tags: list[str] = []
+    labels: list[str] = []
+    spans: list[Any] = []  # of an open bracket its first word
+    stack: list[int] = []
+    add_word, add_tag, add_label, add_span = words.append, tags.append, labels.append, spans.append
+    push, pop = stack.append, stack.pop
+    opened = end = 0
+    before, *pieces = text.split("(")
+    try:
+        for label, word, count in map(_PIECES.__getitem__, pieces):
+            if word:
+                add_word(word)
+                add_tag(label)
+                end += 1
+                while count:
+                    count -= 1
+                    k = pop()
+                    spans[k] = _new(Span, (spans[k], end))
+            elif count:
+                return None
+            else:
+                push(opened)
+                opened += 1
+                add_span(end)
+                add_label(label)
+    except IndexError:  # a closing bracket too many
+        return None
+    if stack or not spans or spans[0] != (0, end) or before.strip(" \t\n"):
+        return None  # not closed, or more than one tree, or something before it
+    if labels[0]:
+        return tuple(words), tuple(tags), tuple(spans), tuple(labels)
+    return _strip(words, tags, spans, labels)
