@@ -111,7 +111,7 @@ def test_distances_are_those_of_the_right_binarised_tree(root: Node) -> None:
         (0, len(tree))
     }
     back = tree_of({"words": list(tree.words), "distances": distances})
-    assert back == drop_labels(right.collapse_unary())
+    assert back == right.collapse_unary().without_labels()
 
 
 @given(ROOTS)
