@@ -114,11 +114,12 @@ def output_of(name: str) -> str:
     return "heads" if structure_of(name) in ("heads", "heights") and name not in TREES_OF_HEADS else "trees"
 
 
-def check_pairing(model: str, gives: tuple[str, ...], name: str) -> None:
-    """Raises SynparseError if decoder ``name`` needs a structure that ``model`` does not give."""
+def check_pairing(model: str, gives: tuple[str, ...], name: str, *, task: str | None = None) -> None:
+    """Raises SynparseError if decoder ``name`` needs a structure that ``model``, of a ``task`` or of text, lacks."""
     needs = structure_of(name)
     if not gives:
-        raise SynparseError(f"model {model!r} gives no trees; score it with synparse eval --text FILE (or --task)")
+        instead = f"--task {task}" if task else "--text FILE"
+        raise SynparseError(f"model {model!r} gives no trees; score it with synparse eval {instead}")
     if needs not in gives:
         fitting = [other for other, (_, structure) in DECODERS.items() if structure in gives]
         raise SynparseError(

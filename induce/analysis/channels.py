@@ -242,7 +242,7 @@ def _with_channels(run: str) -> Checkpoint:
     """The checkpoint in ``run``. Raises SynparseError unless its model has channels, and reads words."""
     checkpoint = read_trained(run)
     name, unit = checkpoint.config.model_name, checkpoint.config.data.unit
-    if not hasattr(registry.model_class(name), "channels"):
+    if not hasattr(registry.kind_of(checkpoint.config), "channels"):
         raise SynparseError(f"{run}: model {name!r} has no channels that compete; 'udgn' has")
     if unit != "word":
         raise SynparseError(f"{run}: this model reads {unit}s, and the relations of a treebank are between words")

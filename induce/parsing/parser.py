@@ -108,7 +108,7 @@ class Parser:
 
     def choose(self, decoder: str) -> None:
         """Take another decoder. Raises SynparseError if the model does not give what it reads."""
-        registry.check_pairing(self.name, self.gives, decoder)
+        registry.check_pairing(self.name, self.gives, decoder, task=self.checkpoint.config.data.task)
         self.decoder, self.decode = decoder, registry.decoder(decoder)
         self.structure = registry.structure_of(decoder)  # "distances", "heads", "heights" or "stack"
         self.output = registry.output_of(decoder)  # "trees" or "heads"

@@ -106,7 +106,7 @@ def test_the_decoder_decides_what_is_written(call: Caller, both: Path) -> None:
 
 def test_a_model_without_trees(call: Caller, tmp_path: Path) -> None:
     run = trained(tmp_path, "transformer")
-    problem = "model 'transformer' gives no trees; score it with synparse eval --text FILE (or --task)"
+    problem = "model 'transformer' gives no trees; score it with synparse eval --text FILE"
     assert call.refusal("parse", "-m", run, "in.txt") == problem
     assert call.refusal("extract", "-m", run, "in.txt") == problem
     assert call.refusal("eval", "--gold", "sample", "-m", run) == problem

@@ -15,7 +15,7 @@ from tests.induce.tiny import SETTINGS, sentences
 from treebank.sentence import Treebank
 
 HEADER = ["System", "PPL", "Nats", "Bits/char.", "Unk.", "%", "Words", "Vocab."]
-NO_TREES = "model 'lstm' gives no trees; score it with synparse eval --text FILE (or --task)"
+NO_TREES = "model 'lstm' gives no trees; score it with synparse eval --text FILE"
 
 
 @pytest.fixture(scope="module")

@@ -121,13 +121,28 @@ def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
     problem = call.refusal("eval", "--task", "logic", "-m", folder / "text")
     assert problem == f"{folder / 'text'}: this model has learned plain text, not task 'logic'"
     assert call.refusal("parse", "-m", folder / "lstm", "in.txt") == (
-        "model 'lstm' gives no trees; score it with synparse eval --text FILE (or --task)"
+        "model 'lstm' gives no trees; score it with synparse eval --task listops"
     )
     assert call.refusal("parse", "-m", folder / "text", "in.txt", "--decoder", "eisner") == (
         "model 'ordered-memory' gives stack; decoder 'eisner' needs heads (try 'shift-reduce')"
     )
     assert "name a treebank with --gold" in call.usage("eval", "-m", folder / "text")
     assert call.refusal("train", "--task", "sums") == "there is no task 'sums'; known: listops, logic"
+
+
+def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
+    settings = options("data.expressions=40", "data.longest=6", "train.epochs=1", "model.hidden_size=8")
+    call.result("train", "--task", "listops", "--model", "tree-lstm", "-o", "run", *settings)
+    problem = "run: this 'tree-lstm' has learned the task listops, not text; score it with --task listops"
+    assert call.refusal("eval", "--text", "in.txt", "-m", "run") == problem
+    gives_none = "model 'tree-lstm' gives no trees; score it with synparse eval --task listops"
+    assert call.refusal("parse", "-m", "run", "in.txt") == gives_none
+    Path("gold.conllu").write_text("1\ta\t_\tX\tX\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    problem = call.refusal("analyze", "channels", "-m", "run", "--gold", "gold.conllu")
+    assert problem == "run: model 'tree-lstm' has no channels that compete; 'udgn' has"
+    lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )"] * 2
+    Path("test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert "accuracy|task:listops" in call.result("eval", "--task", "listops", "test.tsv", "-m", "run")
 
 
 def test_the_first_slot_is_that_of_the_released_program(folder: Path) -> None:
