@@ -1,0 +1,76 @@
+"""What stands around the words of a sentence in its source: columns and comments of CoNLL-U, or spacing in raw text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Token(NamedTuple):
+    """A token of the surface text: a word, or a range of several that are written as one (``2-3 don't``)."""
+
+    form: str
+    first: int  # index of its first word, counted from 0
+    last: int  # index of its last word, which is ``first`` where it is no range
+    spaced: bool  # whether white space follows it
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A sentence of CoNLL-U just as its file has it: comment lines, and rows of ten cells, ranges and empty nodes too."""
+
+    comments: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def comment(self, name: str) -> str | None:
+        """What the comment ``# name = …`` says; None where there is none."""
+        for line in self.comments:
+            key, equals, value = line.removeprefix("#").partition("=")
+            if equals and key.strip() == name:
+                return value.strip()
+        return None
+
+    def tokens(self) -> list[Token]:
+        """The surface tokens in order: where a range covers words, it stands for them; empty nodes are left out."""
+        found: list[Token] = []
+        covered = 0  # the number of the last word that a range covers
+        for row in self.rows:
+            number, misc = row[0], row[9].split("|")
+            if "." in number:
+                continue
+            first, _, last = number.partition("-")
+            if last:
+                covered = int(last)
+            elif int(first) <= covered:
+                continue
+            found.append(Token(row[1], int(first) - 1, int(last or first) - 1, "SpaceAfter=No" not in misc))
+        return found
+
+    def text(self) -> str:
+        """The sentence as running text: what ``# text`` says, else the tokens with their spacing."""
+        given = self.comment("text")
+        if given is not None:
+            return given
+        return "".join(token.form + " " * token.spaced for token in self.tokens()).rstrip(" ")
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Where a sentence stands in raw text, so that a tree can be laid over it.
+
+    ``text`` is the sentence as it is written there; ``spans[i]`` the characters of word i in it, from 0, half-open.
+    ``offset`` is the number of characters in the file before ``text``; line ends count as they stand in the file.
+    """
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    offset: int = 0
+
+    def offsets(self) -> list[tuple[int, int]]:
+        """The characters of each word in the whole file."""
+        return [(self.offset + start, self.offset + end) for start, end in self.spans]
+
+    def spaced(self) -> list[bool]:
+        """Of each word whether white space stands between it and the next; the last word counts as spaced."""
+        starts = [start for start, _ in self.spans[1:]] + [len(self.text) + 1]
+        return [end < start for (_, end), start in zip(self.spans, starts, strict=True)]
