@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.options import default_run, device_option, distances_option, inputs, layer_option
+from cli.options import default_run, device_option, distances_option, inputs, layer_option, tokenize_options
 from cli.output import opened
 
 if TYPE_CHECKING:
@@ -23,12 +23,18 @@ if TYPE_CHECKING:
     type=click.Choice(["distances", "heads", "heights", "stack"]),
     help="What to write; by default what the model's decoder reads.",
 )
-@click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
+@tokenize_options
 @layer_option
 @distances_option
 @device_option
 def extract(
-    input: Sequence[str], run: str | None, output: str | None, what: str | None, tokenize: bool, **parsing: Any
+    input: Sequence[str],
+    run: str | None,
+    output: str | None,
+    what: str | None,
+    tokenize: str | None,
+    paragraphs: bool,
+    **parsing: Any,
 ) -> None:
     """Write the syntactic distances or the head probabilities of each sentence as a JSON line.
 
@@ -42,7 +48,7 @@ def extract(
     from treebank.formats import read_sentences
     from treebank.formats.writers import json_line
 
-    sentences = read_sentences(inputs(input), tokenize=tokenize)
+    sentences = read_sentences(inputs(input), tokenize=tokenize or False, paragraphs=paragraphs)
     parser = load_parser(run or default_run(), **parsing)
     if what in parser.gives and what != parser.structure:
         parser.choose(DEFAULT_DECODERS[what])

@@ -64,3 +64,25 @@ def seed_option(command: Decorated) -> Decorated:
     return click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="For everything random.")(
         command
     )
+
+
+def tokenize_options(command: Decorated) -> Decorated:
+    """``command`` with ``--tokenize`` and ``--tokenization`` (parameter ``tokenize``), and with ``--paragraphs``."""
+    from treebank.tokenizing import DEFAULT, TOKENIZATIONS
+
+    paragraphs = click.option(
+        "--paragraphs", is_flag=True, help="With them: lines are broken anywhere, blank lines end paragraphs."
+    )
+    rule = click.option(
+        "--tokenization",
+        "tokenize",
+        type=click.Choice(list(TOKENIZATIONS)),
+        help="Split raw text by this rule: english cuts contractions, characters and segmenters all scripts.",
+    )
+    flag = click.option(
+        "--tokenize",
+        "tokenize",
+        flag_value=DEFAULT,
+        help="The text is raw: split it into sentences and words by the boundaries of Unicode.",
+    )
+    return flag(rule(paragraphs(command)))

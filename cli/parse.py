@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from cli.options import decoder_option, default_run, device_option, distances_option, inputs, layer_option
+from cli.options import (
+    decoder_option,
+    default_run,
+    device_option,
+    distances_option,
+    inputs,
+    layer_option,
+    tokenize_options,
+)
 from cli.output import drawing, opened
 from treebank.tree import Tree
 
@@ -24,13 +32,19 @@ LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it coul
     type=click.Choice(["brackets", "jsonl", "drawing", "conllu"]),
     help="Of the trees: brackets (the default), jsonl or drawing; of heads: conllu (the default).",
 )
-@click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
+@tokenize_options
 @decoder_option
 @layer_option
 @distances_option
 @device_option
 def parse(
-    input: Sequence[str], run: str | None, output: str | None, form: str | None, tokenize: bool, **parsing: Any
+    input: Sequence[str],
+    run: str | None,
+    output: str | None,
+    form: str | None,
+    tokenize: str | None,
+    paragraphs: bool,
+    **parsing: Any,
 ) -> None:
     """Parse text: one sentence a line in, one tree a line out, in order.
 
@@ -41,7 +55,7 @@ def parse(
     from treebank.formats import read_sentences
     from treebank.formats.writers import conllu_lines
 
-    sentences = read_sentences(inputs(input), tokenize=tokenize)
+    sentences = read_sentences(inputs(input), tokenize=tokenize or False, paragraphs=paragraphs)
     parser = load_parser(run or default_run(), **parsing)
     form = form or ("conllu" if parser.output == "heads" else "brackets")
     if form == "conllu":

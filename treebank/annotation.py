@@ -17,7 +17,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A sentence of CoNLL-U just as its file has it: comment lines, and rows of ten cells, ranges and empty nodes too."""
+    """A sentence of CoNLL-U as its file has it: comment lines, and rows of ten cells, ranges and empty nodes too."""
 
     comments: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from treebank.annotation import Annotation, Surface
 from treebank.tree import Tree
 
 ROOT = -1  # the head of a word that has none
@@ -28,7 +29,8 @@ class Sentence:
     ``tags`` has one part-of-speech tag per word, in the treebank's own tag set, or is empty; ``universal_tags`` the
     same in that of Universal Dependencies. ``tree`` is the gold tree as annotated, traces included. ``heads[i]`` is the
     index of word i's head, ``ROOT = -1`` for the root; empty where there is none. ``relations[i]`` names how word i
-    depends on it, such as ``nsubj``; empty where there is none.
+    depends on it, such as ``nsubj``; empty where there is none. ``surface`` says where the words stand in raw text that
+    was tokenised here, ``annotation`` what a CoNLL-U file says beside what is above; None where that was not kept.
     """
 
     words: tuple[str, ...]
@@ -38,6 +40,8 @@ class Sentence:
     universal_tags: tuple[str, ...] = ()
     relations: tuple[str, ...] = ()
     place: Place = field(default=Place("-", 0), compare=False)
+    surface: Surface | None = field(default=None, compare=False)
+    annotation: Annotation | None = field(default=None, compare=False)
 
     def with_tree(self, tree: Tree) -> Sentence:
         """The sentence of another tree; its heads, if it had any, are of other words and go."""

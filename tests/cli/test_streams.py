@@ -158,9 +158,12 @@ def test_files_folders_patterns_gzip_and_standard_input(call: Caller, model: Pat
 
 
 def test_raw_text_is_tokenised(call: Caller, model: Path) -> None:
-    out = call.result("parse", "-m", model, "--tokenize", write("in.txt", "It rained. She can't stay!\n\nYes (no).\n"))
+    text = write("in.txt", "It rained. She can't stay!\n\nYes (no).\n")
+    out = call.result("parse", "-m", model, "--tokenization", "english", text)
     expected = [["It", "rained", "."], ["She", "ca", "n't", "stay", "!"], [], ["Yes", "-LRB-", "no", "-RRB-", "."]]
     assert [words_of(line) for line in out.splitlines()] == expected
+    out = call.result("parse", "-m", model, "--tokenize", "--paragraphs", write("in.txt", "She can't\nstay! Yes.\n"))
+    assert [words_of(line) for line in out.splitlines()] == [["She", "can't", "stay", "!"], ["Yes", "."]]
 
 
 def test_the_default_model_is_that_of_the_environment(

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 from treebank.formats.lines import OnBad, open_lines
 from treebank.formats.paths import BRACKETED, FORMATS, HEAD_SUFFIXES, PLAIN, RAW, SINICA, expand, suffix
 from treebank.sentence import Sentence
+from treebank.tokenizing import DEFAULT, tokenization
 
 __all__ = ["FORMATS", "HEAD_SUFFIXES", "OnBad", "expand", "open_lines", "read_sentences", "suffix"]
 
@@ -18,33 +19,40 @@ __all__ = ["FORMATS", "HEAD_SUFFIXES", "OnBad", "expand", "open_lines", "read_se
 def read_sentences(
     paths: Iterable[str | os.PathLike[str]],
     *,
-    tokenize: bool = False,
+    tokenize: bool | str = False,
+    paragraphs: bool = False,
     trees: bool | None = None,
     on_bad: OnBad | None = None,
 ) -> Iterator[Sentence]:
     """The sentences of all files in order, streamed; the format of each file is chosen by its suffix.
 
-    ``tokenize`` splits plain text into sentences and words. ``trees=True`` says that trees are wanted: then a file
-    of an unknown suffix (and stdin) is read as brackets, and a folder gives only its treebank files.
+    ``tokenize`` splits plain text into sentences and words, by the rule of that name or the default one; with
+    ``paragraphs`` its lines are broken anywhere and a blank line ends a paragraph. ``trees=True`` says that trees are
+    wanted: then a file of an unknown suffix (and stdin) is read as brackets, and a folder gives only its treebank files.
     ``on_bad`` is told of each broken sentence of a treebank, which is left out; without it the first one raises.
     """
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
     files = expand(paths, trees=trees)
-    return (sentence for path in files for sentence in _reader(path, tokenize, trees, on_bad)(path))
+    raw: dict[str, Any] = {}
+    if tokenize:
+        raw = {"rule": DEFAULT if tokenize is True else tokenize, "paragraphs": paragraphs}
+        tokenization(raw["rule"])  # an unknown rule is told before anything is read
+    return (sentence for path in files for sentence in _reader(path, raw, trees, on_bad)(path))
 
 
-def _reader(path: str, tokenize: bool, trees: bool | None, on_bad: OnBad | None) -> Callable[[str], Iterator[Sentence]]:
+def _reader(
+    path: str, raw: dict[str, Any], trees: bool | None, on_bad: OnBad | None
+) -> Callable[[str], Iterator[Sentence]]:
     target = FORMATS.get(suffix(path))
     if target is None and not suffix(path) and _is_sinica(path):
         target = SINICA
     if target is None:
-        target = BRACKETED if trees else RAW if tokenize else PLAIN
+        target = BRACKETED if trees else RAW if raw else PLAIN
     module, function = target.split(":")
     reader = getattr(import_module(module), function)
-    return cast(
-        "Callable[[str], Iterator[Sentence]]", reader if target in (PLAIN, RAW) else partial(reader, on_bad=on_bad)
-    )
+    options = {PLAIN: {}, RAW: raw}.get(target, {"on_bad": on_bad})
+    return cast("Callable[[str], Iterator[Sentence]]", partial(reader, **options))
 
 
 def _is_sinica(path: str) -> bool:

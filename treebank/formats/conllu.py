@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sys import intern
 
+from treebank.annotation import Annotation
 from treebank.brackets import shorten
 from treebank.errors import TreebankError
 from treebank.formats.lines import OnBad, open_lines, report
@@ -37,14 +38,15 @@ CONLLX = Columns("CoNLL-X", 10, form=1, tag=4, head=6, number=0, coarse=3, relat
 DP = Columns(".dp", 3, form=0, tag=1, head=2)
 
 
-def read_conllu(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+def read_conllu(path: str, *, on_bad: OnBad | None = None, whole: bool = False) -> Iterator[Sentence]:
     """The sentences of a CoNLL-U file, streamed: syntactic words, XPOS (UPOS where there is none), UPOS, heads, DEPREL.
 
-    Comments, multiword tokens (1-2) and empty nodes (1.1) are left out. A blank in a word becomes U+00A0. If all heads
+    Comments, multiword tokens (1-2) and empty nodes (1.1) are left out, but ``whole`` keeps them and all columns as the
+    sentence's ``annotation``. A blank in a word becomes U+00A0. If all heads
     are ``_``, there are none. Raises TreebankError for lines that do not make a sentence; with ``on_bad`` such a
     sentence is told to it and left out. Whether the heads make a tree is not asked here.
     """
-    return _read(path, CONLLU, on_bad)
+    return _read(path, CONLLU, on_bad, whole)
 
 
 def read_conllx(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
@@ -69,30 +71,35 @@ def write_conllu(words: Sequence[str], heads: Sequence[int]) -> str:
     return "".join(rows) + "\n"
 
 
-def _read(path: str, columns: Columns, on_bad: OnBad | None) -> Iterator[Sentence]:
-    for first, lines in _groups(path, columns.universal):
+def _read(path: str, columns: Columns, on_bad: OnBad | None, whole: bool = False) -> Iterator[Sentence]:
+    for first, comments, lines in _groups(path, columns.universal):
         try:
             sentence = _sentence(path, first, lines, columns)
         except TreebankError as error:
             report(error, on_bad)
-        else:
-            yield sentence
+            continue
+        if whole:
+            kept = Annotation(tuple(comments), tuple(tuple(line.split("\t")) for line in lines))
+            sentence = replace(sentence, annotation=kept)
+        yield sentence
 
 
-def _groups(path: str, comments: bool) -> Iterator[tuple[int, list[str]]]:
-    """The lines of each sentence and the number of the first; ``comments`` before a sentence are left out."""
-    first, lines = 0, list[str]()
+def _groups(path: str, universal: bool) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Of each sentence the number of its first row, the comments before it where a format has them, and its rows."""
+    first, comments, lines = 0, list[str](), list[str]()
     for number, line in open_lines(path):
         if not line.strip(" \t"):
             if lines:
-                yield first, lines
-                lines = []
+                yield first, comments, lines
+                comments, lines = [], []
         elif lines:
             lines.append(line)
-        elif not (comments and line[0] == "#"):
+        elif universal and line[0] == "#":
+            comments.append(line)
+        else:
             first, lines = number, [line]
     if lines:
-        yield first, lines
+        yield first, comments, lines
 
 
 def _sentence(path: str, first: int, lines: list[str], columns: Columns) -> Sentence:

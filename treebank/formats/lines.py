@@ -24,18 +24,19 @@ def report(error: TreebankError, on_bad: OnBad | None) -> None:
     on_bad(error)
 
 
-def open_lines(path: str) -> Iterator[tuple[int, str]]:
+def open_lines(path: str, *, keep_returns: bool = False) -> Iterator[tuple[int, str]]:
     r"""Each line of a file with its number (from 1), without its end; ``-`` reads stdin, ``.gz`` is unpacked.
 
     A line ends at ``\n`` and nowhere else; one ``\r`` before it is dropped. So U+2028, U+0085, form feed and a
-    lone ``\r`` stay inside their line. A byte-order mark at the start is dropped. Raises TreebankError for a file
+    lone ``\r`` stay inside their line; with ``keep_returns`` so does the one before ``\n``, as who counts characters
+    wants it. A byte-order mark at the start is dropped. Raises TreebankError for a file
     that cannot be read, is not UTF-8, holds NUL bytes, or is a damaged gzip file.
     """
-    for first, text in open_blocks(path):
+    for first, text in open_blocks(path, keep_returns=keep_returns):
         yield from enumerate(text.removesuffix("\n").split("\n"), first)
 
 
-def open_blocks(path: str) -> Iterator[tuple[int, str]]:
+def open_blocks(path: str, *, keep_returns: bool = False) -> Iterator[tuple[int, str]]:
     r"""The text of ``open_lines`` in blocks of whole lines, each with the number of its first line.
 
     What a pipe holds is given at once. Every line ends with ``\n``, but the last of the file may not.
@@ -47,7 +48,7 @@ def open_blocks(path: str) -> Iterator[tuple[int, str]]:
             while data := handle.read1(_BLOCK):
                 if not data.endswith(b"\n"):
                     data += handle.readline()
-                good, problem = _decode(path, line, offset, data)
+                good, problem = _decode(path, line, offset, data, keep_returns)
                 if good:
                     yield line, good
                 if problem:
@@ -65,7 +66,7 @@ def open_blocks(path: str) -> Iterator[tuple[int, str]]:
         raise TreebankError(path, 0, f"cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
-def _decode(path: str, line: int, offset: int, data: bytes) -> tuple[str, TreebankError | None]:
+def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) -> tuple[str, TreebankError | None]:
     """The text of ``data``, which begins at byte ``offset``; with an error, the lines before the one at fault."""
     problem = None
     try:
@@ -83,7 +84,7 @@ def _decode(path: str, line: int, offset: int, data: bytes) -> tuple[str, Treeba
         problem = TreebankError(path, line + text.count("\n"), "this is a binary file (it holds a NUL byte), not text")
     if not offset:
         text = text.removeprefix("\ufeff")
-    if "\r" in text:
+    if "\r" in text and not keep_returns:
         text = text.replace("\r\n", "\n").removesuffix("\r")
     return text, problem
 

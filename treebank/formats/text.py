@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import replace
 
 from treebank.formats.lines import open_lines
-from treebank.formats.splitter import split_sentences
 from treebank.sentence import Place, Sentence
+from treebank.tokenizing import DEFAULT, tokenization
 
 _BLANKS = re.compile("[ \t]+")
 _ODD_SPACE = re.compile(r"[^\S \t]|[\x1c-\x1f]")  # white space that belongs to words
-_QUOTES = frozenset(("``", "''"))
+LONGEST_PARAGRAPH = 1_000_000  # characters
 
 
 def split_words(line: str) -> tuple[str, ...]:
@@ -28,41 +28,56 @@ def read_text(path: str) -> Iterator[Sentence]:
         yield Sentence(split_words(line), place=Place(path, number))
 
 
-def read_raw(path: str) -> Iterator[Sentence]:
-    """The sentences of running text, split into words; a blank line is an empty sentence.
+def read_raw(path: str, *, rule: str = DEFAULT, paragraphs: bool = False) -> Iterator[Sentence]:
+    """The sentences of running text, split into words by a rule of `treebank.tokenizing`; a blank line is empty, too.
 
-    Sentences do not run over the end of a line, so a file should hold one paragraph a line.
+    Each sentence knows its ``surface``. Sentences do not run over the end of a line, unless ``paragraphs`` says that
+    lines are broken anywhere and a blank line ends a paragraph. Raises SynparseError for an unknown rule.
     """
-    for number, line in open_lines(path):
-        place = Place(path, number)
-        sentences = [tokenize(text) for text in split_sentences(line)]
-        for words in sentences or [()]:
-            yield Sentence(words, place=place)
+    cut = tokenization(rule)
+    for first, offset, text in _paragraphs(path) if paragraphs else _lines(path):
+        blank = True
+        for surface in cut.surfaces(text):
+            blank = False
+            line = first + text.count("\n", 0, surface.offset)
+            words = tuple(surface.text[start:end] for start, end in surface.spans)
+            yield Sentence(words, place=Place(path, line), surface=replace(surface, offset=offset + surface.offset))
+        if blank:
+            yield Sentence((), place=Place(path, first))
 
 
-def tokenize(text: str) -> tuple[str, ...]:
-    """The words of one raw sentence, spelled as in ``text`` (nltk's Penn tokenizer; needs no downloaded data).
+def _lines(path: str) -> Iterator[tuple[int, int, str]]:
+    """Each line, its number, and how many characters of the file stand before it."""
+    offset = 0
+    for number, line in open_lines(path, keep_returns=True):
+        yield number, offset, line.removesuffix("\r")
+        offset += len(line) + 1
 
-    The tokenizer rewrites double quotes; the user's own come back. Where its tokens cannot be found again in the text
-    (heaps of quotation marks), the text is split at white space.
+
+def _paragraphs(path: str) -> Iterator[tuple[int, int, str]]:
+    """The same for lines joined into paragraphs; a blank line is a paragraph of its own.
+
+    Who writes megabytes without a blank line gets paragraphs that end with a line.
     """
-    words: list[str] = []
-    position = 0
-    for token in _tokenizer()(text):
-        while position < len(text) and text[position].isspace():
-            position += 1
-        spellings = (token, '"', "''", "``") if token in _QUOTES else (token,)
-        spelling = next((one for one in spellings if text.startswith(one, position)), None)
-        if spelling is None:
-            return tuple(text.split())
-        words.append(spelling)
-        position += len(spelling)
-    return tuple(words)
+    first, begin, joined, size = 0, 0, list[str](), 0
+    for number, offset, line in _lines(path):
+        if joined and (not line.strip() or size > LONGEST_PARAGRAPH):
+            yield first, begin, "".join(joined)
+            joined, size = [], 0
+        if not line.strip():
+            yield number, offset, line
+            continue
+        if joined:  # white space for the line end, as long as that is, so that characters count on
+            joined.append("\n".rjust(offset - begin - size))
+            size = offset - begin
+        else:
+            first, begin = number, offset
+        joined.append(line)
+        size += len(line)
+    if joined:
+        yield first, begin, "".join(joined)
 
 
-@lru_cache(maxsize=1)
-def _tokenizer() -> Callable[[str], list[str]]:
-    from nltk.tokenize.destructive import NLTKWordTokenizer  # here, because importing nltk takes most of a second
-
-    tokenizer: Callable[[str], list[str]] = NLTKWordTokenizer().tokenize
-    return tokenizer
+def tokenize(text: str, rule: str = DEFAULT) -> tuple[str, ...]:
+    """The words of one sentence of raw text, spelled as there."""
+    return tuple(text[start:end] for start, end in tokenization(rule).words(text))

@@ -77,7 +77,9 @@ def raw_gold(annotations: Iterable[Annotation]) -> RawGold:
         sentences.add((begin, position))
     if open_text:
         paragraphs.append(open_text)
-    return RawGold(tuple(text.strip() for text in paragraphs), frozenset(tokens), frozenset(words), frozenset(sentences))
+    return RawGold(
+        tuple(text.strip() for text in paragraphs), frozenset(tokens), frozenset(words), frozenset(sentences)
+    )
 
 
 def segmentation_spans(sentences: Iterable[Sequence[str]]) -> tuple[Spans, Spans]:

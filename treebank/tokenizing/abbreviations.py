@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+
 def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 

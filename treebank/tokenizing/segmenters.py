@@ -46,6 +46,12 @@ def _fugashi(package: Any) -> Segment:
     return lambda text: [word.surface for word in tagger(text)]
 
 
+def _janome(package: Any) -> Segment:
+    tokenizer = package.Tokenizer(wakati=True)
+    cut: Segment = tokenizer.tokenize
+    return cut
+
+
 def _pythainlp(package: Any) -> Segment:
     cut: Segment = package.word_tokenize
     return cut
@@ -56,6 +62,7 @@ SEGMENTERS: dict[str, Segmenter] = {
     "icu": Segmenter("icu4py.breakers", "Chinese, Japanese, Thai, Khmer, Lao, Burmese", _icu),
     "jieba": Segmenter("jieba", "Chinese", _jieba),
     "fugashi": Segmenter("fugashi", "Japanese", _fugashi),
+    "janome": Segmenter("janome.tokenizer", "Japanese", _janome),
     "pythainlp": Segmenter("pythainlp.tokenize", "Thai", _pythainlp),
 }
 

@@ -1,8 +1,8 @@
 """Where sentences end: the boundaries of Unicode (UAX 29, all sentence terminals), and rules for abbreviations.
 
 The terminals, closing marks and letters are those of the Unicode property Sentence_Break, so stops of every script are
-known. What the default rules of UAX 29 cannot tell, a full stop behind an abbreviation, an initial or an ordinal, is told
-by lists and by the word that follows. No data and no training are needed.
+known. What the default rules of UAX 29 cannot tell, a full stop behind an abbreviation, an initial or an ordinal, is
+told by lists and by the word that follows. No data and no training are needed.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _DOTTED = r"(?:\p{L}\p{M}*\.)+\p{L}\p{M}*"  # U.S, a.m, e.g (the last stop is cu
 _LIST_NUMBER = r"\p{Nd}{1,3}|[ivxlc]{1,5}|[a-zA-Z]"
 _ORDINAL_OR_LETTER = r"\p{Nd}{1,2}|\p{Ll}\p{M}*"  # am 3. Oktober, v. Chr.
 _CASELESS_INITIAL = r"(?:\p{Lo}\p{M}*){1,2}"  # in a script without capitals
+
 
 def split_sentences(text: str) -> list[str]:
     """The sentences of one paragraph of running text, without the white space around them; [] for a blank one."""

@@ -26,15 +26,17 @@ _RUN = rf"(?:{_DIGIT}(?:{_INSIDE_NUMBER}(?={_DIGIT}))?|{_LETTER}(?:{_INSIDE_WORD
 _KATAKANA = rf"(?:\p{{WB=Katakana}}{_EXTEND})+"
 _HYPHENS = r"[-\u2010\u2011\u00ad]"
 
-_ADDRESS = r"""
-    (?: (?:https?|ftp)://[^\s<>"“”「」（）。，、《》]+ | www\.[\w-]+\.[^\s<>"“”「」（）。，、《》]+ ) (?<![.,;:!?'’)\]}*])
-  | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
-  | [@\#]\p{L}[\w]*
+_URL_END = r"""[^\s<>"“”「」（）。，、《》]+ (?<![.,;:!?'’)\]}*])"""
+_ADDRESS = rf"""
+    (?: (?:https?|ftp)://{_URL_END} | www\.[\w-]+\.{_URL_END} )
+  | [\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+
+  | [@\#]\p{{L}}[\w]*
 """
 _SMILE = r"""(?<![\w)(])[:;=8][-o^']?[)(DPp/\\|\]\[]+(?!\w)|<3(?!\w)|\^_?\^"""
-_SAME = r"""[.!?\u2026]{2,} | (?P<sign>[[\p{P}\p{S}]--[\p{Ps}\p{Pe}\p{Pi}\p{Pf}"'`\p{Emoji_Presentation}]])(?P=sign)+"""
+_SIGN = r"""[[\p{P}\p{S}]--[\p{Ps}\p{Pe}\p{Pi}\p{Pf}"'`\p{Emoji_Presentation}]]"""
+_SAME = rf"`` | '' | [.!?\u2026]{{2,}} | (?P<sign>{_SIGN})(?P=sign)+"
 _DATE = rf"{_DIGIT}+(?:[-/:]{_DIGIT}+)+(?!\w)"  # 12/05/2004, 10:30, 555-1234
-_DOTTED = rf"(?<!\w)(?:\p{{L}}\p{{M}}*\.){{2,}}(?!\w)"  # U.S., also at the end of a sentence
+_DOTTED = r"(?<!\w)(?:\p{L}\p{M}*\.){2,}(?!\w)"  # U.S., also at the end of a sentence
 _AFTER_STOP = frozenset(" \t\n\u00a0,;:")
 
 _PATTERN = rf"""
@@ -45,7 +47,7 @@ _PATTERN = rf"""
   | {_RUN}(?:{_HYPHENS}{_RUN})*
   | {_KATAKANA}
   | {_SAME}
-  | (?!\s)\X
+  | (?![\s\x1c-\x1f])\X
 """
 
 

@@ -1,16 +1,14 @@
-"""Plain text, tokenised or not, and the sentence splitter."""
+"""Plain text, tokenised or not."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treebank.formats.splitter import split_sentences
-from treebank.formats.text import read_raw, read_text, split_words, tokenize
+from treebank.formats.text import read_raw, read_text, split_words
 
 
 def write(folder: Path, text: str) -> str:
@@ -41,65 +39,6 @@ def test_as_many_sentences_as_lines(tmp_path_factory: pytest.TempPathFactory, li
     assert len(list(read_text(path))) == len(lines)
 
 
-SPLITS = [
-    "It rained. | We stayed in.",
-    "Mr. Smith met Dr. J. R. Jones at 5 p.m. in Washington.",
-    "He left the U.S. in 1999. | She came back.",
-    "He left the U.S. | The others stayed.",
-    "Pi is 3.14 or so. | Really? | Yes! | Wow!!",
-    '"Stop!" he said. | "I will not." | She ran.',
-    "(It was late.) | They slept.",
-    "Wait... | What was that? | Well … maybe.",
-    "See Fig. 3 and pp. 12-14 of vol. 2, no. 5.",
-    "Acme Inc. Chairman Lee spoke. | Acme Inc. | The end.",
-    "so did I. | Then we left.",
-    "1. Introduction is short.",
-    "We saw e.g. Paris, i.e. France, etc. and so on.",
-    "今日は雨。|明日は晴れ！|本当？",
-    "彼は「雨だ。」|と言った。",
-    "One line without a stop",
-    "Visit www.example.org now. | Write to a.b@c.de today.",
-]
-
-
-@pytest.mark.parametrize("marked", SPLITS)
-def test_sentence_splitter(marked: str) -> None:
-    sentences = [part.strip() for part in marked.split("|")]
-    assert split_sentences(marked.replace(" | ", " ").replace("|", "")) == sentences
-
-
-@given(st.text())
-def test_the_splitter_loses_nothing(text: str) -> None:
-    assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
-
-
-def test_blank_is_no_sentence() -> None:
-    assert split_sentences(" \t") == []
-
-
-def test_a_long_line_of_names_takes_linear_time() -> None:
-    began = time.perf_counter()
-    assert len(split_sentences("Dr. Xu " * 20_000)) == 1
-    assert time.perf_counter() - began < 20  # quadratic time would need minutes
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('"I can\'t," she said.', '" I ca n\'t , " she said .'),
-        ("It cost $3.50 (or so).", "It cost $ 3.50 ( or so ) ."),
-        ("``Old'' and \"new\" quotes", "`` Old '' and \" new \" quotes"),
-    ],
-)
-def test_tokenizer_keeps_the_spelling(text: str, words: str) -> None:
-    assert tokenize(text) == tuple(words.split())
-
-
-@given(st.text(st.sampled_from("ab\"'`,. ()$-…"), max_size=30))
-def test_tokens_are_pieces_of_the_text(text: str) -> None:
-    assert "".join(tokenize(text)) == "".join(text.split())
-
-
 def test_raw_text(tmp_path: Path) -> None:
     sentences = list(read_raw(write(tmp_path, "It rained. We stayed in.\n\nYes.\n")))
     assert [sentence.words for sentence in sentences] == [
@@ -109,3 +48,30 @@ def test_raw_text(tmp_path: Path) -> None:
         ("Yes", "."),
     ]
     assert [sentence.place.line for sentence in sentences] == [1, 1, 2, 3]
+
+
+RAW = "\ufeffIt rained. We\r\nstayed in.\r\n \r\n\nYes,\n  no!\n"
+
+
+def test_paragraphs_join_broken_lines(tmp_path: Path) -> None:
+    sentences = list(read_raw(write(tmp_path, RAW), paragraphs=True))
+    assert [" ".join(sentence.words) for sentence in sentences] == [
+        "It rained .",
+        "We stayed in .",
+        "",
+        "",
+        "Yes , no !",
+    ]
+    assert [sentence.place.line for sentence in sentences] == [1, 1, 3, 4, 5]
+
+
+@pytest.mark.parametrize("paragraphs", [False, True])
+def test_offsets_lead_back_to_the_file(tmp_path: Path, paragraphs: bool) -> None:
+    whole = RAW.removeprefix("\ufeff")
+    sentences = list(read_raw(write(tmp_path, RAW), paragraphs=paragraphs))
+    for sentence in filter(lambda sentence: sentence.words, sentences):
+        assert sentence.surface is not None
+        assert tuple(whole[start:end] for start, end in sentence.surface.offsets()) == sentence.words
+    surfaces = [sentence.surface for sentence in sentences if sentence.surface]
+    assert surfaces[0].text == "It rained."
+    assert surfaces[0].spaced() == [True, False, True]

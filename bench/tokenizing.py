@@ -1,0 +1,68 @@
+"""F1 of words and sentences of every tokenisation rule against treebanks of Universal Dependencies.
+
+    python bench/tokenizing.py FOLDER [--rules unicode,english]
+
+FOLDER is searched for ``.conllu`` files; the raw text is rebuilt from their tokens and ``SpaceAfter``, paragraphs from
+``# newpar`` and ``# newdoc``. ``tokens`` counts a range (``don't``) as one token, ``words`` counts its parts where they
+spell it. A rule whose package is missing is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from tabulate import tabulate
+
+from treebank.errors import SynparseError
+from treebank.formats.conllu import read_conllu
+from treebank.metrics.segmentation import agreement, raw_gold, segmentation_spans
+from treebank.tokenizing import TOKENIZATIONS, Tokenization, tokenization
+
+FOR_LANGUAGE = {
+    "en": ["english"],
+    "zh": ["characters", "icu", "jieba"],
+    "ja": ["characters", "icu", "janome", "fugashi"],
+}
+HEADER = ["treebank", "rule", "tokens", "words", "sentences", "kB/s"]
+
+
+def rules_of(path: Path, given: str | None) -> list[str]:
+    """The rules to try on a treebank: those given, else the default and those for its language."""
+    return given.split(",") if given else ["unicode", *FOR_LANGUAGE.get(path.name[:2], [])]
+
+
+def row(path: Path, cut: Tokenization) -> list[str]:
+    """One line of the table."""
+    gold = raw_gold(one.annotation for one in read_conllu(str(path), whole=True) if one.annotation)
+    began = time.process_time()
+    sentences = [surface for text in gold.paragraphs for surface in cut.surfaces(text)]
+    seconds = time.process_time() - began
+    words, spans = segmentation_spans([one.text[start:end] for start, end in one.spans] for one in sentences)
+    scores = [agreement(*pair).f1 for pair in ((gold.tokens, words), (gold.words, words), (gold.sentences, spans))]
+    size = sum(len(text.encode()) for text in gold.paragraphs)
+    name = path.name.removesuffix(".gz").removesuffix(".conllu")
+    return [name, cut.name, *(f"{score:.2f}" for score in scores), f"{size / seconds / 1000:.0f}"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rules", help=f"of {', '.join(TOKENIZATIONS)}; by default those for the language")
+    arguments = parser.parse_args()
+    rows = []
+    for path in sorted(arguments.folder.rglob("*.conllu*")):
+        for rule in rules_of(path, arguments.rules):
+            try:
+                cut = tokenization(rule)
+            except SynparseError as error:
+                print(f"note: {error}", file=sys.stderr)
+                continue
+            rows.append(row(path, cut))
+    print(tabulate(rows, HEADER, tablefmt="github", disable_numparse=True, colalign=["left"] * 2 + ["right"] * 4))
+
+
+if __name__ == "__main__":
+    main()
