@@ -28,7 +28,7 @@ def read_sentences(
 
     ``tokenize`` splits plain text into sentences and words, by the rule of that name or the default one; with
     ``paragraphs`` its lines are broken anywhere and a blank line ends a paragraph. ``trees=True`` says that trees are
-    wanted: then a file of an unknown suffix (and stdin) is read as brackets, and a folder gives only its treebank files.
+    wanted: then files of an unknown suffix (and stdin) are read as brackets, a folder gives only its treebank files.
     ``on_bad`` is told of each broken sentence of a treebank, which is left out; without it the first one raises.
     """
     if isinstance(paths, str | os.PathLike):
