@@ -1,10 +1,11 @@
 # make demo: train on the built-in sample, parse, score against baselines, show a tree
 # make test: ruff, mypy and all tests
+# make bench: every benchmark, in at most 20 minutes; the table of docs/benchmarks.md
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test clean
+.PHONY: demo test bench clean
 
 demo: $(READY)
 	rm -rf demo && mkdir demo
@@ -22,6 +23,9 @@ test: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile  # one file a process, one thread each
+
+bench: $(READY)
+	$(BIN)/python bench/all.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

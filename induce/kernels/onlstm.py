@@ -29,15 +29,15 @@ where the master rows hold softmax, h (T, B, H), c (T + 1, B, n, C), tanh(c') (T
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from induce.kernels.products import Products
+
 CACHED = 2**16  # entries of one factor of the backward pass computed at a time, so that they stay in the cache
-LARGE = 2**20  # entries from which a matrix no longer fits into the cache
 
 
 def cumax(x: Tensor) -> Tensor:
@@ -45,12 +45,15 @@ def cumax(x: Tensor) -> Tensor:
     return x.softmax(-1).cumsum(-1)
 
 
-def recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def recurrence(
+    projected: Tensor, weight: Tensor, h: Tensor, c: Tensor, products: Products
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Hidden states (T, B, H), last cell state (B, n, C), distances by the master forget and input gates (T, B).
 
     ``projected`` (T, B, 2n + 4H): W x + biases; ``weight`` (2n + 4H, H); ``h`` (B, H) and ``c`` (B, n, C) before.
+    ``products`` says how the thin products of the steps are computed.
     """
-    outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(projected, weight, h, c)
+    outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(projected, weight, h, c, products)
     return outputs
 
 
@@ -62,7 +65,7 @@ class _Recurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, projected: Tensor, weight: Tensor, h0: Tensor, c0: Tensor) -> Any:
+    def forward(ctx: Any, projected: Tensor, weight: Tensor, h0: Tensor, c0: Tensor, products: Products) -> Any:
         """Hidden states, last cell state and both distances, as `recurrence` says.
 
         The gates of all steps are computed in place of the projection's copy, and every result is written to where the
@@ -78,7 +81,7 @@ class _Recurrence(torch.autograd.Function):
             """Memory for ``count`` steps."""
             return projected.new_empty(count if learning else 1, *shape).expand(count, *shape)
 
-        add_product = _thin_product(weight.t())
+        add_product = products.product(weight.t(), batch, steps, measure=learning)
         gates = projected.clone() if learning else projected  # becomes the activated gates, step by step
         hidden = projected.new_empty(steps, batch, units)
         cells = room(steps + 1, batch, chunks, chunk_size)
@@ -94,6 +97,7 @@ class _Recurrence(torch.autograd.Function):
             h, c = h_next, c_next
         if learning:
             ctx.save_for_backward(weight, h0, gates, hidden, cells, squashed, masters)
+            ctx.products = products
         means = masters.mean(-1)  # (T, B, 2)
         return hidden, cells[-1].clone(), 1 - means[..., 1], 1 - means[..., 0]
 
@@ -118,7 +122,7 @@ class _Recurrence(torch.autograd.Function):
         d_z = torch.empty_like(gates)
         dc = d_cell.reshape(batch, units).clone()
         dh = torch.zeros_like(h0)
-        add_product = _thin_product(weight)
+        add_product = ctx.products.product(weight, batch, steps)
         views = [d_z, *_split(d_z, chunks, chunk_size)[:2], _candidate_and_pair(d_z, chunks, chunk_size)]
         by_step = list(zip(*(v.unbind() for v in (*views, probability, d_hidden, d_rising)), strict=True))
         for block in reversed(list(zip(*known, strict=True))):
@@ -130,7 +134,7 @@ class _Recurrence(torch.autograd.Function):
                 add_product(dh.zero_(), d_row)
         before = torch.cat((h0[None], hidden[:-1])).view(steps * batch, units)
         d_weight = d_z.view(steps * batch, -1).t() @ before if ctx.needs_input_grad[1] else None
-        return d_z, d_weight, dh, dc.view(batch, chunks, chunk_size)
+        return d_z, d_weight, dh, dc.view(batch, chunks, chunk_size), None
 
 
 def _advance(
@@ -187,19 +191,6 @@ def _retreat(
     d_softmax -= (d_softmax * probability).sum(-1, keepdim=True)
     torch.mul(d_softmax, probability, out=d_master)
     dc *= final_forget
-
-
-def _thin_product(matrix: Tensor) -> Callable[[Tensor, Tensor], Tensor]:
-    """Function that adds ``x @ matrix`` to its first argument, for the few rows x of one time step.
-
-    A large matrix on a CPU is read at memory speed only as the left factor, stored row by row; a small one, or one on a
-    GPU, is faster as the right factor.
-    """
-    if matrix.device.type == "cpu" and matrix.numel() > LARGE:
-        left = matrix.t().contiguous()
-        return lambda out, x: out.add_(torch.mm(left, x.t().contiguous()).t())
-    right = matrix.contiguous()
-    return lambda out, x: out.addmm_(x, right)
 
 
 def _split(z: Tensor, chunks: int, chunk_size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from induce.kernels.cross_entropy import cross_entropy
 from induce.kernels.onlstm import recurrence
+from induce.kernels.products import Products
 from induce.models.awd_dropout import (
     LanguageOutput,
     Masks,
@@ -85,6 +86,7 @@ class OnLstmLayer(nn.Module):
         rows = 2 * self.chunks + 4 * units
         self.input = nn.Linear(input_size, rows)
         self.recurrent = nn.Linear(units, rows)
+        self.products = Products()
 
     def initial_state(self, batch: int) -> LayerState:
         """Zeros."""
@@ -95,7 +97,7 @@ class OnLstmLayer(nn.Module):
         """Run over ``x`` (T, B, input); ``recurrent_weight`` stands in for the layer's own (dropped or scaled)."""
         weight = self.recurrent.weight if recurrent_weight is None else recurrent_weight
         projected = functional.linear(x, self.input.weight, self.input.bias + self.recurrent.bias)
-        hidden, c, distance_forget, distance_input = recurrence(projected, weight, *state)
+        hidden, c, distance_forget, distance_input = recurrence(projected, weight, *state, self.products)
         return SegmentOutput(hidden, LayerState(hidden[-1], c), distance_forget, distance_input, x, state.h)
 
     def forget_logits(self, output: SegmentOutput, recurrent_weight: Tensor) -> Tensor:

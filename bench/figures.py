@@ -1,0 +1,63 @@
+"""Runs benchmarks as programs of their own and collects the numbers that they write."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+QUICK = {  # benchmark -> the options with which it takes a minute or two
+    "reading": ["--rounds", "2"],
+    "scoring": [],
+    "heads": [],
+    "chart": [],
+    "pcfg": ["--rounds", "2"],
+    "ordered_memory": ["--size", "small", "--count", "96", "--rounds", "2"],
+    "prpn": ["--size", "small", "--rounds", "3"],
+    "udgn": ["--size", "small", "--rounds", "3"],
+    "onlstm": ["--size", "small", "--part", "train", "--part", "parse", "--rounds", "3"],
+}
+FULL = {  # at the papers' sizes, too; nothing that takes more than some minutes
+    **QUICK,
+    "ordered_memory": ["--rounds", "2"],
+    "prpn": ["--rounds", "2"],
+    "udgn": ["--rounds", "2"],
+    "onlstm": ["--part", "train", "--part", "parse", "--rounds", "2"],
+}
+
+
+def numbers(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, float]]:
+    """Every number in nested tables and lists with its path, "train small / onlstm words/s"."""
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int | float):
+        yield " / ".join(path), float(value)
+    elif isinstance(value, dict):
+        for key, below in value.items():
+            yield from numbers(below, (*path, str(key)))
+    elif isinstance(value, list):
+        for place, below in enumerate(value):
+            yield from numbers(below, (*path, str(place)))
+
+
+def run(name: str, options: list[str], *, root: Path = ROOT, limit: float = 600.0) -> dict[str, float]:
+    """The numbers that benchmark ``name`` of the program in ``root`` writes; none if it fails or takes too long."""
+    result = root / "bench" / "results" / f"{name}.json"
+    result.unlink(missing_ok=True)
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    command = [sys.executable, str(root / "bench" / f"{name}.py"), *options]
+    try:
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        print(f"{name}: more than {limit:.0f} s", file=sys.stderr)
+        return {}
+    if done.returncode or not result.exists():
+        print(f"{name}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+        return {}
+    return dict(numbers(json.loads(result.read_text(encoding="utf-8"))))

@@ -1,0 +1,74 @@
+"""The benchmarks as programs: nothing of the tests in them, and figures told apart from noise."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from bench.all import BEGIN, END, write_page
+from bench.compare import verdict
+from bench.figures import FULL, QUICK, ROOT, numbers
+from bench.machine import processor, slug
+
+BENCH = sorted((ROOT / "bench").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", BENCH, ids=lambda path: path.name)
+def test_a_benchmark_imports_no_test(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        assert not [name for name in names if name.split(".")[0] in ("tests", "conftest")]
+
+
+def test_every_benchmark_is_run() -> None:
+    tools = {"all", "compare", "figures", "machine"}
+    assert set(QUICK) == set(FULL) == {path.stem for path in BENCH} - tools
+
+
+def test_numbers_of_nested_results() -> None:
+    result = {"machine": "x", "train small": {"words/s": 3, "same": True}, "rows": [{"ms": 0.5}]}
+    assert dict(numbers(result)) == {"train small / words/s": 3.0, "rows / 0 / ms": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "slower"),
+    [
+        ([100.0, 101.0, 102.0], [99.5, 100.0, 101.0], False),  # within 3 %
+        ([100.0, 101.0, 102.0], [90.0, 91.0, 92.0], True),
+        ([100.0, 60.0, 70.0], [90.0, 80.0, 85.0], False),  # rounds of one tree lie farther apart
+        ([50.0, 50.0, 50.0], [80.0, 80.0, 80.0], False),
+    ],
+)
+def test_what_is_slower_beyond_noise(old: list[float], new: list[float], slower: bool) -> None:
+    ratio, noise, found = verdict(old, new)
+    assert ratio == pytest.approx(max(new) / max(old))
+    assert 0 <= noise < 1
+    assert found is slower
+
+
+def test_the_table_has_a_column_for_every_machine(tmp_path: Path) -> None:
+    facts = '"features": ["avx2"], "cores": 2, "threads": 2, "load": 0.1, "torch": "2", "python": "3"'
+    for name, figures in (("One", '{"a": 1, "b": 2}'), ("Two", '{"b": 3.5}')):
+        text = f'{{"machine": {{"processor": "{name}", {facts}}}, "figures": {figures}}}'
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    for _ in range(2):  # the second time changes nothing
+        write_page(page, tmp_path)
+        text = page.read_text(encoding="utf-8")
+        assert text.startswith("before\n")
+        assert text.endswith("after\n")
+        assert "old" not in text
+        assert "|  | One | Two |" in text
+        assert "| a | 1 |  |" in text
+        assert "| b | 2 | 3.5 |" in text
+
+
+def test_the_processor_has_a_name() -> None:
+    name, features = processor()
+    assert name
+    assert all(isinstance(feature, str) for feature in features)
+    assert slug("Intel(R) Xeon(R) CPU @ 2.50GHz") == "intel-xeon-cpu"
