@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -140,4 +141,4 @@ def use(products: Products, model: nn.Module) -> None:
     """Let every layer of ``model`` that has thin products compute them as ``products`` says."""
     for module in model.modules():
         if isinstance(getattr(module, "products", None), Products):
-            module.products = products
+            cast(Any, module).products = products
