@@ -17,7 +17,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bench.figures import FULL, QUICK, run  # noqa: E402
+from bench.figures import FULL, QUICK, benchmarks, run  # noqa: E402
 from bench.machine import describe, slug  # noqa: E402
 
 MACHINES = HERE / "machines"
@@ -30,12 +30,12 @@ def measure(options: dict[str, list[str]]) -> dict[str, float]:
     """Figures of all benchmarks by name."""
     deadline = time.monotonic() + 60 * MINUTES
     figures: dict[str, float] = {}
-    for name, arguments in options.items():
+    for name in benchmarks():
         left = deadline - time.monotonic()
         if left < 10:
             print(f"{name}: no time left", file=sys.stderr)
             continue
-        for key, value in run(name, arguments, limit=left).items():
+        for key, value in run(name, options.get(name, []), limit=left).items():
             figures[f"{name}: {key}"] = value
             print(f"{name}: {key} {value:,.4g}", flush=True)
     return figures

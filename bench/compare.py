@@ -19,7 +19,7 @@ from statistics import median
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bench.figures import QUICK, ROOT, run  # noqa: E402
+from bench.figures import QUICK, ROOT, benchmarks, run  # noqa: E402
 from bench.machine import describe  # noqa: E402
 
 TOLERANCE = 0.03
@@ -56,7 +56,7 @@ def compare(revision: str, names: list[str], rounds: int) -> bool:
         for name in names:
             for _ in range(rounds):
                 for side, root in enumerate((other, ROOT)):
-                    for key, value in run(name, QUICK[name], root=root).items():
+                    for key, value in run(name, QUICK.get(name, []), root=root).items():
                         if key.endswith(SPEED):
                             speeds.setdefault(f"{name}: {key}", ([], []))[side].append(value)
     fine = True
@@ -72,11 +72,11 @@ def main() -> int:
     """Exit code: 1 if something became slower."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("revision", nargs="?", default="HEAD")
-    parser.add_argument("--bench", choices=list(QUICK), action="append")
+    parser.add_argument("--bench", choices=benchmarks(), action="append")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     print(", ".join(f"{key} {value}" for key, value in describe().items()), flush=True)
-    return 0 if compare(options.revision, options.bench or list(QUICK), options.rounds) else 1
+    return 0 if compare(options.revision, options.bench or benchmarks(), options.rounds) else 1
 
 
 if __name__ == "__main__":

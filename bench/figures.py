@@ -12,24 +12,27 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
-QUICK = {  # benchmark -> the options with which it takes a minute or two
+TOOLS = ("all", "compare", "figures", "machine")  # files of this folder that measure nothing
+QUICK = {  # options with which a benchmark takes a minute or two; those not named run without any
     "reading": ["--rounds", "2"],
-    "scoring": [],
-    "heads": [],
-    "chart": [],
     "pcfg": ["--rounds", "2"],
     "ordered_memory": ["--size", "small", "--count", "96", "--rounds", "2"],
     "prpn": ["--size", "small", "--rounds", "3"],
     "udgn": ["--size", "small", "--rounds", "3"],
     "onlstm": ["--size", "small", "--part", "train", "--part", "parse", "--rounds", "3"],
 }
-FULL = {  # at the papers' sizes, too; nothing that takes more than some minutes
+FULL = {  # at the papers' sizes, too
     **QUICK,
     "ordered_memory": ["--rounds", "2"],
     "prpn": ["--rounds", "2"],
     "udgn": ["--rounds", "2"],
     "onlstm": ["--part", "train", "--part", "parse", "--rounds", "2"],
 }
+
+
+def benchmarks(root: Path = ROOT) -> list[str]:
+    """Names of the benchmarks of the program in ``root``."""
+    return [path.stem for path in sorted((root / "bench").glob("*.py")) if path.stem not in TOOLS]
 
 
 def numbers(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, float]]:

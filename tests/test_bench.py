@@ -9,7 +9,7 @@ import pytest
 
 from bench.all import BEGIN, END, write_page
 from bench.compare import verdict
-from bench.figures import FULL, QUICK, ROOT, numbers
+from bench.figures import FULL, QUICK, ROOT, TOOLS, benchmarks, numbers
 from bench.machine import processor, slug
 
 BENCH = sorted((ROOT / "bench").glob("*.py"))
@@ -23,9 +23,9 @@ def test_a_benchmark_imports_no_test(path: Path) -> None:
         assert not [name for name in names if name.split(".")[0] in ("tests", "conftest")]
 
 
-def test_every_benchmark_is_run() -> None:
-    tools = {"all", "compare", "figures", "machine"}
-    assert set(QUICK) == set(FULL) == {path.stem for path in BENCH} - tools
+def test_options_are_those_of_benchmarks_that_there_are() -> None:
+    assert set(QUICK) == set(FULL) <= set(benchmarks())
+    assert {*benchmarks(), *TOOLS} == {path.stem for path in BENCH}
 
 
 def test_numbers_of_nested_results() -> None:
