@@ -14,7 +14,7 @@ __all__ = ["__version__", "load"]
 
 def load(run: str, **options: Any) -> Parser:
     """The trained model in the folder ``run``, ready to parse."""
-    from induce.parsing.parser import load_parser
+    from induce.parsing.load import load_parser
 
     return load_parser(run, **options)
 

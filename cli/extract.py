@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cli.options import default_run, device_option, distances_option, inputs, layer_option, tokenize_options
 from cli.output import opened
+from induce.registry import DECODERS
 
-if TYPE_CHECKING:
-    from induce.parsing.parser import AnyReading
+STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option(
     "--what",
-    type=click.Choice(["distances", "heads", "heights", "stack"]),
+    type=click.Choice(list(STRUCTURES)),
     help="What to write; by default what the model's decoder reads.",
 )
 @tokenize_options
@@ -41,40 +41,17 @@ def extract(
     {"words": […], "kept": […], "distances": […]}: kept are the indices of the words that the model saw (left out
     when it saw all), distances has one number for each, the gap before it. In the place of these, heads has a row
     for each: how probable each word is as its head; heights a pair: the gap before it, and its height; stack the
-    number of a slot. `synparse decode` turns the lines into trees or heads.
+    number of a slot; span_scores a row: the score of the span from it up to each place; brackets and arcs are trees
+    that the model decoded itself. `synparse decode` turns the lines into trees or heads.
     """
-    from cli.decode import DEFAULT_DECODERS
-    from induce.parsing.parser import load_parser
+    from induce.parsing.load import load_parser
     from treebank.formats import read_sentences
     from treebank.formats.writers import json_line
 
     sentences = read_sentences(inputs(input), tokenize=tokenize or False, paragraphs=paragraphs)
     parser = load_parser(run or default_run(), **parsing)
-    if what in parser.gives and what != parser.structure:
-        parser.choose(DEFAULT_DECODERS[what])
     if what:
-        parser.needs(what, f"--what {parser.structure}")
+        parser.offer(what)
     with opened(output) as write:
         for reading in parser.read(sentences):
-            write(json_line(_object(reading, parser.decoder)))
-
-
-def _object(reading: AnyReading, decoder: str) -> dict[str, Any]:
-    """The line of one sentence; ``decoder`` is named where `decode` would not choose it by itself."""
-    from cli.decode import DEFAULT_DECODERS
-    from induce.parsing.parser import HeightReading, Reading, StackReading
-
-    found: dict[str, Any] = {"words": list(reading.words)}
-    if len(reading.kept) < len(reading.words):
-        found["kept"] = list(reading.kept)
-    if isinstance(reading, Reading):
-        structure, found["distances"] = "distances", list(reading.distances)
-    elif isinstance(reading, HeightReading):
-        structure, found["heights"] = "heights", list(reading.heights)
-    elif isinstance(reading, StackReading):
-        structure, found["stack"] = "stack", list(reading.stack)
-    else:
-        structure, found["heads"] = "heads", [list(map(float, row)) for row in reading.heads]
-    if decoder != DEFAULT_DECODERS[structure]:
-        found["decoder"] = decoder
-    return found
+            write(json_line(reading.to_json(parser.decoder)))

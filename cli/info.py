@@ -41,7 +41,7 @@ def _model(run: Path) -> Iterator[str]:
     yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
     task = config.data.task
     texts = checkpoint.facts.get("texts") or [f"generated examples of task {task}" if task else "the built-in sample"]
-    training, units = fact("training"), f"{config.data.unit}s"
+    training, units = fact("training"), f"{config.data.token}s"
     yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} {units})"
     if "trees" in checkpoint.facts:
         trees = fact("trees")

@@ -51,7 +51,7 @@ def parse(
     INPUT are files, folders, patterns or - for standard input, which is also read when none is named. An empty line
     gives an empty line. With --tokenize, every sentence found gives a line. A model of heads gives CoNLL-U.
     """
-    from induce.parsing.parser import load_parser
+    from induce.parsing.load import load_parser
     from treebank.formats import read_sentences
     from treebank.formats.writers import conllu_lines
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import click
 
-from induce.training.loop import Check, Event, Finished, Halved, Progress, Started
+from induce.training.events import Check, Event, Finished, Halved, Progress, Started
 
 REASONS = {
     "epochs": "all epochs done",
@@ -17,7 +17,7 @@ REASONS = {
     "time": "time is up",
     "interrupted": "interrupted",
 }
-UNITS = {"word": "words", "character": "chars"}  # short
+TOKENS = {"word": "words", "character": "chars"}  # short
 
 
 def shown(events: Iterable[Event]) -> Iterator[Event]:
@@ -57,7 +57,7 @@ def _rest(event: Progress) -> str:
     left = clock(event.seconds_left).removeprefix("0:")
     return (
         f"step {event.step}  loss {event.loss:.2f}  perplexity {perplexity}  "
-        f"{event.words_per_second:,.0f} {UNITS[event.unit]}/s  {left} left"
+        f"{event.words_per_second:,.0f} {TOKENS[event.token]}/s  {left} left"
     )
 
 
@@ -66,7 +66,7 @@ def lines(event: Event) -> list[str]:
     if isinstance(event, Started):
         start = f"going on at step {event.resumed_at}" if event.resumed_at else "training"
         found = [
-            f"{start} on {event.sentences:,} sentences, {event.words:,} {event.unit}s "
+            f"{start} on {event.sentences:,} sentences, {event.words:,} {event.token}s "
             f"({event.unknown_share:.1%} unknown)",
             f"development text: {event.development_sentences:,} sentences; vocabulary: {event.vocabulary:,}; "
             f"{event.parameters:,} weights, on {event.device}",

@@ -107,13 +107,13 @@ class Checkpoint:
 
 def build_model(checkpoint: Checkpoint) -> Any:
     """The model with its trained weights, in evaluation mode on the CPU."""
-    from induce.registry import make_model
+    from induce.models.build import make_model
 
     config = checkpoint.config
     try:
         model = make_model(config, len(checkpoint.vocabulary))
         model.load_state_dict(checkpoint.weights(), strict=True)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, SynparseError) as error:
         raise CheckpointError(f"{checkpoint.folder}: weights and settings do not fit together: {gist(error)}") from None
     return model.eval()
 

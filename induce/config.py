@@ -7,82 +7,107 @@ model; the other tables are the dataclasses below.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from induce.data.tokens import TOKENS
+from induce.registry import DECODERS, ENCODERS, MODELS, TASKS, ModelEntry, known, load
 from treebank.errors import SynparseError, nearest
+from treebank.normalize import RECIPES
 
-DEFAULT_PRESETS = {
-    "onlstm": "onlstm-small",
-    "onlstm-syd": "onlstm-syd-small",
-    "lstm": "lstm-small",
-    "ordered-memory": "ordered-memory-small",
-    "prpn": "prpn-small",
-    "prpn-syd": "prpn-syd-small",
-    "structformer": "structformer-small",
-    "transformer": "transformer-small",
-    "udgn": "udgn-small",
-}  # the preset of each model that suits a CPU
 DEFAULT_MODEL = "onlstm"
-DISTANCE_SETS = ("lm", "syd")  # of a model that learns from trees, too
-TASK_PRESETS = {"listops": "listops-small", "logic": "logic-small"}  # the same for each task
+READINGS = ("stream", "sentences", "fragments", "masked", "expressions")
+
+
+def setting(
+    default: Any,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: Iterable[str] = (),
+    help: str = "",
+) -> Any:
+    """A field of a table of settings: its default, its limits or choices, and what it means."""
+    metadata = {"low": low, "high": high, "choices": tuple(choices), "help": help}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
     """How text becomes a stream of word numbers."""
 
-    normalization: str = "words"  # a recipe of treebank.normalize
-    unit: str = "word"  # word, or character: those of the normalised words and the spaces between them
-    vocabulary_size: int = 10_000  # the most frequent tokens kept, the two marks included
-    minimum_count: int = 2  # rarer tokens are unknown
-    development_share: float = 0.05  # of the training sentences, when no development text is given
-    # stream: one long text whose state is carried on; sentences: each on its own; masked: words in them to be found;
-    # expressions: those of a task
-    reading: str = "stream"
-    trees: str = "gold"  # what a model that learns from trees is given: gold, or random ones for comparison
-    tree_share: float = 1.0  # of the sentences with trees, how many keep theirs
-    task: str = ""  # listops or logic: labelled expressions are learned from instead of text
-    expressions: int = 20_000  # of a task: examples to generate where no file is given
-    longest: int = 0  # listops: most tokens of an expression, 0 for any number
-    operators: int = 6  # logic: most operators of a formula
-    partition: str = "full"  # logic: A, B or C leave out what table 4 says
+    normalization: str = setting("words", help="a recipe: words, ptb or raw")
+    token: str = setting("word", help="word, or character: those of the normalised words and the spaces between them")
+    vocabulary_size: int = setting(
+        10_000, low=3, high=1e9, help="the most frequent tokens kept, the two marks included"
+    )
+    minimum_count: int = setting(2, low=1, high=1e9, help="rarer tokens are unknown")
+    unknown: str = setting(
+        "one", choices=("one", "shape"), help="one symbol for all unknown words, or one for each shape and suffix"
+    )
+    development_share: float = setting(
+        0.05, low=0, high=0.5, help="of the training sentences, when no development text is given"
+    )
+    reading: str = setting(
+        "stream",
+        choices=READINGS,
+        help="stream: one long text whose state is carried on; sentences: each on its own; fragments: sentences with "
+        "the places where punctuation stood; masked: words in them to be found; expressions: those of a task",
+    )
+    trees: str = setting(
+        "gold",
+        choices=("gold", "random"),
+        help="what a model that learns from trees is given; random ones are for comparison",
+    )
+    tree_share: float = setting(1.0, low=0, high=1, help="of the sentences with trees, how many keep theirs")
+    task: str = setting("", help="listops or logic: labelled expressions are learned from instead of text")
+    expressions: int = setting(20_000, low=1, high=1e9, help="of a task: examples to generate where no file is given")
+    longest: int = setting(0, low=0, high=1e9, help="listops: most tokens of an expression, 0 for any number")
+    operators: int = setting(6, low=0, high=1e9, help="logic: most operators of a formula")
+    partition: str = setting("full", help="logic: A, B or C leave out what table 4 says")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
     """How a model is trained."""
 
-    optimizer: str = "adam"  # adam, or nt-asgd: SGD with the published switch to averaging
-    learning_rate: float = 0.002
-    weight_decay: float = 1.2e-6
-    clip: float = 0.25  # global gradient norm
-    batch_size: int = 32  # parallel columns of the stream, or sentences
-    alike: bool = False  # sentences: a batch holds sentences of like length, or consecutive ones
-    batch_words: int = 4096  # masked: a batch of sentences has fewer words than this
-    segment_length: int = 35  # steps of truncated back-propagation, on average
-    vary_segments: bool = True  # draw each length anew (Merity et al. 2017), or keep to the average
-    epochs: int = 40
-    beta1: float = 0.9  # adam: memory of its mean of gradients
-    epsilon: float = 1e-8  # adam: least divisor
-    decay: float = 0.5  # adam: factor on the learning rate when the development loss stops falling
-    patience: int = 1  # adam: checks without progress before that
-    decays: int = 4  # adam: training ends after this many
-    nonmonotone: int = 5  # nt-asgd: checks looked back over before the switch
-    restart_epoch: int = 500  # nt-asgd: where averaging starts anew
-    development_batch_size: int = 10
-    seed: int = 1
+    optimizer: str = setting(
+        "adam", choices=("adam", "nt-asgd"), help="nt-asgd: SGD with the published switch to averaging"
+    )
+    learning_rate: float = setting(0.002, low=1e-9, high=1e6)
+    weight_decay: float = setting(1.2e-6, low=0, high=1e3)
+    clip: float = setting(0.25, low=1e-9, high=1e9, help="global gradient norm")
+    batch_size: int = setting(32, low=1, high=1e6, help="parallel columns of the stream, or sentences")
+    bucketed: bool = setting(False, help="sentences: a batch holds sentences of like length, or consecutive ones")
+    batch_words: int = setting(
+        4096, low=1, high=1e9, help="masked, fragments: a batch of sentences has at most this many words"
+    )
+    segment_length: int = setting(35, low=2, high=1e6, help="steps of truncated back-propagation, on average")
+    vary_segments: bool = setting(True, help="draw each length anew (Merity et al. 2017), or keep to the average")
+    epochs: int = setting(40, low=1, high=1e9)
+    beta1: float = setting(0.9, low=0, high=0.9999, help="adam: memory of its mean of gradients")
+    epsilon: float = setting(1e-8, low=1e-30, high=1, help="adam: least divisor")
+    decay: float = setting(
+        0.5, low=1e-3, high=1, help="adam: factor on the learning rate when the development loss stops falling"
+    )
+    patience: int = setting(1, low=1, high=1e9, help="adam: checks without progress before that")
+    decays: int = setting(4, low=1, high=1e9, help="adam: training ends after this many")
+    nonmonotone: int = setting(5, low=1, high=1e9, help="nt-asgd: checks looked back over before the switch")
+    restart_epoch: int = setting(500, help="nt-asgd: where averaging starts anew")
+    development_batch_size: int = setting(10, low=1, high=1e6)
+    seed: int = setting(1, low=0, high=2**32 - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParseConfig:
     """How trees are read off the trained model."""
 
-    decoder: str = "unbiased"
-    layer: int = 2  # from 1, as the paper counts
-    distances: str = "lm"  # lm: those that the language model uses; syd: those that learned from trees
+    decoder: str = setting("", help="empty: the first one that reads what the model gives")
+    layer: int = setting(1, low=1, high=1e9, help="from 1, as the papers count")
+    distances: str = setting("lm", help="lm: those of the language model; syd: those that learned from trees")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +144,25 @@ class RunConfig:
         return config
 
 
+def entry_of(config: RunConfig) -> ModelEntry:
+    """The entry of the model that a run trains; of its encoder where it learns a task."""
+    return known(ENCODERS if config.data.task else MODELS, config.model_name, "model")
+
+
+def kind_of(config: RunConfig) -> Any:
+    """The class of the model that a run trains; of its encoder where it learns a task. Loads torch."""
+    return load(entry_of(config).place)
+
+
+def check_layer(config: RunConfig, layer: int) -> None:
+    """Raises ValueError if the model of ``config`` has no trees of ``layer``, counted from 1."""
+    layered = entry_of(config).layered
+    layers = config.model.get("layers", 1) if layered else 1
+    if not 1 <= layer <= layers:
+        trees = f"layers 1 to {layers}" if layered else "one set of trees, as layer 1"
+        raise ValueError(f"there is no layer {layer}; this {config.model_name!r} has {trees}")
+
+
 TABLES: dict[str, Any] = {"data": DataConfig, "train": TrainConfig, "parse": ParseConfig}
 
 
@@ -132,10 +176,12 @@ def preset_names() -> list[str]:
 
 
 def load_preset(name: str, baseline: str | None = None) -> RunConfig:
-    """The settings of preset ``name``; with the [baselines.…] table of a task's preset in the place of its [model]."""
-    if name not in preset_names():
-        raise SynparseError(f"there is no preset {name!r}; {nearest(name, preset_names())}")
-    content = tomllib.loads((files("induce") / "presets" / f"{name}.toml").read_text("utf-8"))
+    """The settings of preset ``name``; with the [baselines.…] table of a task's preset in the place of its [model].
+
+    A name that ends in ``.toml`` is a file of the user's own: what it leaves out of [model] is as in the model's
+    default preset. Raises SynparseError for what is unknown, missing or no TOML.
+    """
+    content = _own_preset(name) if name.endswith(".toml") else _shipped_preset(name)
     model = dict(content["model"])
     if baseline in content.get("baselines", {}):
         model = {"name": baseline, **content["baselines"][baseline]}
@@ -148,6 +194,42 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
         on_sample=content.get("on-sample", {}),
         **{table: kind(**content.get(table, {})) for table, kind in TABLES.items()},
     )
+
+
+def _shipped_preset(name: str) -> dict[str, Any]:
+    if name not in preset_names():
+        hint = nearest(name, preset_names())
+        raise SynparseError(f"there is no preset {name!r}; {hint} (a file of your own must end in .toml)")
+    return tomllib.loads((files("induce") / "presets" / f"{name}.toml").read_text("utf-8"))
+
+
+def _own_preset(path: str) -> dict[str, Any]:
+    """The tables of a user's file, checked, the model's settings completed from its default preset."""
+    try:
+        content = tomllib.loads(Path(path).read_bytes().decode("utf-8"))
+    except FileNotFoundError:
+        raise SynparseError(f"{path}: there is no such preset") from None
+    except (ValueError, OSError) as error:
+        raise SynparseError(f"{path}: cannot be read as TOML ({error})") from None
+    tables = ("source", "model", "on-sample", *TABLES)
+    for key in content:
+        if key not in tables:
+            raise SynparseError(f"{path}: there is no table [{key}]; {nearest(key, tables)}")
+    model = content.get("model")
+    if not isinstance(model, dict) or not isinstance(model.get("name"), str):
+        raise SynparseError(f'{path}: [model] must give the name of a model, such as name = "onlstm"')
+    try:
+        usual = known(MODELS, model["name"], "model").preset
+        base = {} if Path(usual) == Path(path) else load_preset(usual).model
+        for key in model:
+            if base and key != "name":
+                _value(base, "model", key, key)
+        for table, kind in TABLES.items():
+            for key in content.get(table, {}):
+                _value(kind(), table, key, key)
+    except SynparseError as error:
+        raise SynparseError(f"{path}: {error}") from None
+    return {"source": path, **content, "model": {**base, **model}}
 
 
 def resolve(
@@ -164,16 +246,16 @@ def resolve(
     among the models and presets of that task. Raises SynparseError for anything unknown or of the wrong type, offering
     the nearest name.
     """
-    from induce.registry import ENCODERS, MODELS, TASKS, known
-
     if task:
         known(TASKS, task, "task")
     if model is not None:
         known(ENCODERS if task else MODELS, model, f"model for task {task!r}" if task else "model")
-    config = load_preset(preset or (TASK_PRESETS[task] if task else DEFAULT_PRESETS[model or DEFAULT_MODEL]), model)
+    usual = TASKS[task].preset if task else MODELS[model or DEFAULT_MODEL].preset
+    config = load_preset(preset or usual, model)
     if config.data.task != task:
-        found = f"for task {config.data.task!r}" if config.data.task else "for plain text"
-        raise SynparseError(f"preset {preset!r} is {found}" + (f"; add --task {config.data.task}" if not task else ""))
+        wanted = f"for task {config.data.task!r}" if config.data.task else "for plain text"
+        hint = f"; add --task {config.data.task}" if not task else ""
+        raise SynparseError(f"preset {preset!r} is {wanted}{hint}")
     if model is not None and config.model_name != model:
         raise SynparseError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
     changes = [f"{key}={value}" for key, value in config.on_sample.items()] if sample else []
@@ -184,6 +266,7 @@ def changed(config: RunConfig, settings: Sequence[str]) -> RunConfig:
     """``config`` after ``table.key=value`` changes in order. Raises SynparseError as ``resolve`` does."""
     for change in settings:
         config = _apply(config, change)
+    _check_types(config)
     _check(config)
     return config
 
@@ -238,88 +321,95 @@ def _convert(text: str, old: Any, change: str) -> Any:
 
 
 def _check_types(config: RunConfig) -> None:
-    """Raises SynparseError for a value that is not of its setting's type; an int may stand for a float."""
-    found: dict[str, tuple[Any, Any]] = {}
+    """Raises SynparseError for a value that is not of its setting's type; an int may stand for a float.
+
+    The model's own settings are compared with its class (`check_model`), which is not imported here.
+    """
+    expected: dict[str, tuple[Any, Any]] = {}
     for name in ("preset", "source", "model_name"):
-        found[name] = (getattr(config, name), str)
+        expected[name] = (getattr(config, name), str)
     for name in ("model", "on_sample"):
-        found[name] = (getattr(config, name), dict)
+        expected[name] = (getattr(config, name), dict)
     for table, kind in TABLES.items():
         part = getattr(config, table)
-        found |= {f"{table}.{one.name}": (getattr(part, one.name), type(one.default)) for one in fields(kind)}
-    if isinstance(config.model, dict):
-        usual = load_preset(config.preset, config.model_name).model if config.preset in preset_names() else {}
-        for key, value in config.model.items():
-            kind = type(usual.get(key, 0.0))
-            found[f"model.{key}"] = (value, kind if kind in (str, bool) else float)
-    for name, (value, kind) in found.items():
-        if type(value) is not kind and not (kind is float and type(value) is int):
-            raise SynparseError(f"setting {name} = {value!r} is of another type ({kind.__name__} was expected)")
+        expected |= {f"{table}.{one.name}": (getattr(part, one.name), type(one.default)) for one in fields(kind)}
+    for name, (value, kind) in expected.items():
+        _check_type(name, value, kind)
+    for key, value in config.model.items():
+        if not isinstance(value, str | bool | int | float):
+            raise SynparseError(f"setting model.{key} = {value!r} is neither a number, a name nor true or false")
+
+
+def _check_type(name: str, value: Any, kind: type) -> None:
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise SynparseError(f"setting {name} = {value!r} is of another type ({kind.__name__} was expected)")
+
+
+def model_settings(kind: type, given: Mapping[str, Any], name: str) -> Any:
+    """The settings ``given`` of the model called ``name`` as ``kind``, its own dataclass, checked.
+
+    Raises SynparseError where one is missing, unknown, of another type, beyond its limits, or does not fit the others.
+    """
+    known = {one.name: one for one in fields(kind)}
+    for key, value in given.items():
+        if key not in known:
+            raise SynparseError(f"setting model.{key}: the model has no such setting; {nearest(key, known)}")
+        if (default := known[key].default) is not MISSING:
+            _check_type(f"model.{key}", value, type(default))
+    for key, value in given.items():
+        low, high = _limits_of(known[key], value)
+        if low is not None and high is not None and not low <= value <= high:
+            raise SynparseError(f"setting model.{key} = {value} must lie between {low:g} and {high:g}")
+    try:
+        settings = kind(**given)
+        getattr(settings, "check", lambda: None)()
+    except (TypeError, ValueError) as error:
+        raise SynparseError(f"settings of model {name!r}: {error}") from None
+    return settings
+
+
+def _limits_of(one: Any, value: Any) -> tuple[float | None, float | None]:
+    """The limits of a model's setting: its own, else those that its type and name suggest."""
+    if isinstance(value, str | bool):
+        return None, None
+    if one.metadata.get("low") is not None:
+        return one.metadata["low"], one.metadata["high"]
+    if one.name.endswith("dropout"):
+        return 0.0, 0.99
+    return (1, 1e9) if isinstance(value, int) else (0.0, 1e9)
 
 
 def _check(config: RunConfig) -> None:
     """Raises SynparseError for values that no run could work with."""
-    from induce.data.tokens import UNITS
-    from induce.registry import DECODERS, ENCODERS, MODELS, SUPERVISED, TASKS, check_layer, known
-    from treebank.normalize import RECIPES
-
-    known(ENCODERS if config.data.task else MODELS, config.model_name, "model")
+    entry = known(ENCODERS if config.data.task else MODELS, config.model_name, "model")
     known({"": "", **TASKS}, config.data.task, "task")
     known(RECIPES, config.data.normalization, "normalization")
-    known(dict.fromkeys(UNITS), config.data.unit, "unit")
-    if config.data.unit != "word" and config.model_name in SUPERVISED:
+    known(dict.fromkeys(TOKENS), config.data.token, "token")
+    if config.data.token != "word" and entry.learns_trees:
         raise SynparseError(
-            f"data.unit={config.data.unit}: {config.model_name!r} learns from trees, which are over words"
+            f"data.token={config.data.token}: {config.model_name!r} learns from trees, which are over words"
         )
-    known(DECODERS, config.parse.decoder, "decoder")
-    known(dict.fromkeys(("adam", "nt-asgd")), config.train.optimizer, "optimizer")
-    known(dict.fromkeys(("gold", "random")), config.data.trees, "kind of trees")
-    known(dict.fromkeys(DISTANCE_SETS), config.parse.distances, "set of distances")
-    known(dict.fromkeys(("stream", "sentences", "masked", "expressions")), config.data.reading, "reading")
-    for table, key, low, high in _LIMITS:
-        value = getattr(getattr(config, table), key)
-        if not low <= value <= high:
-            raise SynparseError(f"setting {table}.{key} = {value} must lie between {low:g} and {high:g}")
-    for key, value in config.model.items():
-        if isinstance(value, str | bool):
-            continue  # the model checks these
-        if key.endswith("dropout"):
-            low, high = 0.0, 0.99
-        elif key.endswith(("blocks", "tags")):
-            low, high = 0, 1e9
-        elif isinstance(value, int):
-            low, high = 1, 1e9
-        else:
-            low, high = 0.0, 1e9
-        if not low <= value <= high:
-            raise SynparseError(f"setting model.{key} = {value} must lie between {low:g} and {high:g}")
+    if config.parse.decoder:
+        known(DECODERS, config.parse.decoder, "decoder")
+    if config.parse.distances not in ("lm", *entry.sets):
+        sets = " or ".join(("lm", *entry.sets))
+        raise SynparseError(f"parse.distances={config.parse.distances}: model {config.model_name!r} has {sets}")
+    for table, kind in TABLES.items():
+        part = getattr(config, table)
+        _check_limits(table, [(one, getattr(part, one.name)) for one in fields(kind)])
     try:
         check_layer(config, config.parse.layer)
     except ValueError as error:
         raise SynparseError(f"setting parse.layer = {config.parse.layer}: {error}") from None
 
 
-_LIMITS: tuple[tuple[str, str, float, float], ...] = (
-    ("data", "vocabulary_size", 3, 1e9),
-    ("data", "minimum_count", 1, 1e9),
-    ("data", "development_share", 0.0, 0.5),
-    ("data", "tree_share", 0.0, 1.0),
-    ("data", "expressions", 1, 1e9),
-    ("data", "longest", 0, 1e9),
-    ("data", "operators", 0, 1e9),
-    ("train", "learning_rate", 1e-9, 1e6),
-    ("train", "weight_decay", 0.0, 1e3),
-    ("train", "clip", 1e-9, 1e9),
-    ("train", "batch_size", 1, 1e6),
-    ("train", "batch_words", 1, 1e9),
-    ("train", "segment_length", 2, 1e6),
-    ("train", "epochs", 1, 1e9),
-    ("train", "beta1", 0.0, 0.9999),
-    ("train", "epsilon", 1e-30, 1.0),
-    ("train", "decay", 1e-3, 1.0),
-    ("train", "patience", 1, 1e9),
-    ("train", "decays", 1, 1e9),
-    ("train", "nonmonotone", 1, 1e9),
-    ("train", "development_batch_size", 1, 1e6),
-    ("train", "seed", 0, 2**32 - 1),
-)
+def _check_limits(table: str, values: Iterable[tuple[Any, Any]]) -> None:
+    """Raises SynparseError for a value, given with its field, that is not among the choices or within the limits."""
+    for one, value in values:
+        low, high = one.metadata.get("low"), one.metadata.get("high")
+        choices = one.metadata.get("choices")
+        if choices and value not in choices:
+            hint = nearest(str(value), choices)
+            raise SynparseError(f"setting {table}.{one.name}: there is no {one.name} {value!r}; {hint}")
+        if low is not None and high is not None and not low <= value <= high:
+            raise SynparseError(f"setting {table}.{one.name} = {value} must lie between {low:g} and {high:g}")

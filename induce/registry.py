@@ -1,58 +1,127 @@
-"""Names that a user types -> where the code is; nothing is imported before it is wanted."""
+"""Names that a user types -> where the code is, and all that has to be known of it before torch is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, TypeVar
 
+from induce.data.batches import (
+    Batch,
+    FragmentBatch,
+    LabelledBatch,
+    MaskedBatch,
+    SentenceBatch,
+    SpanSupervisedBatch,
+    StreamBatch,
+    SupervisedBatch,
+    SupervisedStreamBatch,
+)
+from induce.structures import (
+    Brackets,
+    Distances,
+    HeadDistribution,
+    Heads,
+    Heights,
+    SpanScores,
+    StackDecisions,
+    Structure,
+)
 from treebank.errors import SynparseError, nearest
 
-if TYPE_CHECKING:
-    from induce.config import RunConfig
+Entry = TypeVar("Entry")
+Output = Literal["trees", "heads"]
 
-MODELS = {
-    "onlstm": "induce.models.onlstm:OnLstm",
-    "onlstm-syd": "induce.models.onlstm_syd:OnLstmSyd",
-    "lstm": "induce.models.lstm:Lstm",
-    "ordered-memory": "induce.models.ordered_memory:OrderedMemory",
-    "prpn": "induce.models.prpn:Prpn",
-    "prpn-syd": "induce.models.prpn_syd:PrpnSyd",
-    "structformer": "induce.models.structformer:StructFormer",
-    "transformer": "induce.models.transformer:Transformer",
-    "udgn": "induce.models.udgn:Udgn",
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """A model, or an encoder of a task."""
+
+    place: str  # "module:class"
+    preset: str = ""  # the one that suits a CPU: a name, or a path that ends in .toml
+    layered: bool = False  # whether each layer has trees of its own
+    learns_trees: bool = False  # whether it is trained with a treebank, too
+    sets: tuple[str, ...] = ()  # sets of distances beside those of the language model
+
+
+@dataclass(frozen=True)
+class DecoderEntry:
+    """A function from a row of a structure to brackets, or to heads."""
+
+    place: str  # "module:function"
+    reads: type[Structure]
+    gives: Output = "trees"
+
+
+@dataclass(frozen=True)
+class TaskEntry:
+    """A task that is learned from labelled expressions."""
+
+    place: str  # "module:class"
+    preset: str
+
+
+@dataclass(frozen=True)
+class ReadingEntry:
+    """A way to cut what is learned from into batches: data.reading."""
+
+    place: str  # "module:class" of the loader
+    batches: tuple[type[Batch], ...]  # what it hands out, with trees or without
+
+
+MODELS: dict[str, ModelEntry] = {
+    "onlstm": ModelEntry("induce.models.onlstm:OnLstm", "onlstm-small", layered=True),
+    "onlstm-syd": ModelEntry(
+        "induce.models.onlstm_syd:OnLstmSyd", "onlstm-syd-small", layered=True, learns_trees=True, sets=("syd",)
+    ),
+    "lstm": ModelEntry("induce.models.lstm:Lstm", "lstm-small"),
+    "ordered-memory": ModelEntry("induce.models.ordered_memory:OrderedMemory", "ordered-memory-small"),
+    "prpn": ModelEntry("induce.models.prpn:Prpn", "prpn-small"),
+    "prpn-syd": ModelEntry("induce.models.prpn_syd:PrpnSyd", "prpn-syd-small", learns_trees=True, sets=("syd",)),
+    "structformer": ModelEntry("induce.models.structformer:StructFormer", "structformer-small"),
+    "transformer": ModelEntry("induce.models.transformer:Transformer", "transformer-small"),
+    "udgn": ModelEntry("induce.models.udgn:Udgn", "udgn-small"),
 }
 
-SUPERVISED = ("onlstm-syd", "prpn-syd")  # the models that learn from trees, too, and have distances of both kinds
-LAYERED = ("onlstm", "onlstm-syd")  # the models that have trees of their own in each layer
-
-TASKS = {
-    "listops": "induce.tasks.listops:ListOps",
-    "logic": "induce.tasks.logic:Logic",
+ENCODERS: dict[str, ModelEntry] = {  # what --model names where there is a --task
+    "ordered-memory": ModelEntry("induce.models.encoders.ordered_memory:MemoryEncoder"),
+    "lstm": ModelEntry("induce.models.encoders.recurrent:LstmEncoder"),
+    "onlstm": ModelEntry("induce.models.encoders.recurrent:OnLstmEncoder"),
+    "transformer": ModelEntry("induce.models.encoders.transformer:TransformerEncoder"),
+    "tree-lstm": ModelEntry("induce.models.encoders.trees:TreeLstm"),
+    "tree-rnn": ModelEntry("induce.models.encoders.trees:TreeRnn"),
+    "tree-cell": ModelEntry("induce.models.encoders.trees:TreeCell"),
 }
 
-ENCODERS = {  # what --model names where there is a --task
-    "ordered-memory": "induce.models.encoders.ordered_memory:MemoryEncoder",
-    "lstm": "induce.models.encoders.recurrent:LstmEncoder",
-    "onlstm": "induce.models.encoders.recurrent:OnLstmEncoder",
-    "transformer": "induce.models.encoders.transformer:TransformerEncoder",
-    "tree-lstm": "induce.models.encoders.trees:TreeLstm",
-    "tree-rnn": "induce.models.encoders.trees:TreeRnn",
-    "tree-cell": "induce.models.encoders.trees:TreeCell",
+TASKS: dict[str, TaskEntry] = {
+    "listops": TaskEntry("induce.tasks.listops:ListOps", "listops-small"),
+    "logic": TaskEntry("induce.tasks.logic:Logic", "logic-small"),
 }
 
-DECODERS = {  # name -> (function, the structure it reads)
-    "unbiased": ("induce.decoding.distances:unbiased", "distances"),
-    "biased": ("induce.decoding.distances:biased", "distances"),
-    "nary": ("induce.decoding.distances:nary", "distances"),
-    "chu-liu-edmonds": ("induce.decoding.heads:chu_liu_edmonds", "heads"),
-    "eisner": ("induce.decoding.heads:eisner", "heads"),
-    "argmax": ("induce.decoding.heads:argmax", "heads"),
-    "heights": ("induce.decoding.heights:heights", "heights"),
-    "heads-to-tree": ("induce.decoding.phrases:heads_to_tree", "heads"),
-    "shift-reduce": ("induce.decoding.stack:shift_reduce", "stack"),
+READINGS: dict[str, ReadingEntry] = {
+    "stream": ReadingEntry("induce.data.stream:StreamLoader", (StreamBatch, SupervisedStreamBatch)),
+    "sentences": ReadingEntry("induce.data.sentences:SentenceLoader", (SentenceBatch, SupervisedBatch)),
+    "fragments": ReadingEntry("induce.data.sentences:FragmentLoader", (FragmentBatch, SpanSupervisedBatch)),
+    "masked": ReadingEntry("induce.data.sentences:MaskedLoader", (MaskedBatch,)),
+    "expressions": ReadingEntry("induce.data.expressions:ExpressionLoader", (LabelledBatch,)),
 }
-TREES_OF_HEADS = ("heads-to-tree",)  # decoders that read heads and give trees
+
+#: the first one that reads a structure is its default
+DECODERS: dict[str, DecoderEntry] = {
+    "unbiased": DecoderEntry("induce.decoding.distances:unbiased", Distances),
+    "biased": DecoderEntry("induce.decoding.distances:biased", Distances),
+    "nary": DecoderEntry("induce.decoding.distances:nary", Distances),
+    "chu-liu-edmonds": DecoderEntry("induce.decoding.heads:chu_liu_edmonds", HeadDistribution, "heads"),
+    "eisner": DecoderEntry("induce.decoding.heads:eisner", HeadDistribution, "heads"),
+    "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
+    "heads-to-tree": DecoderEntry("induce.decoding.phrases:heads_to_tree", HeadDistribution),
+    "heights": DecoderEntry("induce.decoding.heights:heights", Heights, "heads"),
+    "shift-reduce": DecoderEntry("induce.decoding.stack:shift_reduce", StackDecisions),
+    "mbr": DecoderEntry("induce.decoding.chart:mbr", SpanScores),
+    "brackets": DecoderEntry("induce.decoding.given:brackets", Brackets),
+    "arcs": DecoderEntry("induce.decoding.given:arcs", Heads, "heads"),
+}
 
 
 def load(place: str) -> Any:
@@ -61,74 +130,63 @@ def load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def model_class(name: str) -> Any:
-    """The model class called ``name``; an unknown name is a SynparseError that offers the nearest."""
-    return load(known(MODELS, name, "model"))
-
-
-def find_task(name: str) -> Any:
-    """The task called ``name``."""
-    return load(known(TASKS, name, "task"))()
-
-
-def kind_of(config: RunConfig) -> Any:
-    """The class of the model that a run trains; of its encoder where it learns a task."""
-    return load(ENCODERS[config.model_name]) if config.data.task else model_class(config.model_name)
-
-
-def check_layer(config: RunConfig, layer: int) -> None:
-    """Raises ValueError if the model of ``config`` has no trees of ``layer``, counted from 1."""
-    layered = config.model_name in LAYERED and not config.data.task
-    layers = config.model.get("layers", 1) if layered else 1
-    if not 1 <= layer <= layers:
-        trees = f"layers 1 to {layers}" if layered else "one set of trees, as layer 1"
-        raise ValueError(f"there is no layer {layer}; this {config.model_name!r} has {trees}")
-
-
-def make_model(config: RunConfig, symbols: int) -> Any:
-    """The untrained model of a run over ``symbols`` words. ValueError, TypeError: its settings do not fit together."""
-    kind = kind_of(config)
-    model = kind(kind.Config(**config.model), symbols)
-    if not config.data.task:
-        return model
-    from induce.models.classifier import Classifier, ClassifierShape
-
-    task = find_task(config.data.task)
-    dropout = float(config.model["classifier_dropout"])
-    return Classifier(model, ClassifierShape(task.sides, len(task.labels), dropout))
-
-
-def decoder(name: str) -> Any:
-    """The decoding function called ``name``."""
-    return load(known(DECODERS, name, "decoder")[0])
-
-
-def structure_of(name: str) -> str:
-    """What the decoder called ``name`` reads: "distances", "heads", "heights" or "stack"."""
-    structure: str = known(DECODERS, name, "decoder")[1]
-    return structure
-
-
-def output_of(name: str) -> str:
-    """What the decoder called ``name`` gives: "trees" or "heads"."""
-    return "heads" if structure_of(name) in ("heads", "heights") and name not in TREES_OF_HEADS else "trees"
-
-
-def check_pairing(model: str, gives: tuple[str, ...], name: str, *, task: str | None = None) -> None:
-    """Raises SynparseError if decoder ``name`` needs a structure that ``model``, of a ``task`` or of text, lacks."""
-    needs = structure_of(name)
-    if not gives:
-        instead = f"--task {task}" if task else "--text FILE"
-        raise SynparseError(f"model {model!r} gives no trees; score it with synparse eval {instead}")
-    if needs not in gives:
-        fitting = [other for other, (_, structure) in DECODERS.items() if structure in gives]
-        raise SynparseError(
-            f"model {model!r} gives {' and '.join(gives)}; decoder {name!r} needs {needs} (try {fitting[0]!r})"
-        )
-
-
-def known(table: Mapping[str, Any], name: str, kind: str) -> Any:
+def known(table: Mapping[str, Entry], name: str, kind: str) -> Entry:
     """``table[name]``, or a SynparseError that names the nearest key."""
     if name not in table:
         raise SynparseError(f"there is no {kind} {name!r}; {nearest(name, table)}")
     return table[name]
+
+
+def model_class(name: str) -> Any:
+    """The model class called ``name``. Loads torch."""
+    return load(known(MODELS, name, "model").place)
+
+
+def find_task(name: str) -> Any:
+    """The task called ``name``."""
+    return load(known(TASKS, name, "task").place)()
+
+
+def decoder(name: str) -> Any:
+    """The decoding function called ``name``."""
+    return load(known(DECODERS, name, "decoder").place)
+
+
+def check_reading(model: str, reads: tuple[type[Batch], ...], reading: str) -> None:
+    """Raises SynparseError if the batches that ``reading`` hands out are none that ``model`` reads."""
+    if set(READINGS[reading].batches).isdisjoint(reads):
+        fitting = " or ".join(name for name, entry in READINGS.items() if set(entry.batches) & set(reads))
+        raise SynparseError(f"model {model!r} reads {fitting}, not {reading} (data.reading)")
+
+
+def decoders_of(gives: tuple[type[Structure], ...], output: Output | None = None) -> list[str]:
+    """The decoders that read one of ``gives``, those of the first structure first; only those that give ``output``."""
+    return [
+        name
+        for structure in gives
+        for name, entry in DECODERS.items()
+        if entry.reads is structure and output in (None, entry.gives)
+    ]
+
+
+def fitting_decoder(model: str, gives: tuple[type[Structure], ...], name: str = "", *, task: str = "") -> str:
+    """``name``, or the default decoder of what ``model``, of a ``task`` or of text, gives where it is empty.
+
+    Raises SynparseError if the decoder needs a structure that the model does not give, or the model gives none.
+    """
+    fitting = decoders_of(gives)
+    if not fitting:
+        instead = f"--task {task}" if task else "--text FILE"
+        raise SynparseError(f"model {model!r} gives no trees; score it with synparse eval {instead}")
+    if not name:
+        return fitting[0]
+    needs = known(DECODERS, name, "decoder").reads
+    if needs not in gives:
+        given = " and ".join(structure.name for structure in gives)
+        raise SynparseError(f"model {model!r} gives {given}; decoder {name!r} needs {needs.name} (try {fitting[0]!r})")
+    return name
+
+
+def structure_called(name: str) -> type[Structure] | None:
+    """The structure whose rows stand under ``name`` in JSON lines; None if there is none."""
+    return next((entry.reads for entry in DECODERS.values() if entry.reads.name == name), None)

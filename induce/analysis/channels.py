@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from induce import registry
 from induce.checkpoint import Checkpoint, build_model
-from induce.data.batching import pad, sentence_batches
-from induce.parsing.parser import choose_device, read_trained
+from induce.config import kind_of
+from induce.data.loader import bucket_by_length, pad
+from induce.parsing.load import choose_device, read_trained
 from treebank.dependency import delete
 from treebank.errors import SynparseError
 from treebank.normalize import RECIPES
@@ -222,10 +222,10 @@ def add_block(
 
     wanted = [i for i, own in enumerate(arcs) if own]
     with torch.inference_mode():
-        for batch in sentence_batches([len(ids[i]) for i in wanted], positions=POSITIONS):
+        for batch in bucket_by_length([len(ids[i]) for i in wanted], budget=POSITIONS):
             chosen = [wanted[place] for place in batch]
             tokens, lengths = pad([ids[i] for i in chosen])
-            weights = model.channels(tokens[:, 1:-1].contiguous().to(device), lengths)
+            weights = model.channels(tokens.to(device), lengths)
             own = [arcs[i] for i in chosen]
             found.add(of_arcs(weights, own), [arc.relation for some in own for arc in some])
 
@@ -241,11 +241,11 @@ def of_arcs(weights: Tensor, arcs: Sequence[Sequence[Arc]]) -> np.ndarray:
 def _with_channels(run: str) -> Checkpoint:
     """The checkpoint in ``run``. Raises SynparseError unless its model has channels, and reads words."""
     checkpoint = read_trained(run)
-    name, unit = checkpoint.config.model_name, checkpoint.config.data.unit
-    if not hasattr(registry.kind_of(checkpoint.config), "channels"):
+    name, token = checkpoint.config.model_name, checkpoint.config.data.token
+    if not hasattr(kind_of(checkpoint.config), "channels"):
         raise SynparseError(f"{run}: model {name!r} has no channels that compete; 'udgn' has")
-    if unit != "word":
-        raise SynparseError(f"{run}: this model reads {unit}s, and the relations of a treebank are between words")
+    if token != "word":
+        raise SynparseError(f"{run}: this model reads {token}s, and the relations of a treebank are between words")
     return checkpoint
 
 

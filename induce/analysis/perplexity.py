@@ -16,10 +16,13 @@ from torch.nn.utils.rnn import pad_sequence
 
 from induce.analysis.continuous_cache import Cache, cached_nll
 from induce.checkpoint import build_model
-from induce.data.batching import MASKINGS, pad, sentence_batches, sentence_piece
+from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch
+from induce.data.loader import bucket_by_length, pad
+from induce.data.sentences import MASKINGS
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
-from induce.parsing.parser import LARGEST_BLOCK, choose_device, read_trained
+from induce.parsing.load import choose_device, read_trained
+from induce.parsing.parser import LARGEST_BLOCK
 from induce.registry import model_class
 from treebank.errors import SynparseError
 from treebank.formats import read_sentences
@@ -50,7 +53,7 @@ class Perplexity:
     normalization: str
     vocabulary: Vocabulary
     mask_rate: float | None = None  # of a masked model: the share of words that are masked
-    unit: str = "word"  # what a token is: words and characters are counted in units
+    token: str = "word"  # what a token is: words and characters are counted in units
     batch_size: int = 1
     cache: Cache | None = None
 
@@ -80,9 +83,9 @@ class Perplexity:
     def signature(self) -> str:
         """How the value came about: ``PPL|data:FILE|tokens:words+eos|unk:kept|state:carried|batch:1|…``."""
         how = {
-            "stream": f"tokens:{self.unit}s+eos|unk:kept|state:carried|batch:{self.batch_size}",
-            "sentences": f"tokens:{self.unit}s+eos|unk:kept|state:sentence",
-            "masked": f"tokens:masked-{self.unit}s|unk:not-masked|masked:{self.mask_rate}|maskings:{MASKINGS}",
+            "stream": f"tokens:{self.token}s+eos|unk:kept|state:carried|batch:{self.batch_size}",
+            "sentences": f"tokens:{self.token}s+eos|unk:kept|state:sentence",
+            "masked": f"tokens:masked-{self.token}s|unk:not-masked|masked:{self.mask_rate}|maskings:{MASKINGS}",
         }[self.reading]
         cache = f"|cache:{self.cache}" if self.cache else ""
         text = f"norm:{self.normalization}|vocab:{len(self.vocabulary)}|scored:{self.scored}"
@@ -107,7 +110,7 @@ class Perplexity:
             "unknown": self.unknown,
             "vocabulary": len(self.vocabulary),
             "normalization": self.normalization,
-            "unit": self.unit,
+            "token": self.token,
             "signature": self.signature,
         }
 
@@ -115,7 +118,7 @@ class Perplexity:
 def comparable(scores: Sequence[Perplexity]) -> bool:
     """Whether the perplexities are over the same tokens: one vocabulary, one normalisation, one way to count."""
     kinds = {
-        (one.metric, one.mask_rate, one.normalization, one.unit, frozenset(one.vocabulary.words)) for one in scores
+        (one.metric, one.mask_rate, one.normalization, one.token, frozenset(one.vocabulary.words)) for one in scores
     }
     return len(kinds) <= 1
 
@@ -211,7 +214,7 @@ class TextScorer:
         forms = self.recipe(sentence.words, sentence.tags).forms
         if not forms:
             return
-        ids = self.checkpoint.vocabulary.encode(split(forms, self.checkpoint.config.data.unit))
+        ids = self.checkpoint.vocabulary.encode(split(forms, self.checkpoint.config.data.token))
         self.ids.extend(ids)
         self.ids.append(0)
         self.sentences += 1
@@ -242,7 +245,7 @@ class TextScorer:
             normalization=normalization,
             vocabulary=self.checkpoint.vocabulary,
             mask_rate=self.checkpoint.config.model["mask_rate"] if self.reading == "masked" else None,
-            unit=self.checkpoint.config.data.unit,
+            token=self.checkpoint.config.data.token,
             batch_size=self.batch_size or 1,
             cache=self.cache,
         )
@@ -286,8 +289,8 @@ def stream_nll(model: Any, pieces: Iterable[tuple[Tensor, Tensor]]) -> float:
     """Sum over consecutive ``pieces``, the state carried from one to the next."""
     total, state = 0.0, None
     for tokens, targets in pieces:
-        loss = model.loss(tokens, targets, state)
-        total += float(loss.nll) * targets.numel()
+        loss = model.loss(StreamBatch(tokens, targets), state)
+        total += float(loss.nll) * loss.count
         state = loss.state
     return total
 
@@ -296,11 +299,10 @@ def sentence_nll(model: Any, ids: array[int], device: str) -> _Total:
     """Each sentence by itself, the mark behind it included."""
     total, count = 0.0, 0
     for block in _blocks(ids):
-        for batch in sentence_batches(list(map(len, block))):
-            piece = sentence_piece([block[index] for index in batch], device)
-            nll = model.loss(piece.tokens, piece.targets, counted=piece.counted).nll
-            total += float(nll) * piece.words
-            count += piece.words
+        for chosen in bucket_by_length(list(map(len, block))):
+            loss = model.loss(SentenceBatch(*pad([block[index] for index in chosen])).to(device))
+            total += float(loss.nll) * loss.count
+            count += loss.count
     return _Total(total, count)
 
 
@@ -310,14 +312,13 @@ def masked_nll(model: Any, ids: array[int], device: str) -> _Total:
     total, count = 0.0, 0
     for block in _blocks(ids):
         maskings = [[torch.rand(len(sentence), generator=one) for sentence in block] for one in generators]
-        for batch in sentence_batches(list(map(len, block))):
-            padded, lengths = pad([block[index] for index in batch])
-            tokens = padded[:, 1:-1].contiguous().to(device)
+        for chosen in bucket_by_length(list(map(len, block))):
+            tokens, lengths = pad([block[index] for index in chosen])
             for masking in maskings:
-                chance = pad_sequence([masking[index] for index in batch], batch_first=True, padding_value=1.0)
-                loss = model.loss(tokens, lengths, chance=chance.to(device))
-                total += float(loss.nll) * loss.targets
-                count += loss.targets
+                uniforms = pad_sequence([masking[index] for index in chosen], batch_first=True, padding_value=1.0)
+                loss = model.loss(MaskedBatch(tokens, lengths, uniforms).to(device))
+                total += float(loss.nll) * loss.count
+                count += loss.count
     return _Total(total, count)
 
 

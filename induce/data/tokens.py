@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-UNITS = ("word", "character")
+TOKENS = ("word", "character")
 SPACE = "\u2423"  # the open box, which shows a space
 
 
@@ -17,11 +17,11 @@ def characters(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(SPACE if character.isspace() else character for character in " ".join(words))
 
 
-def split(words: tuple[str, ...], unit: str) -> tuple[str, ...]:
+def split(words: tuple[str, ...], token: str) -> tuple[str, ...]:
     """The tokens of a sentence of ``words``."""
-    return characters(words) if unit == "character" else words
+    return characters(words) if token == "character" else words
 
 
-def bits(loss: float, unit: str) -> float | None:
+def bits(loss: float, token: str) -> float | None:
     """``loss`` (nats a token) in bits per character, sentence ends included; None where tokens are words."""
-    return loss / math.log(2) if unit == "character" else None
+    return loss / math.log(2) if token == "character" else None

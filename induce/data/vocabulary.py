@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-BOUNDARY = "<eos>"  # number 0: ends every sentence of the stream, and stands on either side of one to be parsed
+BOUNDARY = "<eos>"  # number 0: ends every sentence of a stream, stands on either side of a sentence, and is padding
 UNKNOWN = "<unk>"  # number 1
+UNKNOWNS = ("one", "shape")  # data.unknown: one symbol for all words that are not in the list, or one for each shape
+LONGEST_SUFFIX = 3
+LEAST_SEEN = 10  # rare words that a pseudo-word stands for
 
 
 class Vocabulary:
-    """A fixed list of words; the first two are the boundary mark and the unknown word."""
+    """A fixed list of words; the first two are the boundary mark and the unknown word.
+
+    Where it holds pseudo-words, such as ``<unk:C-ing>``, a word that is not in the list is looked up in lower case,
+    and else has the number of the pseudo-word that says most of it. Nothing in a text is read as the boundary mark.
+    """
 
     def __init__(self, words: Sequence[str]) -> None:
         if tuple(words[:2]) != (BOUNDARY, UNKNOWN):
@@ -19,15 +27,33 @@ class Vocabulary:
         self._ids = {word: i for i, word in enumerate(self.words)}
         if len(self._ids) != len(self.words):
             raise ValueError("a word stands twice in the vocabulary")
+        del self._ids[BOUNDARY]
+        self._pseudo = {word: i for word, i in self._ids.items() if word.startswith("<unk:")}
 
     @classmethod
-    def from_counts(cls, counts: Mapping[str, int], *, size: int, minimum_count: int) -> Vocabulary:
-        """The ``size - 2`` most frequent words seen ``minimum_count`` times or more, by frequency, then spelling."""
+    def from_counts(
+        cls, counts: Mapping[str, int], *, size: int, minimum_count: int, unknown: str = "one"
+    ) -> Vocabulary:
+        """The ``size - 2`` most frequent words seen ``minimum_count`` times or more, by frequency, then spelling.
+
+        With ``unknown = "shape"`` words are counted in lower case, and the last entries are the pseudo-words that stand
+        for `LEAST_SEEN` rare words or more; those of one letter's suffix and none are always there.
+        """
+        if unknown == "shape":
+            folded: Counter[str] = Counter()
+            for word, count in counts.items():
+                folded[word.lower()] += count
+            plain = cls._frequent(folded, size=size, minimum_count=minimum_count)
+            return cls([BOUNDARY, UNKNOWN, *plain, *_pseudo_words(counts, set(plain))])
+        return cls([BOUNDARY, UNKNOWN, *cls._frequent(counts, size=size, minimum_count=minimum_count)])
+
+    @staticmethod
+    def _frequent(counts: Mapping[str, int], *, size: int, minimum_count: int) -> list[str]:
         frequent = [
             word for word, count in counts.items() if count >= minimum_count and word not in (BOUNDARY, UNKNOWN)
         ]
         frequent.sort(key=lambda word: (-counts[word], word))
-        return cls([BOUNDARY, UNKNOWN, *frequent[: size - 2]])
+        return frequent[: size - 2]
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
@@ -38,10 +64,55 @@ class Vocabulary:
         return len(self.words)
 
     def id(self, word: str) -> int:
-        """The number of ``word``; 1 for a word that is not in the list."""
-        return self._ids.get(word, 1)
+        """The number of ``word``; 1 for a word that is not in the list, or that of its pseudo-word."""
+        number = self._ids.get(word)
+        if number is not None:
+            return number
+        if not self._pseudo:
+            return 1
+        number = self._ids.get(word.lower())
+        if number is None:
+            number = next((self._pseudo[one] for one in shapes(word) if one in self._pseudo), 1)
+        return number
+
+    def knows(self, word: str) -> bool:
+        """Whether ``word`` itself has a number, and is no pseudo-word."""
+        return word in self._ids or bool(self._pseudo and word.lower() in self._ids)
 
     def encode(self, words: Iterable[str]) -> list[int]:
         """The numbers of ``words``."""
+        if self._pseudo:
+            return [self.id(word) for word in words]
         ids = self._ids
         return [ids.get(word, 1) for word in words]
+
+
+def shapes(word: str) -> list[str]:
+    """The pseudo-words that ``word`` may have, the one that says most of it first: ``<unk:C-ing>`` … ``<unk:C>``.
+
+    The shape is ``0`` for a word with a digit, ``A`` for more than one letter all in capitals, ``C`` for a capital in
+    front, ``h`` for a hyphen within, else ``w``; then come the last letters, in lower case.
+    """
+    if any(character.isdigit() for character in word):
+        shape = "0"
+    elif len(word) > 1 and word.isupper():
+        shape = "A"
+    elif word[:1].isupper():
+        shape = "C"
+    else:
+        shape = "h" if "-" in word[1:-1] else "w"
+    lower = word.lower()
+    suffixes = [lower[-length:] for length in range(LONGEST_SUFFIX, 0, -1) if len(lower) > length]
+    return [f"<unk:{shape}-{suffix}>" for suffix in suffixes] + [f"<unk:{shape}>"]
+
+
+def _pseudo_words(counts: Mapping[str, int], plain: set[str]) -> list[str]:
+    """The pseudo-words of the rare words, those that are not ``plain`` in lower case; frequent ones first."""
+    seen: Counter[str] = Counter()
+    for word, count in counts.items():
+        if word.lower() not in plain and word not in (BOUNDARY, UNKNOWN):
+            for pseudo in shapes(word):
+                seen[pseudo] += count
+    kept = [pseudo for pseudo, count in seen.items() if count >= LEAST_SEEN or "-" not in pseudo]
+    kept += [f"<unk:{shape}>" for shape in "0AChw" if f"<unk:{shape}>" not in kept]
+    return sorted(kept, key=lambda pseudo: (-seen[pseudo], pseudo))

@@ -1,66 +1,147 @@
-"""What every model offers, whatever its paper: the protocol that training and parsing rely on."""
+"""What every model offers, whatever its paper: the contract that training, parsing and scoring rely on."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
+from induce.structures import Structure
+
+if TYPE_CHECKING:
+    from induce.data.corpus import EncodedCorpus
 
 
-class SegmentLoss(NamedTuple):
-    """One training step on a segment of a stream."""
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a model makes of one batch."""
 
     objective: Tensor  # scalar: what is minimised, penalties included
     nll: Tensor  # scalar: mean negative log-likelihood in nats, to report
-    state: Any  # to carry into the next segment (detach it first)
-    targets: int | None = None  # words that the loss is the mean over, where only the model knows (masked words)
+    count: int  # what ``nll`` is the mean over, and by what the parts of a batch are weighed
+    state: Any = None  # to carry into the next segment of a stream (detach it first)
     correct: int | None = None  # of a task: how many labels were found
 
 
-class StreamModel(Protocol):
-    """A model trained on one long stream of words, cut into parallel columns and consecutive segments.
+class Query(NamedTuple):
+    """Which structure is asked for."""
 
-    One that also reads sentences takes ``counted`` (T, B) in `loss`, which says what is a target and what padding.
+    structure: type[Structure]
+    layer: int = 1  # from 1, for models that have trees of their own in each layer
+    distances: str = (
+        "lm"  # of a model that has several sets: that of the language model, or one that learned from trees
+    )
+
+
+class Model(nn.Module):
+    """A model that learns by gradients.
+
+    A subclass names its settings (``Config``, a frozen dataclass whose ``check()`` raises ValueError where they do not
+    fit together), the batches that it learns from and the structures that it gives, and has ``loss`` and ``structure``.
+    It is made from its settings and the number of words in the vocabulary alone.
     """
 
     Config: ClassVar[type]
-    reads: ClassVar[tuple[str, ...]]  # "stream", "sentences"
-    gives: ClassVar[tuple[str, ...]]  # what `structure` can return, such as ("distances",); () where there is none
+    reads: ClassVar[tuple[type[Batch], ...]]
+    gives: ClassVar[tuple[type[Structure], ...]] = ()  # nothing: a language model without trees
+    shortest: ClassVar[int] = 1  # words of a sentence that it can learn from and parse
 
-    def loss(self, tokens: Tensor, targets: Tensor, state: Any = None) -> SegmentLoss:
-        """Loss on ``tokens`` (T, B) with next words ``targets`` (T, B), continuing from ``state``."""
-        ...
+    def prepare(self, corpus: EncodedCorpus) -> None:
+        """Before the first step: what can be had from the whole text, such as word classes, goes into buffers."""
 
-    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Any:
-        """Structure of whole sentences: ``tokens`` (B, N + 2) with a boundary mark on either side."""
-        ...
+    def initial_state(self, columns: int) -> Any:
+        """What is carried along a stream, before its first word, for ``columns`` columns; None: nothing is."""
+        return None
+
+    def loss(self, batch: Any, state: Any = None) -> Loss:
+        """The loss of a batch of a type in ``reads``; a segment of a stream goes on from ``state``."""
+        raise NotTrained(f"{type(self).__name__} has no loss")
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Structure:
+        """What ``query`` asks for of whole sentences; to be called in evaluation mode."""
+        raise NotTrained(f"{type(self).__name__} gives no structure")
+
+    def parsing_cost(self, length: int) -> float:
+        """What a sentence of ``length`` words adds to a parsing batch, whose budget is 4,096: linear by default."""
+        return length + 2.0
 
 
-class PredictiveModel(Protocol):
-    """A stream model whose last step, softmax(decoder_weight x + decoder_bias), can be redone by others: the cache."""
+@dataclass(frozen=True, slots=True)
+class FitStep:
+    """Where `FittedModel.fit` stands."""
 
-    decoder_weight: Tensor  # (V, E)
-    decoder_bias: Tensor  # (V,)
+    done: int  # steps
+    total: int
+    nll: float  # mean negative log-likelihood in nats over this step's text, before what it changed
+    count: int  # what that is the mean over
+    check: bool = False  # whether to score the development text now, and keep the model if it is the best
 
-    def predictions(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
-        """The vectors x (T, B, E) after each of ``tokens`` (T, B), without dropout, and the state to carry on."""
-        ...
+
+class FittedModel(Model):
+    """A model that learns without gradients, such as a grammar by expectation maximisation.
+
+    All that it learns lives in buffers, so that a checkpoint holds it. ``seed`` is that of the run.
+    """
+
+    seed: int = 1
+
+    def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
+        """Learn, one `FitStep` at a time. After each the buffers hold everything, and ``fit(corpus, step.done)`` goes
+        on as if nothing had been in between."""
+        raise NotTrained(f"{type(self).__name__} has no fit")
+
+    def log_probability(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability of each sentence (B,) in nats, for the development text and perplexity."""
+        raise NotTrained(f"{type(self).__name__} has no probabilities")
 
 
-class MaskedModel(Protocol):
-    """A model trained on whole sentences, in each of which it has to find the words that were masked."""
+class NotTrained(TypeError):
+    """A model was asked for what it does not offer."""
 
-    Config: ClassVar[type]
-    reads: ClassVar[tuple[str, ...]]  # ("masked",)
-    gives: ClassVar[tuple[str, ...]]  # such as ("heads",)
 
-    def loss(self, tokens: Tensor, lengths: Tensor, *, chance: Tensor | None = None) -> SegmentLoss:
-        """Loss on ``tokens`` (B, N); words are masked where ``chance`` (B, N), by default drawn, is low enough."""
-        ...
+def bounded(tokens: Tensor) -> Tensor:
+    """``tokens`` (B, N) with a boundary mark before and behind each sentence: (B, N + 2)."""
+    return functional.pad(tokens, (1, 1))
 
-    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Any:
-        """Structure of whole sentences: ``tokens`` (B, N + 2) with a boundary mark on either side."""
-        ...
+
+class NextWords(NamedTuple):
+    """A batch as a next-word model reads it, steps down and columns or sentences across."""
+
+    tokens: Tensor  # (T, B): of sentences each between boundary marks
+    targets: Tensor  # (T, B): the tokens that follow
+    target_mask: Tensor | None = None  # (T, B): false for padding; None: there is none
+
+    def chosen(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Of ``rows`` (T B, E) those that have a target, and these targets."""
+        targets = self.targets.flatten()
+        if self.target_mask is None:
+            return rows, targets
+        mask = self.target_mask.flatten()
+        return rows[mask], targets[mask]
+
+
+def next_words(batch: StreamBatch | SentenceBatch) -> NextWords:
+    """A segment of a stream as it is; of sentences every word and the mark behind each as targets, T = N + 2."""
+    if isinstance(batch, StreamBatch):
+        return NextWords(batch.tokens, batch.targets)
+    tokens = bounded(batch.tokens).t().contiguous()
+    place = torch.arange(len(tokens), device=tokens.device)[:, None]
+    return NextWords(tokens, tokens.roll(-1, 0), place <= batch.lengths.to(tokens.device))
+
+
+def gold_distances(batch: Batch) -> Tensor | None:
+    """The gold distances (T, B) of a batch in the shape of `next_words`, NaN where there are none; None if it has none.
+
+    This is the one place that asks a batch whether it has trees: the models that learn from them can do without.
+    """
+    if isinstance(batch, SupervisedBatch):
+        return functional.pad(batch.distances, (1, 1), value=float("nan")).t()
+    return batch.distances if isinstance(batch, SupervisedStreamBatch) else None
 
 
 def detach(state: Any) -> Any:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.data.batching import Side
-from induce.models.base import SegmentLoss
+from induce.data.batches import LabelledBatch, SentenceBatch, Side
+from induce.models.base import Loss, Model, Query
+from induce.structures import Structure
 
 
 class ClassifierShape(NamedTuple):
@@ -21,8 +22,10 @@ class ClassifierShape(NamedTuple):
     dropout: float
 
 
-class Classifier(nn.Module):
+class Classifier(Model):
     """An encoder with the classifier of the released program: one linear map, or for pairs two with an ELU."""
+
+    reads = (LabelledBatch,)
 
     def __init__(self, encoder: Any, shape: ClassifierShape) -> None:
         super().__init__()
@@ -41,12 +44,13 @@ class Classifier(nn.Module):
         scores: Tensor = self.outer(self.dropout(vectors))
         return scores
 
-    def label_loss(self, tokens: Tensor, lengths: Tensor, labels: Tensor, trees: Sequence[Side]) -> SegmentLoss:
-        """Mean negative log-likelihood of ``labels`` (B,), and how many of them have the best score."""
-        scores = self(tokens, lengths, trees)
-        nll = functional.cross_entropy(scores, labels)
-        return SegmentLoss(nll, nll, None, len(labels), int((scores.argmax(-1) == labels).sum()))
+    def loss(self, batch: LabelledBatch, state: None = None) -> Loss:
+        """Mean negative log-likelihood of the labels, and how many of them have the best score."""
+        scores = self(batch.tokens, batch.lengths, batch.trees)
+        nll = functional.cross_entropy(scores, batch.labels)
+        return Loss(nll, nll, len(batch.labels), correct=int((scores.argmax(-1) == batch.labels).sum()))
 
-    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int = 1) -> Any:
-        """What the encoder gives for ``tokens`` (B, N + 2); the boundary marks on either side are not read."""
-        return self.encoder.structure(tokens[:, 1:-1], lengths)
+    def structure(self, batch: SentenceBatch, query: Query) -> Structure:
+        """What the encoder gives."""
+        structure: Structure = self.encoder.structure(batch.tokens, batch.lengths)
+        return structure

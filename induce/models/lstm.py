@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from induce.data.batches import SentenceBatch, StreamBatch
 from induce.kernels.cross_entropy import cross_entropy
 from induce.models.awd_dropout import (
     LanguageOutput,
@@ -25,7 +26,7 @@ from induce.models.awd_dropout import (
     run_layers,
     temporal_activation_penalty,
 )
-from induce.models.base import SegmentLoss
+from induce.models.base import Loss, Model, next_words
 
 RECURRENT = "weight_hh_l0"  # torch's name of the hidden-to-hidden matrix
 
@@ -82,12 +83,11 @@ class LstmLayer(nn.Module):
         return LayerOutput(hidden, LayerState(*last))
 
 
-class Lstm(nn.Module):
+class Lstm(Model):
     """AWD-LSTM language model with tied input and output embeddings."""
 
     Config = LstmConfig
-    reads = ("stream",)
-    gives = ()
+    reads = (StreamBatch, SentenceBatch)
 
     def __init__(self, config: LstmConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -137,17 +137,23 @@ class Lstm(nn.Module):
         return output, [layer.state for layer in layers]
 
     def loss(
-        self, tokens: Tensor, targets: Tensor, state: list[LayerState] | None = None, *, masks: Masks | None = None
-    ) -> SegmentLoss:
-        """Objective and mean negative log-likelihood of ``targets`` (T, B); masks are drawn in training mode."""
-        batch = tokens.shape[1]
+        self,
+        batch: StreamBatch | SentenceBatch,
+        state: list[LayerState] | None = None,
+        *,
+        masks: Masks | None = None,
+    ) -> Loss:
+        """Objective and mean negative log-likelihood of the words that follow; masks are drawn in training mode."""
+        words = next_words(batch)
+        columns = words.tokens.shape[1]
         if masks is None and self.training:
-            masks = self.draw_masks(batch)
-        output, layers = self(tokens, state or self.initial_state(batch), masks=masks)
-        nll = cross_entropy(output.flatten(0, 1), self.decoder_weight, self.decoder_bias, targets.flatten())
+            masks = self.draw_masks(columns)
+        output, layers = self(words.tokens, state or self.initial_state(columns), masks=masks)
+        rows, targets = words.chosen(output.flatten(0, 1))
+        nll = cross_entropy(rows, self.decoder_weight, self.decoder_bias, targets)
         objective = (
             nll
             + activation_penalty(output, self.config.activation_penalty)  # after the output dropout, unlike ON-LSTM
             + temporal_activation_penalty(layers[-1].hidden, self.config.temporal_activation_penalty)
         )
-        return SegmentLoss(objective, nll, [layer.state for layer in layers])
+        return Loss(objective, nll, len(targets), [layer.state for layer in layers])

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from induce.data.batches import Batch, SentenceBatch, StreamBatch
 from induce.kernels.cross_entropy import cross_entropy
 from induce.kernels.onlstm import recurrence
 from induce.kernels.products import Products
@@ -30,7 +31,7 @@ from induce.models.awd_dropout import (
     run_layers,
     temporal_activation_penalty,
 )
-from induce.models.base import SegmentLoss
+from induce.models.base import Loss, Model, NextWords, Query, bounded, next_words
 from induce.structures import Distances
 
 POSITIONS = 2**10  # words of a batch that go through all layers before the next ones, in parsing, to use memory again
@@ -108,12 +109,12 @@ class OnLstmLayer(nn.Module):
         return functional.linear(output.input, self.input.weight[rows], bias) + states @ recurrent_weight[rows].t()
 
 
-class OnLstm(nn.Module):
+class OnLstm(Model):
     """ON-LSTM language model with tied input and output embeddings (Shen et al. 2019, section 5.1)."""
 
     Config = OnLstmConfig
-    reads = ("stream",)
-    gives = ("distances",)
+    reads: ClassVar[tuple[type[Batch], ...]] = (StreamBatch, SentenceBatch)
+    gives = (Distances,)
 
     def __init__(self, config: OnLstmConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -174,43 +175,45 @@ class OnLstm(nn.Module):
         return output, [layer.state for layer in layers]
 
     def loss(
-        self, tokens: Tensor, targets: Tensor, state: list[LayerState] | None = None, *, masks: Masks | None = None
-    ) -> SegmentLoss:
-        """Objective and mean negative log-likelihood of ``targets`` (T, B); masks are drawn in training mode."""
-        batch = tokens.shape[1]
+        self,
+        batch: StreamBatch | SentenceBatch,
+        state: list[LayerState] | None = None,
+        *,
+        masks: Masks | None = None,
+    ) -> Loss:
+        """Objective and mean negative log-likelihood of the words that follow; masks are drawn in training mode."""
+        words = next_words(batch)
+        columns = words.tokens.shape[1]
         if masks is None and self.training:
-            masks = self.draw_masks(batch)
-        return self.language_loss(self(tokens, state or self.initial_state(batch), masks=masks), targets)
+            masks = self.draw_masks(columns)
+        return self.language_loss(self(words.tokens, state or self.initial_state(columns), masks=masks), words)
 
-    def language_loss(self, found: LanguageOutput, targets: Tensor) -> SegmentLoss:
-        """What ``found`` costs where ``targets`` (T, B) follow, activation penalties included."""
-        output, layers = found
-        nll = cross_entropy(output.flatten(0, 1), self.embedding.weight, self.decoder_bias, targets.flatten())
+    def language_loss(self, result: LanguageOutput, words: NextWords) -> Loss:
+        """What ``result`` costs on the targets of ``words``, activation penalties included."""
+        output, layers = result
+        rows, targets = words.chosen(output.flatten(0, 1))
+        nll = cross_entropy(rows, self.embedding.weight, self.decoder_bias, targets)
         last = layers[-1].hidden  # before the output dropout, as in the released program
         objective = (
             nll
             + activation_penalty(last, self.config.activation_penalty)
             + temporal_activation_penalty(last, self.config.temporal_activation_penalty)
         )
-        return SegmentLoss(objective, nll, [layer.state for layer in layers])
+        return Loss(objective, nll, len(targets), [layer.state for layer in layers])
 
-    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Distances:
-        """Forget distances of layer ``layer`` (from 1) for ``tokens`` (B, N + 2), boundary marks on either side.
-
-        Sentences are padded behind their second mark; no layer above ``layer`` is computed. ``lengths`` (B,) counts
-        words.
-        """
-        return self.read_distances(tokens, lengths, layer, lambda output, _: output.distance_forget)
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
+        """Forget distances of layer ``query.layer`` (from 1); no layer above it is computed."""
+        return self.read_distances(batch, query.layer, lambda output, _: output.distance_forget)
 
     def read_distances(
-        self, tokens: Tensor, lengths: Tensor, layer: int, read: Callable[[SegmentOutput, Tensor], Tensor]
+        self, batch: SentenceBatch, layer: int, read: Callable[[SegmentOutput, Tensor], Tensor]
     ) -> Distances:
         """What ``read`` makes (T, B) of each piece of layer ``layer`` and its recurrent matrix, marks cut off."""
-        batch = len(tokens)
-        state, weights = self.initial_state(batch), self.recurrent_weights(layers=layer)
+        columns = len(batch.tokens)
+        state, weights = self.initial_state(columns), self.recurrent_weights(layers=layer)
         distances = []
-        for steps in tokens.t().split(max(1, POSITIONS // batch)):
+        for steps in bounded(batch.tokens).t().split(max(1, POSITIONS // columns)):
             _, outputs = self(steps, state, weights=weights)
             state = [output.state for output in outputs]
             distances.append(read(outputs[-1], weights[-1]))
-        return Distances(torch.cat(distances).t()[:, 1:-1], lengths)
+        return Distances(torch.cat(distances).t()[:, 1:-1], batch.lengths)

@@ -9,15 +9,17 @@ Shapes: T steps, B streams, H units of the supervised layer, n its master gates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from torch import Tensor, nn
 from torch.nn import functional
 
+from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.kernels.dropout import keep_mask
 from induce.kernels.onlstm import cumax
 from induce.models.awd_dropout import LanguageOutput, Masks, dropped_weight
-from induce.models.base import SegmentLoss
+from induce.models.base import Loss, Query, gold_distances, next_words
 from induce.models.distance_ranking import RANKINGS, rank
 from induce.models.onlstm import (
     LayerState,
@@ -35,6 +37,7 @@ class OnLstmSydConfig(OnLstmConfig):
 
     supervised_layer: int = 3  # from 1
     tree_weight: float = 0.75  # alpha of eq. 19
+    lm_weight: float = 1.0  # of the language model's loss beside it
     # split: a map of its own on the master forget gate; shared: that gate itself, one set of trees; hidden: a map on
     # the hidden states (the multitask variants of table 4)
     supervised_head: str = "split"
@@ -61,6 +64,7 @@ class OnLstmSyd(OnLstm):
     """ON-LSTM language model whose layer ``supervised_layer`` also learns the distances of given trees."""
 
     Config = OnLstmSydConfig
+    reads: ClassVar[tuple[type[Batch], ...]] = (SupervisedStreamBatch, SupervisedBatch)
     config: OnLstmSydConfig
 
     def __init__(self, config: OnLstmSydConfig, vocabulary_size: int) -> None:
@@ -95,35 +99,34 @@ class OnLstmSyd(OnLstm):
 
     def loss(
         self,
-        tokens: Tensor,
-        targets: Tensor,
+        batch: StreamBatch | SentenceBatch,
         state: list[LayerState] | None = None,
         *,
-        gold: Tensor | None = None,
         masks: Masks | None = None,
-    ) -> SegmentLoss:
-        """Loss of the language model; with ``gold`` distances (T, B), NaN where there are none, eq. 19."""
-        batch = tokens.shape[1]
+    ) -> Loss:
+        """Loss of the language model; of a batch with gold distances, NaN where there are none, eq. 19."""
+        words, gold = next_words(batch), gold_distances(batch)
+        columns = words.tokens.shape[1]
         if masks is None and self.training:
-            masks = self.draw_masks(batch)
-        found: LanguageOutput = self(tokens, state or self.initial_state(batch), masks=masks)
-        loss = self.language_loss(found, targets)
+            masks = self.draw_masks(columns)
+        result: LanguageOutput = self(words.tokens, state or self.initial_state(columns), masks=masks)
+        loss = self.language_loss(result, words)
         if gold is None:
             return loss
         config, index = self.config, self.config.supervised_layer - 1
         weight = self.recurrent_weights(masks, layers=index + 1)[-1]
         kept = masks.weights[-1] if masks is not None and self.head is not None else None
-        distances = self.supervised(found.layers[index], weight, kept)
+        distances = self.supervised(result.layers[index], weight, kept)
         if config.distance_scale == "units" and config.supervised_head != "hidden":
             distances = distances * self.stack[index].chunks
-        wrong = rank(distances, gold, tokens, config.ranking, config.ranking_margin)
-        return loss._replace(objective=loss.objective + config.tree_weight * wrong)
+        wrong = rank(distances, gold, words.tokens, config.ranking, config.ranking_margin)
+        return replace(loss, objective=config.lm_weight * loss.objective + config.tree_weight * wrong)
 
-    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int, distances: str = "syd") -> Distances:
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
         """The supervised distances (``syd``) or those of the language model (``lm``), as `OnLstm.structure` says."""
-        if distances == "lm":
-            return super().structure(tokens, lengths, layer=layer)
-        if layer != self.config.supervised_layer:
-            found = f"the supervised distances are those of layer {self.config.supervised_layer}"
-            raise SynparseError(f"model 'onlstm-syd': {found}, not {layer} (--distances lm has every layer)")
-        return self.read_distances(tokens, lengths, layer, self.supervised)
+        if query.distances == "lm":
+            return super().structure(batch, query)
+        if query.layer != self.config.supervised_layer:
+            where = f"the supervised distances are those of layer {self.config.supervised_layer}"
+            raise SynparseError(f"model 'onlstm-syd': {where}, not {query.layer} (--distances lm has every layer)")
+        return self.read_distances(batch, query.layer, self.supervised)

@@ -19,10 +19,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from induce.data.batches import SentenceBatch, StreamBatch
 from induce.kernels.cross_entropy import cross_entropy
 from induce.kernels.dropout import keep_mask
 from induce.kernels.ordered_memory import fill_slots
-from induce.models.base import SegmentLoss
+from induce.models.base import Loss, Model, Query, bounded, next_words
 from induce.structures import StackDecisions
 
 SMALLEST = 1e-5  # of the mask; what is less closes a slot
@@ -235,15 +236,15 @@ def _masks(mask: Tensor, dtype: torch.dtype) -> list[Tensor | None]:
     return [None if whole else factor for whole, factor in zip(mask.all(1).tolist(), factors, strict=True)]
 
 
-class OrderedMemory(nn.Module):
+class OrderedMemory(Model):
     """Ordered Memory as a language model: the next word is predicted from the top slot, embeddings are tied.
 
     The paper learns from tasks (`induce.tasks`); this is the same recurrence on plain text.
     """
 
     Config = OrderedMemoryConfig
-    reads = ("stream", "sentences")
-    gives = ("stack",)
+    reads = (StreamBatch, SentenceBatch)
+    gives = (StackDecisions,)
 
     def __init__(self, config: OrderedMemoryConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -268,28 +269,19 @@ class OrderedMemory(nn.Module):
         """Nothing read yet."""
         return [self.layer.initial_state(batch)]
 
-    def loss(
-        self,
-        tokens: Tensor,
-        targets: Tensor,
-        state: list[MemoryState] | None = None,
-        *,
-        counted: Tensor | None = None,
-    ) -> SegmentLoss:
-        """Mean negative log-likelihood of the next words ``targets`` (T, B), of those that are ``counted`` (T, B)."""
+    def loss(self, batch: StreamBatch | SentenceBatch, state: list[MemoryState] | None = None) -> Loss:
+        """Mean negative log-likelihood of the words that follow."""
+        words = next_words(batch)
         begin = None if state is None else state[0]
-        output, _, end = self.layer(self.embedding_dropout(self.embedding(tokens)), counted, state=begin)
-        where = torch.ones_like(tokens, dtype=torch.bool) if counted is None else counted
-        hidden = self.output_dropout(output[where])
-        nll = cross_entropy(hidden, self.embedding.weight, self.decoder_bias, targets[where])
-        return SegmentLoss(nll, nll, [end])
+        embedded = self.embedding_dropout(self.embedding(words.tokens))
+        output, _, end = self.layer(embedded, words.target_mask, state=begin)
+        rows, targets = words.chosen(output.flatten(0, 1))
+        nll = cross_entropy(self.output_dropout(rows), self.embedding.weight, self.decoder_bias, targets)
+        return Loss(nll, nll, len(targets), [end])
 
-    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int = 1) -> StackDecisions:
-        """Slots for ``tokens`` (B, N + 2) with boundary marks on either side; the second one is not read.
-
-        ``lengths`` (B,) counts words. ``layer`` means nothing here: there is one recurrence.
-        """
-        steps = tokens.t()[:-1]
-        real = torch.arange(len(steps), device=tokens.device)[:, None] <= lengths.to(tokens.device)
+    def structure(self, batch: SentenceBatch, query: Query) -> StackDecisions:
+        """The slot of each word; the mark in front is read, that behind is not."""
+        steps = bounded(batch.tokens).t()[:-1]
+        real = torch.arange(len(steps), device=steps.device)[:, None] <= batch.lengths.to(steps.device)
         positions = self.layer(self.embedding(steps), real).positions
-        return StackDecisions(positions[1:].argmax(-1).t(), lengths)
+        return StackDecisions(positions[1:].argmax(-1).t(), batch.lengths)

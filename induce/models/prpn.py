@@ -19,9 +19,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from induce.config import setting
+from induce.data.batches import Batch, SentenceBatch, StreamBatch
 from induce.kernels.cross_entropy import cross_entropy
 from induce.kernels.dropout import scaled_mask
-from induce.models.base import SegmentLoss
+from induce.models.base import Loss, Model, NextWords, Query, bounded, next_words
 from induce.models.prpn_parsing import Parsing, ParsingNetwork, ParsingState, looked_back, parsing_start
 from induce.models.prpn_reading import LayerMasks, PredictMasks, PredictNetwork, Reading, ReadingLayer, Tapes
 from induce.structures import Distances
@@ -44,7 +46,7 @@ class PrpnConfig:
     slots: int = 15  # states that can be remembered, N_m
     lookback: int = 5  # words before the current one that its distance depends on, L
     resolution: float = 0.1  # difference of distances over which a gate closes, 1 / tau
-    residual_blocks: int = 0  # of the predict network
+    residual_blocks: int = setting(0, low=0, high=1e9, help="of the predict network")
     gate: str = "hard"  # hard, soft: the program's two; paper: eq. 6
     distance: str = "sigmoid"  # sigmoid: the program's; relu: eq. 8, 13
     attention: str = "masked"  # masked: the program's softmax over open slots; modulated: eq. 10, 11
@@ -87,7 +89,7 @@ class LanguageOutput(NamedTuple):
     state: list[Any]
 
 
-class Prpn(nn.Module):
+class Prpn(Model):
     """PRPN language model: a ParsingNetwork steers a reading and a predict network.
 
     The state carried between segments is a list: ParsingState, then the Tapes of each reading layer. The memory of the
@@ -95,8 +97,8 @@ class Prpn(nn.Module):
     """
 
     Config = PrpnConfig
-    reads = ("stream", "sentences")
-    gives = ("distances",)
+    reads: ClassVar[tuple[type[Batch], ...]] = (StreamBatch, SentenceBatch)
+    gives = (Distances,)
     parsing_network: ClassVar[Any] = ParsingNetwork
 
     def __init__(self, config: PrpnConfig, vocabulary_size: int) -> None:
@@ -191,40 +193,38 @@ class Prpn(nn.Module):
 
     def loss(
         self,
-        tokens: Tensor,
-        targets: Tensor,
+        batch: StreamBatch | SentenceBatch,
         state: list[Any] | None = None,
         *,
-        counted: Tensor | None = None,
         masks: Masks | None = None,
-    ) -> SegmentLoss:
-        """Mean negative log-likelihood of ``targets`` (T, B), or of those that are ``counted`` (T, B).
+    ) -> Loss:
+        """Mean negative log-likelihood of the words that follow.
 
         Padding behind a sentence still takes part in the batch statistics, as in the program. Masks are drawn in
         training mode.
         """
-        steps, batch = tokens.shape
+        words = next_words(batch)
+        return self.language_loss(self.run(words, state, masks), words)
+
+    def run(self, words: NextWords, state: list[Any] | None = None, masks: Masks | None = None) -> LanguageOutput:
+        """`forward` over ``words``, from the beginning if there is no ``state``, with masks drawn in training mode."""
+        steps, columns = words.tokens.shape
         if masks is None and self.training:
-            masks = self.draw_masks(steps, batch)
-        found = self(tokens, state or self.initial_state(batch), masks=masks)
-        return self.language_loss(found, targets, counted)
+            masks = self.draw_masks(steps, columns)
+        output: LanguageOutput = self(words.tokens, state or self.initial_state(columns), masks=masks)
+        return output
 
-    def language_loss(self, found: LanguageOutput, targets: Tensor, counted: Tensor | None) -> SegmentLoss:
-        """What ``found`` costs where ``targets`` (T, B) follow, those that are ``counted``."""
-        rows, wanted = found.output, targets.flatten()
-        if counted is not None:
-            rows, wanted = rows[counted.flatten()], wanted[counted.flatten()]
-        nll = cross_entropy(rows, self.decoder_weight, self.decoder_bias, wanted)
-        return SegmentLoss(nll, nll, found.state)
+    def language_loss(self, result: LanguageOutput, words: NextWords) -> Loss:
+        """What ``result`` costs on the targets of ``words``."""
+        rows, targets = words.chosen(result.output)
+        nll = cross_entropy(rows, self.decoder_weight, self.decoder_bias, targets)
+        return Loss(nll, nll, len(targets), result.state)
 
-    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int) -> Distances:
-        """Distances of ``tokens`` (B, N + 2), boundary marks on either side; there is one set of them, layer 1.
-
-        Nothing but the parsing network is computed.
-        """
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
+        """The one set of distances that there is. Nothing but the parsing network is computed."""
         if self.parsing is None:
             raise SynparseError("this model was trained with parsing_network = false, so it has no distances")
-        words = functional.embedding(tokens.t(), self.embedding.weight)
-        start = self.initial_state(len(tokens))[0].embeddings
+        words = functional.embedding(bounded(batch.tokens).t(), self.embedding.weight)
+        start = self.initial_state(len(batch.tokens))[0].embeddings
         distance, _ = self.parsing.distances(torch.cat((start, words)))
-        return Distances(distance[:, 1:-1], lengths)
+        return Distances(distance[:, 1:-1], batch.lengths)

@@ -9,15 +9,16 @@ look-back, S slots.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.kernels.dropout import dropped, scaled_mask
-from induce.models.base import SegmentLoss
+from induce.models.base import Loss, Query, bounded, gold_distances, next_words
 from induce.models.distance_ranking import RANKINGS, rank
 from induce.models.prpn import Masks, Prpn, PrpnConfig
 from induce.models.prpn_parsing import Parsing, looked_back, parsing_start
@@ -30,6 +31,7 @@ class PrpnSydConfig(PrpnConfig):
 
     parsing_size: int = 400  # units of the second LSTM and of both feed-forward networks
     tree_weight: float = 0.75  # alpha of eq. 19
+    lm_weight: float = 1.0  # of the language model's loss beside it
     ranking: str = "sentence"  # of pairs of positions; sentence: the paper's, column and batch: see `rank`
     ranking_margin: float = 1.0
 
@@ -115,34 +117,32 @@ class PrpnSyd(Prpn):
     """PRPN language model whose parsing network also learns the distances of given trees."""
 
     Config = PrpnSydConfig
+    reads: ClassVar[tuple[type[Batch], ...]] = (SupervisedStreamBatch, SupervisedBatch)
     config: PrpnSydConfig
     parsing_network: ClassVar[Any] = ParsingNetwork
 
     def loss(
         self,
-        tokens: Tensor,
-        targets: Tensor,
+        batch: StreamBatch | SentenceBatch,
         state: list[Any] | None = None,
         *,
-        counted: Tensor | None = None,
-        gold: Tensor | None = None,
         masks: Masks | None = None,
-    ) -> SegmentLoss:
-        """Loss of the language model as `Prpn.loss` has it; with ``gold`` distances (T, B), NaN without, eq. 19."""
-        steps, batch = tokens.shape
-        if masks is None and self.training:
-            masks = self.draw_masks(steps, batch)
-        found = self(tokens, state or self.initial_state(batch), masks=masks)
-        loss = self.language_loss(found, targets, counted)
+    ) -> Loss:
+        """Loss of the language model as `Prpn.loss` has it; of a batch with gold distances, NaN without, eq. 19."""
+        words, gold = next_words(batch), gold_distances(batch)
+        result = self.run(words, state, masks)
+        loss = self.language_loss(result, words)
         if gold is None:
             return loss
         config = self.config
-        wrong = rank(found.parsing.supervised.t(), gold, tokens, config.ranking, config.ranking_margin)
-        return loss._replace(objective=loss.objective + config.tree_weight * wrong)
+        assert result.parsing.supervised is not None
+        wrong = rank(result.parsing.supervised.t(), gold, words.tokens, config.ranking, config.ranking_margin)
+        return replace(loss, objective=config.lm_weight * loss.objective + config.tree_weight * wrong)
 
-    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int, distances: str = "syd") -> Distances:
-        """The supervised distances (``syd``) of ``tokens`` (B, N + 2), or those of the language model (``lm``)."""
-        words, parsing = functional.embedding(tokens.t(), self.embedding.weight), cast(ParsingNetwork, self.parsing)
-        found = parsing(words, parsing.initial_state(len(tokens)))
-        values = found.supervised if distances == "syd" else found.distance
-        return Distances(values[:, 1:-1], lengths)
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
+        """The supervised distances (``syd``), or those of the language model (``lm``)."""
+        words = functional.embedding(bounded(batch.tokens).t(), self.embedding.weight)
+        parsing = cast(ParsingNetwork, self.parsing)
+        result = parsing(words, parsing.initial_state(len(batch.tokens)))
+        values = result.supervised if query.distances == "syd" else result.distance
+        return Distances(values[:, 1:-1], batch.lengths)

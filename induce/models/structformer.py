@@ -20,7 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.models.base import SegmentLoss
+from induce.data.batches import MaskedBatch, SentenceBatch
+from induce.models.base import Loss, Model, Query
 from induce.models.masked_words import hide_words, masked_word_loss, without_self
 from induce.models.padding import real_words
 from induce.models.transformer_layer import RELATIVE_BIASES, EncoderLayer
@@ -194,12 +195,12 @@ class Parse(NamedTuple):
     heights: Tensor  # (B, N); -BEYOND at padding
 
 
-class StructFormer(nn.Module):
+class StructFormer(Model):
     """StructFormer masked language model; the number after those of the vocabulary stands for a masked word."""
 
     Config = StructFormerConfig
-    reads = ("masked",)
-    gives = ("distances", "heads", "heights")
+    reads = (MaskedBatch,)
+    gives = (Distances, HeadDistribution, Heights)
 
     def __init__(self, config: StructFormerConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -265,29 +266,27 @@ class StructFormer(nn.Module):
             x = layer(x, real, mask)
         return self.norm(x)
 
-    def loss(self, tokens: Tensor, lengths: Tensor, *, chance: Tensor | None = None) -> SegmentLoss:
-        """Mean negative log-likelihood of masked words: those where ``chance`` (B, N) is less than the mask rate."""
-        masked, targets = hide_words(tokens, chance, self.config.mask_rate, self.mask_symbol)
-        return self.masked_loss(masked, lengths, targets, masked != tokens)
+    def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
+        """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate."""
+        masked, targets = hide_words(batch, self.config.mask_rate, self.mask_symbol)
+        return self.masked_loss(masked, batch.lengths, targets, masked != batch.tokens)
 
-    def masked_loss(self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor) -> SegmentLoss:
+    def masked_loss(self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor) -> Loss:
         """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
         hidden = self.dropout(self(masked, lengths)[where])
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
 
-    def structure(
-        self, tokens: Tensor, lengths: Tensor, *, layer: int = 1, what: str = "distances"
-    ) -> Distances | HeadDistribution | Heights:
-        """``what`` of ``tokens`` (B, N + 2) with boundary marks on either side; the encoder is not run.
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances | HeadDistribution | Heights:
+        """What the one parser gives; the encoder is not run.
 
-        ``lengths`` (B,) counts words. ``layer`` means nothing here: there is one parser for all layers. The gap before
-        the first word has the distance BEYOND; the highest word is the root for certain, any other for certain not.
+        The gap before the first word has the distance BEYOND; the highest word is the root for certain, any other for
+        certain not.
         """
-        parse = self.parse(tokens[:, 1:-1], lengths)
-        if what != "heads":
-            distances = functional.pad(parse.distances[:, :-1], (1, 0), value=BEYOND)
-            if what == "distances":
-                return Distances(distances, lengths)
-            return Heights(torch.stack((distances, parse.heights), 2), lengths)
-        root = parse.heights == parse.heights.amax(1, keepdim=True)
-        return HeadDistribution(self.head_distribution(parse) + root.to(parse.heights).diag_embed(), lengths)
+        parse, lengths = self.parse(batch.tokens, batch.lengths), batch.lengths
+        if query.structure is HeadDistribution:
+            root = parse.heights == parse.heights.amax(1, keepdim=True)
+            return HeadDistribution(self.head_distribution(parse) + root.to(parse.heights).diag_embed(), lengths)
+        distances = functional.pad(parse.distances[:, :-1], (1, 0), value=BEYOND)
+        if query.structure is Distances:
+            return Distances(distances, lengths)
+        return Heights(torch.stack((distances, parse.heights), 2), lengths)

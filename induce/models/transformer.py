@@ -13,7 +13,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from induce.models.base import SegmentLoss
+from induce.data.batches import MaskedBatch
+from induce.models.base import Loss, Model
 from induce.models.masked_words import hide_words, masked_word_loss
 from induce.models.padding import real_words
 from induce.models.transformer_layer import RELATIVE_BIASES, EncoderLayer
@@ -46,12 +47,11 @@ class TransformerConfig:
             raise ValueError(f"mask_rate = {self.mask_rate} must lie between 0 and 1")
 
 
-class Transformer(nn.Module):
+class Transformer(Model):
     """Transformer masked language model; the number after those of the vocabulary stands for a masked word."""
 
     Config = TransformerConfig
-    reads = ("masked",)
-    gives: tuple[str, ...] = ()
+    reads = (MaskedBatch,)
 
     def __init__(self, config: TransformerConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -89,12 +89,12 @@ class Transformer(nn.Module):
             x = layer(x, real)
         return self.norm(x)
 
-    def loss(self, tokens: Tensor, lengths: Tensor, *, chance: Tensor | None = None) -> SegmentLoss:
-        """Mean negative log-likelihood of masked words: those where ``chance`` (B, N) is less than the mask rate."""
-        masked, targets = hide_words(tokens, chance, self.config.mask_rate, self.mask_symbol)
-        return self.masked_loss(masked, lengths, targets, masked != tokens)
+    def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
+        """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate."""
+        masked, targets = hide_words(batch, self.config.mask_rate, self.mask_symbol)
+        return self.masked_loss(masked, batch.lengths, targets, masked != batch.tokens)
 
-    def masked_loss(self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor) -> SegmentLoss:
+    def masked_loss(self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor) -> Loss:
         """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
         hidden = self.dropout(self(masked, lengths)[where])
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)

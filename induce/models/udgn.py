@@ -19,7 +19,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from induce.models.base import SegmentLoss
+from induce.config import setting
+from induce.data.batches import MaskedBatch, SentenceBatch
+from induce.models.base import Loss, Model, Query
 from induce.models.masked_words import hide_words, masked_word_loss, without_self
 from induce.models.padding import real_words
 from induce.structures import HeadDistribution
@@ -53,7 +55,7 @@ class UdgnConfig:
     layers: int = 8
     parser_layers: int = 3
     locality: float = 0.0  # ours: how much nearer words are preferred as heads; 0 as published
-    tags: int = 0  # embeddings shared among words (eq. 4.2.1); 5 before the release
+    tags: int = setting(0, low=0, high=1e9, help="embeddings shared among words (eq. 4.2.1); 5 before the release")
     mask_rate: float = 0.3
     dropout: float = 0.2
     parser_dropout: float = 0.2
@@ -61,7 +63,9 @@ class UdgnConfig:
     activation: str = "tanh"
     gates: bool = True
     competition: str = "softmax"
-    positions: str = "bias"  # of the direction, for each channel (section 4.2.4); or a trained embedding of the place
+    # bias: of the direction, for each channel (section 4.2.4); embedding: of the place, trained; both: as the released
+    # program does where it has an embedding
+    positions: str = "bias"
     scaled_bias: bool = True  # false: added as in eq. 4.2.16, after the division by the root of the channel's size
 
     def check(self) -> None:
@@ -69,7 +73,7 @@ class UdgnConfig:
         for name, known in (
             ("activation", ACTIVATIONS),
             ("competition", COMPETITIONS),
-            ("positions", ("bias", "embedding")),
+            ("positions", ("bias", "embedding", "both")),
         ):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(known)}")
@@ -139,7 +143,7 @@ class GraphLayer(nn.Module):
         self.project = nn.Linear(config.embedding_size, parts * width)  # queries, keys, values, gates (eq. 4.2.9)
         self.output = nn.Linear(width, config.embedding_size)
         self.direction = None
-        if config.positions == "bias":
+        if config.positions != "embedding":
             self.direction = nn.Parameter(torch.empty(2, config.channels))  # from the left, from the right
             nn.init.uniform_(self.direction, -0.1, 0.1)
         self.dropout = nn.Dropout(config.dropout)
@@ -193,12 +197,12 @@ class UdgnOutput(NamedTuple):
     states: list[Tensor]  # (B, N, E) that enter each layer, and those that leave the last
 
 
-class Udgn(nn.Module):
+class Udgn(Model):
     """UDGN masked language model; the number after those of the vocabulary stands for a masked word."""
 
     Config = UdgnConfig
-    reads = ("masked",)
-    gives = ("heads",)
+    reads = (MaskedBatch,)
+    gives = (HeadDistribution,)
 
     def __init__(self, config: UdgnConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -206,7 +210,7 @@ class Udgn(nn.Module):
         self.config, self.mask_symbol = config, vocabulary_size
         symbols = vocabulary_size + 1
         self.embedding = nn.Embedding(symbols, config.embedding_size)
-        self.place = nn.Embedding(POSITIONS, config.embedding_size) if config.positions == "embedding" else None
+        self.place = nn.Embedding(POSITIONS, config.embedding_size) if config.positions != "bias" else None
         self.parser = HeadParser(config, symbols)
         self.layers = nn.ModuleList(GraphLayer(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.embedding_size)
@@ -244,21 +248,18 @@ class Udgn(nn.Module):
         layers = cast("list[GraphLayer]", list(self.layers))
         return torch.stack([layer.chosen(state) for layer, state in zip(layers, states, strict=True)], 1)
 
-    def loss(self, tokens: Tensor, lengths: Tensor, *, chance: Tensor | None = None) -> SegmentLoss:
-        """Mean negative log-likelihood of masked words: those where ``chance`` (B, N) is less than the mask rate."""
-        masked, targets = hide_words(tokens, chance, self.config.mask_rate, self.mask_symbol)
-        return self.masked_loss(masked, lengths, targets, masked != tokens)
+    def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
+        """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate."""
+        masked, targets = hide_words(batch, self.config.mask_rate, self.mask_symbol)
+        return self.masked_loss(masked, batch.lengths, targets, masked != batch.tokens)
 
     def masked_loss(
         self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor, *, head: Tensor | None = None
-    ) -> SegmentLoss:
+    ) -> Loss:
         """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
         hidden = self.dropout(self(masked, lengths, head=head).hidden[where])
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
 
-    def structure(self, tokens: Tensor, lengths: Tensor, *, layer: int = 1) -> HeadDistribution:
-        """Heads for ``tokens`` (B, N + 2) with boundary marks on either side; the graph network is not run.
-
-        ``lengths`` (B,) counts words. ``layer`` means nothing here: there is one parser for all layers.
-        """
-        return HeadDistribution(self.head_distribution(tokens[:, 1:-1], lengths), lengths)
+    def structure(self, batch: SentenceBatch, query: Query) -> HeadDistribution:
+        """The heads that the one parser gives; the graph network is not run."""
+        return HeadDistribution(self.head_distribution(batch.tokens, batch.lengths), batch.lengths)

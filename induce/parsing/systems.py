@@ -40,14 +40,16 @@ def load_systems(
     folders = dict.fromkeys(folder for group in groups.values() for folder in group)
     if not folders:
         return []
-    from induce.parsing.parser import load_parser  # here, because it loads torch
+    from induce.parsing.load import load_parser  # here, because it loads torch
 
     systems = []
     for folder in folders:
         parser = load_parser(folder, device=device, decoder=decoder, layer=layer, distances=distances)
-        if parser.unit != "word":
-            problem = f"{folder}: the trees of this model are over {parser.unit}s, and those of the treebank over words"
-            raise SynparseError(f"{problem}; to score trees, train with data.unit=word")
+        if parser.token != "word":
+            problem = (
+                f"{folder}: the trees of this model are over {parser.token}s, and those of the treebank over words"
+            )
+            raise SynparseError(f"{problem}; to score trees, train with data.token=word")
         name = f"{parser.name} {folder}" if len(folders) > 1 else parser.name
-        systems.append(parsed_by(parser, name=name, model=folder, learned_from=parser.trees))
+        systems.append(parsed_by(parser, name=name, model=folder, learned_from=parser.learned_from))
     return systems

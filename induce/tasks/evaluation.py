@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from induce.checkpoint import Checkpoint, build_model, find, read
-from induce.config import DataConfig
-from induce.data.batching import Expressions, sentence_batches
-from induce.parsing.parser import Parser, choose_device
-from induce.registry import TASKS, find_task, kind_of, known
+from induce.config import DataConfig, kind_of
+from induce.data.expressions import ExpressionLoader
+from induce.data.loader import bucket_by_length
+from induce.parsing.load import choose_device
+from induce.parsing.parser import ModelParser
+from induce.registry import TASKS, find_task, known
 from induce.tasks.base import CLOSE, OPEN, Example
 from induce.tasks.examples import Examples, encode
 from treebank.errors import SynparseError
@@ -143,20 +145,20 @@ def correct(checkpoint: Checkpoint, examples: Sequence[Example], device: str) ->
 
     model = build_model(checkpoint).to(device)
     items = encode(examples, checkpoint.vocabulary)
-    feed = Expressions(items, checkpoint.config.train, batch_size=1, device=device)
+    loader = ExpressionLoader(items, checkpoint.config.train, batch_size=1, device=device)
     found = [False] * len(items)
     with torch.inference_mode():
-        for batch in sentence_batches(feed.lengths, positions=2**13):
-            piece = feed.piece(batch)
-            scores = model(piece.tokens, piece.lengths, piece.trees)
-            for index, right in zip(batch, (scores.argmax(-1) == piece.targets).tolist(), strict=True):
+        for chosen in bucket_by_length(loader.lengths, budget=2**13):
+            batch = loader.batch(chosen)
+            scores = model(batch.tokens, batch.lengths, batch.trees)
+            for index, right in zip(chosen, (scores.argmax(-1) == batch.labels).tolist(), strict=True):
                 found[index] = right
     return found
 
 
 def score_trees(name: str, checkpoint: Checkpoint, examples: Examples, data: str, device: str) -> ScoreReport:
     """UF1 under ``evalb``, which counts the bracket over the whole, of the trees without their round brackets."""
-    parser = Parser(checkpoint, device=device, decoder=None, layer=None)
+    parser = ModelParser(checkpoint, device=device)
     sides = [side for one in examples.examples for side in one.sides]
     gold = [Sentence(side.words, tree=Tree.from_spans(side.words, side.spans)) for side in sides]
     system = ParsedTrees(name, lambda _: map(without_brackets, parser.parse([side.tokens for side in sides])))

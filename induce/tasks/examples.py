@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from induce.config import DataConfig
-from induce.data.batching import Item, Side
+from induce.data.batches import Side
+from induce.data.expressions import Item
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.registry import find_task
 from induce.tasks.base import Example, Task, joins
@@ -37,7 +38,7 @@ class Examples:
         """All that is asked of it is whether words are unknown, and none is."""
         return {}
 
-    def vocabulary(self, size: int, minimum_count: int) -> Vocabulary:
+    def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
         """The words of the task, whether they occur here or not."""
         return Vocabulary([BOUNDARY, UNKNOWN, *self.task.words])
 

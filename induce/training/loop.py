@@ -2,6 +2,7 @@
 
 Everything that decides the weights (stream position, carried state, optimiser, random numbers) is written to
 ``RUN/last``, so that a run killed at any moment and resumed ends with the same weights, bit for bit, as one left alone.
+Models that learn without gradients go through the same events, checks and checkpoints (`Trainer._fit`).
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
 from induce import checkpoint as store
-from induce.config import RunConfig
-from induce.data.batching import FEEDS, Piece
+from induce.config import RunConfig, entry_of, kind_of
+from induce.data.batches import Batch, SentenceBatch
+from induce.data.corpus import unknown_share
+from induce.data.loader import Loader, Step
 from induce.data.tokens import bits
-from induce.models.base import SegmentLoss, detach
-from induce.registry import SUPERVISED, check_pairing, kind_of, make_model
-from induce.training.microbatch import whole_or_halved
-from induce.training.optimizer import EpochEnd, make_optimizer
+from induce.models.base import FittedModel, Loss, Model, detach
+from induce.models.build import make_model
+from induce.registry import READINGS, check_reading, fitting_decoder, load
+from induce.training.events import Check, Event, Finished, Halved, Progress, Started
+from induce.training.microbatch import whole_or_parts
+from induce.training.optimizer import EpochEnd, Unoptimized, make_optimizer
 from induce.training.seeding import random_state, restore_random_state, seed_everything
 from treebank.errors import SynparseError, placed
 
@@ -32,96 +37,33 @@ SAVE_SECONDS = 30.0  # between two writings of RUN/last
 REPORT_STEPS = 20
 
 
-@dataclass(frozen=True)
-class Started:
-    """Before the first step."""
-
-    sentences: int
-    words: int  # or characters: tokens, as ``unit`` says
-    development_sentences: int
-    vocabulary: int
-    unknown_share: float  # of the running training words
-    parameters: int
-    device: str
-    resumed_at: int  # step, 0 for a fresh run
-    note: str = ""
-    unit: str = "word"
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Every few steps. Loss in nats a token, sentence ends included, averaged over the epoch so far."""
-
-    epoch: int
-    epochs: int
-    step: int
-    share: float  # of the epoch
-    loss: float
-    perplexity: float
-    words_per_second: float
-    seconds: float
-    seconds_left: float
-    unit: str = "word"
-
-
-@dataclass(frozen=True)
-class Halved:
-    """Memory ran out, and a batch was taken in more parts than any before it."""
-
-    step: int
-    parts: int
-
-
-@dataclass(frozen=True)
-class Check:
-    """After each epoch: the model is scored on the development text, without any gold tree."""
-
-    epoch: int
-    step: int
-    loss: float
-    perplexity: float
-    development_loss: float
-    development_perplexity: float
-    best: bool
-    note: str
-    seconds: float
-    development_bits: float | None = None  # per character, where these are the tokens
-    development_accuracy: float | None = None  # of a task
-
-
-@dataclass(frozen=True)
-class Finished:
-    """After the last step."""
-
-    reason: str  # "epochs", "no more progress", "time", "interrupted"
-    epoch: int
-    step: int
-    best_epoch: int
-    best_perplexity: float
-    seconds: float
-    run: str
-    best_bits: float | None = None
-
-
-Event = Started | Progress | Halved | Check | Finished
-
-
 @dataclass
 class _Position:
     """Where a run stands; stored with ``last``."""
 
     epoch: int = 1
     step: int = 0
-    start: int = 0  # first row of the next segment, or the next sentence
-    loss_sum: float = 0.0  # over the rows of this epoch
-    rows: int = 0
+    start: int = 0  # where the next step of this epoch starts, in the loader's own count
+    loss_sum: float = 0.0  # over the targets of this epoch
+    count: int = 0  # these targets
     seconds: float = 0.0
     words: int = 0  # trained on so far
     best_loss: float = math.inf
     best_epoch: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
     log_bytes: int = 0
-    finished: str = ""  # "no more progress" once the optimiser has ended training
+    finished: str = ""  # why training is over, once the optimiser or the model has ended it
+
+
+def check_fits(config: RunConfig) -> None:
+    """Raises SynparseError where settings, model, reading and decoder do not fit together; before any text is read."""
+    from induce.config import model_settings
+
+    kind = kind_of(config)
+    model_settings(kind.Config, config.model, config.model_name)
+    check_reading(config.model_name, kind.reads, config.data.reading)
+    if kind.gives:
+        fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
 
 
 class Trainer:
@@ -139,70 +81,63 @@ class Trainer:
         resume: bool = False,
     ) -> None:
         """``training`` and ``development`` are a `Corpus` each, or `Examples` of a task."""
+        check_fits(config)
         self.config, self.run, self.device = config, run, device
-        self.training, self.development = training, development
-        if training.words < LEAST_WORDS:
-            where = " ".join((facts or {}).get("texts", ())) or "the training text"
-            found = f"{training.words} {config.data.unit}{'s' * (training.words != 1)}"
-            raise SynparseError(
-                f"{where}: {found} to learn from after normalisation "
-                f"{config.data.normalization!r}; at least {LEAST_WORDS} are needed, and some 100,000 for useful trees"
-            )
-        self.note = ""
+        self.training, self.development, self.note = training, development, ""
+        self._check_enough((facts or {}).get("texts", ()))
         if not development.words:
             self.development = training
             self.note = "too few sentences to set some aside: the training text serves as development text"
-        self.facts = {
-            **(facts or {}),
-            "training": {
-                "sentences": training.sentences,
-                "words": training.words,
-                "sha256": training.digest.hexdigest(),
-            },
-            "development": {
-                "sentences": self.development.sentences,
-                "words": self.development.words,
-                "sha256": self.development.digest.hexdigest(),
-            },
-        }
-        with_trees = not config.data.task and bool(training.trees)
-        if with_trees != (config.model_name in SUPERVISED):
-            problem = "learns no trees" if with_trees else "learns from trees, and the training text has none"
-            raise SynparseError(f"model {config.model_name!r} {problem}")
+        self.facts = {**(facts or {}), "training": _about(training), "development": _about(self.development)}
         checkpoint = store.read(store.find(run, ("last",))) if resume else None
-        self.draw = seed_everything(config.train.seed)
+        self.rng = seed_everything(config.train.seed)
+        data = config.data
         self.vocabulary = (
             checkpoint.vocabulary
             if checkpoint
-            else training.vocabulary(config.data.vocabulary_size, config.data.minimum_count)
+            else training.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)
         )
-        kind = kind_of(config)
-        if config.data.reading not in kind.reads:
-            raise SynparseError(
-                f"model {config.model_name!r} reads {' or '.join(kind.reads)}, not {config.data.reading} (data.reading)"
-            )
-        if kind.gives:
-            check_pairing(config.model_name, kind.gives, config.parse.decoder)
-        try:
-            self.model = make_model(config, len(self.vocabulary)).to(device)
-        except (TypeError, ValueError) as error:
-            where = f"{checkpoint.folder}: " if checkpoint else ""
-            raise SynparseError(f"{where}settings of model {config.model_name!r}: {error}") from None
-        self.optimizer = make_optimizer(list(self.model.parameters()), config.train)
-        counts = training.word_counts()
-        unknown = sum(count for word, count in counts.items() if self.vocabulary.id(word) == 1)
-        self.unknown_share = unknown / training.words
-        feed = FEEDS[config.data.reading]
-        text, held_out = training.encode(self.vocabulary), self.development.encode(self.vocabulary)
-        train = config.train
-        gold = {"gold": training.gold()} if with_trees else {}
-        self.feed = feed(text, train, batch_size=train.batch_size, device=device, **gold)
-        self.held_out = feed(held_out, train, batch_size=train.development_batch_size, device=device)
+        self.model = self._build(checkpoint)
+        fitted = isinstance(self.model, FittedModel)
+        self.optimizer: Any = Unoptimized() if fitted else make_optimizer(list(self.model.parameters()), config.train)
+        self.unknown_share = unknown_share(training.word_counts(), self.vocabulary)
+        self.corpus = training.encode(self.vocabulary)
+        self.loader = self._loader(self.corpus, config.train.batch_size)
+        held_out = self.corpus if self.development is training else self.development.encode(self.vocabulary)
+        self.held_out = self._loader(held_out, config.train.development_batch_size)
         self.position = _Position()
         self.state: Any = None
         self.parts = 1  # of a batch, the most so far
+        self.resumed = checkpoint is not None
         if checkpoint:
             self._continue(checkpoint)
+
+    def _check_enough(self, texts: Iterable[str]) -> None:
+        """Raises SynparseError for too little text, and for trees if the model learns none or the other way round."""
+        config, training = self.config, self.training
+        if training.words < LEAST_WORDS:
+            where = " ".join(texts) or "the training text"
+            size = f"{training.words} {config.data.token}{'s' * (training.words != 1)}"
+            raise SynparseError(
+                f"{where}: {size} to learn from after normalisation "
+                f"{config.data.normalization!r}; at least {LEAST_WORDS} are needed, and some 100,000 for useful trees"
+            )
+        with_trees = not config.data.task and bool(training.trees)
+        if with_trees != entry_of(config).learns_trees:
+            problem = "learns no trees" if with_trees else "learns from trees, and the training text has none"
+            raise SynparseError(f"model {config.model_name!r} {problem}")
+
+    def _build(self, checkpoint: store.Checkpoint | None) -> Model:
+        try:
+            return make_model(self.config, len(self.vocabulary)).to(self.device)
+        except (TypeError, ValueError, SynparseError) as error:
+            where = f"{checkpoint.folder}: " if checkpoint else ""
+            raise SynparseError(f"{where}{error}") from None
+
+    def _loader(self, corpus: Any, batch_size: int) -> Loader:
+        kind = load(READINGS[self.config.data.reading].place)
+        loader: Loader = kind(corpus, self.config.train, batch_size=batch_size, device=self.device)
+        return loader
 
     def _continue(self, checkpoint: store.Checkpoint) -> None:
         """Take up the run where ``RUN/last`` left it."""
@@ -219,7 +154,7 @@ class Trainer:
             self.optimizer.load_state_dict(trainer["optimizer"])
             self.position = _Position(**trainer["position"])
             self.state = self._carried(trainer["state"])
-            restore_random_state(self.draw, trainer["random"], self.device)
+            restore_random_state(self.rng, trainer["random"], self.device)
         except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ValueError) as error:
             problem = f"{type(error).__name__}: {store.gist(error)}"
             raise store.CheckpointError(
@@ -242,73 +177,107 @@ class Trainer:
 
         ``stop`` is asked after every step; what was learned is kept.
         """
-        resumed = self.position.step
-        if not resumed:
+        began = time.monotonic()
+        if not self.resumed:
+            self.model.prepare(self.corpus)
+            self.position.seconds = time.monotonic() - began
             self._save_last()  # a kill before the first step leaves something to go on from, too
-        yield self._log(
-            Started(
-                sentences=self.training.sentences,
-                words=self.training.words,
-                development_sentences=self.development.sentences,
-                vocabulary=len(self.vocabulary),
-                unknown_share=self.unknown_share,
-                parameters=sum(parameter.numel() for parameter in self.model.parameters()),
-                device=self.device,
-                resumed_at=resumed,
-                note=self.note,
-                unit=self.config.data.unit,
-            )
-        )
-        limit = self.position.seconds + max_minutes * 60 if max_minutes else math.inf
+        yield self._log(self._started())
+        limit = self.position.seconds + max_minutes * 60 - (time.monotonic() - began) if max_minutes else math.inf
         reason = self._over()
         while not reason:
-            reason = yield from self._epoch(limit, stop)
+            run = self._fit if isinstance(self.model, FittedModel) else self._epoch
+            reason = yield from run(limit, stop)
         at = self.position
         self._save_last()
         best = at.best_epoch, _exp(at.best_loss), at.seconds, str(self.run), self._bits(at.best_loss)
         yield self._log(Finished(reason, at.epoch, at.step, *best))
 
+    def _started(self) -> Started:
+        return Started(
+            sentences=self.training.sentences,
+            words=self.training.words,
+            development_sentences=self.development.sentences,
+            vocabulary=len(self.vocabulary),
+            unknown_share=self.unknown_share,
+            parameters=sum(parameter.numel() for parameter in self.model.parameters()),
+            device=self.device,
+            resumed_at=self.position.step,
+            note=self.note,
+            token=self.config.data.token,
+        )
+
     def _epoch(self, limit: float, stop: Callable[[], bool]) -> Generator[Event, None, str]:
         """Train to the end of the epoch and check. Returns why training ends, or ""."""
         at = self.position
-        began, saved = time.monotonic() - at.seconds, time.monotonic()
-        since = (time.monotonic(), at.words)
-        for piece in self.feed.pieces(self.draw, at.start):
-            parts = self._step(piece)
+        clock = _Clock(at)
+        for step in self.loader.steps(self.rng, at.start):
+            parts = self._learn(step)
             if parts > self.parts:
                 self.parts = parts
                 yield self._log(Halved(at.step, parts))
-            at.seconds = time.monotonic() - began
+            at.seconds = clock.seconds()
             if at.step % REPORT_STEPS == 0:
-                now = (time.monotonic(), at.words)
-                yield self._log(self._progress((now[1] - since[1]) / max(now[0] - since[0], 1e-9), limit))
-                since = now
-            interrupted = stop()
-            if interrupted or at.seconds > limit:
+                share = self.loader.share(at.start)
+                yield self._log(self._progress(clock.speed(), limit, share, at.epoch, self.config.train.epochs))
+            if reason := _ended(stop, at.seconds, limit):
                 yield from self._check(end_of_epoch=False)
-                return "interrupted" if interrupted else "time"
-            if time.monotonic() - saved > SAVE_SECONDS:
+                return reason
+            if clock.time_to_save():
                 self._save_last()
-                saved = time.monotonic()
         ended = yield from self._check(end_of_epoch=True)
         at.finished = "no more progress" if ended else ""
-        at.seconds = time.monotonic() - began
-        at.epoch, at.start, at.loss_sum, at.rows, self.state = at.epoch + 1, 0, 0.0, 0, None
+        at.seconds = clock.seconds()
+        self._next_epoch()
         self._save_last()
-        return self._over() or ("interrupted" if stop() else "time" if at.seconds > limit else "")
+        return self._over() or _ended(stop, at.seconds, limit)
+
+    def _fit(self, limit: float, stop: Callable[[], bool]) -> Generator[Event, None, str]:
+        """Let a model that learns without gradients do so, to its end. Returns why training ends."""
+        at, model = self.position, self.model
+        assert isinstance(model, FittedModel)
+        clock = _Clock(at)
+        for step in model.fit(self.corpus, at.step):
+            if not math.isfinite(step.nll):
+                raise SynparseError(f"the loss is no longer a number at step {step.done}; the last model is kept")
+            at.step = step.done
+            at.loss_sum += step.nll * step.count
+            at.count += step.count
+            at.words += self.training.words
+            at.seconds = clock.seconds()
+            yield self._log(self._progress(clock.speed(), limit, step.done / step.total, 1, 1))
+            reason = _ended(stop, at.seconds, limit)
+            if step.check or reason:
+                yield from self._check(end_of_epoch=step.check)
+                if step.check:
+                    self._next_epoch()
+                self._save_last()
+            if reason:
+                return reason
+            if clock.time_to_save():
+                self._save_last()
+        if at.count or not at.best_epoch:
+            yield from self._check(end_of_epoch=True)
+        at.seconds = clock.seconds()
+        at.finished = "epochs"
+        return at.finished
+
+    def _next_epoch(self) -> None:
+        at = self.position
+        at.epoch, at.start, at.loss_sum, at.count, self.state = at.epoch + 1, 0, 0.0, 0, None
 
     def _over(self) -> str:
         """Why nothing is left to train, or ""; decided by what ``last`` holds, so that no kill adds an epoch."""
         at = self.position
-        if at.finished == "no more progress":
+        if at.finished:
             return at.finished
-        return "epochs" if at.epoch > self.config.train.epochs else ""
+        return "epochs" if at.epoch > self.config.train.epochs and not isinstance(self.model, FittedModel) else ""
 
-    def _step(self, piece: Piece) -> int:
-        """One update. Returns in how many parts the piece was taken."""
+    def _learn(self, step: Step) -> int:
+        """One update. Returns in how many parts the batch was taken."""
         at, config = self.position, self.config.train
         self.model.train()
-        loss, parts = self._learn(piece)
+        loss, parts = whole_or_parts(self.model, step.batch, self.state)
         nll = float(loss.nll.detach())
         if not math.isfinite(nll):
             raise SynparseError(
@@ -316,37 +285,27 @@ class Trainer:
                 "lower train.learning_rate, and go on from the last saved state with --resume"
             )
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
-        self.optimizer.step(piece.factor)
-        self.state = None if piece.counted is not None else detach(loss.state)
-        at.start = piece.after
+        self.optimizer.step(step.factor)
+        self.state = detach(loss.state) if step.batch.carries_state else None
+        at.start = step.after
         at.step += 1
-        weight = piece.rows if loss.targets is None else loss.targets
-        at.loss_sum += nll * weight
-        at.rows += weight
-        at.words += piece.words
+        at.loss_sum += nll * loss.count
+        at.count += loss.count
+        at.words += step.batch.token_count
         return parts
-
-    def _learn(self, piece: Piece) -> tuple[SegmentLoss, int]:
-        """The loss of ``piece``, its gradient put into the model; masked sentences in parts if memory runs out."""
-        if piece.masked:
-            return whole_or_halved(self.model, piece)
-        self.model.zero_grad(set_to_none=True)
-        loss = loss_of(self.model, piece, self.state)
-        loss.objective.backward()
-        return loss, 1
 
     def _bits(self, loss: float) -> float | None:
         """Bits per character; None of masked ones, which are not the whole text."""
         data = self.config.data
-        return None if data.reading == "masked" else bits(loss, data.unit)
+        return None if data.reading == "masked" else bits(loss, data.token)
 
     def _check(self, *, end_of_epoch: bool) -> Generator[Event, None, bool]:
         """Score the development text; keep the model if it is the best so far. Returns whether training should end."""
         at = self.position
         with self.optimizer.averaged():
-            loss, accuracy = evaluate(self.model, self.held_out.check())
+            loss, accuracy = mean_loss(self.model, self.held_out.check())
             best = loss < at.best_loss or not at.best_epoch
-            trained = at.loss_sum / max(1, at.rows)
+            trained = at.loss_sum / max(1, at.count)
             scores = trained, _exp(trained), loss, _exp(loss)
             per_character = self._bits(loss)
             event = Check(at.epoch, at.step, *scores, best, "", at.seconds, per_character, accuracy)
@@ -356,16 +315,16 @@ class Trainer:
                 store.save(self.run / "best", self._pack())
         decision = self.optimizer.end_of_epoch(loss) if end_of_epoch else EpochEnd()
         yield self._log(replace(event, note=decision.note))
-        return decision.stop
+        stop: bool = decision.stop
+        return stop
 
-    def _progress(self, speed: float, limit: float) -> Progress:
-        at, epochs = self.position, self.config.train.epochs
-        share = self.feed.share(at.start)
-        done = at.epoch - 1 + share
+    def _progress(self, speed: float, limit: float, share: float, epoch: int, epochs: int) -> Progress:
+        at = self.position
+        done = epoch - 1 + share
         left = min(at.seconds / max(done, 1e-9) * (epochs - done), limit - at.seconds)
-        loss = at.loss_sum / max(1, at.rows)
+        loss = at.loss_sum / max(1, at.count)
         times = speed, at.seconds, max(0.0, left)
-        return Progress(at.epoch, epochs, at.step, share, loss, _exp(loss), *times, self.config.data.unit)
+        return Progress(epoch, epochs, at.step, share, loss, _exp(loss), *times, self.config.data.token)
 
     def _log(self, event: Any) -> Any:
         """``event``, after it is appended to the run's log."""
@@ -395,38 +354,78 @@ class Trainer:
             "optimizer": self.optimizer.state_dict(),
             "position": asdict(self.position),
             "state": None if self.state is None else [list(part) for part in self.state],
-            "random": random_state(self.draw, self.device),
+            "random": random_state(self.rng, self.device),
         }
         store.save(self.run / "last", self._pack(trainer))
 
 
-def loss_of(model: Any, piece: Piece, state: Any) -> SegmentLoss:
-    """The loss of ``piece``: a segment of a stream goes on from ``state``, sentences begin anew."""
-    if piece.trees is not None:
-        return cast(SegmentLoss, model.label_loss(piece.tokens, piece.lengths, piece.targets, piece.trees))
-    if piece.lengths is not None:
-        return cast(SegmentLoss, model.loss(piece.tokens, piece.lengths, chance=piece.chance))
-    more = {} if piece.gold is None else {"gold": piece.gold}
-    if piece.counted is not None:
-        return cast(SegmentLoss, model.loss(piece.tokens, piece.targets, counted=piece.counted, **more))
-    return cast(SegmentLoss, model.loss(piece.tokens, piece.targets, state, **more))
+class _Clock:
+    """Times of one epoch: how long the run has taken, how fast it is, and when to save."""
+
+    def __init__(self, at: _Position) -> None:
+        self.at = at
+        now = time.monotonic()
+        self.began, self.saved = now - at.seconds, now
+        self.since = (now, at.words)
+
+    def seconds(self) -> float:
+        """Of the whole run."""
+        return time.monotonic() - self.began
+
+    def speed(self) -> float:
+        """Words a second since this was asked last."""
+        now = (time.monotonic(), self.at.words)
+        speed = (now[1] - self.since[1]) / max(now[0] - self.since[0], 1e-9)
+        self.since = now
+        return speed
+
+    def time_to_save(self) -> bool:
+        """Whether the last time is long ago; asking resets it."""
+        now = time.monotonic()
+        due = now - self.saved > SAVE_SECONDS
+        if due:
+            self.saved = now
+        return due
+
+
+def _ended(stop: Callable[[], bool], seconds: float, limit: float) -> str:
+    """Why training ends now, or ""."""
+    if stop():
+        return "interrupted"
+    return "time" if seconds > limit else ""
+
+
+def _about(text: Any) -> dict[str, Any]:
+    """What a checkpoint says of a text."""
+    return {"sentences": text.sentences, "words": text.words, "sha256": text.digest.hexdigest()}
 
 
 @torch.no_grad()
-def evaluate(model: Any, pieces: Iterable[Piece]) -> tuple[float, float | None]:
-    """Mean negative log-likelihood of ``pieces`` in nats a word, sentence ends included; of a task the accuracy."""
+def mean_loss(model: Model, batches: Iterable[Batch]) -> tuple[float, float | None]:
+    """Mean negative log-likelihood of ``batches`` in nats a target; of a task the accuracy, too."""
     model.eval()
-    total, rows, state = 0.0, 0, None
+    total, count, state = 0.0, 0, None
     correct: int | None = None
-    for piece in pieces:
-        loss = whole_or_halved(model, piece)[0] if piece.masked else loss_of(model, piece, state)
-        weight = piece.rows if loss.targets is None else loss.targets
-        total += float(loss.nll) * weight
-        rows += weight
-        state = loss.state
+    for batch in batches:
+        if isinstance(model, FittedModel):
+            loss = sentence_loss(model, batch)
+        elif batch.carries_state:
+            loss = model.loss(batch, state)
+            state = loss.state
+        else:
+            loss = whole_or_parts(model, batch)[0]
+        total += float(loss.nll) * loss.count
+        count += loss.count
         if loss.correct is not None:
             correct = (correct or 0) + loss.correct
-    return total / max(1, rows), None if correct is None else correct / max(1, rows)
+    return total / max(1, count), None if correct is None else correct / max(1, count)
+
+
+def sentence_loss(model: FittedModel, batch: Batch) -> Loss:
+    """The loss of whole sentences by their log-probabilities, a mean over words."""
+    assert isinstance(batch, SentenceBatch)
+    nats, count = -model.log_probability(batch).sum(), batch.token_count
+    return Loss(nats / max(1, count), nats / max(1, count), count)
 
 
 def _exp(loss: float) -> float:

@@ -210,3 +210,23 @@ def make_optimizer(parameters: list[Tensor], config: TrainConfig) -> NtAsgd | Ad
         beta1=config.beta1,
         epsilon=config.epsilon,
     )
+
+
+class Unoptimized:
+    """In the place of an optimiser for a model that learns without gradients."""
+
+    def end_of_epoch(self, loss: float) -> EpochEnd:
+        """The model itself says when it is done."""
+        return EpochEnd()
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """There is nothing to average."""
+        yield
+
+    def state_dict(self) -> dict[str, Any]:
+        """Empty."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """There is nothing to load."""

@@ -21,7 +21,7 @@ def spelling(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-LETTERS = ["--set", "data.unit=character", "--set", "data.normalization=raw", "--set", "train.epochs=1"]
+LETTERS = ["--set", "data.token=character", "--set", "data.normalization=raw", "--set", "train.epochs=1"]
 
 
 def test_training_tells_bits_per_character(call: Caller, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_heads_are_of_characters(call: Caller, tmp_path: Path) -> None:
 
 def test_info_says_the_unit(call: Caller, spelling: Path) -> None:
     out = call.result("info", spelling / "run")
-    assert "data.unit=character" in out
+    assert "data.token=character" in out
     assert " characters)\n" in out
     assert out.count(" characters\n") == 1  # of the vocabulary
     assert " bits per character (best so far)\n" in out
@@ -83,7 +83,7 @@ def test_info_says_the_unit(call: Caller, spelling: Path) -> None:
 def test_trees_over_characters_are_not_scored_against_words(call: Caller, spelling: Path) -> None:
     assert call.refusal("eval", "--gold", "sample", "-m", spelling / "run") == (
         f"{spelling / 'run'}: the trees of this model are over characters, and those of the treebank over words; "
-        "to score trees, train with data.unit=word"
+        "to score trees, train with data.token=word"
     )
 
 
@@ -94,4 +94,4 @@ def test_a_run_of_characters_is_resumed(call: Caller, spelling: Path, tmp_path: 
     assert code == 0
     assert err.startswith("going on at step ")
     assert err.count(" bits per character)") == 1
-    assert "only train.epochs can change" in call.usage(*arguments, "--resume", "--set", "data.unit=word")
+    assert "only train.epochs can change" in call.usage(*arguments, "--resume", "--set", "data.token=word")

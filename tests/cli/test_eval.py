@@ -30,8 +30,8 @@ class FakeParser:
 
     name = "fake"
     output = "trees"
-    unit = "word"
-    trees = ""
+    token = "word"
+    learned_from = ""
     shown: list[tuple[str, ...]] = []  # noqa: RUF012
 
     def parse(self, sentences: Iterable[Sentence]) -> Iterator[Tree]:
@@ -59,7 +59,7 @@ def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return FakeParser()
 
     FakeParser.shown.clear()
-    monkeypatch.setattr("induce.parsing.parser.load_parser", fake)
+    monkeypatch.setattr("induce.parsing.load.load_parser", fake)
     return calls
 
 

@@ -146,9 +146,10 @@ def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
 
 
 def test_the_first_slot_is_that_of_the_released_program(folder: Path) -> None:
-    from induce.parsing.parser import StackReading, load_parser
+    from induce.parsing.load import load_parser
+    from induce.structures import StackDecisions
 
     parser = load_parser(str(folder / "listops"))
     assert isinstance(parser.model.encoder, MemoryEncoder)
     readings = list(parser.read([["[MAX", "1", "2", "]"], ["7"]]))
-    assert all(isinstance(reading, StackReading) and reading.stack[0] == 5 for reading in readings)
+    assert all(reading.structure is StackDecisions and reading.row[0] == 5 for reading in readings)

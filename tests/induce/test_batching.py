@@ -2,55 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 import torch
 
 from induce.config import TrainConfig
-from induce.data.batching import Piece, Sentences, Stream, segments
+from induce.data.batches import SentenceBatch
+from induce.data.corpus import Corpus, EncodedCorpus, fragments_of, read_corpora
+from induce.data.sentences import FragmentLoader, SentenceLoader
+from induce.data.stream import StreamLoader, segments
+from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
+from induce.models.base import next_words
+from treebank.sentence import Sentence
 
-TEXT = torch.tensor([5, 3, 0, 4, 0, 0, 7, 7, 8, 0, 9, 2, 0])  # four sentences, and one without a word
+NUMBERS = Vocabulary([BOUNDARY, UNKNOWN, *map(str, range(2, 200))])
 
 
-def rows(piece: Piece) -> list[tuple[list[int], list[int]]]:
-    """Input and targets of each sentence, as far as they are counted."""
-    assert piece.counted is not None
-    found = []
-    for k in range(piece.tokens.shape[1]):
-        counted = piece.counted[:, k]
-        found.append((piece.tokens[counted, k].tolist(), piece.targets[counted, k].tolist()))
-    return found
+def corpus(sentences: Sequence[Sequence[int]]) -> EncodedCorpus:
+    """Sentences of words that are called by their numbers."""
+    text = Corpus()
+    for sentence in sentences:
+        text.add([str(word) for word in sentence])
+    return text.encode(NUMBERS)
+
+
+TEXT = [[5, 3], [4], [7, 7, 8], [9, 2]]
+
+
+def rows(batch: SentenceBatch) -> list[tuple[list[int], list[int]]]:
+    """Input and targets of each sentence, as far as they are no padding."""
+    words = next_words(batch)
+    assert words.target_mask is not None
+    columns = range(words.tokens.shape[1])
+    return [
+        (words.tokens[words.target_mask[:, k], k].tolist(), words.targets[words.target_mask[:, k], k].tolist())
+        for k in columns
+    ]
 
 
 def test_sentences_stand_between_marks_and_predict_the_mark_behind_them() -> None:
-    feed = Sentences(TEXT, TrainConfig(), batch_size=3, device="cpu")
-    first, last = feed.check()
+    first, last = SentenceLoader(corpus(TEXT), TrainConfig(), batch_size=3, device="cpu").check()
     assert rows(first) == [([0, 5, 3], [5, 3, 0]), ([0, 4], [4, 0]), ([0, 7, 7, 8], [7, 7, 8, 0])]
-    assert first.tokens.shape == (5, 3)  # the mark behind a sentence is read, as in the program
-    assert (first.words, first.rows, first.factor) == (9, 9, 1.0)
+    assert next_words(first).tokens.shape == (5, 3)  # the mark behind a sentence is read, as in the program
+    assert first.token_count == 6
     assert rows(last) == [([0, 9, 2], [9, 2, 0])]
 
 
 def test_training_leaves_out_the_last_sentences_that_fill_no_batch_and_goes_on_anywhere() -> None:
-    feed = Sentences(TEXT, TrainConfig(), batch_size=2, device="cpu")
-    assert [piece.after for piece in feed.pieces(None, 0)] == [1, 2]
-    assert [piece.after for piece in feed.pieces(None, 1)] == [2]
-    assert [piece.after for piece in Sentences(TEXT, TrainConfig(), batch_size=3, device="cpu").pieces(None, 0)] == [1]
-    assert [piece.after for piece in Sentences(TEXT, TrainConfig(), batch_size=9, device="cpu").pieces(None, 0)] == [1]
-    assert [feed.share(start) for start in (0, 1, 2)] == [0, 0.5, 1]
+    loaders = {size: SentenceLoader(corpus(TEXT), TrainConfig(), batch_size=size, device="cpu") for size in (2, 3, 9)}
+    assert [step.after for step in loaders[2].steps(None, 0)] == [1, 2]
+    assert [step.after for step in loaders[2].steps(None, 1)] == [2]
+    assert [step.after for step in loaders[3].steps(None, 0)] == [1]
+    assert [step.after for step in loaders[9].steps(None, 0)] == [1]
+    assert [loaders[2].share(start) for start in (0, 1, 2)] == [0, 0.5, 1]
+
+
+def random_sentences() -> list[list[int]]:
+    rng = np.random.RandomState(0)
+    return [rng.randint(2, 50, rng.randint(1, 9)).tolist() for _ in range(200)]
 
 
 def test_batches_of_like_length_hold_every_sentence_and_little_padding() -> None:
-    draw = np.random.RandomState(0)
-    sentences = [[*draw.randint(1, 50, draw.randint(1, 9))] for _ in range(200)]
-    text = torch.tensor([word for sentence in sentences for word in (*sentence, 0)])
-    feed = Sentences(text, TrainConfig(alike=True), batch_size=7, device="cpu")
-    pieces = list(feed.pieces(None, 0))
-    found = [[token for token in one[1] if token] for piece in pieces for one in rows(piece)]
-    assert sorted(found) == sorted(sentences)
-    assert found != sorted(found, key=len)
-    assert sum(piece.tokens.numel() for piece in pieces) < 1.1 * (len(text) + 2 * len(sentences))
-    again = list(Sentences(text, TrainConfig(alike=True), batch_size=7, device="cpu").pieces(None, 11))
-    assert all(torch.equal(one.tokens, other.tokens) for one, other in zip(again, pieces[11:], strict=True))
+    sentences, config = random_sentences(), TrainConfig(bucketed=True)
+    batches = [
+        step.batch for step in SentenceLoader(corpus(sentences), config, batch_size=7, device="cpu").steps(None, 0)
+    ]
+    seen = [[token for token in row[1] if token] for batch in batches for row in rows(batch)]
+    assert sorted(seen) == sorted(sentences)
+    assert seen != sorted(seen, key=len)
+    assert sum(batch.tokens.numel() for batch in batches) < 1.1 * sum(map(len, sentences))
+    again = SentenceLoader(corpus(sentences), config, batch_size=7, device="cpu").steps(None, 11)
+    assert all(torch.equal(step.batch.tokens, batch.tokens) for step, batch in zip(again, batches[11:], strict=True))
 
 
 def test_segments_of_one_length_draw_nothing() -> None:
@@ -58,12 +82,52 @@ def test_segments_of_one_length_draw_nothing() -> None:
 
 
 def test_a_stream_is_read_from_top_to_bottom() -> None:
-    text = torch.arange(1, 121)
+    text = corpus([list(range(2, 121))])
     for vary in (True, False):
         config = TrainConfig(segment_length=7, vary_segments=vary)
-        feed = Stream(text, config, batch_size=3, device="cpu")
-        pieces = list(feed.pieces(np.random.RandomState(0), 0))
-        assert torch.cat([piece.tokens for piece in pieces])[:, 1].tolist() == list(range(41, 80))
-        assert all(torch.equal(piece.targets, piece.tokens + 1) for piece in pieces)
-        assert sum(piece.words for piece in pieces) == 3 * 39
-        assert feed.share(pieces[-1].after) == 1.0
+        loader = StreamLoader(text, config, batch_size=3, device="cpu")
+        steps = list(loader.steps(np.random.RandomState(0), 0))
+        assert torch.cat([step.batch.tokens for step in steps])[:, 1].tolist() == list(range(42, 81))
+        assert all(torch.equal(step.batch.targets[:-1], step.batch.tokens[1:]) for step in steps)
+        assert sum(step.batch.token_count for step in steps) == 3 * 39
+        assert loader.share(steps[-1].after) == 1.0
+
+
+def test_fragments_are_of_one_length_and_know_where_punctuation_stood() -> None:
+    words = ["The cat , they say , sleeps .", '" No , " said the dog', "It rains", "cats sleep"]
+    text, _ = read_corpora([Sentence(tuple(line.split())) for line in words], "words")
+    encoded = text.encode(text.vocabulary(100, 1))
+    loader = FragmentLoader(encoded, TrainConfig(batch_words=8), batch_size=1, device="cpu")
+    batches = list(loader.check())
+    assert sorted(batch.tokens.shape for batch in batches) == [(1, 4), (1, 5), (2, 2)]
+    fragments = {tuple(row) for batch in batches for row in batch.fragments.tolist()}
+    assert fragments == {(0, 0, 1, 1, 2), (0, 1, 1, 1), (0, 0)}
+    assert fragments_of([0, 1, 3, 4, 6]) == [0, 0, 1, 1, 2]
+
+
+def test_a_part_of_a_batch_has_no_column_too_many() -> None:
+    batch = corpus(random_sentences()).sentences(np.arange(10))
+    parts = batch.parts(4)
+    assert [len(part.tokens) for part in parts] == [3, 3, 2, 2]
+    assert all(part.tokens.shape[1] == int(part.lengths.max()) for part in parts)
+    seen = [row[:n] for part in parts for row, n in zip(part.tokens.tolist(), part.lengths.tolist(), strict=True)]
+    assert seen == random_sentences()[:10]
+
+
+def test_the_mark_as_a_word_of_the_text_ends_no_sentence() -> None:
+    text, _ = read_corpora([Sentence(("a", BOUNDARY, "b")), Sentence(("a", "b"))], "raw")
+    encoded = text.encode(text.vocabulary(10, 1))
+    assert [encoded.sentence(k) for k in range(2)] == [[2, 1, 3], [2, 3]]
+    assert text.words == 5
+
+
+def test_pseudo_words_stand_for_words_that_were_never_seen(tmp_path: Path) -> None:
+    counts = {"walk": 5, "Paris": 1, **{f"{stem}ing": 1 for stem in "abcdefghijkl"}}
+    vocabulary = Vocabulary.from_counts(counts, size=10, minimum_count=2, unknown="shape")
+    assert vocabulary.words[2] == "walk"
+    assert vocabulary.words[vocabulary.id("jumping")] == "<unk:w-ing>"
+    assert vocabulary.words[vocabulary.id("Rome")] == "<unk:C>"
+    assert vocabulary.words[vocabulary.id("1984")] == "<unk:0>"
+    assert vocabulary.id("WALK") == 2
+    (tmp_path / "vocabulary.txt").write_text("\n".join(vocabulary.words) + "\n", "utf-8")
+    assert Vocabulary.load(tmp_path / "vocabulary.txt").encode(["jumping", "x"]) == vocabulary.encode(["jumping", "x"])

@@ -10,12 +10,15 @@ import pytest
 import torch
 
 from induce import checkpoint
-from induce.config import RunConfig, load_preset, preset_names, resolve
-from induce.data.batching import Expressions, Side
+from induce.config import RunConfig, kind_of, load_preset, preset_names, resolve
+from induce.data.batches import Side
+from induce.data.expressions import ExpressionLoader
+from induce.models.build import make_model
 from induce.models.encoders.trees import plan
-from induce.registry import ENCODERS, find_task, kind_of, load, make_model
+from induce.registry import ENCODERS, find_task, fitting_decoder, load
 from induce.tasks.examples import Examples, encode, load_examples
-from induce.training.loop import Check, Trainer, loss_of
+from induce.training.events import Check
+from induce.training.loop import Trainer
 from treebank.errors import SynparseError
 
 TINY = ["data.expressions=300", "train.batch_size=16", "train.learning_rate=0.01", "train.epochs=2"]
@@ -40,13 +43,13 @@ def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
 
 @pytest.mark.parametrize("preset", [name for name in preset_names() if load_preset(name).data.task])
 def test_presets_name_every_setting(preset: str) -> None:
-    for name, place in ENCODERS.items():
+    for name, entry in ENCODERS.items():
         config = load_preset(preset, name)
         assert config.model_name == name
-        assert set(config.model) == {field.name for field in fields(load(place).Config)}, name
+        assert set(config.model) == {field.name for field in fields(load(entry.place).Config)}, name
         make_model(config, 10)
         gives = kind_of(config).gives
-        assert not gives or {"stack": "shift-reduce", "distances": "unbiased"}[gives[0]] == config.parse.decoder
+        assert not gives or config.parse.decoder == fitting_decoder(name, gives)
 
 
 @pytest.mark.parametrize(("task", "name"), RUNS)
@@ -56,11 +59,11 @@ def test_padding_and_order_change_nothing(task: str, name: str) -> None:
     examples = Examples(find_task(task), find_task(task).generate(config.data, "train", 12, longer=True))
     vocabulary = examples.vocabulary(0, 0)
     model = make_model(config, len(vocabulary)).double().eval()
-    feed = Expressions(encode(examples.examples, vocabulary), config.train, batch_size=4, device="cpu")
-    together = feed.piece(range(12))
+    loader = ExpressionLoader(encode(examples.examples, vocabulary), config.train, batch_size=4, device="cpu")
+    together = loader.batch(range(12))
     scores = model(together.tokens, together.lengths, together.trees)
     for k in range(12):
-        alone = feed.piece([k])
+        alone = loader.batch([k])
         torch.testing.assert_close(model(alone.tokens, alone.lengths, alone.trees)[0], scores[k])
 
 
@@ -83,8 +86,8 @@ def test_released_padding_is_another_number_for_shorter_expressions() -> None:
 def test_gradients_reach_all_parameters(task: str, name: str, tmp_path: Path) -> None:
     one = trainer(settings(task, name), tmp_path / "run")
     one.model.eval()
-    for piece in one.feed.pieces(one.draw, 0):
-        loss_of(one.model, piece, None).objective.backward()
+    for step in one.loader.steps(one.rng, 0):
+        one.model.loss(step.batch).objective.backward()
     for key, parameter in one.model.named_parameters():
         assert parameter.grad is not None, key
         assert parameter.grad.abs().sum() > 1e-7, key
@@ -112,7 +115,7 @@ def test_a_run_cut_off_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
 
 def test_batches_hold_every_example_once_in_a_new_order(tmp_path: Path) -> None:
     one = trainer(settings("listops", "lstm"), tmp_path / "run")
-    passes = [[piece.tokens.tolist() for piece in one.feed.pieces(one.draw, 0)] for _ in range(2)]
+    passes = [[step.batch.tokens.tolist() for step in one.loader.steps(one.rng, 0)] for _ in range(2)]
     assert passes[0] != passes[1]
     rows = [sorted(str([word for word in row if word]) for batch in found for row in batch) for found in passes]
     assert rows[0] == rows[1]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from induce.config import RunConfig, resolve
+from induce.training.loop import check_fits
 from treebank.errors import SynparseError
 
 
@@ -31,7 +32,7 @@ def test_names_and_switches_are_set_and_stored() -> None:
 )
 def test_values_that_no_run_could_work_with(change: str, message: str) -> None:
     with pytest.raises(SynparseError) as told:
-        resolve(model="prpn", settings=[change])
+        check_fits(resolve(model="prpn", settings=[change]))
     assert message in str(told.value)
 
 
@@ -42,4 +43,4 @@ def test_a_stored_value_of_another_type(key: str, value: Any) -> None:
     stored = resolve(model="prpn").as_dict()
     stored["model"] = {**stored["model"], key: value}
     with pytest.raises(SynparseError, match=f"setting model.{key} = {value!r} is of another type"):
-        RunConfig.from_dict(stored)
+        check_fits(RunConfig.from_dict(stored))

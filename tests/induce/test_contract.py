@@ -12,11 +12,14 @@ import pytest
 import torch
 
 from induce import checkpoint
-from induce.config import DEFAULT_PRESETS, load_preset, preset_names
-from induce.data.batching import pad, read_corpora
-from induce.parsing.parser import AnyReading, Parser, load_parser, numbers_of
-from induce.registry import DECODERS, MODELS, SUPERVISED, model_class
-from induce.training.loop import Check, Trainer, loss_of
+from induce.config import load_preset, preset_names
+from induce.data.corpus import read_corpora
+from induce.parsing.load import load_parser
+from induce.parsing.parser import ModelParser
+from induce.parsing.reading import Reading
+from induce.registry import MODELS, READINGS, decoders_of, model_class
+from induce.training.events import Check
+from induce.training.loop import Trainer
 from tests.induce.tiny import sentences, settings, train, trainer, with_trees
 from treebank.errors import SynparseError
 from treebank.sentence import Sentence
@@ -35,28 +38,34 @@ def parses(name: str) -> None:
         pytest.skip(f"{name} gives no trees")
 
 
-def parsed(parser: Parser, words: Sequence[Sequence[str]]) -> Iterator[Any]:
+def parsed(parser: ModelParser, words: Sequence[Sequence[str]]) -> Iterator[Any]:
     """The trees, or the words and heads, that a parser gives."""
     return parser.parse(words) if parser.output == "trees" else parser.parse_heads(words)
 
 
-def parsers(run: Path) -> list[Parser]:
+def parsers(run: Path) -> list[ModelParser]:
     """A parser for each structure that the model gives."""
     own = load_parser(run)
-    decoders = {structure: name for name, (_, structure) in reversed(DECODERS.items())} | {own.structure: own.decoder}
-    return [load_parser(run, decoder=decoders[structure]) for structure in own.gives]
+    others = [structure for structure in own.gives if structure is not own.structure]
+    return [own, *(load_parser(run, decoder=decoders_of((structure,))[0]) for structure in others)]
 
 
-def numbers(reading: AnyReading) -> np.ndarray:
+def numbers(reading: Reading) -> np.ndarray:
     """What a model says of a sentence."""
-    return np.asarray(numbers_of(reading))
+    return np.asarray(reading.row)
+
+
+def readings(name: str) -> list[str]:
+    """What the model can learn from."""
+    reads = set(model_class(name).reads)
+    return [reading for reading, entry in READINGS.items() if reads & set(entry.batches)]
 
 
 def test_presets_name_every_setting_of_the_model(name: str) -> None:
     wanted = {field.name for field in fields(model_class(name).Config)}
     of_text = [preset for preset in map(load_preset, preset_names()) if not preset.data.task]
     of_model = [preset for preset in of_text if preset.model_name == name]
-    assert DEFAULT_PRESETS[name] in [preset.preset for preset in of_model]
+    assert MODELS[name].preset in [preset.preset for preset in of_model]
     for preset in of_model:
         assert set(preset.model) == wanted, preset.preset
         model_class(name).Config(**preset.model).check()
@@ -64,7 +73,7 @@ def test_presets_name_every_setting_of_the_model(name: str) -> None:
 
 def test_loss_falls(name: str, tmp_path: Path) -> None:
     """Whatever the model can learn from."""
-    for reading in model_class(name).reads:
+    for reading in readings(name):
         config = settings(name, f"data.reading={reading}", "train.epochs=6")
         checks = [event for event in train(config, tmp_path / reading) if isinstance(event, Check)]
         assert checks[-1].development_loss < checks[0].development_loss - 0.2, reading
@@ -72,12 +81,12 @@ def test_loss_falls(name: str, tmp_path: Path) -> None:
 
 def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
     """In evaluation mode, too: in training the bias in front of a batch normalisation has none but rounding errors."""
-    for reading in model_class(name).reads:
+    for reading in readings(name):
         one = trainer(settings(name, f"data.reading={reading}"), tmp_path / "run")
-        piece = next(one.feed.pieces(one.draw, 0))
+        batch = next(one.loader.steps(one.rng, 0)).batch
         for training in (True, False):
             one.model.train(training).zero_grad()
-            loss_of(one.model, piece, None).objective.backward()
+            one.model.loss(batch).objective.backward()
             for parameter_name, parameter in one.model.named_parameters():
                 assert parameter.grad is not None, parameter_name
                 free = training or parameter_name in FREE.get(name, ())
@@ -90,18 +99,13 @@ def test_padding_and_order_change_nothing(name: str, tmp_path: Path) -> None:
     train(settings(name), run)
     words = [sentence.words * k for sentence, k in zip(sentences(12), [1, 2, 3, 4] * 3, strict=True)]
     for parser in parsers(run):
-        ids = [parser.checkpoint.vocabulary.encode(parser.recipe(one).forms) for one in words]
+        seen = [parser.recipe(one) for one in words]
+        encoded = [(parser.checkpoint.vocabulary.encode(one.forms), one.kept) for one in seen]
         with torch.inference_mode():
-            together = parser.ask(*pad(ids))
-            for k, sentence in enumerate(ids):
-                alone = parser.ask(*pad([sentence]))
-                count = len(sentence)
-                if parser.structure in ("distances", "heights"):
-                    torch.testing.assert_close(together.values[k, :count], alone.values[0])
-                elif parser.structure == "stack":
-                    torch.testing.assert_close(together.slots[k, :count], alone.slots[0])
-                else:
-                    torch.testing.assert_close(together.probability[k, :count, :count], alone.probability[0])
+            together = parser.ask(parser.batch(encoded)).rows()
+            for row, sentence in zip(together, encoded, strict=True):
+                alone = parser.ask(parser.batch([sentence])).rows()[0]
+                torch.testing.assert_close(torch.tensor(row), torch.tensor(alone))
         trees = list(parsed(parser, words))
         assert list(parsed(parser, words[::-1])) == trees[::-1]
 
@@ -146,7 +150,7 @@ def test_a_model_without_trees_says_so(name: str, tmp_path: Path) -> None:
 
 
 def test_a_run_cut_off_goes_on_as_if_it_had_not(name: str, tmp_path: Path) -> None:
-    for reading in model_class(name).reads:
+    for reading in readings(name):
         config = settings(name, f"data.reading={reading}")
         train(config, tmp_path / reading / "whole")
         left = iter(range(13))
@@ -158,7 +162,7 @@ def test_a_run_cut_off_goes_on_as_if_it_had_not(name: str, tmp_path: Path) -> No
 
 
 def test_what_a_model_cannot_learn_from_is_refused(name: str, tmp_path: Path) -> None:
-    reads = model_class(name).reads
+    reads = readings(name)
     for reading in {"stream", "sentences", "masked"}.difference(reads):
         with pytest.raises(SynparseError, match=f"model '{name}' reads {' or '.join(reads)}, not {reading}"):
             trainer(settings(name, f"data.reading={reading}"), tmp_path / "run")
@@ -173,16 +177,16 @@ def test_gold_trees_change_no_weight(name: str, tmp_path: Path) -> None:
         )
         for k, one in enumerate(plain)
     ]
-    if name in SUPERVISED:  # and only of them it does: from the right trees they learn something else
+    if MODELS[name].learns_trees:  # and only of them it does: from the right trees they learn something else
         plain = with_trees(plain)
     weights = [_weights(name, tmp_path / str(k), text) for k, text in enumerate((plain, nonsense))]
     same = [torch.equal(value, weights[1][key]) for key, value in weights[0].items()]
-    assert all(same) != (name in SUPERVISED)
+    assert all(same) != MODELS[name].learns_trees
 
 
 def _weights(name: str, run: Path, text: list[Sentence]) -> dict[str, torch.Tensor]:
     config = settings(name, "train.epochs=1")
-    share, learns = config.data.development_share, name in SUPERVISED
+    share, learns = config.data.development_share, MODELS[name].learns_trees
     corpora = read_corpora(text, config.data.normalization, development_share=share, with_trees=learns)
     for _ in Trainer(config, *corpora, run, device="cpu").train():
         pass

@@ -10,13 +10,15 @@ import pytest
 import torch
 
 from cli.progress import lines
+from induce.data.batches import MaskedBatch
 from induce.registry import MODELS, model_class
-from induce.training.loop import Halved, Trainer
-from induce.training.microbatch import whole_or_halved
+from induce.training.events import Halved
+from induce.training.loop import Trainer
+from induce.training.microbatch import whole_or_parts
 from tests.induce.tiny import corpora, settings, trainer
 from treebank.errors import SynparseError
 
-MASKED = sorted(name for name in MODELS if "masked" in model_class(name).reads)
+MASKED = sorted(name for name in MODELS if MaskedBatch in model_class(name).reads)
 NO_MEMORY = [
     torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"),
     RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: not enough memory: you tried to allocate"),
@@ -28,12 +30,12 @@ def allow(model: Any, most: int, error: Exception, monkeypatch: pytest.MonkeyPat
     """Let ``model`` fail on more than ``most`` sentences, after its forward pass; the sizes that it was asked for."""
     loss, asked = model.loss, []
 
-    def failing(tokens: torch.Tensor, lengths: torch.Tensor, **options: Any) -> Any:
-        asked.append(len(tokens))
-        found = loss(tokens, lengths, **options)
-        if len(tokens) > most:
+    def failing(batch: MaskedBatch, state: Any = None) -> Any:
+        asked.append(len(batch.tokens))
+        result = loss(batch, state)
+        if len(batch.tokens) > most:
             raise error
-        return found
+        return result
 
     monkeypatch.setattr(model, "loss", failing)
     return asked
@@ -46,18 +48,17 @@ def test_the_gradient_is_that_of_the_whole(
 ) -> None:
     one = trainer(settings(name, "model.mask_rate=0.4"), tmp_path / "run")
     model = one.model.double().eval()  # no dropout
-    piece = next(one.feed.pieces(one.draw, 0))
-    sentences = len(piece.tokens)
-    piece = piece._replace(chance=torch.rand(piece.tokens.shape))
-    whole, parts = whole_or_halved(model, piece)
+    batch = next(one.loader.steps(one.rng, 0)).batch
+    sentences = len(batch.tokens)
+    whole, parts = whole_or_parts(model, batch)
     assert parts == 1
     wanted = {key: parameter.grad.clone() for key, parameter in model.named_parameters()}
     asked = allow(model, sentences // 3, error, monkeypatch)
-    loss, parts = whole_or_halved(model, piece)
+    loss, parts = whole_or_parts(model, batch)
     assert parts == 4
     assert asked[:2] == [sentences, -(-sentences // 2)]
     assert sum(asked[2:]) == sentences
-    assert loss.targets == whole.targets
+    assert loss.count == whole.count
     assert float(loss.nll) == pytest.approx(float(whole.nll.detach()), abs=1e-12)
     for key, parameter in model.named_parameters():
         torch.testing.assert_close(parameter.grad, wanted[key], rtol=1e-9, atol=1e-12)
@@ -67,14 +68,14 @@ def test_other_errors_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyP
     one = trainer(settings("transformer"), tmp_path / "run")
     allow(one.model, 0, RuntimeError("shapes do not fit"), monkeypatch)
     with pytest.raises(RuntimeError, match="shapes do not fit"):
-        whole_or_halved(one.model, next(one.feed.pieces(one.draw, 0)))
+        whole_or_parts(one.model, next(one.loader.steps(one.rng, 0)).batch)
 
 
 def test_one_sentence_that_is_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = trainer(settings("transformer"), tmp_path / "run")
     allow(one.model, 0, MemoryError(), monkeypatch)
     with pytest.raises(SynparseError, match="memory ran out on a single sentence; the longest here has 6 words"):
-        whole_or_halved(one.model, next(one.feed.pieces(one.draw, 0)))
+        whole_or_parts(one.model, next(one.loader.steps(one.rng, 0)).batch)
 
 
 def test_a_run_says_so_once_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,10 +91,10 @@ def test_a_run_says_so_once_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_enough_memory_changes_nothing(tmp_path: Path) -> None:
-    """Words to mask, and dropout, are drawn as the model does it by itself."""
+    """Dropout is drawn as the model does it by itself."""
     one = trainer(settings("udgn"), tmp_path / "run")
-    piece = next(one.feed.pieces(one.draw, 0))
+    batch = next(one.loader.steps(one.rng, 0)).batch
     torch.manual_seed(1)
-    alone = one.model.loss(piece.tokens, piece.lengths).objective
+    alone = one.model.loss(batch).objective
     torch.manual_seed(1)
-    assert torch.equal(whole_or_halved(one.model, piece)[0].objective, alone)
+    assert torch.equal(whole_or_parts(one.model, batch)[0].objective, alone)

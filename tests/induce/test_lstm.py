@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce import checkpoint
+from induce.data.batches import StreamBatch
 from induce.models.base import detach
 from induce.models.lstm import Lstm, LstmConfig
-from induce.parsing.parser import load_parser
+from induce.parsing.load import load_parser
 from tests.induce.tiny import settings, trainer
 from treebank.errors import SynparseError
 
@@ -70,7 +71,7 @@ def test_without_dropout_it_is_a_stack_of_torch_layers() -> None:
     other = ByHand(model)
     state, states = None, [None] * 3
     for tokens, targets in texts(2):  # the second with the state of the first
-        loss = model.loss(tokens, targets, state)
+        loss = model.loss(StreamBatch(tokens, targets), state)
         logits, objective, states = other(tokens, targets, states)
         x, _ = model.predictions(tokens, state)
         torch.testing.assert_close(x @ model.decoder_weight.t() + model.decoder_bias, logits)
@@ -90,7 +91,7 @@ def test_masks_do_what_the_paper_says() -> None:
     model = Lstm(config, WORDS)
     other = ByHand(model)
     (tokens, targets), masks = texts(1)[0], model.draw_masks(BATCH)
-    loss = model.loss(tokens, targets, masks=masks)
+    loss = model.loss(StreamBatch(tokens, targets), masks=masks)
 
     x = other.table[tokens] * masks.embedding[tokens] * masks.input
     for k, layer in enumerate(other.layers):
@@ -113,9 +114,9 @@ def test_masks_do_what_the_paper_says() -> None:
 
 def test_masks_are_drawn_in_training_only() -> None:
     model, (tokens, targets) = Lstm(LstmConfig(**SIZES), WORDS), texts(1)[0]
-    assert not torch.equal(model.loss(tokens, targets).nll, model.loss(tokens, targets).nll)
+    assert not torch.equal(model.loss(StreamBatch(tokens, targets)).nll, model.loss(StreamBatch(tokens, targets)).nll)
     model.eval()
-    assert torch.equal(model.loss(tokens, targets).nll, model.loss(tokens, targets).nll)
+    assert torch.equal(model.loss(StreamBatch(tokens, targets)).nll, model.loss(StreamBatch(tokens, targets)).nll)
 
 
 def test_it_is_saved_and_loaded_and_gives_no_trees(tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from induce.data.batches import SentenceBatch
 from induce.kernels import plain
 from induce.kernels.dropout import keep_mask
 from induce.models import onlstm
+from induce.models.base import Query
 from induce.models.onlstm import LayerState, OnLstmLayer
+from induce.structures import Distances
 
 
 def test_a_layer_equals_the_plain_loop_over_its_projection() -> None:
@@ -57,9 +60,9 @@ def test_the_pieces_that_a_batch_is_parsed_in_change_nothing(monkeypatch: pytest
     torch.manual_seed(0)
     config = onlstm.OnLstmConfig(embedding_size=8, hidden_size=12, layers=3, chunk_size=4)
     model = onlstm.OnLstm(config, 20).double()
-    tokens, lengths = torch.randint(20, (3, 11)), torch.tensor([9, 9, 9])
+    batch = SentenceBatch(torch.randint(1, 20, (3, 9)), torch.tensor([9, 9, 9]))
     with torch.inference_mode():
-        whole = [model.structure(tokens, lengths, layer=layer).values for layer in (1, 2, 3)]
+        whole = [model.structure(batch, Query(Distances, layer)).values for layer in (1, 2, 3)]
         monkeypatch.setattr(onlstm, "POSITIONS", 6)  # two steps at a time
         for layer, want in enumerate(whole, 1):
-            torch.testing.assert_close(model.structure(tokens, lengths, layer=layer).values, want)
+            torch.testing.assert_close(model.structure(batch, Query(Distances, layer)).values, want)

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from induce.data.batches import SentenceBatch, StreamBatch
 from induce.decoding.distances import biased
 from induce.kernels.onlstm import cumax
 from induce.models.awd_dropout import Masks, activation_penalty, dropped_weight, temporal_activation_penalty
-from induce.models.base import detach
+from induce.models.base import Query, detach
 from induce.models.onlstm import LayerState, OnLstm, OnLstmConfig, OnLstmLayer
+from induce.structures import Distances
 from tests.reference import Fixture, fixtures, load
 from treebank.tree import Tree
 
@@ -139,7 +141,7 @@ def test_language_model(name: str) -> None:
         tokens, targets = tensor(fixture, prefix + "tokens"), tensor(fixture, prefix + "targets")
         begin = state or model.initial_state(tokens.shape[1])
         output, layers = model(tokens, begin, masks=given)
-        loss = model.loss(tokens, targets, begin, masks=given)
+        loss = model.loss(StreamBatch(tokens, targets), begin, masks=given)
         last, config = layers[-1].hidden, model.config
         logits = output @ model.embedding.weight.t() + model.decoder_bias
         expected = {
@@ -178,10 +180,10 @@ def check_parse(fixture: Fixture, model: OnLstm) -> None:
     words = fixture.doc["expected"]["parse_words"]
     lengths = torch.tensor([len(words)])
     for k, row in enumerate(fixture.arrays["parse/distance_forget"]):
-        got = model.structure(tokens, lengths, layer=k + 1).values[0]
+        got = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(Distances, k + 1)).values[0]
         np.testing.assert_allclose(got.detach().numpy(), row[1:-1], **_tolerance(fixture))
     second = min(2, len(model.layers))  # the one that the program reads trees from
-    distances = model.structure(tokens, lengths, layer=second).values[0].tolist()
+    distances = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(Distances, second)).values[0].tolist()
     fixture.check("parse/decoded", np.array(distances))
     tree = Tree.from_spans(words, biased(distances))
     assert _plain(tree) == fixture.doc["expected"]["parse_tree"]

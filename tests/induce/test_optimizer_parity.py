@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from induce.data.batching import columns, segments
+from induce.data.batches import StreamBatch
+from induce.data.stream import columns, segments
 from induce.models.base import detach
 from induce.training.optimizer import NtAsgd
 from tests.induce.test_onlstm_parity import language_model
@@ -127,7 +128,7 @@ def test_a_whole_epoch(name: str) -> None:
         rows = slice(segment.start, segment.start + segment.rows)
         targets = stream[segment.start + 1 : segment.start + 1 + segment.rows]
         model.zero_grad()
-        loss = model.loss(stream[rows], targets, state)
+        loss = model.loss(StreamBatch(stream[rows], targets), state)
         loss.objective.backward()
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), sizes["clip"])
         factor = segment.length / sizes["nominal"]

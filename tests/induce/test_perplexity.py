@@ -17,8 +17,8 @@ from induce.analysis import perplexity
 from induce.analysis.continuous_cache import Cache, cache_probability
 from induce.analysis.perplexity import Perplexity, TextScorer, comparable, score_text, stream_pieces
 from induce.checkpoint import build_model, find, pack, read, save
-from induce.data.batching import mask_words
 from induce.data.tokens import SPACE
+from induce.models.masked_words import mask_words
 from tests.induce.tiny import sentences, settings, trainer
 from treebank.errors import SynparseError
 from treebank.sentence import Sentence
@@ -30,7 +30,7 @@ MODELS = {
     "prpn": "data.reading=stream",
     "prpn-sentences": "data.reading=sentences",
     "udgn": "data.reading=masked",
-    "onlstm-characters": "data.unit=character",
+    "onlstm-characters": "data.token=character",
 }
 
 
@@ -133,8 +133,8 @@ def test_masked_words(runs: dict[str, str]) -> None:
             masked, targets = mask_words(tokens, drawn[None], mask=model.mask_symbol)
             if (masked != tokens).any():
                 loss = model.masked_loss(masked, torch.tensor([len(ids)]), targets, masked != tokens)
-                total += float(loss.nll) * loss.targets
-                count += loss.targets
+                total += float(loss.nll) * loss.count
+                count += loss.count
     found = score(runs["udgn"])
     assert found.scored == count
     assert found.nats == pytest.approx(total / count, abs=1e-5)

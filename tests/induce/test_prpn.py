@@ -11,15 +11,18 @@ import torch
 from torch import Tensor
 
 from induce.config import load_preset
+from induce.data.batches import SentenceBatch, StreamBatch
 from induce.kernels import plain
 from induce.kernels.dropout import dropped, dropped_at
 from induce.kernels.gated_attention import attend
-from induce.models.base import detach
+from induce.models.base import Query, detach
 from induce.models.prpn import Prpn, PrpnConfig
 from induce.models.prpn_parsing import gates
 from induce.models.prpn_reading import LayerMasks, ReadingLayer, Tapes
-from induce.parsing.parser import load_parser
-from induce.training.loop import Check, Trainer
+from induce.parsing.load import load_parser
+from induce.structures import Distances
+from induce.training.events import Check
+from induce.training.loop import Trainer
 from tests.induce.tiny import corpora, settings
 from treebank.errors import SynparseError
 
@@ -168,7 +171,7 @@ def test_gradients_of_every_variant_agree_with_finite_differences(changes: dict[
         torch.nn.init.uniform_(parameter, -0.7, 0.7)
         assert parameter.numel(), name
     tokens, targets = torch.randint(9, (2, 6, 3))
-    model.loss(tokens, targets).objective.backward()
+    model.loss(StreamBatch(tokens, targets)).objective.backward()
     parameters = list(model.parameters())
     assert all(parameter.grad is not None for parameter in parameters)
     direction = [torch.randn_like(parameter) for parameter in parameters]
@@ -178,7 +181,7 @@ def test_gradients_of_every_variant_agree_with_finite_differences(changes: dict[
         for step in (1e-6, -2e-6):
             for parameter, part in zip(parameters, direction, strict=True):
                 parameter.add_(part, alpha=step)
-            sides.append(float(model.loss(tokens, targets).nll))
+            sides.append(float(model.loss(StreamBatch(tokens, targets)).nll))
     assert slope == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-5, abs=1e-7)
 
 
@@ -189,11 +192,11 @@ def test_two_segments_are_one(changes: dict[str, Any]) -> None:
     model = Prpn(tiny(**changes), 9).double().eval()
     tokens, targets = torch.randint(9, (2, 12, 3))
     with torch.no_grad():
-        whole = model.loss(tokens, targets)
+        whole = model.loss(StreamBatch(tokens, targets))
         for length in (1, 3, 7):
             total, state = 0.0, None
             for start in range(0, 12, length):
-                part = model.loss(tokens[start : start + length], targets[start : start + length], state)
+                part = model.loss(StreamBatch(tokens[start : start + length], targets[start : start + length]), state)
                 total += float(part.nll) * len(tokens[start : start + length])
                 state = detach(part.state)
             assert total / 12 == pytest.approx(float(whole.nll), abs=1e-9)
@@ -207,7 +210,7 @@ def test_without_a_parsing_network_every_slot_is_open_and_there_are_no_trees() -
         assert found.parsing.read_gate[0, t].tolist() == want
         assert found.parsing.predict_gate[0, t].tolist() == want
     with pytest.raises(SynparseError, match="parsing_network = false, so it has no distances"):
-        model.structure(torch.zeros(1, 4, dtype=torch.long), torch.tensor([2]), layer=1)
+        model.structure(SentenceBatch(torch.zeros(1, 2, dtype=torch.long), torch.tensor([2])), Query(Distances))
 
 
 OFF = {
@@ -269,17 +272,18 @@ def test_presets_hold_the_papers_values() -> None:
         assert (train.batch_size, train.segment_length, train.vary_segments) == (batch, 100, False)
         assert (train.learning_rate, train.beta1, train.epsilon, train.weight_decay) == (0.003, beta1, 1e-8, 1e-6)
         assert (train.clip, train.decay, train.patience) == (1.0, 0.1, 2)
-        assert (preset.data.unit, preset.data.normalization, preset.data.reading) == (unit, "raw", "stream")
+        assert (preset.data.token, preset.data.normalization, preset.data.reading) == (unit, "raw", "stream")
 
 
 def test_padding_is_not_counted() -> None:
     torch.manual_seed(0)
     model = Prpn(tiny(), 9).double().eval()
-    tokens, targets = torch.randint(9, (2, 5, 2))
-    counted = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]]).t() > 0
-    both = model.loss(tokens, targets, counted=counted).nll
-    apart = [model.loss(tokens[:n, k : k + 1], targets[:n, k : k + 1]).nll * n for k, n in ((0, 5), (1, 2))]
-    torch.testing.assert_close(both, (apart[0] + apart[1]) / 7)
+    words = torch.randint(1, 9, (2, 3))
+    words[1, 1:] = 0
+    both = model.loss(SentenceBatch(words, torch.tensor([3, 1]))).nll
+    alone = [SentenceBatch(words[k : k + 1, :n], torch.tensor([n])) for k, n in ((0, 3), (1, 1))]
+    apart = [model.loss(batch).nll * (batch.token_count + 1) for batch in alone]
+    torch.testing.assert_close(both, (apart[0] + apart[1]) / 6)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from induce.data.batches import SentenceBatch, StreamBatch
 from induce.decoding.distances import biased
 from induce.kernels.gated_attention import attend
-from induce.models.base import detach
+from induce.models.base import NextWords, Query, detach
 from induce.models.prpn import LanguageOutput, Masks, Prpn, PrpnConfig
 from induce.models.prpn_parsing import ParsingMasks, ParsingNetwork, ParsingState
 from induce.models.prpn_reading import Cell, LayerMasks, PredictMasks
+from induce.structures import Distances
 from tests.reference import Fixture, fixtures, load
 from treebank.tree import Tree
 
@@ -244,7 +246,7 @@ def test_two_segments_in_training_mode(name: str) -> None:
         begin = state or copy.model.initial_state(tokens.shape[1])
         probe = deepcopy(copy.model)  # the statistics move with each call
         copy.check_output(prefix, probe(tokens, begin), tokens.shape[1])
-        loss = copy.model.loss(tokens, targets, state)
+        loss = copy.model.loss(StreamBatch(tokens, targets), state)
         fixture.check(prefix + "nll", loss.nll)
         copy.check_statistics(prefix + "running/")
         losses.append(loss.objective)
@@ -269,7 +271,7 @@ def test_evaluation_mode(name: str) -> None:
             tokens, targets = (tensor(fixture, f"seg{k + 1}/{part}") for part in ("tokens", "targets"))
             begin = state or copy.model.initial_state(tokens.shape[1])
             copy.check_output(prefix, copy.model(tokens, begin), tokens.shape[1])
-            loss = copy.model.loss(tokens, targets, begin)
+            loss = copy.model.loss(StreamBatch(tokens, targets), begin)
             fixture.check(prefix + "nll", loss.nll)
             loss.objective.backward()
             losses.append(loss.nll)
@@ -287,7 +289,8 @@ def test_evaluation_mode(name: str) -> None:
 def check_parse(fixture: Fixture, model: Prpn) -> None:
     """The sentence that a fixture parses: its distances, and the tree."""
     words = fixture.doc["expected"]["parse_words"]
-    found = model.structure(tensor(fixture, "parse/tokens")[None], torch.tensor([len(words)]), layer=1).values[0]
+    batch = SentenceBatch(tensor(fixture, "parse/tokens")[None, 1:-1], torch.tensor([len(words)]))
+    found = model.structure(batch, Query(Distances)).values[0]
     tolerance = {key: fixture.doc["tolerance"][key] for key in ("atol", "rtol")}
     np.testing.assert_allclose(found.detach().numpy(), fixture.arrays["parse/distance"][1:-1], **tolerance)
     tree = Tree.from_spans(words, biased(found.tolist()))
@@ -302,7 +305,8 @@ def test_padded_sentences(name: str) -> None:
     tokens, targets, mask = (tensor(fixture, key) for key in ("tokens", "targets", "mask"))
     probe = deepcopy(copy.model)
     copy.check_output("", probe(tokens, probe.initial_state(tokens.shape[1])), tokens.shape[1])
-    loss = copy.model.loss(tokens, targets, counted=mask > 0)
+    words = NextWords(tokens, targets, mask > 0)
+    loss = copy.model.language_loss(copy.model.run(words), words)
     fixture.check("loss", loss.nll)
     copy.check_statistics("running/")
     loss.objective.backward()
@@ -318,7 +322,7 @@ def test_dropout(name: str) -> None:
     assert shapes(given) == shapes(drawn)
     tokens, targets = tensor(fixture, "tokens"), tensor(fixture, "targets")
     copy.check_output("", copy.model(tokens, copy.model.initial_state(tokens.shape[1]), masks=given), tokens.shape[1])
-    loss = copy.model.loss(tokens, targets, masks=given)
+    loss = copy.model.loss(StreamBatch(tokens, targets), masks=given)
     fixture.check("nll", loss.nll)
     fixture.check("loss", loss.objective)
     loss.objective.backward()

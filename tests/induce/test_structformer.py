@@ -9,13 +9,16 @@ import pytest
 import torch
 from torch.nn import functional
 
+from induce.data.batches import MaskedBatch, SentenceBatch
 from induce.decoding.distances import nary
 from induce.decoding.heads import argmax, chu_liu_edmonds
+from induce.models.base import Query
 from induce.models.masked_words import without_self
 from induce.models.padding import real_words
 from induce.models.structformer import StructFormer, StructFormerConfig, block_ends, heads_of_blocks, margins
 from induce.models.transformer import Transformer, TransformerConfig
 from induce.models.transformer_layer import EncoderLayer
+from induce.structures import Distances, HeadDistribution, Heights
 from tests.reference import Fixture, fixtures, load
 from treebank.sentence import ROOT
 
@@ -182,9 +185,10 @@ def test_the_same_trees_and_heads_as_the_released_program(name: str) -> None:
         for name_, got in (("distance", batch.distances[k, :count]), ("height", batch.heights[k, :count])):
             fixture.check(f"alone/{k}/{name_}", got)
         fixture.check(f"alone/{k}/head", model.head_distribution(batch)[k, :count, :count])
-        values = model.structure(tokens, length).values[0].tolist()
+        alone = SentenceBatch(tokens[:, 1:-1], length)
+        values = model.structure(alone, Query(Distances)).values[0].tolist()
         assert set(nary(values)) == spans_of(wanted["tree"])
-        heads = argmax(model.structure(tokens, length, what="heads").probability[0].tolist())
+        heads = argmax(model.structure(alone, Query(HeadDistribution)).probability[0].tolist())
         assert [("root" if head == ROOT else head) for head in heads] == wanted["heads"]
 
 
@@ -209,7 +213,7 @@ def test_the_same_heads_as_the_program_of_udgn(name: str) -> None:
     expected = fixture.doc["expected"]["heads"]
     assert len(expected) == len(fixture.sizes["lengths"])
     for (tokens, length), wanted in zip(framed(fixture), expected, strict=True):
-        found = model.structure(tokens, length, what="heads").probability
+        found = model.structure(SentenceBatch(tokens[:, 1:-1], length), Query(HeadDistribution)).probability
         assert list(argmax(without_self(found)[0].tolist())) == wanted["argmax"]
         tree = chu_liu_edmonds(found[0].tolist())
         assert [i if head == ROOT else head for i, head in enumerate(tree)] == wanted["tree"]
@@ -381,7 +385,7 @@ def test_every_setting_trains_and_ignores_padding(changes: dict[str, Any]) -> No
     tokens, lengths = torch.randint(2, 20, (3, 7)), torch.tensor([7, 5, 1])
     tokens[~real_words(tokens, lengths)] = 0
     chance = torch.rand(tokens.shape)
-    loss = model.loss(tokens, lengths, chance=chance)
+    loss = model.loss(MaskedBatch(tokens, lengths, chance))
     loss.objective.backward()
     alone = "+" not in model.config.relations  # a single relation has the weight 1
     for name, parameter in model.named_parameters():
@@ -391,9 +395,9 @@ def test_every_setting_trains_and_ignores_padding(changes: dict[str, Any]) -> No
     with torch.no_grad():
         total = 0.0
         for k, length in enumerate(lengths.tolist()):
-            one = model.loss(tokens[k : k + 1, :length], lengths[k : k + 1], chance=chance[k : k + 1, :length])
-            total += float(one.objective) * (one.targets or 0)
-        assert total / (loss.targets or 0) == pytest.approx(float(loss.objective.detach()), abs=1e-12)
+            one = model.loss(MaskedBatch(tokens[k : k + 1, :length], lengths[k : k + 1], chance[k : k + 1, :length]))
+            total += float(one.objective) * (one.count or 0)
+        assert total / (loss.count or 0) == pytest.approx(float(loss.objective.detach()), abs=1e-12)
 
 
 def test_the_margin_of_the_batch_acts_in_training_only() -> None:
@@ -417,14 +421,14 @@ def test_distances_before_each_word_and_the_highest_word_as_root() -> None:
     model = StructFormer(TINY, 20).eval()
     tokens, lengths = torch.tensor([[0, 4, 5, 6, 0, 0], [0, 7, 0, 0, 0, 0]]), torch.tensor([3, 1])
     parse = model.parse(tokens[:, 1:-1], lengths)
-    values = model.structure(tokens, lengths).values
+    values = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(Distances)).values
     assert values.shape == (2, 4)
     assert torch.equal(values[0, 1:3], parse.distances[0, :2])
     assert values[:, 0].tolist() == [1e9, 1e9]
-    pairs = model.structure(tokens, lengths, what="heights").values
+    pairs = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(Heights)).values
     assert torch.equal(pairs[..., 0], values)
     assert torch.equal(pairs[..., 1], parse.heights)
-    heads = model.structure(tokens, lengths, what="heads").probability
+    heads = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(HeadDistribution)).probability
     assert heads[0].diagonal()[:3].tolist() == [float(h == parse.heights[0].max()) for h in parse.heights[0, :3]]
     assert heads[1, 0, 0] == 1
 

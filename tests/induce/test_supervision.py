@@ -12,11 +12,13 @@ import torch
 
 from induce import checkpoint
 from induce.config import DataConfig, resolve
-from induce.data.batching import FEEDS, gold_distances, read_corpora
+from induce.data.corpus import gold_distances, read_corpora
 from induce.data.supervision import supervised
+from induce.models.base import gold_distances as gold_of
+from induce.models.base import next_words
 from induce.models.distance_ranking import rank, ranking_loss
 from induce.models.onlstm_syd import OnLstmSydConfig
-from induce.parsing.parser import load_parser
+from induce.parsing.load import load_parser
 from induce.training.loop import Trainer
 from tests.induce.tiny import sentences, settings, train, trainer, with_trees
 from treebank.errors import SynparseError
@@ -61,8 +63,7 @@ def test_gold_beside_the_stream() -> None:
     """NaN at sentence ends and beside plain sentences; the first word of a sentence has the largest value of all."""
     text = [*sentences(3), *with_trees(sentences(3, seed=5))]
     corpus, _ = read_corpora(text, "raw", with_trees=True)
-    gold = corpus.gold()
-    assert gold is not None
+    gold = corpus.encode(corpus.vocabulary(100, 1)).distances
     largest = max(gold_distances(one.tree, range(len(one.words)))[0] for one in text if one.tree)
     at = 0
     for one in text:
@@ -74,7 +75,7 @@ def test_gold_beside_the_stream() -> None:
             assert row[:-1] == [largest, *gold_distances(one.tree, range(len(one.words)))[1:]]
         at += len(one.words) + 1
     assert at == len(gold)
-    assert read_corpora(text, "raw")[0].gold() is None
+    assert not read_corpora(text, "raw")[0].trees
 
 
 @pytest.mark.parametrize("reading", ["stream", "sentences"])
@@ -83,17 +84,17 @@ def test_pieces_carry_the_gold_of_their_words(reading: str) -> None:
     config = settings("prpn-syd", f"data.reading={reading}", "train.vary_segments=false", "train.batch_size=4")
     corpus, _ = read_corpora([*with_trees(sentences(24)), *sentences(16)], "raw", with_trees=True)
     trained = Trainer(config, corpus, corpus, Path("unused"), device="cpu")
-    stream, gold = corpus.encode(trained.vocabulary), corpus.gold()
-    assert gold is not None
-    feed = FEEDS[reading](stream, config.train, batch_size=4, device="cpu", gold=gold)
-    wanted = {(int(token), float(value)) for token, value in zip(stream, gold, strict=True) if not math.isnan(value)}
+    gold = torch.from_numpy(trained.corpus.distances)
+    stream = trained.corpus.ids.tolist()
+    wanted = {(token, float(value)) for token, value in zip(stream, gold, strict=True) if not math.isnan(value)}
     found = set()
     values = 0
-    for piece in feed.pieces(trained.draw, 0):
-        assert piece.gold is not None
-        there = ~piece.gold.isnan()
-        assert not (there & (piece.tokens == 0)).any()
-        found |= set(zip(piece.tokens[there].tolist(), piece.gold[there].tolist(), strict=True))
+    for step in trained.loader.steps(trained.rng, 0):
+        distances, tokens = gold_of(step.batch), next_words(step.batch).tokens
+        assert distances is not None
+        there = ~distances.isnan()
+        assert not (there & (tokens == 0)).any()
+        found |= set(zip(tokens[there].tolist(), distances[there].tolist(), strict=True))
         values += int(there.sum())
     assert found <= wanted
     assert values >= 0.9 * float((~gold.isnan()).sum())
@@ -160,7 +161,7 @@ def test_wrong_settings_are_told() -> None:
     ):
         with pytest.raises(ValueError, match=problem):
             OnLstmSydConfig(**wrong).check()  # type: ignore[arg-type]
-    with pytest.raises(SynparseError, match="there is no kind of trees 'silver'"):
+    with pytest.raises(SynparseError, match="there is no trees 'silver'"):
         resolve(model="onlstm-syd", settings=["data.trees=silver"])
     with pytest.raises(SynparseError, match=r"data.tree_share = 1.5 must lie between 0 and 1"):
         resolve(model="onlstm-syd", settings=["data.tree_share=1.5"])
@@ -191,4 +192,4 @@ def test_random_trees_are_said_to_be_random(tmp_path: Path) -> None:
     facts = {"trees": {"name": "toy", "note": "a part", "kind": "random", "sentences": 200}}
     list(trainer(settings("onlstm-syd", "train.epochs=1"), tmp_path, facts=facts).train())
     assert checkpoint.read(tmp_path / "best").fact("trees") == facts["trees"]
-    assert load_parser(tmp_path).trees == "random trees: toy (a part)"
+    assert load_parser(tmp_path).learned_from == "random trees: toy (a part)"

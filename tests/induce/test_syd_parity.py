@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from induce.data.batching import gold_distances
+from induce.data.batches import SentenceBatch, StreamBatch, SupervisedStreamBatch
+from induce.data.corpus import gold_distances
 from induce.decoding.distances import biased, unbiased
-from induce.models.base import detach
+from induce.models.base import Query, detach
 from induce.models.distance_ranking import rank, ranking_loss
 from induce.models.onlstm_syd import OnLstmSyd, OnLstmSydConfig
+from induce.structures import Distances
 from tests.reference import Fixture, fixtures, load
 from treebank.distances import spans_from_distances
 from treebank.tree import Tree
@@ -86,7 +88,7 @@ def test_training(name: str, ranking: str, loss: str, grad: str) -> None:
     for k in range(len(fixture.sizes["lengths"])):
         prefix = f"seg{k + 1}/"
         tokens, targets, gold = (tensor(fixture, prefix + key) for key in ("tokens", "targets", "gold"))
-        found = model.loss(tokens, targets, state, gold=gold)
+        found = model.loss(SupervisedStreamBatch(tokens, targets, gold), state)
         fixture.check(prefix + "nll", found.nll)
         objectives.append(found.objective)
         state = detach(found.state)
@@ -127,13 +129,13 @@ def test_evaluation(name: str) -> None:
     fixture = load(name)
     model, named = language_model(fixture, fixture.sizes["supervised_layer"] + 1, "batch")
     model.eval()
-    found = model.loss(tensor(fixture, "tokens"), tensor(fixture, "targets"))
+    found = model.loss(StreamBatch(tensor(fixture, "tokens"), tensor(fixture, "targets")))
     fixture.check("nll", found.nll)
     words = fixture.doc["expected"]["parse_words"]
-    tokens, lengths = tensor(fixture, "parse/tokens")[None], torch.tensor([len(words)])
+    batch = SentenceBatch(tensor(fixture, "parse/tokens")[None, 1:-1], torch.tensor([len(words)]))
     layer = fixture.sizes["supervised_layer"] + 1
     for key, distances in (("lm", "lm"), ("supervised", "syd")):
-        values = model.structure(tokens, lengths, layer=layer, distances=distances).values[0].detach().numpy()
+        values = model.structure(batch, Query(Distances, layer, distances)).values[0].detach().numpy()
         fixture.check(f"parse/{key}", values)
         for decode in (unbiased, biased):
             tree = Tree.from_spans(words, decode(values.tolist()))

@@ -16,10 +16,11 @@ import pytest
 import torch
 
 from induce import checkpoint
-from induce.data.batching import MASKINGS, MaskedSentences, read_corpora
+from induce.data.corpus import read_corpora
+from induce.data.sentences import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
 from induce.training import loop
-from induce.training.loop import Check, Finished, Started
+from induce.training.events import Check, Finished, Started
 from tests.induce.tiny import corpora, settings, train, trainer
 from treebank.errors import SynparseError
 from treebank.sentence import Sentence
@@ -75,26 +76,21 @@ def test_a_run_on_masked_sentences_goes_on_with_the_same_batches(tmp_path: Path,
 def test_masked_sentences_come_in_a_new_order_in_each_pass_and_are_checked_alike() -> None:
     config = settings("udgn")
     text = corpora(config)[0]
-    ids = text.encode(Vocabulary.from_counts(text.word_counts(), size=100, minimum_count=1))
-    feed = MaskedSentences(ids, config.train, batch_size=1, device="cpu")
-    draw = np.random.RandomState(1)
-    passes = [[piece.tokens for piece in feed.pieces(draw, 0)] for _ in range(2)]
+    corpus = text.encode(Vocabulary.from_counts(text.word_counts(), size=100, minimum_count=1))
+    loader = MaskedLoader(corpus, config.train, batch_size=1, device="cpu")
+    rng = np.random.RandomState(1)
+    passes = [[step.batch.tokens for step in loader.steps(rng, 0)] for _ in range(2)]
     for found in passes:
         assert sum(int((tokens > 0).sum()) for tokens in found) == text.words
         assert max(int((tokens > 0).sum()) for tokens in found) < config.train.batch_words
     first, second = ([hash(tuple(tokens.flatten().tolist())) for tokens in found] for found in passes)
     assert first != second
     assert sorted(first) == sorted(second)
-    checks = [list(feed.check()) for _ in range(2)]
+    checks = [list(loader.check()) for _ in range(2)]
     assert len(checks[0]) == MASKINGS * len(first)
     for one, other in zip(*checks, strict=True):
-        assert one.chance is not None
-        assert other.chance is not None
-        assert torch.equal(one.chance, other.chance)
-    halves = checks[0][0].chance, checks[0][len(first)].chance
-    assert halves[0] is not None
-    assert halves[1] is not None
-    assert not torch.equal(*halves)  # the same batch, masked in another way
+        assert torch.equal(one.uniforms, other.uniforms)
+    assert not torch.equal(checks[0][0].uniforms, checks[0][len(first)].uniforms)  # one batch, masked in another way
 
 
 def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path) -> None:

@@ -10,11 +10,14 @@ import pytest
 import torch
 from torch.nn import functional
 
-from induce.data.batching import budget_batches, mask_words
+from induce.data.batches import MaskedBatch, SentenceBatch
+from induce.data.loader import batches_of_words
 from induce.decoding.heads import argmax, chu_liu_edmonds
-from induce.models.masked_words import without_self
+from induce.models.base import Query
+from induce.models.masked_words import mask_words, without_self
 from induce.models.padding import real_words
 from induce.models.udgn import GraphLayer, Udgn, UdgnConfig, undirected
+from induce.structures import HeadDistribution
 from tests.reference import Fixture, fixtures, load
 from treebank.sentence import ROOT
 
@@ -111,7 +114,7 @@ def test_like_the_released_program(name: str) -> None:
 
     loss = model.masked_loss(ids, lengths, targets, targets != PADDING)
     fixture.check("loss", loss.objective)
-    assert loss.targets == int((targets != PADDING).sum())
+    assert loss.count == int((targets != PADDING).sum())
     loss.objective.backward()
     check_gradients(fixture, "grad", named)
 
@@ -132,12 +135,17 @@ def test_the_same_trees_as_the_released_program(name: str) -> None:
     expected = fixture.doc["expected"]["heads"]
     assert len(expected) == len(fixture.sizes["lengths"])
     for tokens, length, wanted in zip(fixture.arrays["tokens"], fixture.sizes["lengths"], expected, strict=True):
-        framed = torch.tensor([[0, *tokens[:length].tolist(), 0]])
+        batch = SentenceBatch(torch.tensor(tokens[:length])[None], torch.tensor([length]))
         with torch.inference_mode():
-            found = model.structure(framed, torch.tensor([length])).probability[0].numpy()
+            found = model.structure(batch, Query(HeadDistribution)).probability[0].numpy()
         for mode, decode in (("argmax", argmax), ("tree", chu_liu_edmonds)):
             rooted = [i if head == ROOT else head for i, head in enumerate(decode(found))]
             assert rooted == wanted[mode], mode
+
+
+def listed(lengths: list[int], budget: int, **options: bool) -> list[list[int]]:
+    """`batches_of_words` in lists."""
+    return [batch.tolist() for batch in batches_of_words(lengths, budget, **options)]
 
 
 @pytest.mark.parametrize("name", fixtures("mlm_batching"))
@@ -150,14 +158,14 @@ def test_masks_and_batches_like_the_released_programs(name: str) -> None:
     np.testing.assert_array_equal(targets, fixture.arrays["targets"])
     lengths, budget = fixture.arrays["lengths"].tolist(), fixture.sizes["budget"]
     assert len(lengths) == fixture.sizes["sentences"]
-    assert budget_batches(lengths, budget) == fixture.doc["expected"]["udgn"]
-    assert budget_batches(lengths, budget, shortest_first=True) == fixture.doc["expected"]["structformer"]
+    assert listed(lengths, budget) == fixture.doc["expected"]["udgn"]
+    assert listed(lengths, budget, shortest_first=True) == fixture.doc["expected"]["structformer"]
 
 
 def test_a_sentence_longer_than_the_budget_is_a_batch() -> None:
-    assert budget_batches([3, 30, 2, 10], 10) == [[1], [3], [0, 2]]
-    assert budget_batches([3, 30, 2, 10], 10, shortest_first=True) == [[2, 0, 3], [1]]
-    assert budget_batches([], 10) == []
+    assert listed([3, 30, 2, 10], 10) == [[1], [3], [0, 2]]
+    assert listed([3, 30, 2, 10], 10, shortest_first=True) == [[2, 0, 3], [1]]
+    assert listed([], 10) == []
 
 
 # --- settings -------------------------------------------------------------------------------------------------------
@@ -219,7 +227,7 @@ def test_every_setting_trains_all_its_weights_and_ignores_padding(changes: dict[
     lengths = torch.tensor([7, 5, 1])
     tokens[~real_words(tokens, lengths)] = 0
     chance = torch.rand(tokens.shape)
-    loss = model.loss(tokens, lengths, chance=chance)
+    loss = model.loss(MaskedBatch(tokens, lengths, chance))
     loss.objective.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
@@ -228,9 +236,9 @@ def test_every_setting_trains_all_its_weights_and_ignores_padding(changes: dict[
     with torch.no_grad():
         total = 0.0
         for k, length in enumerate(lengths.tolist()):
-            alone = model.loss(tokens[k : k + 1, :length], lengths[k : k + 1], chance=chance[k : k + 1, :length])
-            total += float(alone.objective) * alone.targets
-        assert total / loss.targets == pytest.approx(float(loss.objective.detach()), abs=1e-12)
+            alone = model.loss(MaskedBatch(tokens[k : k + 1, :length], lengths[k : k + 1], chance[k : k + 1, :length]))
+            total += float(alone.objective) * alone.count
+        assert total / loss.count == pytest.approx(float(loss.objective.detach()), abs=1e-12)
 
 
 def test_tags_are_shared_embeddings() -> None:
@@ -268,7 +276,7 @@ def test_only_the_parser_runs_for_trees(monkeypatch: pytest.MonkeyPatch) -> None
         raise AssertionError("a layer of the graph network ran")
 
     monkeypatch.setattr(GraphLayer, "forward", fail)
-    found = model.structure(tokens, torch.tensor([3, 1])).probability
+    found = model.structure(SentenceBatch(tokens[:, 1:-1], torch.tensor([3, 1])), Query(HeadDistribution)).probability
     assert found.shape == (2, 4, 4)
     assert found[0, :3, 3].abs().sum() == 0
     with pytest.raises(AssertionError, match="graph network ran"):
@@ -278,8 +286,8 @@ def test_only_the_parser_runs_for_trees(monkeypatch: pytest.MonkeyPatch) -> None
 def test_nothing_masked_is_no_loss_and_no_error() -> None:
     model = Udgn(TINY, 20)
     tokens = torch.tensor([[1, 1, 1]])  # unknown words only
-    loss = model.loss(tokens, torch.tensor([3]), chance=torch.zeros(1, 3))
-    assert (float(loss.objective.detach()), loss.targets) == (0.0, 0)
+    loss = model.loss(MaskedBatch(tokens, torch.tensor([3]), torch.zeros(1, 3)))
+    assert (float(loss.objective.detach()), loss.count) == (0.0, 0)
     loss.objective.backward()
 
 
@@ -288,9 +296,8 @@ def test_the_mask_rate(changes: dict[str, Any]) -> None:
     torch.manual_seed(4)
     model = Udgn(replace(TINY, **changes), 20)
     tokens = torch.randint(2, 20, (60, 40))
-    masked = model.loss(tokens, torch.full((60,), 40)).targets
-    assert masked is not None
-    share = masked / tokens.numel()
+    batch = MaskedBatch(tokens, torch.full((60,), 40), torch.rand(tokens.shape))
+    share = model.loss(batch).count / tokens.numel()
     assert share == pytest.approx(changes["mask_rate"], abs=0.03)
 
 
@@ -299,7 +306,7 @@ def test_the_mask_rate(changes: dict[str, Any]) -> None:
     [
         ({"activation": "sine"}, "activation = 'sine' is none of tanh, relu, elu, identity"),
         ({"competition": "none"}, "competition = 'none' is none of softmax, sigmoid"),
-        ({"positions": "none"}, "positions = 'none' is none of bias, embedding"),
+        ({"positions": "none"}, "positions = 'none' is none of bias, embedding, both"),
         ({"mask_rate": 0.0}, "mask_rate = 0.0 must lie between 0 and 1"),
         ({"tags": -1}, "tags = -1 must not be negative"),
     ],

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from induce.config import RunConfig, resolve
-from induce.data.batching import Corpus, read_corpora
-from induce.registry import SUPERVISED
-from induce.training.loop import Event, Trainer
+from induce.data.corpus import Corpus, read_corpora
+from induce.registry import MODELS
+from induce.training.events import Event
+from induce.training.loop import Trainer
 from treebank.sentence import Sentence
 from treebank.tree import Tree
 
@@ -149,11 +150,11 @@ def with_trees(text: list[Sentence]) -> list[Sentence]:
 
 def corpora(config: RunConfig, count: int = 200) -> tuple[Corpus, Corpus]:
     """Training and development text."""
-    text, learns = sentences(count), config.model_name in SUPERVISED
+    text, learns = sentences(count), MODELS[config.model_name].learns_trees
     share = config.data.development_share
     given = with_trees(text) if learns else text
     data = config.data
-    return read_corpora(given, data.normalization, unit=data.unit, development_share=share, with_trees=learns)
+    return read_corpora(given, data.normalization, token=data.token, development_share=share, with_trees=learns)
 
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from induce.data.batching import Side
+from induce.data.batches import LabelledBatch, Side
 from induce.models.ordered_memory import ATTENTIONS, OrderedMemoryLayer
 from induce.models.padding import last_real, real_words
 from induce.structures import StackDecisions
@@ -41,8 +41,8 @@ class MemoryEncoder(nn.Module):
     """Ordered Memory: the top slot behind the last token."""
 
     Config = MemoryEncoderConfig
-    reads = ("expressions",)
-    gives = ("stack",)
+    reads = (LabelledBatch,)
+    gives = (StackDecisions,)
 
     def __init__(self, config: MemoryEncoderConfig, symbols: int) -> None:
         super().__init__()

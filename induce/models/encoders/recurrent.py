@@ -9,10 +9,10 @@ from typing import Any, cast
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from induce.data.batching import Side
+from induce.data.batches import LabelledBatch, Side
 from induce.models.onlstm import OnLstmLayer
 from induce.models.padding import last_real
-from induce.structures import Distances
+from induce.structures import Distances, Structure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +30,8 @@ class LstmEncoder(nn.Module):
     """An LSTM: its state behind the last token."""
 
     Config = LstmEncoderConfig
-    reads = ("expressions",)
-    gives: tuple[str, ...] = ()
+    reads = (LabelledBatch,)
+    gives: tuple[type[Structure], ...] = ()
 
     def __init__(self, config: LstmEncoderConfig, symbols: int) -> None:
         super().__init__()
@@ -64,8 +64,8 @@ class OnLstmEncoder(nn.Module):
     """An ON-LSTM: its state behind the last token."""
 
     Config = OnLstmEncoderConfig
-    reads = ("expressions",)
-    gives = ("distances",)
+    reads = (LabelledBatch,)
+    gives = (Distances,)
 
     def __init__(self, config: OnLstmEncoderConfig, symbols: int) -> None:
         super().__init__()

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from induce.data.batching import Side
+from induce.data.batches import LabelledBatch, Side
 from induce.models.padding import real_words
+from induce.structures import Structure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +30,8 @@ class TransformerEncoder(nn.Module):
     """A Transformer with sinusoidal positions: its state at a mark before the first token."""
 
     Config = TransformerEncoderConfig
-    reads = ("expressions",)
-    gives: tuple[str, ...] = ()
+    reads = (LabelledBatch,)
+    gives: tuple[type[Structure], ...] = ()
 
     def __init__(self, config: TransformerEncoderConfig, symbols: int) -> None:
         super().__init__()

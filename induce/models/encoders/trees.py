@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from induce.data.batching import Side
+from induce.data.batches import LabelledBatch, Side
 from induce.models.ordered_memory import RecursiveCell
+from induce.structures import Structure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +31,8 @@ class TreeEncoder(nn.Module):
     """Words and joins bottom-up; a subclass says what a word's state is, and what that of a join."""
 
     Config = TreeEncoderConfig
-    reads = ("expressions",)
-    gives: tuple[str, ...] = ()
+    reads = (LabelledBatch,)
+    gives: tuple[type[Structure], ...] = ()
 
     def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
         super().__init__()

@@ -1,0 +1,226 @@
+"""A text in memory: one number a word in one array, and where its sentences begin."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from induce.data.tokens import split
+from induce.data.vocabulary import Vocabulary
+from treebank.distances import distances_from_tree
+from treebank.normalize import RECIPES
+from treebank.sentence import Sentence
+from treebank.tree import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from induce.data.batches import SentenceBatch
+
+CHUNK = 1 << 20  # words that get their final numbers at a time
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedCorpus:
+    """A text in the numbers of a vocabulary.
+
+    ``ids`` (words + sentences,) int32: the words of each sentence and 0 behind it; sentence k is ``ids[offsets[k] :
+    offsets[k + 1] - 1]``. ``breaks`` beside ``ids`` is true where words were dropped in front of a word, such as a
+    comma. ``distances`` beside ``ids`` is the gap before each word in a gold tree, NaN where there is none, and has
+    no entries at all for a text without trees.
+    """
+
+    vocabulary: Vocabulary
+    ids: np.ndarray
+    offsets: np.ndarray  # (sentences + 1,) int64
+    breaks: np.ndarray  # bool
+    distances: np.ndarray  # float32
+
+    def __len__(self) -> int:
+        """Sentences."""
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Words of each sentence (sentences,)."""
+        return np.diff(self.offsets) - 1
+
+    def sentence(self, index: int) -> list[int]:
+        """The numbers of the words of one sentence."""
+        return self.ids[self.offsets[index] : self.offsets[index + 1] - 1].tolist()
+
+    def sentences(self, chosen: np.ndarray) -> SentenceBatch:
+        """The sentences whose indices are ``chosen``, side by side."""
+        import torch
+
+        from induce.data.batches import SentenceBatch
+
+        tokens, lengths = self.beside(self.ids, chosen, 0)
+        return SentenceBatch(torch.from_numpy(tokens.astype(np.int64)), torch.from_numpy(lengths))
+
+    def beside(self, values: np.ndarray, chosen: np.ndarray, padding: float) -> tuple[np.ndarray, np.ndarray]:
+        """What ``values``, beside ``ids``, say of the words (B, N) of the ``chosen`` sentences; the lengths (B,)."""
+        starts = self.offsets[chosen]
+        lengths = self.offsets[np.asarray(chosen) + 1] - 1 - starts
+        columns = np.arange(lengths.max(initial=1))
+        places = np.minimum(starts[:, None] + columns, len(values) - 1)
+        return np.where(columns < lengths[:, None], values[places], values.dtype.type(padding)), lengths
+
+    def fragments(self, chosen: np.ndarray) -> np.ndarray:
+        """The number of the stretch between dropped words that each word (B, N) of the ``chosen`` sentences is in."""
+        breaks, _ = self.beside(self.breaks, chosen, 0)
+        breaks[:, 0] = False
+        return breaks.cumsum(1)
+
+
+@dataclass
+class Corpus:
+    """A text as it is read: provisional word numbers, the words, and how often each occurs."""
+
+    ids: array[int] = field(default_factory=lambda: array("i"))
+    offsets: array[int] = field(default_factory=lambda: array("q", [0]))
+    breaks: bytearray = field(default_factory=bytearray)
+    numbers: dict[str, int] = field(default_factory=dict)  # from 1: 0 is the end of a sentence
+    counts: array[int] = field(default_factory=lambda: array("q", [0]))
+    digest: Any = field(default_factory=hashlib.sha256)
+    trees: list[tuple[int, Sequence[int]]] = field(default_factory=list)  # first word, a distance for each word
+    _encoded: EncodedCorpus | None = None
+
+    def add(self, forms: Sequence[str], kept: Sequence[int] = (), distances: Sequence[int] = ()) -> None:
+        """Append one sentence, with the ``distances`` of its tree if a model is to learn from it.
+
+        ``kept`` are the indices of these words in the sentence as it was written, where some were dropped.
+        """
+        if distances:
+            self.trees.append((len(self.ids), distances))
+            self.digest.update(f"{list(distances)} ".encode())
+        numbers, counts = self.numbers, self.counts
+        for form in forms:
+            number = numbers.setdefault(form, len(counts))
+            if number == len(counts):
+                counts.append(0)
+            counts[number] += 1
+            self.ids.append(number)
+        self.ids.append(0)
+        self.offsets.append(len(self.ids))
+        self.breaks.extend(_breaks(kept, len(forms)))
+        self.digest.update(" ".join(forms).encode("utf-8", "surrogatepass") + b"\n")
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.offsets) - 1
+
+    @property
+    def words(self) -> int:
+        """Number of running words."""
+        return len(self.ids) - self.sentences
+
+    def word_counts(self) -> dict[str, int]:
+        """Word -> number of occurrences."""
+        return dict(zip(self.numbers, self.counts[1:], strict=True))
+
+    def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
+        """Its most frequent words, ``size`` with the two marks, that occur ``minimum_count`` times or more."""
+        return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
+
+    def encode(self, vocabulary: Vocabulary) -> EncodedCorpus:
+        """The text in the numbers of ``vocabulary``, in the memory of the provisional ones: to be called once."""
+        if self._encoded is None:
+            table = np.array([0, *map(vocabulary.id, self.numbers)], dtype=np.int32)
+            ids = np.frombuffer(self.ids, dtype=np.int32)
+            for start in range(0, len(ids), CHUNK):
+                ids[start : start + CHUNK] = table[ids[start : start + CHUNK]]
+            breaks = np.frombuffer(self.breaks, dtype=bool)
+            offsets = np.frombuffer(self.offsets, dtype=np.int64)
+            self._encoded = EncodedCorpus(vocabulary, ids, offsets, breaks, self._distances())
+        if self._encoded.vocabulary.words != vocabulary.words:
+            raise ValueError("this text has the numbers of another vocabulary already")
+        return self._encoded
+
+    def _distances(self) -> np.ndarray:
+        """Gold distances beside the words, NaN where there are none; no entries for a text without trees.
+
+        That of a sentence's first word is larger than any other (as in the released program of Du et al. 2020).
+        """
+        if not self.trees:
+            return np.zeros(0, dtype=np.float32)
+        values = np.full(len(self.ids), np.nan, dtype=np.float32)
+        largest = max(distances[0] for _, distances in self.trees)
+        for start, distances in self.trees:
+            values[start : start + len(distances)] = [largest, *distances[1:]]
+        return values
+
+
+def _breaks(kept: Sequence[int], count: int) -> bytes:
+    """For each of ``count`` words, and for the end, 1 where the index in ``kept`` is not the next after the one before.
+
+    What was dropped before the first word counts, too.
+    """
+    if not kept or kept[-1] == count - 1:
+        return bytes(count + 1)
+    before = (-1, *kept)
+    return bytes(index - last > 1 for last, index in zip(before, kept, strict=False)) + b"\0"
+
+
+def fragments_of(kept: Sequence[int]) -> list[int]:
+    """The number of the stretch between dropped words that each word is in, from the indices of the ``kept`` ones."""
+    numbers, current = [], 0
+    for place, index in enumerate(kept):
+        if place and index - kept[place - 1] > 1:
+            current += 1
+        numbers.append(current)
+    return numbers
+
+
+def read_corpora(
+    sentences: Iterable[Sentence],
+    recipe: str,
+    *,
+    token: str = "word",
+    development_share: float = 0.0,
+    with_trees: bool = False,
+) -> tuple[Corpus, Corpus]:
+    """Training and development text of ``sentences`` under a normalisation recipe, in tokens, all annotation dropped.
+
+    Only ``with_trees`` those of the training text are kept, as distances between the words that the recipe keeps.
+    Development text is every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
+    """
+    normalize = RECIPES[recipe]
+    training, development = Corpus(), Corpus()
+    every = round(1 / development_share) if development_share else 0
+    count = 0
+    for sentence in sentences:
+        seen = normalize(sentence.words, sentence.tags)
+        if not seen.forms:
+            continue
+        count += 1
+        held_out = bool(every and count % every == 0)
+        corpus = development if held_out else training
+        if token != "word":
+            corpus.add(split(seen.forms, token))
+        elif with_trees and sentence.tree and not held_out:
+            corpus.add(seen.forms, seen.kept, gold_distances(sentence.tree, seen.kept))
+        else:
+            corpus.add(seen.forms, seen.kept)
+    return training, development
+
+
+def gold_distances(tree: Tree, kept: Sequence[int]) -> list[int]:
+    """The distances of ``tree``, traces deleted, between the words whose indices are ``kept``."""
+    seen = tree.without_traces()
+    mask = [False] * len(seen)
+    for index in kept:
+        mask[index] = True
+    return distances_from_tree(seen.keep(mask))
+
+
+def unknown_share(counts: Mapping[str, int], vocabulary: Vocabulary) -> float:
+    """The share of running words that are not in the vocabulary."""
+    total = sum(counts.values())
+    return sum(count for word, count in counts.items() if not vocabulary.knows(word)) / max(1, total)

@@ -1,0 +1,130 @@
+"""Sentences side by side, each read on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from induce.data.batches import FragmentBatch, MaskedBatch, SentenceBatch, SupervisedBatch
+from induce.data.loader import Step, batches_of_words, shuffled
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from induce.config import TrainConfig
+    from induce.data.corpus import EncodedCorpus
+
+MASKINGS = 5  # of the development text, for one check (as in the released program of UDGN)
+
+
+class SentenceLoader:
+    """Sentences side by side, padded (PRPN section 6.3).
+
+    A batch holds consecutive sentences, or with ``config.bucketed`` sentences of like length, which wastes little on
+    padding; these batches come in an order of their own, the same in every pass.
+    """
+
+    def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
+        self.corpus, self.device = corpus, device
+        size = max(1, min(batch_size, len(corpus)))
+        order = np.argsort(corpus.lengths, kind="stable") if config.bucketed else np.arange(len(corpus))
+        self.batches = np.split(order, range(size, len(order), size))
+        if config.bucketed:
+            self.batches = [self.batches[k] for k in np.random.RandomState(0).permutation(len(self.batches))]
+        # What does not fill the last batch of consecutive ones is left out in training, as in the program.
+        self.whole = self.batches if config.bucketed or len(self.batches[-1]) == size else self.batches[:-1]
+
+    def steps(self, rng: Any, start: int) -> Iterator[Step]:
+        """One pass from batch ``start`` on."""
+        for after, chosen in enumerate(self.whole[start:], start + 1):
+            yield Step(self._batch(chosen), after)
+
+    def check(self) -> Iterator[SentenceBatch]:
+        """Every sentence."""
+        return map(self._batch, self.batches)
+
+    def share(self, start: int) -> float:
+        """How many of the batches lie before ``start``."""
+        return start / max(1, len(self.whole))
+
+    def _batch(self, chosen: np.ndarray) -> SentenceBatch:
+        batch = self.corpus.sentences(chosen)
+        if len(self.corpus.distances):
+            import torch
+
+            values, _ = self.corpus.beside(self.corpus.distances, chosen, np.nan)
+            batch = SupervisedBatch(batch.tokens, batch.lengths, torch.from_numpy(values))
+        return batch.to(self.device)
+
+
+class MaskedLoader:
+    """Sentences of like length in which a model has to find masked words; the batches in a new order in each pass
+    (as in the released program of UDGN)."""
+
+    def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
+        self.corpus, self.device = corpus, device
+        self.batches = batches_of_words(corpus.lengths, config.batch_words)
+
+    def steps(self, rng: Any, start: int) -> Iterator[Step]:
+        """One pass from batch ``start`` on."""
+        import torch
+
+        for after, index in enumerate(shuffled(rng, len(self.batches)).tolist()[start:], start + 1):
+            batch = self.corpus.sentences(self.batches[index]).to(self.device)
+            yield Step(_masked(batch, torch.rand(batch.tokens.shape, device=self.device)), after)
+        rng.permutation(len(self.batches))
+
+    def check(self) -> Iterator[MaskedBatch]:
+        """Every batch a few times, masked in the same ways at each call."""
+        import torch
+
+        generator = torch.Generator().manual_seed(0)
+        for chosen in chain.from_iterable([self.batches] * MASKINGS):
+            batch = self.corpus.sentences(chosen).to(self.device)
+            yield _masked(batch, torch.rand(batch.tokens.shape, generator=generator).to(self.device))
+
+    def share(self, start: int) -> float:
+        """How many of the batches lie before ``start``."""
+        return start / len(self.batches)
+
+
+def _masked(batch: SentenceBatch, uniforms: Tensor) -> MaskedBatch:
+    return MaskedBatch(batch.tokens, batch.lengths, uniforms)
+
+
+class FragmentLoader:
+    """Sentences of one length side by side, with the stretches between punctuation; the batches in a new order in
+    each pass. A batch has at most ``config.batch_words`` words, but one sentence at least."""
+
+    def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
+        self.corpus, self.device = corpus, device
+        lengths = corpus.lengths
+        order = np.argsort(lengths, kind="stable")
+        self.batches = []
+        for same in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
+            size = max(1, config.batch_words // int(lengths[same[0]]))
+            self.batches += np.split(same, range(size, len(same), size))
+
+    def steps(self, rng: Any, start: int) -> Iterator[Step]:
+        """One pass from batch ``start`` on."""
+        for after, index in enumerate(shuffled(rng, len(self.batches)).tolist()[start:], start + 1):
+            yield Step(self._batch(self.batches[index]), after)
+        rng.permutation(len(self.batches))
+
+    def check(self) -> Iterator[FragmentBatch]:
+        """Every sentence, shortest first."""
+        return map(self._batch, self.batches)
+
+    def share(self, start: int) -> float:
+        """How many of the batches lie before ``start``."""
+        return start / len(self.batches)
+
+    def _batch(self, chosen: np.ndarray) -> FragmentBatch:
+        import torch
+
+        batch = self.corpus.sentences(chosen)
+        fragments = torch.from_numpy(self.corpus.fragments(chosen))
+        return FragmentBatch(batch.tokens, batch.lengths, fragments).to(self.device)

@@ -1,0 +1,130 @@
+"""Which data a run has: its text, its development text, and its trees where the model learns from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from induce.config import RunConfig, entry_of
+from induce.registry import MODELS
+from treebank.catalog import load_whole
+from treebank.errors import SynparseError
+from treebank.formats import expand, read_sentences
+from treebank.sample import sample_treebank
+from treebank.sentence import Sentence
+
+if TYPE_CHECKING:
+    from treebank.sentence import Treebank
+
+Text = str | Sequence[str]  # a path, a pattern, or a sentence as a list of words
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a run is made from, as the user named it.
+
+    ``text`` and ``dev`` are paths, or in a program lists of words; without ``text`` and ``trees`` it is the built-in
+    sample.
+    """
+
+    text: Sequence[Text] = ()
+    dev: Sequence[Text] = ()
+    trees: str | None = None
+    tokenize: bool = False
+
+    @property
+    def sample(self) -> bool:
+        """Whether the built-in sample stands in for everything."""
+        return not self.text and not self.trees
+
+    def check(self, config: RunConfig) -> None:
+        """Raises SynparseError for trees without a model that learns from them, or the other way round, and for paths
+        that are not there."""
+        name, learns_trees = config.model_name, entry_of(config).learns_trees
+        if self.trees and not learns_trees:
+            learners = " and ".join(name for name, entry in MODELS.items() if entry.learns_trees)
+            raise SynparseError(f"model {name!r} learns from plain text alone; --trees is for {learners}")
+        if self.text and not self.trees and learns_trees:
+            raise SynparseError(f"model {name!r} also learns from trees; give them with --trees TREEBANK")
+        expand([one for one in (*self.text, *self.dev) if isinstance(one, str)])
+
+    def facts(self, treebank: Treebank | None, config: RunConfig) -> dict[str, Any]:
+        """What a checkpoint says of them."""
+        facts: dict[str, Any] = {
+            "texts": names_of(self.text),
+            "development_texts": names_of(self.dev),
+            "tokenize": self.tokenize,
+        }
+        if treebank:
+            about = {"name": self.trees or "sample", "note": treebank.note, "kind": config.data.trees}
+            facts["trees"] = {**about, "sentences": len(treebank)}
+        return facts
+
+
+def names_of(text: Sequence[Text]) -> list[str]:
+    """Paths as they are; lists of words have no name."""
+    paths = [one for one in text if isinstance(one, str)]
+    return paths if len(paths) == len(text) else [*paths, f"{len(text) - len(paths)} sentences of a program"]
+
+
+def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:
+    """What the model learns trees from, if it does: the one named, or the built-in sample where there is no text.
+
+    Raises SynparseError for a sentence without a tree.
+    """
+    if not entry_of(config).learns_trees:
+        return None
+    if sources.trees in (None, "sample") and not sources.text:
+        return sample_treebank("train")
+    treebank = sample_treebank("train") if sources.trees == "sample" else load_whole(str(sources.trees))
+    for sentence in treebank.sentences:
+        if sentence.tree is None:
+            raise SynparseError(f"{sentence.place}: this sentence has no tree to learn from")
+    return treebank
+
+
+def load_corpora(config: RunConfig, sources: Sources, treebank: Treebank | None) -> tuple[Any, Any]:
+    """Training and development text, normalised, without any annotation but the trees of ``treebank``; or examples."""
+    if config.data.task:
+        from induce.tasks.examples import load_examples
+
+        return load_examples(config.data, names_of(sources.text), names_of(sources.dev))
+    from induce.data.corpus import read_corpora
+
+    recipe, token = config.data.normalization, config.data.token
+    sample = not sources.text and (treebank is None or treebank.name == "sample-train")
+    share = 0.0 if sources.dev or sample else config.data.development_share
+    sentences = _training(config, sources, treebank, sample)
+    learns = treebank is not None
+    training, held_out = read_corpora(sentences, recipe, token=token, development_share=share, with_trees=learns)
+    if sources.dev:
+        development, _ = read_corpora(read_text(sources.dev), recipe, token=token)
+        if not development.words:
+            raise SynparseError(f"{' '.join(names_of(sources.dev))}: the development text holds no words")
+        return training, development
+    if sample:
+        return training, read_corpora(sample_treebank("dev").sentences, recipe, token=token)[0]
+    return training, held_out
+
+
+def _training(config: RunConfig, sources: Sources, treebank: Treebank | None, sample: bool) -> Iterable[Sentence]:
+    """The sentences to learn from: the text, without trees, and then those of ``treebank``."""
+    plain: Iterable[Sentence] = read_text(sources.text, tokenize=sources.tokenize) if sources.text else ()
+    if treebank is None:
+        return sample_treebank("train").sentences if sample else plain
+    from induce.data.supervision import supervised
+
+    given = supervised(treebank.sentences, config.data, seed=config.train.seed)
+    return chain((replace(one, tree=None) for one in plain), given)
+
+
+def read_text(text: Sequence[Text], *, tokenize: bool = False) -> Iterator[Sentence]:
+    """The sentences of files, and of a program's lists of words."""
+    paths = [one for one in text if isinstance(one, str)]
+    if paths:
+        yield from read_sentences(paths, tokenize=tokenize)
+    for words in text:
+        if not isinstance(words, str):
+            yield words if isinstance(words, Sentence) else Sentence(tuple(words))

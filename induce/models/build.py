@@ -1,0 +1,25 @@
+"""An untrained model from the settings of a run."""
+
+from __future__ import annotations
+
+from induce.config import RunConfig, kind_of, model_settings
+from induce.models.base import Model
+from induce.registry import find_task
+
+
+def make_model(config: RunConfig, vocabulary_size: int) -> Model:
+    """The untrained model of a run over ``vocabulary_size`` words; with a classifier around it where there is a task.
+
+    Raises SynparseError where its settings are unknown, of another type or do not fit together.
+    """
+    kind = kind_of(config)
+    model = kind(model_settings(kind.Config, config.model, config.model_name), vocabulary_size)
+    if config.data.task:
+        from induce.models.classifier import Classifier, ClassifierShape
+
+        task = find_task(config.data.task)
+        shape = ClassifierShape(task.sides, len(task.labels), float(config.model["classifier_dropout"]))
+        model = Classifier(model, shape)
+    model.seed = config.train.seed
+    built: Model = model
+    return built

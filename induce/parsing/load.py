@@ -1,0 +1,50 @@
+"""A parser from a folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from induce import registry
+from induce.checkpoint import Checkpoint, find, read
+from induce.parsing.parser import ModelParser
+from treebank.errors import SynparseError
+
+
+def load_parser(
+    run: str | os.PathLike[str],
+    *,
+    device: str = "auto",
+    decoder: str | None = None,
+    layer: int | None = None,
+    distances: str | None = None,
+) -> ModelParser:
+    """The parser of the model in ``run`` (its best checkpoint), with the model's own decoder and layer by default.
+
+    ``distances`` names one of the two sets of a model that learned from trees, ``lm`` or ``syd``.
+    """
+    if decoder is not None:
+        registry.known(registry.DECODERS, decoder, "decoder")
+    checkpoint = read_trained(run)
+    return ModelParser(checkpoint, device=choose_device(device), decoder=decoder, layer=layer, distances=distances)
+
+
+def read_trained(run: str | os.PathLike[str]) -> Checkpoint:
+    """The best checkpoint in ``run``. Raises SynparseError if nothing has been learned yet."""
+    checkpoint = read(find(Path(run)))
+    if checkpoint.facts.get("step") == 0:
+        raise SynparseError(f"{run}: this model has not been trained yet; go on with: synparse train --resume -o {run}")
+    return checkpoint
+
+
+def choose_device(device: str) -> str:
+    """``cpu`` or ``cuda``; ``auto`` takes the GPU where there is one."""
+    import torch
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device not in ("cpu", "cuda"):
+        raise SynparseError(f"there is no device {device!r}; use auto, cpu or cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise SynparseError("device cuda: torch finds no GPU here; use --device cpu")
+    return device

@@ -1,0 +1,99 @@
+"""What a model says of one sentence, and the way from there to its tree or heads and to a line of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from induce.registry import DECODERS, decoder, decoders_of, known
+from induce.structures import Brackets, Structure
+from treebank.dependency import Heads
+from treebank.formats.jsonl import words_and_kept
+from treebank.normalize import restore, restore_heads
+from treebank.tree import Tree
+
+Decode = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The words of a sentence, the indices of those that the model saw, and the row of a structure over these.
+
+    The words of a model of characters are the characters that it saw.
+    """
+
+    words: Sequence[str]
+    kept: Sequence[int]
+    structure: type[Structure]
+    row: Any
+
+    def tree(self, decode: Decode) -> Tree:
+        """The tree over all words: decoded over the kept ones, the others put back."""
+        seen = self.words if len(self.kept) == len(self.words) else [self.words[index] for index in self.kept]
+        tree = tree_of_spans(seen, decode(self.row))
+        return tree if seen is self.words else restore(tree, self.words, self.kept)
+
+    def heads(self, decode: Decode) -> Heads:
+        """The heads of all words: decoded over the kept ones, the others put in."""
+        return restore_heads(decode(self.row), self.kept, len(self.words))
+
+    def to_json(self, decoder_name: str) -> dict[str, Any]:
+        """The line of `synparse extract`; the decoder is named where `from_json` would not choose it by itself."""
+        line: dict[str, Any] = {"words": list(self.words)}
+        if len(self.kept) < len(self.words):
+            line["kept"] = list(self.kept)
+        line[self.structure.name] = self.structure.to_json(self.row)
+        if decoder_name != decoders_of((self.structure,))[0]:
+            line["decoder"] = decoder_name
+        return line
+
+
+def tree_of_spans(words: Sequence[str], spans: Sequence[tuple[Any, ...]]) -> Tree:
+    """The tree of ``spans``, each ``(start, end)`` or ``(start, end, label)``; one without a label is called ``X``."""
+    tree = Tree.from_spans(words, [span[:2] for span in spans])
+    labels = {span[:2]: span[2] for span in spans if len(span) > 2}
+    if not labels:
+        return tree
+    named = tuple(labels.get(tuple(span), label) for span, label in zip(tree.spans, tree.labels, strict=True))
+    tags = tuple(labels.get((i, i + 1), tag) for i, tag in enumerate(tree.tags))
+    return Tree(tree.words, tags, tree.spans, named)
+
+
+def from_json(line: Mapping[str, Any], chosen: str | None = None) -> tuple[Reading, str]:
+    """The reading in an object that `Reading.to_json` wrote, and the name of the decoder for it.
+
+    ``chosen`` is the decoder that the user asks for; else it is the one that the line names, or the default of what
+    the line holds. Raises ValueError that says what was expected, SynparseError for an unknown decoder.
+    """
+    structures = dict.fromkeys(entry.reads for entry in DECODERS.values())
+    given = tuple(structure for structure in structures if structure.name in line)
+    if not given:
+        raise ValueError(expected())
+    named = chosen or line.get("decoder")
+    wanted = known(DECODERS, str(named), "decoder").reads if named else given[0]
+    structure = wanted if wanted in given else given[0]
+    name = str(named) if named else decoders_of((structure,))[0]
+    if wanted is not structure:
+        fitting = decoders_of((structure,))[0]
+        raise ValueError(f"decoder {name!r} needs {wanted.name}, and this line has {structure.name} (try {fitting!r})")
+    row = structure.from_json(line[structure.name])
+    count = structure.words_of(row)
+    if structure is Brackets and isinstance(line.get("words"), list):
+        count = len(line.get("kept", line["words"]))
+        if structure.words_of(row) > count:
+            raise ValueError(f"a span ends at {structure.words_of(row)}, but there are {count} words")
+    words, kept = words_and_kept(dict(line), count, structure.entries)
+    return Reading(words, kept, structure, row), name
+
+
+def expected() -> str:
+    """What a line for `synparse decode` must be."""
+    structures = dict.fromkeys(entry.reads for entry in DECODERS.values())
+    return "expected an object with " + ", or with ".join(f'"{one.name}", {one.rows_are}' for one in structures)
+
+
+def decoded(reading: Reading, name: str) -> Tree | Heads:
+    """The tree, or the heads, that the decoder called ``name`` makes of ``reading``."""
+    decode = decoder(name)
+    return reading.tree(decode) if DECODERS[name].gives == "trees" else reading.heads(decode)

@@ -1,0 +1,79 @@
+"""What happens while a model is trained, in the order in which a caller hears of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Started:
+    """Before the first step."""
+
+    sentences: int
+    words: int  # or characters: tokens, as ``token`` says
+    development_sentences: int
+    vocabulary: int
+    unknown_share: float  # of the running training words
+    parameters: int
+    device: str
+    resumed_at: int  # step, 0 for a fresh run
+    note: str = ""
+    token: str = "word"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Every few steps. Loss in nats a token, sentence ends included, averaged over the epoch so far."""
+
+    epoch: int
+    epochs: int
+    step: int
+    share: float  # of the epoch
+    loss: float
+    perplexity: float
+    words_per_second: float
+    seconds: float
+    seconds_left: float
+    token: str = "word"
+
+
+@dataclass(frozen=True)
+class Halved:
+    """Memory ran out, and a batch was taken in more parts than any before it."""
+
+    step: int
+    parts: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """After each epoch: the model is scored on the development text, without any gold tree."""
+
+    epoch: int
+    step: int
+    loss: float
+    perplexity: float
+    development_loss: float
+    development_perplexity: float
+    best: bool
+    note: str
+    seconds: float
+    development_bits: float | None = None  # per character, where these are the tokens
+    development_accuracy: float | None = None  # of a task
+
+
+@dataclass(frozen=True)
+class Finished:
+    """After the last step."""
+
+    reason: str  # "epochs", "no more progress", "time", "interrupted"
+    epoch: int
+    step: int
+    best_epoch: int
+    best_perplexity: float
+    seconds: float
+    run: str
+    best_bits: float | None = None
+
+
+Event = Started | Progress | Halved | Check | Finished

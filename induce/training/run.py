@@ -1,0 +1,181 @@
+"""From settings and texts to a run's folder and the trainer that fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
+
+from induce.config import RunConfig, changed, resolve
+from induce.data.sources import Sources, Text, load_corpora, load_trees
+from treebank.errors import SynparseError
+
+if TYPE_CHECKING:
+    from induce.checkpoint import Checkpoint
+    from induce.training.loop import Trainer
+
+CHECKPOINTS = ("best", "last")  # the folders in a run's folder
+FILES = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")  # what these hold
+SUFFIXES = ("", ".new", ".old")  # the last two only while one of them is written
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """What a user asks for when a model is to be trained; None and empty stand for the default."""
+
+    run: str
+    text: Sequence[Text] = ()
+    dev: Sequence[Text] = ()
+    trees: str | None = None
+    tokenize: bool = False
+    model: str | None = None
+    preset: str | None = None
+    settings: Sequence[str] = ()
+    task: str = ""
+    seed: int | None = None
+    resume: bool = False
+    overwrite: bool = False
+    device: str = "auto"
+
+    @property
+    def sources(self) -> Sources:
+        """The data that was named."""
+        return Sources(tuple(self.text), tuple(self.dev), self.trees, self.tokenize)
+
+    @property
+    def changes(self) -> list[str]:
+        """All ``table.key=value``; a seed counts as the last one."""
+        return [*self.settings, *([] if self.seed is None else [f"train.seed={self.seed}"])]
+
+
+def prepare_run(request: RunRequest, tell: Callable[[str], None] = lambda line: None) -> Trainer:
+    """The trainer of a run, new or resumed. What cannot work is refused before any text is read, and a new run's folder
+    is touched only when everything else is known to be right; ``tell`` hears what a user should know.
+
+    Raises SynparseError for settings, data or a folder that will not do.
+    """
+    folder = Path(request.run)
+    stored = _stored(folder, request, tell) if request.resume else None
+    if stored is None:
+        request = replace(request, resume=False)
+        config, sources = _resolved(request), request.sources
+    else:
+        config, sources = _continued(stored, request)
+    sources.check(config)
+    from induce.training.loop import Trainer, check_fits
+
+    if stored is None:
+        check_fits(config)
+        check_free(folder, request.overwrite)
+    else:
+        with _in_folder(stored.folder):
+            check_fits(config)
+    treebank = load_trees(config, sources)
+    training, development = load_corpora(config, sources, treebank)
+    from induce.parsing.load import choose_device
+
+    trainer = Trainer(
+        config,
+        training,
+        development,
+        folder,
+        device=choose_device(request.device),
+        facts=sources.facts(treebank, config),
+        resume=stored is not None,
+    )
+    if stored is None:
+        claim(folder)
+    return trainer
+
+
+@contextmanager
+def _in_folder(folder: Path) -> Iterator[None]:
+    """Says of an error that it is about what ``folder`` holds."""
+    try:
+        yield
+    except SynparseError as error:
+        raise SynparseError(f"{folder}: {error}") from None
+
+
+def _resolved(request: RunRequest) -> RunConfig:
+    sample = request.sources.sample
+    return resolve(
+        model=request.model, preset=request.preset, settings=request.changes, sample=sample, task=request.task
+    )
+
+
+def _stored(folder: Path, request: RunRequest, tell: Callable[[str], None]) -> Checkpoint | None:
+    """The state to go on from; None, and a word to the user, if there is none and the request names a text."""
+    from induce.checkpoint import find, read, recover
+
+    recover(folder / "last")
+    if (folder / "last").exists():
+        return read(find(folder, ("last",)))
+    if (folder / "best").exists():
+        raise SynparseError(f"{folder}: holds a model but no state to go on from; train anew with --overwrite")
+    if not request.text:
+        raise SynparseError(f"{folder}: there is no run to go on with; to begin one, leave out --resume")
+    tell(f"{folder}: nothing to resume, so training starts from the beginning")
+    return None
+
+
+def _continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, Sources]:
+    """Settings and data of a run that goes on. Only how long to train may change."""
+    given = {"model": request.model, "preset": request.preset, "seed": request.seed, "task": request.task or None}
+    for name, value in given.items():
+        if value is not None:
+            raise UnchangeableError(f"--{name} cannot change on --resume: the run keeps its settings")
+    for change in request.settings:
+        if change.partition("=")[0].strip() != "train.epochs":
+            raise UnchangeableError(f"--set {change}: on --resume only train.epochs can change")
+    facts = checkpoint.facts
+    sources = Sources(
+        tuple(request.text) or tuple(facts.get("texts", ())),
+        tuple(request.dev) or tuple(facts.get("development_texts", ())),
+        request.trees or facts.get("trees", {}).get("name"),
+        request.tokenize or bool(facts.get("tokenize")),
+    )
+    return changed(checkpoint.config, request.settings), sources
+
+
+class UnchangeableError(SynparseError):
+    """An option that a resumed run cannot take."""
+
+
+def check_free(folder: Path, overwrite: bool) -> None:
+    """Raises SynparseError if there is a run in ``folder`` that was not to be replaced, or it cannot be written."""
+    there = [path for path in _checkpoints(folder) if path.exists()]
+    if there and not overwrite:
+        raise SynparseError(
+            f"{folder}: there is a model already; go on with --resume, replace it with --overwrite, "
+            "or name another folder with -o"
+        )
+    for path in there:
+        if not path.is_dir() or (any(path.iterdir()) and not any((path / name).exists() for name in FILES)):
+            raise SynparseError(f"{path}: this is no model, so it is not overwritten; name another folder with -o")
+    if folder.is_file():
+        raise SynparseError(f"{folder}: this is a file; name a folder with -o")
+    nearest = folder
+    while not nearest.exists():
+        nearest = nearest.parent
+    try:
+        with TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from None
+
+
+def claim(folder: Path) -> None:
+    """Make ``folder``, and remove the run in it, and nothing else."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in _checkpoints(folder):
+        rmtree(path, ignore_errors=True)
+    (folder / "log.jsonl").unlink(missing_ok=True)
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    return [folder / (name + suffix) for name in CHECKPOINTS for suffix in SUFFIXES]
