@@ -32,6 +32,13 @@ from induce.registry import MODELS
     help="Trees that onlstm-syd and prpn-syd learn from, beside TEXT: a file, folder or glob, or a name such as "
     "wsj-train.",
 )
+@click.option(
+    "--focus",
+    multiple=True,
+    metavar="RUN-or-TREES",
+    help="Begin with the trees that this run gives (RUN or RUN:DECODER), or this file holds, for the same text; "
+    "for npcfg, cpcfg and simple-pcfg; may be repeated.",
+)
 @click.option("--dev", multiple=True, metavar="FILE", help="Development text; otherwise a share of TEXT is set aside.")
 @click.option("--tokenize", is_flag=True, help="TEXT is not tokenised: split it into sentences and words.")
 @click.option("-o", "--output", "run", metavar="RUN", help="The folder to write, ./synparse-model by default.")

@@ -85,6 +85,20 @@ class TrainConfig:
     batch_words: int = setting(
         4096, low=1, high=1e9, help="masked, fragments: a batch of sentences has at most this many words"
     )
+    longest: int = setting(0, low=0, high=1e9, help="fragments: longer sentences are not learned from; 0: all are")
+    first_longest: int = setting(0, low=0, high=1e9, help="fragments: the same in the first pass; 0: as in all")
+    longer: int = setting(2, low=0, high=1e9, help="fragments: words by which that grows in each pass")
+    steady: float = setting(
+        1.0,
+        low=0,
+        high=1,
+        help="fragments: share of the training after which the learning rate falls evenly to 0.05 of it",
+    )
+    focus_penalty: float = setting(
+        4.0, low=0, high=1e3, help="nats that a span costs which no reference tree has (--focus)"
+    )
+    focus_share: float = setting(0.4, low=0, high=1, help="share of the training under that penalty")
+    focus_fade: float = setting(0.0, low=0, high=1, help="share of the training in which it falls to 0 after that")
     segment_length: int = setting(35, low=2, high=1e6, help="steps of truncated back-propagation, on average")
     vary_segments: bool = setting(True, help="draw each length anew (Merity et al. 2017), or keep to the average")
     epochs: int = setting(40, low=1, high=1e9)

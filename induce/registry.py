@@ -79,6 +79,9 @@ MODELS: dict[str, ModelEntry] = {
     "ordered-memory": ModelEntry("induce.models.ordered_memory:OrderedMemory", "ordered-memory-small"),
     "prpn": ModelEntry("induce.models.prpn:Prpn", "prpn-small"),
     "prpn-syd": ModelEntry("induce.models.prpn_syd:PrpnSyd", "prpn-syd-small", learns_trees=True, sets=("syd",)),
+    "npcfg": ModelEntry("induce.models.npcfg:NeuralPcfg", "npcfg-small"),
+    "cpcfg": ModelEntry("induce.models.cpcfg:CompoundPcfg", "cpcfg-small"),
+    "simple-pcfg": ModelEntry("induce.models.simple_pcfg:SimplePcfg", "simple-pcfg-small"),
     "structformer": ModelEntry("induce.models.structformer:StructFormer", "structformer-small"),
     "transformer": ModelEntry("induce.models.transformer:Transformer", "transformer-small"),
     "udgn": ModelEntry("induce.models.udgn:Udgn", "udgn-small"),
@@ -102,7 +105,7 @@ TASKS: dict[str, TaskEntry] = {
 READINGS: dict[str, ReadingEntry] = {
     "stream": ReadingEntry("induce.data.stream:StreamLoader", (StreamBatch, SupervisedStreamBatch)),
     "sentences": ReadingEntry("induce.data.sentences:SentenceLoader", (SentenceBatch, SupervisedBatch)),
-    "fragments": ReadingEntry("induce.data.sentences:FragmentLoader", (FragmentBatch, SpanSupervisedBatch)),
+    "fragments": ReadingEntry("induce.data.fragments:FragmentLoader", (FragmentBatch, SpanSupervisedBatch)),
     "masked": ReadingEntry("induce.data.sentences:MaskedLoader", (MaskedBatch,)),
     "expressions": ReadingEntry("induce.data.expressions:ExpressionLoader", (LabelledBatch,)),
 }

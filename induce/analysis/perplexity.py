@@ -43,7 +43,7 @@ class Perplexity:
     model: str
     run: str
     data: str
-    reading: str  # stream, sentences or masked, as the model was trained
+    reading: str  # stream, sentences, fragments or masked, as the model was trained
     nats: float  # mean negative log-likelihood of a token that was scored
     scored: int  # tokens that this is the mean over
     words: int  # or characters: units of the text, after normalisation
@@ -67,7 +67,8 @@ class Perplexity:
         """Bits of all tokens divided by ``characters``; None of masked words, which are not the whole text."""
         if self.reading == "masked":
             return None
-        return self.nats / math.log(2) * (self.words + self.sentences) / self.characters
+        marks = 0 if self.reading == "fragments" else self.sentences  # a grammar's sentences have no mark behind them
+        return self.nats / math.log(2) * (self.words + marks) / self.characters
 
     @property
     def unknown_percent(self) -> float:
@@ -85,6 +86,7 @@ class Perplexity:
         how = {
             "stream": f"tokens:{self.token}s+eos|unk:kept|state:carried|batch:{self.batch_size}",
             "sentences": f"tokens:{self.token}s+eos|unk:kept|state:sentence",
+            "fragments": f"tokens:{self.token}s|unk:kept|state:sentence",
             "masked": f"tokens:masked-{self.token}s|unk:not-masked|masked:{self.mask_rate}|maskings:{MASKINGS}",
         }[self.reading]
         cache = f"|cache:{self.cache}" if self.cache else ""
@@ -322,8 +324,23 @@ def masked_nll(model: Any, ids: array[int], device: str) -> _Total:
     return _Total(total, count)
 
 
+def derived_nll(model: Any, ids: array[int], device: str) -> _Total:
+    """Whole sentences, of which a grammar gives the probability, without a mark behind them."""
+    total, count = 0.0, 0
+    for block in _blocks(ids):
+        for chosen in bucket_by_length(list(map(len, block)), cost=model.parsing_cost):
+            batch = SentenceBatch(*pad([block[index] for index in chosen])).to(device)
+            total -= float(model.log_probability(batch).double().sum())
+            count += batch.token_count
+    return _Total(total, count)
+
+
 #: data.reading, but for streams -> how it is scored
-OTHERS: dict[str, Callable[[Any, array[int], str], _Total]] = {"sentences": sentence_nll, "masked": masked_nll}
+OTHERS: dict[str, Callable[[Any, array[int], str], _Total]] = {
+    "sentences": sentence_nll,
+    "fragments": derived_nll,
+    "masked": masked_nll,
+}
 
 
 def _blocks(ids: array[int]) -> Iterator[list[list[int]]]:

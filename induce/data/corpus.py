@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat, tee
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,13 +27,33 @@ CHUNK = 1 << 20  # words that get their final numbers at a time
 
 
 @dataclass(frozen=True, eq=False)
+class References:
+    """Spans of two or more words that reference trees of a text have: of sentence k ``spans[offsets[k] :
+    offsets[k + 1]]``."""
+
+    spans: np.ndarray  # (spans, 2) int32: start, end
+    offsets: np.ndarray  # (sentences + 1,) int64
+
+    def weights(self, chosen: np.ndarray, count: int, outside: float) -> np.ndarray:
+        """Weights (B, N, N + 1) of the spans of the ``chosen`` sentences, N = ``count``: 1 for those of the
+        references and whole sentences, else ``outside``."""
+        starts, ends = self.offsets[chosen], self.offsets[np.asarray(chosen) + 1]
+        rows = np.repeat(np.arange(len(chosen)), ends - starts)
+        spans = np.concatenate([self.spans[start:end] for start, end in zip(starts, ends, strict=True)])
+        weights = np.full((len(chosen), count, count + 1), outside, dtype=np.float32)
+        weights[rows, spans[:, 0], spans[:, 1]] = 1
+        weights[:, 0, count] = 1
+        return weights
+
+
+@dataclass(frozen=True, eq=False)
 class EncodedCorpus:
     """A text in the numbers of a vocabulary.
 
     ``ids`` (words + sentences,) int32: the words of each sentence and 0 behind it; sentence k is ``ids[offsets[k] :
     offsets[k + 1] - 1]``. ``breaks`` beside ``ids`` is true where words were dropped in front of a word, such as a
     comma. ``distances`` beside ``ids`` is the gap before each word in a gold tree, NaN where there is none, and has
-    no entries at all for a text without trees.
+    no entries at all for a text without trees. ``references``: trees of other parsers to focus on, if there are any.
     """
 
     vocabulary: Vocabulary
@@ -40,6 +61,7 @@ class EncodedCorpus:
     offsets: np.ndarray  # (sentences + 1,) int64
     breaks: np.ndarray  # bool
     distances: np.ndarray  # float32
+    references: References | None = None
 
     def __len__(self) -> int:
         """Sentences."""
@@ -89,6 +111,8 @@ class Corpus:
     counts: array[int] = field(default_factory=lambda: array("q", [0]))
     digest: Any = field(default_factory=hashlib.sha256)
     trees: list[tuple[int, Sequence[int]]] = field(default_factory=list)  # first word, a distance for each word
+    reference_spans: array[int] = field(default_factory=lambda: array("i"))  # start and end of each, in turn
+    reference_offsets: array[int] = field(default_factory=lambda: array("q", [0]))
     _encoded: EncodedCorpus | None = None
 
     def add(self, forms: Sequence[str], kept: Sequence[int] = (), distances: Sequence[int] = ()) -> None:
@@ -110,6 +134,13 @@ class Corpus:
         self.offsets.append(len(self.ids))
         self.breaks.extend(_breaks(kept, len(forms)))
         self.digest.update(" ".join(forms).encode("utf-8", "surrogatepass") + b"\n")
+
+    def refer(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Give the sentence added last the spans of its reference trees; to be done for every sentence or none."""
+        for span in sorted(spans):
+            self.reference_spans.extend(span)
+        self.reference_offsets.append(len(self.reference_spans) // 2)
+        self.digest.update(self.reference_spans[2 * self.reference_offsets[-2] :].tobytes())
 
     @property
     def sentences(self) -> int:
@@ -138,10 +169,16 @@ class Corpus:
                 ids[start : start + CHUNK] = table[ids[start : start + CHUNK]]
             breaks = np.frombuffer(self.breaks, dtype=bool)
             offsets = np.frombuffer(self.offsets, dtype=np.int64)
-            self._encoded = EncodedCorpus(vocabulary, ids, offsets, breaks, self._distances())
+            self._encoded = EncodedCorpus(vocabulary, ids, offsets, breaks, self._distances(), self._references())
         if self._encoded.vocabulary.words != vocabulary.words:
             raise ValueError("this text has the numbers of another vocabulary already")
         return self._encoded
+
+    def _references(self) -> References | None:
+        if len(self.reference_offsets) == 1:
+            return None
+        spans = np.frombuffer(self.reference_spans, dtype=np.int32).reshape(-1, 2)
+        return References(spans, np.frombuffer(self.reference_offsets, dtype=np.int64))
 
     def _distances(self) -> np.ndarray:
         """Gold distances beside the words, NaN where there are none; no entries for a text without trees.
@@ -185,17 +222,21 @@ def read_corpora(
     token: str = "word",
     development_share: float = 0.0,
     with_trees: bool = False,
+    references: Callable[[Iterable[Sentence]], Iterator[Sequence[Tree]]] | None = None,
 ) -> tuple[Corpus, Corpus]:
     """Training and development text of ``sentences`` under a normalisation recipe, in tokens, all annotation dropped.
 
     Only ``with_trees`` those of the training text are kept, as distances between the words that the recipe keeps.
-    Development text is every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
+    ``references`` parses the sentences: the spans of these trees are kept for the training text. Development text is
+    every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
     """
     normalize = RECIPES[recipe]
     training, development = Corpus(), Corpus()
     every = round(1 / development_share) if development_share else 0
     count = 0
-    for sentence in sentences:
+    sentences, again = tee(sentences) if references else (sentences, ())
+    parsed: Iterator[Sequence[Tree]] = references(again) if references else repeat(())
+    for sentence, trees in zip(sentences, parsed, strict=False):
         seen = normalize(sentence.words, sentence.tags)
         if not seen.forms:
             continue
@@ -208,6 +249,8 @@ def read_corpora(
             corpus.add(seen.forms, seen.kept, gold_distances(sentence.tree, seen.kept))
         else:
             corpus.add(seen.forms, seen.kept)
+        if references and not held_out:
+            corpus.refer({span for tree in trees for span in spans_between(tree, seen.kept)})
     return training, development
 
 
@@ -218,6 +261,14 @@ def gold_distances(tree: Tree, kept: Sequence[int]) -> list[int]:
     for index in kept:
         mask[index] = True
     return distances_from_tree(seen.keep(mask))
+
+
+def spans_between(tree: Tree, kept: Sequence[int]) -> list[tuple[int, int]]:
+    """The spans of two or more of the words whose indices are ``kept``."""
+    mask = [False] * len(tree)
+    for index in kept:
+        mask[index] = True
+    return [(start, end) for start, end in tree.keep(mask).spans if end - start > 1]
 
 
 def unknown_share(counts: Mapping[str, int], vocabulary: Vocabulary) -> float:

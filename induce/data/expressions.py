@@ -31,7 +31,7 @@ class ExpressionLoader:
         self.items, self.batch_size, self.device = items, batch_size, device
         self.lengths = [max(len(side.ids) for side in item.sides) for item in items]
 
-    def steps(self, rng: Any, start: int) -> Iterator[Step]:
+    def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
         """One pass from batch ``start`` on. Its order comes from what ``rng`` will give, which moves on at the end."""
         ahead = type(rng)()
         ahead.set_state(rng.get_state())

@@ -19,13 +19,14 @@ class Step(NamedTuple):
     batch: Batch
     after: int  # where the next step starts, in the loader's own count
     factor: float = 1.0  # on the learning rate: the length of a segment over the nominal one
+    rate: float = 1.0  # on the learning rate of any optimiser: where a schedule stands
 
 
 class Loader(Protocol):
     """A text, or labelled expressions, cut into batches; made from it, `TrainConfig`, ``batch_size`` and ``device``."""
 
-    def steps(self, rng: Any, start: int) -> Iterator[Step]:
-        """One pass from ``start`` on; what is random comes from ``rng``, a ``numpy.random.RandomState``."""
+    def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
+        """Pass ``number``, from 1, from ``start`` on; what is random comes from a `numpy.random.RandomState`."""
         ...
 
     def check(self) -> Iterator[Batch]:

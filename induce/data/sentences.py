@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from induce.data.batches import FragmentBatch, MaskedBatch, SentenceBatch, SupervisedBatch
+from induce.data.batches import MaskedBatch, SentenceBatch, SupervisedBatch
 from induce.data.loader import Step, batches_of_words, shuffled
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class SentenceLoader:
         # What does not fill the last batch of consecutive ones is left out in training, as in the program.
         self.whole = self.batches if config.bucketed or len(self.batches[-1]) == size else self.batches[:-1]
 
-    def steps(self, rng: Any, start: int) -> Iterator[Step]:
+    def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
         """One pass from batch ``start`` on."""
         for after, chosen in enumerate(self.whole[start:], start + 1):
             yield Step(self._batch(chosen), after)
@@ -68,7 +68,7 @@ class MaskedLoader:
         self.corpus, self.device = corpus, device
         self.batches = batches_of_words(corpus.lengths, config.batch_words)
 
-    def steps(self, rng: Any, start: int) -> Iterator[Step]:
+    def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
         """One pass from batch ``start`` on."""
         import torch
 
@@ -93,38 +93,3 @@ class MaskedLoader:
 
 def _masked(batch: SentenceBatch, uniforms: Tensor) -> MaskedBatch:
     return MaskedBatch(batch.tokens, batch.lengths, uniforms)
-
-
-class FragmentLoader:
-    """Sentences of one length side by side, with the stretches between punctuation; the batches in a new order in
-    each pass. A batch has at most ``config.batch_words`` words, but one sentence at least."""
-
-    def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
-        self.corpus, self.device = corpus, device
-        lengths = corpus.lengths
-        order = np.argsort(lengths, kind="stable")
-        self.batches = []
-        for same in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
-            size = max(1, config.batch_words // int(lengths[same[0]]))
-            self.batches += np.split(same, range(size, len(same), size))
-
-    def steps(self, rng: Any, start: int) -> Iterator[Step]:
-        """One pass from batch ``start`` on."""
-        for after, index in enumerate(shuffled(rng, len(self.batches)).tolist()[start:], start + 1):
-            yield Step(self._batch(self.batches[index]), after)
-        rng.permutation(len(self.batches))
-
-    def check(self) -> Iterator[FragmentBatch]:
-        """Every sentence, shortest first."""
-        return map(self._batch, self.batches)
-
-    def share(self, start: int) -> float:
-        """How many of the batches lie before ``start``."""
-        return start / len(self.batches)
-
-    def _batch(self, chosen: np.ndarray) -> FragmentBatch:
-        import torch
-
-        batch = self.corpus.sentences(chosen)
-        fragments = torch.from_numpy(self.corpus.fragments(chosen))
-        return FragmentBatch(batch.tokens, batch.lengths, fragments).to(self.device)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from induce.config import RunConfig, entry_of
-from induce.registry import MODELS
+from induce.data.batches import SpanSupervisedBatch
+from induce.registry import MODELS, READINGS
 from treebank.catalog import load_whole
 from treebank.errors import SynparseError
 from treebank.formats import expand, read_sentences
 from treebank.sample import sample_treebank
 from treebank.sentence import Sentence
+from treebank.tree import Tree
 
 if TYPE_CHECKING:
     from treebank.sentence import Treebank
 
+References = Callable[[Iterable[Sentence]], Iterator[Sequence[Tree]]]
 Text = str | Sequence[str]  # a path, a pattern, or a sentence as a list of words
 
 
@@ -33,6 +36,7 @@ class Sources:
     dev: Sequence[Text] = ()
     trees: str | None = None
     tokenize: bool = False
+    focus: Sequence[str] = ()  # runs, and files of trees, that a grammar is focused on
 
     @property
     def sample(self) -> bool:
@@ -48,6 +52,11 @@ class Sources:
             raise SynparseError(f"model {name!r} learns from plain text alone; --trees is for {learners}")
         if self.text and not self.trees and learns_trees:
             raise SynparseError(f"model {name!r} also learns from trees; give them with --trees TREEBANK")
+        if self.focus and SpanSupervisedBatch not in READINGS[config.data.reading].batches:
+            raise SynparseError(
+                f"model {name!r} (data.reading = {config.data.reading}) cannot be focused on trees; "
+                "--focus is for npcfg, cpcfg and simple-pcfg"
+            )
         expand([one for one in (*self.text, *self.dev) if isinstance(one, str)])
 
     def facts(self, treebank: Treebank | None, config: RunConfig) -> dict[str, Any]:
@@ -57,6 +66,8 @@ class Sources:
             "development_texts": names_of(self.dev),
             "tokenize": self.tokenize,
         }
+        if self.focus:
+            facts["focus"] = list(self.focus)
         if treebank:
             about = {"name": self.trees or "sample", "note": treebank.note, "kind": config.data.trees}
             facts["trees"] = {**about, "sentences": len(treebank)}
@@ -85,8 +96,13 @@ def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:
     return treebank
 
 
-def load_corpora(config: RunConfig, sources: Sources, treebank: Treebank | None) -> tuple[Any, Any]:
-    """Training and development text, normalised, without any annotation but the trees of ``treebank``; or examples."""
+def load_corpora(
+    config: RunConfig, sources: Sources, treebank: Treebank | None, references: References | None = None
+) -> tuple[Any, Any]:
+    """Training and development text, normalised, without any annotation but the trees of ``treebank``; or examples.
+
+    ``references`` gives the trees of each sentence that a grammar is focused on.
+    """
     if config.data.task:
         from induce.tasks.examples import load_examples
 
@@ -98,7 +114,9 @@ def load_corpora(config: RunConfig, sources: Sources, treebank: Treebank | None)
     share = 0.0 if sources.dev or sample else config.data.development_share
     sentences = _training(config, sources, treebank, sample)
     learns = treebank is not None
-    training, held_out = read_corpora(sentences, recipe, token=token, development_share=share, with_trees=learns)
+    training, held_out = read_corpora(
+        sentences, recipe, token=token, development_share=share, with_trees=learns, references=references
+    )
     if sources.dev:
         development, _ = read_corpora(read_text(sources.dev), recipe, token=token)
         if not development.words:

@@ -58,7 +58,7 @@ class StreamLoader:
         self.distances = columns(torch.from_numpy(corpus.distances), count) if len(corpus.distances) else None
         self.length, self.vary, self.device = config.segment_length, config.vary_segments, device
 
-    def steps(self, rng: Any, start: int) -> Iterator[Step]:
+    def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
         """One pass from row ``start`` on, in segments."""
         for segment in segments(rng, self.length, len(self.columns), start=start, vary=self.vary):
             batch = self._batch(segment.start, segment.rows)

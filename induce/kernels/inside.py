@@ -20,6 +20,7 @@ by where spans start and one by where they end: what begins where another ends i
 
 from __future__ import annotations
 
+import math
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -60,11 +61,11 @@ def log_partition(
     (B, N, N + 1): of each span of two or more words, at least 0. ``growth``: the scale described above, for all or
     (B,); any number gives the same result, a bad one more slowly. -inf where the weights leave no tree.
     """
-    scaled, scale, _ = _scale(emissions, growth)
+    scaled, scale = _scale(emissions, growth)
     log_z: Tensor = _Inside.apply(_kind(rules), weights, scaled, *rules).log()
     if not _trusted(log_z):
         growth = _fitting_growth(emissions, rules, weights, growth)
-        scaled, scale, _ = _scale(emissions.double(), growth)
+        scaled, scale = _scale(emissions.double(), growth)
         log_z = _Inside.apply(_kind(rules), weights, scaled, *(part.double() for part in rules)).log()
         return (log_z + scale).to(emissions.dtype)
     return log_z + scale
@@ -79,13 +80,13 @@ def span_marginals(
     Arguments as of `log_partition`. A sentence's marginals sum to N - 1; they are 0 where there is no tree.
     """
     kind = _kind(rules)
-    scaled, scale, _ = _scale(emissions, growth)
+    scaled, scale = _scale(emissions, growth)
     by_width = _by_width(weights, scaled.dtype)
     z, chart = kind.inside(scaled, *rules, by_width, keep=False)
     if not _trusted(z.log()):
         growth = _fitting_growth(emissions, rules, weights, growth)
         rules = type(rules)(*(part.double() for part in rules))
-        scaled, scale, _ = _scale(emissions.double(), growth)
+        scaled, scale = _scale(emissions.double(), growth)
         by_width = _by_width(weights, scaled.dtype)
         z, chart = kind.inside(scaled, *rules, by_width, keep=False)
     gradients = kind.outside(rules.root, torch.where(z > 0, 1 / z, 0.0), chart, by_width).by_width
@@ -98,6 +99,15 @@ def span_marginals(
             share = share / by_width[width].clamp_min(torch.finfo(share.dtype).tiny)
         marginals.diagonal(width, 1, 2).copy_(share.sum(-1).t())
     return (z.log() + scale).to(emissions.dtype), marginals.to(emissions.dtype)
+
+
+def word_costs(emissions: Tensor, log_z: Tensor) -> Tensor:
+    """What the rules cost a word (B,) in nats, on average: the growth that suits such sentences.
+
+    ``emissions`` (B, N, T) and ``log_z`` (B,) as of `log_partition`.
+    """
+    scale = emissions.logsumexp(-1).sum(1) - emissions.shape[1] * math.log(emissions.shape[2])
+    return (scale - log_z) / emissions.shape[1]
 
 
 class _Inside(torch.autograd.Function):
@@ -123,13 +133,13 @@ def _kind(rules: Rules) -> ModuleType:
     return inside_full if isinstance(rules, FullRules) else inside_simple
 
 
-def _scale(emissions: Tensor, growth: float | Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Scaled emissions (N, B, T), the logarithm of what was taken off each sentence (B,), and its parts (B, N)."""
-    each = emissions.detach().logsumexp(-1) - torch.tensor(float(emissions.shape[-1])).log().item()  # (B, N)
+def _scale(emissions: Tensor, growth: float | Tensor) -> tuple[Tensor, Tensor]:
+    """Scaled emissions (N, B, T), and the logarithm of what was taken off each sentence (B,)."""
+    each = emissions.detach().logsumexp(-1) - math.log(emissions.shape[-1])  # (B, N)
     if isinstance(growth, Tensor):
         growth = growth.to(emissions.dtype)[:, None]
     each = each - growth
-    return (emissions - each[..., None]).exp().transpose(0, 1).contiguous(), each.sum(1), each
+    return (emissions - each[..., None]).exp().transpose(0, 1).contiguous(), each.sum(1)
 
 
 def _trusted(log_z: Tensor) -> bool:
@@ -148,7 +158,7 @@ def _fitting_growth(emissions: Tensor, rules: Rules, weights: Tensor | None, gro
     rules = type(rules)(*(part.double() for part in rules))
     growths = torch.as_tensor(growth, dtype=torch.float64, device=emissions.device).expand(len(emissions)).clone()
     for _ in range(ATTEMPTS):
-        scaled, _, _ = _scale(emissions.double(), growths)
+        scaled, _ = _scale(emissions.double(), growths)
         _, chart = kind.inside(scaled, *rules, _by_width(weights, torch.float64), keep=False)
         peaks = torch.stack([chart.inside[width].amax((0, 2)).log() for width in range(2, count + 1)])  # (N - 1, B)
         sane = peaks.abs() < SAFE[torch.float64]

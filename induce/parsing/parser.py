@@ -231,6 +231,8 @@ class ModelParser:
 
 def _learned_from(checkpoint: Checkpoint) -> str:
     given = checkpoint.facts.get("trees")
+    if focus := checkpoint.facts.get("focus"):
+        return f"focused on {checkpoint.facts['focus_kind']}: {', '.join(focus)}"
     if not given:
         return ""
     return f"{given['kind']} trees: {given['name']}" + (f" ({given['note']})" if given["note"] else "")

@@ -211,7 +211,7 @@ class Trainer:
         """Train to the end of the epoch and check. Returns why training ends, or ""."""
         at = self.position
         clock = _Clock(at)
-        for step in self.loader.steps(self.rng, at.start):
+        for step in self.loader.steps(self.rng, at.start, at.epoch):
             parts = self._learn(step)
             if parts > self.parts:
                 self.parts = parts
@@ -285,7 +285,7 @@ class Trainer:
                 "lower train.learning_rate, and go on from the last saved state with --resume"
             )
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
-        self.optimizer.step(step.factor)
+        self.optimizer.step(step.factor, step.rate)
         self.state = detach(loss.state) if step.batch.carries_state else None
         at.start = step.after
         at.step += 1

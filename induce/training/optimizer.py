@@ -48,9 +48,10 @@ class NtAsgd:
         self.averages: list[Tensor] | None = None
 
     @torch.no_grad()
-    def step(self, factor: float = 1.0) -> None:
-        """One update with learning rate ``factor`` times the nominal one (segment length over nominal length)."""
-        rate = self.learning_rate * factor
+    def step(self, factor: float = 1.0, schedule: float = 1.0) -> None:
+        """One update with learning rate ``factor`` times the nominal one (segment length over nominal length), and
+        times what a ``schedule`` makes of it."""
+        rate = self.learning_rate * factor * schedule
         used = rate
         if self.averages is not None:
             self.steps += 1
@@ -146,8 +147,10 @@ class Adam:
         self.waited = 0
         self.decayed = 0
 
-    def step(self, factor: float = 1.0) -> None:
-        """One update. ``factor`` is not used: Adam's step does not grow with the gradient."""
+    def step(self, factor: float = 1.0, schedule: float = 1.0) -> None:
+        """One update. ``factor`` is not used: Adam's step does not grow with the gradient; ``schedule`` is."""
+        if schedule != 1.0:
+            self._set_rate(schedule)
         self.inner.step()
 
     def end_of_epoch(self, loss: float) -> EpochEnd:
@@ -165,9 +168,9 @@ class Adam:
         self._set_rate()
         return EpochEnd(note=f"learning rate {self.learning_rate * self.decay**self.decayed:g}")
 
-    def _set_rate(self) -> None:
+    def _set_rate(self, schedule: float = 1.0) -> None:
         for group in self.inner.param_groups:
-            group["lr"] = self.learning_rate * self.decay**self.decayed
+            group["lr"] = self.learning_rate * self.decay**self.decayed * schedule
 
     @contextmanager
     def averaged(self) -> Iterator[None]:

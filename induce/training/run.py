@@ -32,6 +32,7 @@ class RunRequest:
     dev: Sequence[Text] = ()
     trees: str | None = None
     tokenize: bool = False
+    focus: Sequence[str] = ()
     model: str | None = None
     preset: str | None = None
     settings: Sequence[str] = ()
@@ -44,7 +45,7 @@ class RunRequest:
     @property
     def sources(self) -> Sources:
         """The data that was named."""
-        return Sources(tuple(self.text), tuple(self.dev), self.trees, self.tokenize)
+        return Sources(tuple(self.text), tuple(self.dev), self.trees, self.tokenize, tuple(self.focus))
 
     @property
     def changes(self) -> list[str]:
@@ -75,7 +76,13 @@ def prepare_run(request: RunRequest, tell: Callable[[str], None] = lambda line: 
         with _in_folder(stored.folder):
             check_fits(config)
     treebank = load_trees(config, sources)
-    training, development = load_corpora(config, sources, treebank)
+    from induce.training.focus import focus_kind, references_of
+
+    references = references_of(sources.focus, device=request.device) if sources.focus else None
+    training, development = load_corpora(config, sources, treebank, references)
+    facts = sources.facts(treebank, config)
+    if sources.focus:
+        facts["focus_kind"] = focus_kind(sources.focus)
     from induce.parsing.load import choose_device
 
     trainer = Trainer(
@@ -84,7 +91,7 @@ def prepare_run(request: RunRequest, tell: Callable[[str], None] = lambda line: 
         development,
         folder,
         device=choose_device(request.device),
-        facts=sources.facts(treebank, config),
+        facts=facts,
         resume=stored is not None,
     )
     if stored is None:
@@ -138,6 +145,7 @@ def _continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, 
         tuple(request.dev) or tuple(facts.get("development_texts", ())),
         request.trees or facts.get("trees", {}).get("name"),
         request.tokenize or bool(facts.get("tokenize")),
+        tuple(request.focus) or tuple(facts.get("focus", ())),
     )
     return changed(checkpoint.config, request.settings), sources
 

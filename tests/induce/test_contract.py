@@ -12,12 +12,13 @@ import pytest
 import torch
 
 from induce import checkpoint
-from induce.config import load_preset, preset_names
+from induce.config import load_preset, model_settings, preset_names
 from induce.data.corpus import read_corpora
 from induce.parsing.load import load_parser
 from induce.parsing.parser import ModelParser
 from induce.parsing.reading import Reading
 from induce.registry import MODELS, READINGS, decoders_of, model_class
+from induce.structures import Brackets, Heads
 from induce.training.events import Check
 from induce.training.loop import Trainer
 from tests.induce.tiny import sentences, settings, train, trainer, with_trees
@@ -28,6 +29,8 @@ from treebank.tree import Tree
 MODEL_NAMES = sorted(MODELS)
 #: weights that the margin of StructFormer makes free: it takes back what is added to all distances, or to all heights
 FREE = {"structformer": {"parser.distance.bias", "parser.height.bias"}}
+CHARTS = {"npcfg", "cpcfg", "simple-pcfg"}  # models whose parsing takes cubic time
+DECODED = (Brackets, Heads)  # structures without numbers that could be close
 pytestmark = pytest.mark.parametrize("name", MODEL_NAMES)
 
 
@@ -68,7 +71,7 @@ def test_presets_name_every_setting_of_the_model(name: str) -> None:
     assert MODELS[name].preset in [preset.preset for preset in of_model]
     for preset in of_model:
         assert set(preset.model) == wanted, preset.preset
-        model_class(name).Config(**preset.model).check()
+        model_settings(model_class(name).Config, preset.model)
 
 
 def test_loss_falls(name: str, tmp_path: Path) -> None:
@@ -105,7 +108,10 @@ def test_padding_and_order_change_nothing(name: str, tmp_path: Path) -> None:
             together = parser.ask(parser.batch(encoded)).rows()
             for row, sentence in zip(together, encoded, strict=True):
                 alone = parser.ask(parser.batch([sentence])).rows()[0]
-                torch.testing.assert_close(torch.tensor(row), torch.tensor(alone))
+                if parser.structure in DECODED:
+                    assert row == alone
+                else:
+                    torch.testing.assert_close(torch.tensor(row), torch.tensor(alone))
         trees = list(parsed(parser, words))
         assert list(parsed(parser, words[::-1])) == trees[::-1]
 
@@ -114,7 +120,8 @@ def test_padding_and_order_change_nothing(name: str, tmp_path: Path) -> None:
 def test_threads_change_no_tree(name: str, tmp_path: Path) -> None:
     run = tmp_path / "run"
     train(settings(name), run)
-    words = [sentence.words * (1 + k % 70) for k, sentence in enumerate(sentences(300))]
+    longest = 4 if name in CHARTS else 70
+    words = [sentence.words * (1 + k % longest) for k, sentence in enumerate(sentences(300))]
     before = torch.get_num_threads()
     for parser in parsers(run):
         found = []
@@ -126,6 +133,9 @@ def test_threads_change_no_tree(name: str, tmp_path: Path) -> None:
         finally:
             torch.set_num_threads(before)
         for one, other in zip(*found, strict=True):
+            if parser.structure in DECODED:
+                assert one.tolist() == other.tolist()
+                continue
             np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-5)
 
 

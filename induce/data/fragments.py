@@ -1,0 +1,96 @@
+"""Sentences of one length side by side, with the stretches between punctuation; what a grammar learns from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from induce.data.batches import FragmentBatch, SpanSupervisedBatch
+from induce.data.loader import Step, shuffled
+
+if TYPE_CHECKING:
+    from induce.config import TrainConfig
+    from induce.data.corpus import EncodedCorpus
+
+LEAST_RATE = 0.05  # of the learning rate, at the end of a schedule
+
+
+class FragmentLoader:
+    """Sentences of one length side by side, with the stretches between punctuation; the batches in a new order in
+    each pass. A batch has at most ``config.batch_words`` words, but one sentence at least.
+
+    A curriculum takes sentences of at most ``first_longest`` words in the first pass and ``longer`` more in each
+    later one, up to ``longest``. How far training is, from 0 to 1, counts the words of all passes: after the share
+    ``steady`` the learning rate falls, and in the first ``focus_share`` spans that no reference tree of the corpus has
+    are multiplied by exp(-``focus_penalty``); ``focus_fade`` is how long that takes to vanish.
+    """
+
+    def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
+        self.corpus, self.config, self.device = corpus, config, device
+        lengths = corpus.lengths
+        order = np.argsort(lengths, kind="stable")
+        self.batches: list[np.ndarray] = []
+        for same in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
+            size = max(1, config.batch_words // max(1, int(lengths[same[0]])))
+            self.batches += np.split(same, range(size, len(same), size))
+        self.lengths = np.array([lengths[batch[0]] for batch in self.batches])
+        self.words = self.lengths * np.array([len(batch) for batch in self.batches])
+        self.passes = [self._within(number) for number in range(1, config.epochs + 1)]  # how many batches each has
+        self.total = max(1, sum(int(self.words[:count].sum()) for count in self.passes))
+        self.number = 1
+
+    def _within(self, number: int) -> int:
+        """Batches, shortest first, whose sentences are short enough for pass ``number``; one at least."""
+        config = self.config
+        limits = [config.longest] if config.longest else []
+        if config.first_longest:
+            limits.append(config.first_longest + (number - 1) * config.longer)
+        return max(1, int((self.lengths <= min(limits)).sum())) if limits else len(self.batches)
+
+    def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
+        """Pass ``number``, from batch ``start`` on."""
+        self.number = number
+        count = self._within(number)
+        order = shuffled(rng, count)
+        words = np.concatenate([[0], self.words[order].cumsum()])
+        before = sum(int(self.words[:count].sum()) for count in self.passes[: number - 1])
+        for place in range(start, count):
+            progress = min(1.0, (before + int(words[place])) / self.total)
+            batch = self._batch(self.batches[order[place]], self.penalty(progress))
+            yield Step(batch, place + 1, rate=self.rate(progress))
+        rng.permutation(count)
+
+    def rate(self, progress: float) -> float:
+        """The factor on the learning rate, 1 up to ``steady``."""
+        steady = self.config.steady
+        return 1.0 if progress <= steady else max(LEAST_RATE, (1 - progress) / (1 - steady))
+
+    def penalty(self, progress: float) -> float:
+        """What a span costs that no reference tree has, in nats."""
+        config = self.config
+        if progress < config.focus_share:
+            return config.focus_penalty
+        left = config.focus_share + config.focus_fade - progress
+        return config.focus_penalty * max(0.0, left / config.focus_fade) if config.focus_fade else 0.0
+
+    def check(self) -> Iterator[FragmentBatch]:
+        """Every sentence, shortest first."""
+        return map(self._batch, self.batches)
+
+    def share(self, start: int) -> float:
+        """How many of the batches of the pass lie before ``start``."""
+        return start / self._within(self.number)
+
+    def _batch(self, chosen: np.ndarray, penalty: float = 0.0) -> FragmentBatch:
+        import torch
+
+        batch = self.corpus.sentences(chosen)
+        fragments = torch.from_numpy(self.corpus.fragments(chosen))
+        references = self.corpus.references
+        if references is None or not penalty:
+            return FragmentBatch(batch.tokens, batch.lengths, fragments).to(self.device)
+        weights = torch.from_numpy(references.weights(chosen, batch.tokens.shape[1], math.exp(-penalty)))
+        return SpanSupervisedBatch(batch.tokens, batch.lengths, fragments, weights).to(self.device)

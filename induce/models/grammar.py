@@ -1,0 +1,223 @@
+"""What the neural grammars share: likelihoods of sentences, span marginals, best trees; an MLP with residual layers.
+
+A model says how its symbols' embeddings become probabilities (`Grammar.tables`); sentences of a batch are taken
+together where they are of one length. A grammar in this form derives no sentence of one word: such a word has a
+preterminal that is drawn evenly.
+
+Shapes: B sentences, N words, V vocabulary, S nonterminals, T preterminals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.config import setting
+from induce.data.batches import FragmentBatch, SentenceBatch, SpanSupervisedBatch
+from induce.kernels.inside import Rules, log_partition, span_marginals, word_costs
+from induce.kernels.viterbi import best_trees
+from induce.models.base import Loss, Model, Query
+from induce.structures import Brackets, SpanScores, Structure
+
+ENDS_INSIDE = 2 / 3  # what a span that ends inside a later stretch loses, beside 1 for what others gain
+MEMORY = 0.1  # share of the newest batch in the running mean of what the rules cost a word
+LONGEST = 400  # words; longer sentences are parsed in pieces
+
+
+class Tables(NamedTuple):
+    """A grammar in probabilities, for all sentences or one for each."""
+
+    emissions: Tensor  # (V, T) or (B, V, T): log probabilities of words given preterminals
+    rules: Rules
+    divergence: Tensor | None = None  # (B,): in nats, to be added to the negative log-likelihood
+
+
+class Residual(nn.Module):
+    """x + relu(W relu(V x)) (Kim et al. 2019, appendix A.1)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(size, size)
+        self.second = nn.Linear(size, size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Of the shape of ``x``."""
+        return x + functional.relu(self.second(functional.relu(self.first(x))))
+
+
+def perceptron(inputs: int, size: int, outputs: int | None = None, *, layers: int = 2) -> nn.Sequential:
+    """A linear layer, ``layers`` residual ones, and one to ``outputs`` numbers where that is given."""
+    last = [] if outputs is None else [nn.Linear(size, outputs)]
+    return nn.Sequential(nn.Linear(inputs, size), *(Residual(size) for _ in range(layers)), *last)
+
+
+def spread_weights(model: nn.Module) -> None:
+    """Draw all matrices as in the released program of Kim et al. (2019): Glorot, uniform."""
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            nn.init.xavier_uniform_(parameter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrammarConfig:
+    """What all grammars can be told of the shape of trees before they have seen any."""
+
+    prior: float = setting(0.0, low=0, high=100, help="nats in the chart that the preferred spans are worth (`shape`)")
+    prior_votes: float = setting(0.0, low=0, high=100, help="what they add to the marginals that mbr reads")
+
+
+class Grammar(Model):
+    """A model whose sentences are derived by a grammar; subclasses give the `tables`."""
+
+    reads = (FragmentBatch, SpanSupervisedBatch)
+    gives = (SpanScores, Brackets)
+    shortest = 2
+    config: Any  # a GrammarConfig with the numbers of nonterminals and preterminals
+    growth: Tensor
+
+    def __init__(self, config: GrammarConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.register_buffer("growth", torch.zeros(()))  # what the rules cost a word: the scale of charts
+
+    def tables(self, tokens: Tensor) -> Tables:
+        """The grammar of the sentences ``tokens`` (B, N)."""
+        raise NotImplementedError
+
+    def loss(self, batch: SentenceBatch, state: Any = None) -> Loss:
+        """Negative log-likelihood; of a batch with weights of spans that of the weighted trees."""
+        total = batch.tokens.new_zeros((), dtype=self.growth.dtype)
+        for rows, tokens in same_length(batch):
+            total = total - self._log_probability(tokens, self._weights(batch, rows, tokens.shape[1])).sum()
+        words = max(1, batch.token_count)
+        return Loss(total / len(batch.lengths), total / words, words)
+
+    def log_probability(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability of each sentence (B,) in nats; of a compound grammar a bound below it."""
+        result = self.growth.new_zeros(len(batch.lengths))
+        for rows, tokens in same_length(batch):
+            result[rows] = self._log_probability(tokens, None)
+        return result
+
+    def _log_probability(self, tokens: Tensor, weights: Tensor | None) -> Tensor:
+        """Of sentences of one length, ``tokens`` (B, N); ``weights`` (B, N, N + 1) of spans."""
+        tables, count = self.tables(tokens), tokens.shape[1]
+        emissions = emitted(tables, tokens)
+        if count == 1:
+            log_p = emissions[:, 0].logsumexp(-1) - math.log(self.config.preterminals)
+        else:
+            log_p = log_partition(emissions, tables.rules, weights=weights, growth=float(self.growth))
+            if self.training:
+                cost = word_costs(emissions.detach(), log_p.detach()).mean()
+                self.growth.lerp_(cost.nan_to_num(0.0, 0.0, 0.0), MEMORY)
+        return log_p if tables.divergence is None else log_p - tables.divergence
+
+    def _weights(self, batch: SentenceBatch, rows: Tensor, count: int) -> Tensor | None:
+        """Weights of the spans of ``rows``, sentences of ``count`` words: those of the batch and of the prior."""
+        weights = batch.weights[rows, :count, : count + 1] if isinstance(batch, SpanSupervisedBatch) else None
+        if self.training and self.config.prior and isinstance(batch, FragmentBatch):
+            prior = (self.config.prior * shape(batch.fragments[rows, :count])).exp()
+            weights = prior if weights is None else weights * prior
+        return weights
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Structure:
+        """Span marginals, or the most probable trees with the numbers of their nonterminals as labels."""
+        if query.structure is Brackets:
+            return self._best(batch)
+        size = batch.tokens.shape[1]
+        scores = self.growth.new_zeros(len(batch.lengths), size, size + 1)
+        for rows, tokens in same_length(batch):
+            for start, end in pieces(tokens.shape[1]):
+                part = self._marginals(tokens[:, start:end])
+                if self.config.prior_votes and isinstance(batch, FragmentBatch):
+                    part = part + self.config.prior_votes * shape(batch.fragments[rows, start:end])
+                scores[rows[:, None, None], *_grid(start, end)] = part
+                scores[rows, start, tokens.shape[1]] = 1.0  # pieces are joined from the right
+        return SpanScores(scores, batch.lengths)
+
+    def _marginals(self, tokens: Tensor) -> Tensor:
+        """(B, N, N + 1) of sentences of one length."""
+        if tokens.shape[1] < 2:
+            return self.growth.new_zeros(len(tokens), tokens.shape[1], tokens.shape[1] + 1)
+        tables = self.tables(tokens)
+        return span_marginals(emitted(tables, tokens), tables.rules, growth=float(self.growth))[1]
+
+    def _best(self, batch: SentenceBatch) -> Brackets:
+        trees: list[list[tuple[Any, ...]]] = [[] for _ in batch.lengths]
+        for rows, tokens in same_length(batch):
+            count = tokens.shape[1]
+            for start, end in pieces(count):
+                found: list[list[tuple[int, int, int]]] = [[] for _ in rows]
+                if end - start > 1:
+                    tables = self.tables(tokens[:, start:end])
+                    found = best_trees(emitted(tables, tokens[:, start:end]), tables.rules)
+                for row, spans in zip(rows.tolist(), found, strict=True):
+                    trees[row] += [(start + i, start + j, f"NT{label}") for i, j, label in spans]
+                    if end < count:
+                        trees[row].append((start, count, "NT"))
+        return Brackets(trees, batch.lengths)
+
+    def parsing_cost(self, length: int) -> float:
+        """Cubic in the length, and growing with the number of symbols."""
+        return length + 2.0 + length**3 * (self.config.nonterminals + self.config.preterminals) / 9000
+
+
+def shape(fragments: Tensor) -> Tensor:
+    """How a tree that branches to the right and keeps to punctuation likes each span (B, N, N + 1).
+
+    ``fragments`` (B, N): the stretch between punctuation marks that each word is in. A span that goes on to the end of
+    the sentence gains 1, one that goes on to the end of the stretch that it starts in gains 1 (the last stretch: 2),
+    and one that ends inside a later stretch loses `ENDS_INSIDE`.
+    """
+    count = fragments.shape[1]
+    last = torch.cat(
+        [fragments[:, 1:] != fragments[:, :-1], fragments.new_ones(len(fragments), 1, dtype=torch.bool)], 1
+    )
+    closed = torch.cat([torch.zeros_like(last[:, :1]), last], 1)[:, None]  # whether a stretch ends before word j
+    first, final = fragments[:, :, None], fragments[:, None].gather(2, _last_words(fragments))
+    same = first == final
+    whole = torch.zeros(count + 1, device=fragments.device).index_fill_(0, torch.tensor([count]), 1.0)
+    return whole + (same & closed).float() - ENDS_INSIDE * (~same & ~closed).float()
+
+
+def _last_words(fragments: Tensor) -> Tensor:
+    """The index (B, 1, N + 1) of the last word of the spans that end before word j."""
+    count = fragments.shape[1]
+    places = (torch.arange(count + 1, device=fragments.device) - 1).clamp_min(0)
+    return places.expand(len(fragments), 1, -1)
+
+
+def emitted(tables: Tables, tokens: Tensor) -> Tensor:
+    """Log probabilities (B, N, T) of the words given each preterminal."""
+    if tables.emissions.dim() == 2:
+        return functional.embedding(tokens, tables.emissions)
+    index = tokens[..., None].expand(-1, -1, tables.emissions.shape[-1])
+    return tables.emissions.gather(1, index)
+
+
+def same_length(batch: SentenceBatch) -> Iterator[tuple[Tensor, Tensor]]:
+    """Rows of the batch and their words (rows, N), for each length; nothing for sentences without words."""
+    lengths = batch.lengths.to(batch.tokens.device)
+    for length in lengths.unique().tolist():
+        if length:
+            rows = (lengths == length).nonzero()[:, 0]
+            yield rows, batch.tokens[rows, :length]
+
+
+def pieces(count: int) -> list[tuple[int, int]]:
+    """Where a sentence of ``count`` words is cut so that no piece has more than `LONGEST`: pieces of like length."""
+    number = -(-count // LONGEST)
+    ends = [count * k // number for k in range(number + 1)]
+    return list(pairwise(ends))
+
+
+def _grid(start: int, end: int) -> tuple[Tensor, Tensor]:
+    """Indices of the rows and columns of a chart that the words from ``start`` up to ``end`` have."""
+    return torch.arange(start, end)[:, None], torch.arange(start, end + 1)
