@@ -1,22 +1,88 @@
-"""The public face: ``import synparse; synparse.load("RUN").parse(["the cat sat".split()])``; ``python -m synparse``."""
+"""The public face: everything that a command does, in a call.
+
+>>> import synparse
+>>> parser = synparse.train("corpus.txt", run="runs/mine")  # doctest: +SKIP
+>>> print(next(parser.parse("the cat sat")))  # doctest: +SKIP
+(X (X (W the) (W cat)) (W sat))
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from treebank.errors import SynparseError
 from treebank.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from induce.parsing.parser import Parser
+    import os
 
-__all__ = ["__version__", "load"]
+    from induce.data.sources import Text
+    from induce.parsing.parser import ModelParser
+    from induce.training.events import Event
+    from induce.training.loop import Trainer
+    from treebank.metrics.run import Evaluation
+    from treebank.sentence import Sentence
+
+__all__ = ["SynparseError", "__version__", "evaluate", "load", "read", "train", "trainer"]
 
 
-def load(run: str, **options: Any) -> Parser:
-    """The trained model in the folder ``run``, ready to parse."""
+def train(
+    text: Text | Sequence[Text] = (),
+    *,
+    run: str = "synparse-model",
+    max_minutes: float | None = None,
+    show: Callable[[Event], None] = lambda event: None,
+    **options: Any,
+) -> ModelParser:
+    """Train a model as ``synparse train`` does and return its parser.
+
+    ``text`` is a path, a list of paths, or a list of sentences, each a list of words; without it the model learns from
+    the built-in sample. ``run`` is the folder to write, ``show`` hears every event, ``max_minutes`` bounds the
+    training. ``options`` are those of the command: ``model``, ``preset``, ``settings`` (a list of
+    ``"table.key=value"``), ``dev``, ``trees``, ``task``, ``seed``, ``resume``, ``overwrite``, ``device``.
+    Raises SynparseError for what cannot be trained.
+    """
+    for event in trainer(text, run=run, **options).train(max_minutes=max_minutes):
+        show(event)
+    return load(run)
+
+
+def trainer(text: Text | Sequence[Text] = (), *, run: str = "synparse-model", **options: Any) -> Trainer:
+    """What `train` trains with: its ``train()`` yields the events one by one, and can be left at any of them."""
+    from induce.training.run import RunRequest, prepare_run
+
+    texts = [text] if isinstance(text, str) else list(text)
+    return prepare_run(RunRequest(run=run, text=texts, **options))
+
+
+def load(run: str | os.PathLike[str], **options: Any) -> ModelParser:
+    """The trained model in the folder ``run``, ready to parse.
+
+    ``options``: ``decoder``, ``layer``, ``distances``, ``device``, as of ``synparse parse``.
+    """
     from induce.parsing.load import load_parser
 
     return load_parser(run, **options)
+
+
+def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
+    """Score ``systems`` on ``gold`` as ``synparse eval`` does.
+
+    ``gold`` is a path, a name such as ``"wsj10"``, or a `Treebank`; a system is a parser, the path of a model's folder
+    or of a file of trees, or the name of a baseline, such as ``"right"``. ``options``: ``conventions``,
+    ``max_length`` and the other fields of `EvaluationPlan`. Raises SynparseError for what cannot be scored.
+    """
+    from induce.parsing.systems import evaluate_systems
+
+    return evaluate_systems(gold, systems, **options)
+
+
+def read(path: str) -> Iterator[Sentence]:
+    """The sentences of a text or a treebank, whatever its format, with the annotation that it holds."""
+    from treebank.formats import read_sentences
+
+    return read_sentences([path])
 
 
 if __name__ == "__main__":

@@ -5,9 +5,13 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from treebank.baselines import BASELINES
 from treebank.errors import SynparseError
-from treebank.metrics.systems import ParsedHeads, ParsedTrees, parsed_by
+from treebank.metrics.run import Evaluation, EvaluationPlan, evaluate
+from treebank.metrics.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees, parsed_by
+from treebank.sentence import Treebank
 
 
 def find_runs(patterns: Sequence[str]) -> dict[str, list[str]]:
@@ -53,3 +57,18 @@ def load_systems(
         name = f"{parser.name} {folder}" if len(folders) > 1 else parser.name
         systems.append(parsed_by(parser, name=name, model=folder, learned_from=parser.learned_from))
     return systems
+
+
+def evaluate_systems(gold: str | Treebank, systems: Sequence[Any], **options: Any) -> Evaluation:
+    """The scores of ``systems`` on ``gold``; ``options`` are fields of `EvaluationPlan`.
+
+    A system is a parser, the path of a model's folder or of a file of trees or heads, or the name of a baseline.
+    """
+    parsers = [one for one in systems if not isinstance(one, str | os.PathLike)]
+    names = [os.fspath(one) for one in systems if isinstance(one, str | os.PathLike)]
+    baselines = [name for name in names if name in BASELINES or name in HEAD_BASELINES]
+    folders = [name for name in names if name not in baselines and os.path.isdir(name)]
+    files = [name for name in names if name not in baselines and name not in folders]
+    models = [parsed_by(one, name=one.name, model="", learned_from=one.learned_from) for one in parsers]
+    models += load_systems(find_runs(folders))
+    return evaluate(EvaluationPlan(gold=gold, predicted=files, baselines=baselines, **options), models)

@@ -1,0 +1,85 @@
+"""A model of any kind is one file: those in ``tests/toys`` train, parse, extract, decode and score; no file of the
+package knows of them."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import torch
+
+import synparse
+from cli.main import run
+from induce import checkpoint
+from induce.registry import MODELS, ModelEntry
+from tests.induce.tiny import sentences
+
+TOYS = sorted(path.stem for path in (Path(__file__).parent / "toys").glob("toy_*.py"))
+LINES = ["The cat saw , they say , a big dog .", "", "Yes", "the dog met a man"]
+
+
+@pytest.fixture(params=TOYS)
+def toy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a toy that is in the table of models, with a text, its preset and gold files beside it."""
+    name: str = request.param
+    module = import_module(f"tests.toys.{name}")
+    monkeypatch.chdir(tmp_path)
+    Path("toy.toml").write_text(module.PRESET, "utf-8")
+    Path("text.txt").write_text("\n".join(" ".join(one.words) for one in sentences(60)) + "\n", "utf-8")
+    Path("lines.txt").write_text("\n".join(LINES) + "\n", "utf-8")
+    Path("gold.mrg").write_text("(S (NP (DT The) (NN cat)) (VP (VBD saw) (NP (DT a) (NN dog))))\n", "utf-8")
+    words = [("The", 2), ("cat", 3), ("saw", 0), ("a", 5), ("dog", 3)]
+    rows = [f"{i}\t{word}\t_\t_\t_\t_\t{head}\tdep\t_\t_" for i, (word, head) in enumerate(words, 1)]
+    Path("gold.conllu").write_text("\n".join(rows) + "\n\n", "utf-8")
+    monkeypatch.setitem(MODELS, name, ModelEntry(f"tests.toys.{name}:Toy", "toy.toml"))
+    return name
+
+
+def test_a_toy_of_each_kind() -> None:
+    assert TOYS == ["toy_brackets", "toy_distances", "toy_fitted", "toy_heads", "toy_spans"]
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    code, (out, err) = run(list(arguments)), capsys.readouterr()
+    assert code == 0, err
+    return out
+
+
+def test_from_text_to_scores(toy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    output(capsys, "train", "text.txt", "--model", toy, "-o", "run")
+    parsed = output(capsys, "parse", "lines.txt", "-m", "run")
+    Path("lines.jsonl").write_text(output(capsys, "extract", "lines.txt", "-m", "run"), "utf-8")
+    assert output(capsys, "decode", "lines.jsonl") == parsed
+    parser = synparse.load("run")
+    leaves = (
+        [tree.words for tree in parser.parse(LINES)]
+        if parser.output == "trees"
+        else [tuple(words) for words, _ in parser.parse_heads(LINES)]
+    )
+    assert leaves == [tuple(line.split()) for line in LINES]
+    gold = "gold.mrg" if parser.output == "trees" else "gold.conllu"
+    scores = json.loads(output(capsys, "eval", "--gold", gold, "-m", "run", "--json"))["scores"]
+    assert {score["metric"] for score in scores} == ({"UF1"} if parser.output == "trees" else {"UAS", "UUAS"})
+    assert all(0 <= score["value"] <= 100 for score in scores)
+    assert f"model {toy}" in output(capsys, "info", "run")
+
+
+def test_cut_off_and_resumed(toy: str) -> None:
+    list(synparse.trainer("text.txt", run="whole", model=toy).train())
+    left = iter(range(1))
+    list(synparse.trainer("text.txt", run="cut", model=toy).train(stop=lambda: next(left, None) is None))
+    assert checkpoint.read(Path("cut/last")).facts["step"] < checkpoint.read(Path("whole/last")).facts["step"]
+    list(synparse.trainer(run="cut", resume=True).train())
+    weights = [checkpoint.read(Path(name) / "last").weights() for name in ("whole", "cut")]
+    assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())
+
+
+def test_a_phrase_keeps_the_name_that_its_model_gives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("\n".join(" ".join(one.words) for one in sentences(60)) + "\n", "utf-8")
+    Path("toy.toml").write_text(import_module("tests.toys.toy_brackets").PRESET, "utf-8")
+    monkeypatch.setitem(MODELS, "toy_brackets", ModelEntry("tests.toys.toy_brackets:Toy", "toy.toml"))
+    parser = synparse.train("text.txt", run="run", model="toy_brackets")
+    assert str(next(parser.parse("the cat , a dog"))) == "(X (F (W the) (W cat)) (W ,) (F (W a) (W dog)))"
