@@ -8,11 +8,32 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treebank.errors import SynparseError
-from treebank.version import VERSION as __version__
+
+def _check_own_packages() -> None:
+    """Raises ImportError if a file or folder of somebody else's stands before a package of synparse."""
+    home = Path(__file__).resolve().parent
+    for name in ("treebank", "induce", "cli"):
+        spec = find_spec(name)
+        place = spec and (spec.origin or next(iter(spec.submodule_search_locations or ()), None))
+        if place and home not in Path(place).resolve().parents:
+            raise ImportError(f"{place}: stands in the way of synparse's own {name!r}; rename it, or work elsewhere")
+
+
+try:
+    _check_own_packages()
+except ImportError as _problem:
+    if __name__ != "__main__" and not sys.argv[0].endswith("synparse"):
+        raise
+    sys.exit(f"synparse: {_problem}")
+
+from treebank.errors import SynparseError  # noqa: E402
+from treebank.version import VERSION as __version__  # noqa: E402
 
 if TYPE_CHECKING:
     import os
@@ -85,7 +106,12 @@ def read(path: str) -> Iterator[Sentence]:
     return read_sentences([path])
 
 
-if __name__ == "__main__":
-    from cli.main import main
+def main() -> None:
+    """The command ``synparse``."""
+    from cli.main import main as command
 
+    command()
+
+
+if __name__ == "__main__":
     main()
