@@ -2,7 +2,8 @@
 
 Row i of a matrix says how probable each word is as head of word i; in what is returned ``ROOT`` is the head of a root.
 `chu-liu-edmonds` and `eisner` maximise the sum of log(p + 1e-9) over all words but the root, as the released program of
-UDGN does (Shen et al. 2022): any word is the root at no cost. With ``root="diagonal"`` the root's own entry counts.
+UDGN does (Shen et al. 2022): any word is the root at no cost. Where the diagonal has a probability, that of being the
+root, the root's own entry counts, too; ``root`` says otherwise.
 A number that is no probability raises SynparseError.
 """
 
@@ -18,7 +19,7 @@ from treebank.errors import SynparseError
 from treebank.sentence import ROOT
 
 Matrix = Sequence[Sequence[float]] | np.ndarray
-Root = Literal["free", "diagonal"]
+Root = Literal["given", "free", "diagonal"]  # given: what the diagonal holds, if it is not all 0
 SMALLEST = 1e-9  # added to each probability, so that a tree can be had from any of them
 ROUNDING = 2.0**-52  # of a sum, relative to each of its parts: roots whose trees differ by no more are tied
 
@@ -31,20 +32,22 @@ def argmax(probability: Matrix) -> Heads:
     return tuple(ROOT if head == i else head for i, head in enumerate(matrix.argmax(1).tolist()))
 
 
-def chu_liu_edmonds(probability: Matrix, *, root: Root = "free") -> Heads:
+def chu_liu_edmonds(probability: Matrix, *, root: Root = "given") -> Heads:
     """The heads of the best tree; its arcs may cross. Quadratic time."""
     return maximum_tree(*_scores(probability, root))
 
 
-def eisner(probability: Matrix, *, root: Root = "free") -> Heads:
+def eisner(probability: Matrix, *, root: Root = "given") -> Heads:
     """The heads of the best tree whose arcs do not cross. Cubic time."""
     return maximum_projective_tree(*_scores(probability, root))
 
 
 def _scores(probability: Matrix, root: Root) -> tuple[np.ndarray, np.ndarray | None]:
     """Log probabilities of the arcs, and of each word as the root where that counts."""
-    scores = np.log(_probabilities(probability) + SMALLEST)
-    return scores, scores.diagonal() if root == "diagonal" else None
+    matrix = _probabilities(probability)
+    scores = np.log(matrix + SMALLEST)
+    counts = root == "diagonal" or (root == "given" and bool(matrix.diagonal().any()))
+    return scores, scores.diagonal() if counts else None
 
 
 def _probabilities(given: Matrix) -> np.ndarray:

@@ -11,7 +11,8 @@ from tests.cli.helpers import Caller
 from treebank.formats.conllu import read_conllu
 from treebank.sentence import ROOT
 
-MUTUAL = [[0.0, 0.9, 0.1], [0.8, 0.0, 0.2], [0.3, 0.6, 0.1]]  # words 0 and 1 choose each other
+MUTUAL = [[0.0, 0.9, 0.1], [0.8, 0.0, 0.2], [0.3, 0.6, 0.0]]  # words 0 and 1 choose each other
+ROOTED = [[0.7, 0.2, 0.1], [0.6, 0.1, 0.3], [0.3, 0.6, 0.1]]  # the diagonal says which word is the root
 CROSSING = [[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0], [0.0] * 4, [0.0, 0.0, 1.0, 0.0]]  # 2 heads 0 and 3, 3 heads 1
 
 
@@ -41,6 +42,8 @@ def test_each_decoder(call: Caller) -> None:
     line = {"heads": MUTUAL}
     assert decoded(call, line) == decoded(call, line, options=("--decoder", "eisner")) == [(1, ROOT, 1)]
     assert decoded(call, line, options=("--decoder", "argmax")) == [(1, 0, 1)]
+    for options in ((), ("--decoder", "eisner"), ("--decoder", "argmax")):
+        assert decoded(call, {"heads": ROOTED}, options=options) == [(ROOT, 0, 1)]
     crossing = {"heads": CROSSING}
     assert decoded(call, crossing) == [(2, 3, ROOT, 2)]
     projective = decoded(call, crossing, options=("--decoder", "eisner"))[0]

@@ -148,11 +148,12 @@ def test_long_sentences(decode: Any, count: int, kind: str) -> None:
         assert heads == (ROOT, *range(2, count), 0)
 
 
-def test_the_root_is_free_unless_its_probability_is_asked_for() -> None:
+def test_the_root_costs_what_its_probability_says_and_nothing_where_there_is_none() -> None:
     probability = [[0.9, 0.5], [0.4, 0.1]]
     for decode in (chu_liu_edmonds, eisner):
-        assert decode(probability) == (1, ROOT)
-        assert decode(probability, root="diagonal") == (ROOT, 0)
+        assert decode(probability) == decode(probability, root="diagonal") == (ROOT, 0)
+        assert decode(probability, root="free") == (1, ROOT)
+        assert decode([[0.0, 0.5], [0.4, 0.0]]) == (1, ROOT)
 
 
 def test_argmax_need_not_give_a_tree() -> None:

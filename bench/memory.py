@@ -1,0 +1,72 @@
+"""Reads a text of many words and tells how much memory its corpus takes and how long reading it takes beside ``wc -w``.
+
+``python bench/memory.py [MILLIONS]`` makes the text with the built-in sampler (10 million words by default), prints a
+table and writes ``bench/results/memory.json``. The memory is the growth of the process while the text is read and
+turned into the numbers of a vocabulary, at its peak.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from induce.data.corpus import read_corpora  # noqa: E402
+from treebank.formats import read_sentences  # noqa: E402
+from treebank.sample import sample_treebank  # noqa: E402
+
+
+def peak() -> float:
+    """Most memory that this process has held so far, in bytes."""
+    return 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def write_text(path: Path, words: int) -> int:
+    """Write the sample's sentences over and over, ``words`` words or a few more; returns how many."""
+    lines = [" ".join(sentence.words) for sentence in sample_treebank("train").sentences]
+    count = sum(line.count(" ") + 1 for line in lines)
+    times = -(-words // count)
+    text = "\n".join(lines) + "\n"
+    with path.open("w", encoding="utf-8") as stream:
+        for _ in range(times):
+            stream.write(text)
+    return times * count
+
+
+def main() -> None:
+    """Print and write the table."""
+    millions = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "text.txt"
+        words = write_text(path, int(millions * 1e6))
+        began = time.monotonic()
+        subprocess.run(["wc", "-w", path], check=True, capture_output=True)
+        counting = time.monotonic() - began
+        before, began = peak(), time.monotonic()
+        corpus, _ = read_corpora(read_sentences([str(path)]), "words")
+        encoded = corpus.encode(corpus.vocabulary(10_000, 2))
+        reading, held = time.monotonic() - began, peak() - before
+    kept = len(encoded.ids) - len(encoded)
+    figures = {
+        "words": float(words),
+        "bytes a word, at the peak": held / words,
+        "bytes a word that is learned from": held / kept,
+        "words a second": words / reading,
+        "time of wc -w": counting / reading,
+    }
+    for name, value in figures.items():
+        print(f"{name:36s} {value:14,.3f}")
+    results = HERE / "results"
+    results.mkdir(exist_ok=True)
+    (results / "memory.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
