@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import torch
@@ -52,5 +53,5 @@ class Toy(Model):
         spans = []
         for row, length in zip(batch.fragments.tolist(), batch.lengths.tolist(), strict=True):
             edges = [0, *(i for i in range(1, length) if row[i] != row[i - 1]), length]
-            spans.append([(start, end, "F") for start, end in zip(edges, edges[1:], strict=False) if end - start > 1])
+            spans.append([(start, end, "F") for start, end in itertools.pairwise(edges) if end - start > 1])
         return Brackets(spans, batch.lengths)
