@@ -24,6 +24,7 @@ COMMANDS = {
     "eval": ("cli.eval:evaluate", "Score models and trees against a treebank, or models on a text."),
     "extract": ("cli.extract:extract", "Write the distances that a model gives to each sentence."),
     "decode": ("cli.decode:decode", "Turn distances from extract into trees; needs no model."),
+    "draw": ("cli.draw:draw", "Draw trees and heads: SVG, PDF, PNG, HTML, LaTeX, or in the terminal."),
     "convert": ("cli.convert:convert", "Turn treebanks into trees, spans, heads, distances or text."),
     "analyze": ("cli.analyze:analyze", "Look into a model: which channel goes with which relation."),
     "info": ("cli.info:info", "Show what a model folder holds, or versions, devices and data."),

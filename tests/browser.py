@@ -1,0 +1,98 @@
+"""A real browser without a window, where one is installed: where it puts things, and what it complains of."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from bisect import bisect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BROWSER = os.environ.get("SYNPARSE_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium here (Debian: apt-get install chromium)")
+OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=3000")
+MEASURE = """
+<script>
+window.addEventListener('load', () => {
+  const result = [];
+  for (const svg of document.querySelectorAll('svg')) {
+    const box = element => { const b = element.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; };
+    const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getAttribute('class'), box(t)]);
+    const lines = [...svg.querySelectorAll('path')].map(p => {
+      const points = [], frame = svg.getBoundingClientRect();
+      for (let at = 0; at <= p.getTotalLength(); at += 3) {
+        const q = p.getPointAtLength(at); points.push([q.x + frame.left, q.y + frame.top]);
+      }
+      return points;
+    });
+    result.push({frame: box(svg), texts, lines});
+  }
+  const out = document.createElement('pre'); out.id = 'measured'; out.textContent = JSON.stringify(result);
+  document.body.appendChild(out);
+});
+</script>
+"""
+
+
+def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The browser, run once."""
+    assert BROWSER
+    return subprocess.run([BROWSER, *OPTIONS, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def measured(markup: str, folder: Path) -> list[dict[str, Any]]:
+    """Of every svg element in ``markup`` its frame, its texts with their class and box, and points along its lines."""
+    path = folder / "measured.html"
+    path.write_text(f'<!DOCTYPE html><meta charset="utf-8"><body>{markup}{MEASURE}</body>', encoding="utf-8")
+    done = call("--dump-dom", path.as_uri())
+    match = re.search(r'<pre id="measured">(.*?)</pre>', done.stdout, re.DOTALL)
+    assert match, done.stderr
+    found: list[dict[str, Any]] = json.loads(match[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    return found
+
+
+def overlaps(texts: list[Any], slack: float = 0.5) -> list[tuple[str, str]]:
+    """The pairs of texts whose boxes overlap by more than ``slack`` pixels. Rows of letters have room above: 30 %."""
+    boxes = [(text, _inked(box)) for text, _, box in texts]
+    boxes.sort(key=lambda item: item[1][0])
+    pairs = []
+    for index, (text, (_, top, right, bottom)) in enumerate(boxes):
+        for other, (start, other_top, _, other_bottom) in boxes[index + 1 :]:
+            if start > right - slack:
+                break
+            if min(bottom, other_bottom) - max(top, other_top) > slack:
+                pairs.append((text, other))
+    return pairs
+
+
+def struck(texts: list[Any], lines: list[Any]) -> list[str]:
+    """The texts that a line runs through."""
+    points = sorted((x, y) for line in lines for x, y in line)
+    found = []
+    for text, _, box in texts:
+        left, top, right, bottom = _inked(box)
+        beside = points[bisect(points, (left + 1, 0.0)) : bisect(points, (right - 1, 0.0))]
+        if any(top + 1 < y < bottom - 1 for _, y in beside):
+            found.append(text)
+    return found
+
+
+def outside(texts: list[Any], frame: list[float]) -> list[str]:
+    """The texts that are not within the frame."""
+    left, top, right, bottom = frame
+    return [
+        text for text, _, box in texts if box[0] < left or box[2] > right or _inked(box)[1] < top or box[3] > bottom + 1
+    ]
+
+
+def _inked(box: list[float]) -> tuple[float, float, float, float]:
+    """The part of a line of text that letters take: a box has room for accents above and below."""
+    left, top, right, bottom = box
+    height = bottom - top
+    return left, top + 0.22 * height, right, bottom - 0.2 * height

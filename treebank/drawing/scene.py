@@ -1,0 +1,127 @@
+"""What a picture is made of before it becomes SVG or PDF: texts, strokes and boxes at places in pixels.
+
+x grows to the right and y downwards. Colours are named by what they say (``Ink``), so that a page can choose its own
+for dark and light.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Literal
+
+
+class Ink(StrEnum):
+    """What a colour says."""
+
+    PLAIN = "plain"  # words, trees that are compared with nothing
+    FAINT = "faint"  # what is not compared, numbers, notes
+    SHARED = "shared"  # in gold and in the prediction
+    MISSED = "missed"  # in gold only
+    EXTRA = "extra"  # in the prediction only
+    BAR = "bar"  # distances
+    SHADE = "shade"  # probabilities
+
+
+#: on white paper; the three that are compared differ in lightness and under every kind of colour blindness
+LIGHT = {
+    Ink.PLAIN: "#1a1a1a",
+    Ink.FAINT: "#6b6b6b",
+    Ink.SHARED: "#0063a6",
+    Ink.MISSED: "#c04a00",
+    Ink.EXTRA: "#8a0f5c",
+    Ink.BAR: "#7fb2d9",
+    Ink.SHADE: "#0063a6",
+}
+#: on a dark page
+DARK = {
+    Ink.PLAIN: "#ededed",
+    Ink.FAINT: "#a3a3a3",
+    Ink.SHARED: "#4aa3e8",
+    Ink.MISSED: "#f0a030",
+    Ink.EXTRA: "#ffd0ec",
+    Ink.BAR: "#2f6a96",
+    Ink.SHADE: "#4aa3e8",
+}
+#: strokes and gaps of a line, in pixels: the second way, beside colour, to tell one ink from another
+DASHES = {Ink.MISSED: (7.0, 4.0), Ink.EXTRA: (2.0, 3.0)}
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """``text`` on the baseline ``y``; ``x`` is its left end, middle or right end, as ``anchor`` says."""
+
+    x: float
+    y: float
+    text: str
+    ink: Ink = Ink.PLAIN
+    size: float = 16.0
+    anchor: Literal["start", "middle", "end"] = "middle"
+    italic: bool = False
+    bold: bool = False
+    kind: str = "label"  # what it is: word, tag, label, note
+
+
+@dataclass(frozen=True, slots=True)
+class Stroke:
+    """A line through ``points``, its corners rounded by ``radius``; or, ``filled``, the area that it encloses."""
+
+    points: tuple[Point, ...]
+    ink: Ink = Ink.PLAIN
+    width: float = 1.4
+    radius: float = 0.0
+    filled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle filled with ``ink`` as far as ``opacity`` says (0 to 1), with a frame if ``framed``."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    ink: Ink
+    opacity: float = 1.0
+    framed: bool = False
+
+
+Item = Text | Stroke | Box
+
+
+@dataclass(slots=True)
+class Scene:
+    """A picture of so many pixels; ``title`` and ``description`` say in words what it shows."""
+
+    width: float = 0.0
+    height: float = 0.0
+    items: list[Item] = field(default_factory=list)
+    title: str = ""
+    description: str = ""
+
+    def put(self, other: Scene, x: float, y: float) -> None:
+        """Add all of ``other``, its upper left corner at (x, y), and grow to hold it."""
+        self.items.extend(moved(item, x, y) for item in other.items)
+        self.width = max(self.width, x + other.width)
+        self.height = max(self.height, y + other.height)
+
+    def mirrored(self) -> Scene:
+        """The same with left and right exchanged; texts stay readable."""
+        return replace(self, items=[_mirrored(item, self.width) for item in self.items])
+
+
+def moved(item: Item, x: float, y: float) -> Item:
+    """``item``, ``x`` further to the right and ``y`` further down."""
+    if isinstance(item, Stroke):
+        return replace(item, points=tuple((left + x, top + y) for left, top in item.points))
+    return replace(item, x=item.x + x, y=item.y + y)
+
+
+def _mirrored(item: Item, width: float) -> Item:
+    if isinstance(item, Stroke):
+        return replace(item, points=tuple((width - x, y) for x, y in item.points))
+    if isinstance(item, Box):
+        return replace(item, x=width - item.x - item.width)
+    anchor: dict[str, Literal["start", "middle", "end"]] = {"start": "end", "end": "start"}
+    return replace(item, x=width - item.x, anchor=anchor.get(item.anchor, "middle"))
