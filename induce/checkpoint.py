@@ -49,6 +49,7 @@ FACTS: dict[str, Any] = {
     "seconds": float,
     "device": str,
     "threads": int,
+    "products": [str],  # shapes of thin products and how they were computed
     "history": [{"epoch": int, "step": int, "development_perplexity": float, "best": bool}],
 }
 

@@ -112,6 +112,11 @@ class TrainConfig:
     nonmonotone: int = setting(5, low=1, high=1e9, help="nt-asgd: checks looked back over before the switch")
     restart_epoch: int = setting(500, help="nt-asgd: where averaging starts anew")
     development_batch_size: int = setting(10, low=1, high=1e6)
+    products: str = setting(
+        "auto",
+        choices=("auto", "right", "left", "mkl", "onednn", "bfloat16"),
+        help="of a recurrence's few rows with its large matrix; auto: the way that measuring finds fastest",
+    )
     seed: int = setting(1, low=0, high=2**32 - 1)
 
 

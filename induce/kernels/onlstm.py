@@ -81,7 +81,7 @@ class _Recurrence(torch.autograd.Function):
             """Memory for ``count`` steps."""
             return projected.new_empty(count if learning else 1, *shape).expand(count, *shape)
 
-        add_product = products.product(weight.t(), batch, steps, measure=learning)
+        add_product = products.product(weight.t(), batch, steps, learning=learning)
         gates = projected.clone() if learning else projected  # becomes the activated gates, step by step
         hidden = projected.new_empty(steps, batch, units)
         cells = room(steps + 1, batch, chunks, chunk_size)

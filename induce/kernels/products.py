@@ -8,7 +8,7 @@ Ways differ in the last bits of their results: a run that must repeat another ta
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import torch
@@ -104,21 +104,28 @@ def seconds(matrix: Tensor, rows: int, steps: int) -> dict[str, float]:
 class Products:
     """How a model computes its thin products: by one way for all, or "auto", the fastest for each shape.
 
-    ``choices`` maps shapes, "rows x K x M", to ways. It begins with those of a run that is to be repeated, and grows.
-    Only large matrices are measured, so that small models compute the same bits whatever the machine's mood.
+    ``choices`` maps shapes, "rows x K x M", to ways. It begins with those of a run that is to be repeated, given as
+    `record` writes them, and grows. Only large matrices are measured, so that small models compute the same bits
+    whatever else the machine does; and only in learning: what a trained model gives does not depend on the clock, nor
+    on products that were rounded to bfloat16.
     """
 
-    def __init__(self, setting: str = "auto", choices: Mapping[str, str] | None = None) -> None:
+    def __init__(self, setting: str = "auto", record: Iterable[str] = ()) -> None:
         if setting not in SETTINGS:
             raise ValueError(f"products = {setting!r} is none of {', '.join(SETTINGS)}")
-        self.setting, self.choices = setting, dict(choices or {})
+        self.setting = setting
+        self.choices = {shape: way for shape, _, way in (line.partition(": ") for line in record) if way in WAYS}
 
-    def way(self, matrix: Tensor, rows: int, steps: int, *, measure: bool = True) -> str:
-        """The way for ``steps`` products of ``rows`` rows with ``matrix`` (K, M), by the rule if not to be measured."""
+    def record(self) -> list[str]:
+        """The choices as lines "rows x K x M: way", for the facts of a run."""
+        return [f"{shape}: {way}" for shape, way in self.choices.items()]
+
+    def way(self, matrix: Tensor, rows: int, steps: int, *, learning: bool = True) -> str:
+        """The way for ``steps`` products of ``rows`` rows with ``matrix`` (K, M); by the rule if not ``learning``."""
+        if not learning or (self.setting == "auto" and (rule(matrix) != "left" or matrix.dtype != torch.float32)):
+            return rule(matrix)
         if self.setting != "auto":
             return self.setting
-        if not measure or rule(matrix) != "left" or matrix.dtype != torch.float32:
-            return rule(matrix)
         shape = f"{rows} x {matrix.shape[0]} x {matrix.shape[1]}"
         if shape not in self.choices:
             times = seconds(matrix, rows, steps)
@@ -126,12 +133,12 @@ class Products:
             self.choices[shape] = best if times[best] < MARGIN * times["left"] else "left"
         return self.choices[shape]
 
-    def product(self, matrix: Tensor, rows: int, steps: int, *, measure: bool = True) -> Product:
+    def product(self, matrix: Tensor, rows: int, steps: int, *, learning: bool = True) -> Product:
         """Function that adds ``x @ matrix`` to its first argument, for the few rows x of one time step.
 
         SynparseError: the way that was asked for does not exist for this matrix on this machine.
         """
-        way = self.way(matrix, rows, steps, measure=measure)
+        way = self.way(matrix, rows, steps, learning=learning)
         if way not in (*possible(matrix), "bfloat16"):
             raise SynparseError(f"products = {way!r} is not possible here, only {', '.join(possible(matrix))}")
         return WAYS[way](matrix, rows)

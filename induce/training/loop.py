@@ -23,6 +23,7 @@ from induce.data.batches import Batch, SentenceBatch
 from induce.data.corpus import unknown_share
 from induce.data.loader import Loader, Step
 from induce.data.tokens import bits
+from induce.kernels.products import Products, use
 from induce.models.base import FittedModel, Loss, Model, detach
 from induce.models.build import make_model
 from induce.registry import READINGS, check_reading, fitting_decoder, load
@@ -98,6 +99,8 @@ class Trainer:
             else training.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)
         )
         self.model = self._build(checkpoint)
+        self.products = Products(config.train.products, checkpoint.facts.get("products", ()) if checkpoint else ())
+        use(self.products, self.model)
         fitted = isinstance(self.model, FittedModel)
         self.optimizer: Any = Unoptimized() if fitted else make_optimizer(list(self.model.parameters()), config.train)
         self.unknown_share = unknown_share(training.word_counts(), self.vocabulary)
@@ -344,6 +347,7 @@ class Trainer:
             "seconds": round(at.seconds, 1),
             "device": self.device,
             "threads": torch.get_num_threads(),
+            "products": self.products.record(),
             "history": at.history,
         }
         return store.pack(self.model, self.config, self.vocabulary, facts, trainer)

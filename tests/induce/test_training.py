@@ -19,6 +19,7 @@ from induce import checkpoint
 from induce.data.corpus import read_corpora
 from induce.data.sentences import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
+from induce.kernels import products
 from induce.training import loop
 from induce.training.events import Check, Finished, Started
 from tests.induce.tiny import corpora, settings, train, trainer
@@ -205,3 +206,16 @@ def test_a_recipe_that_goes_by_tags_does_without_those_of_another_treebank() -> 
     penn = [Sentence(("%", "of", "it", "."), ("NN", "IN", "PRP", "."))] * 3  # a word by its tag, none by its letters
     assert read_corpora(penn, "ptb")[0].words == 9
     assert read_corpora(penn, "words")[0].words == 6
+
+
+def test_a_resumed_run_multiplies_as_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What measuring has chosen is in the checkpoint, and taken from there."""
+    monkeypatch.setattr(products, "LARGE", 10)
+    monkeypatch.setattr(products, "seconds", lambda *_: {"right": 0.5, "left": 1.0})
+    run = tmp_path / "run"
+    list(trainer(settings("onlstm", "train.epochs=1"), run).train())
+    record = checkpoint.read(run / "last").facts["products"]
+    assert record
+    assert all(line.endswith(": right") for line in record)
+    monkeypatch.setattr(products, "seconds", lambda *_: {"right": 1.0, "left": 0.5})
+    assert trainer(settings("onlstm", "train.epochs=1"), run, resume=True).products.record() == record

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 import torch
 
+from induce.config import TrainConfig
 from induce.kernels import products
 from induce.kernels.onlstm import recurrence
 from induce.kernels.products import WAYS, Products, possible, use
@@ -55,8 +58,12 @@ def test_a_large_matrix_is_measured_once_and_the_choice_kept(monkeypatch: pytest
     assert [ways.way(matrix, 5, 10), ways.way(matrix, 5, 99), ways.way(matrix, 7, 10)] == ["right"] * 3
     assert ways.choices == {"5 x 4 x 6": "right", "7 x 4 x 6": "right"}
     assert measured == [5, 7]
-    assert Products("auto", {"5 x 4 x 6": "left"}).way(matrix, 5, 10) == "left"  # that of a run to be repeated
-    assert ways.way(matrix, 9, 10, measure=False) == "left"  # the rule's
+    assert ways.record() == ["5 x 4 x 6: right", "7 x 4 x 6: right"]
+    again = Products("auto", ["5 x 4 x 6: left", "7 x 4 x 6: no way"])  # that of a run to be repeated
+    assert [again.way(matrix, 5, 10), again.way(matrix, 7, 10)] == ["left", "right"]
+    assert measured == [5, 7, 7]
+    assert ways.way(matrix, 9, 10, learning=False) == "left"  # the rule's
+    assert Products("bfloat16").way(matrix, 9, 10, learning=False) == "left"
     assert Products().way(matrix.double(), 5, 10) == "left"  # only in float32 is there a choice
 
 
@@ -100,3 +107,8 @@ def test_a_recurrence_learns_the_same_by_packed_products(way: str) -> None:
     close = {"rtol": 0.05, "atol": 0.05} if way == "bfloat16" else {"rtol": 1e-4, "atol": 1e-5}
     for value, expected in zip(*results, strict=True):
         torch.testing.assert_close(value, expected, **close)
+
+
+def test_the_settings_of_a_run_are_the_ways_that_there_are() -> None:
+    offered = next(field.metadata["choices"] for field in fields(TrainConfig) if field.name == "products")
+    assert offered == products.SETTINGS
