@@ -33,13 +33,17 @@ from torch import Tensor, nn  # noqa: E402
 
 from induce import checkpoint  # noqa: E402
 from induce.config import load_preset  # noqa: E402
+from induce.data.batches import StreamBatch  # noqa: E402
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
 from induce.kernels import plain  # noqa: E402
 from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
 from induce.kernels.dropout import keep_mask  # noqa: E402
 from induce.models.awd_dropout import dropped_weight  # noqa: E402
 from induce.models.onlstm import OnLstm, OnLstmConfig  # noqa: E402
-from induce.parsing.parser import Parser, Reading, load_parser, tree_of  # noqa: E402
+from induce.parsing.load import load_parser  # noqa: E402
+from induce.parsing.parser import ModelParser  # noqa: E402
+from induce.parsing.reading import Reading  # noqa: E402
+from induce.structures import Distances  # noqa: E402
 
 PRESETS = {"small": "onlstm-small", "paper": "onlstm-ptb"}
 WORDS = 10_000
@@ -109,12 +113,12 @@ def training(size: str, rounds: int) -> dict[str, float]:
     """Forward and backward pass over one segment: words a second, and the share of the peer's speed."""
     config, batch, steps = config_of(size)
     torch.manual_seed(1)
-    ours, peer = OnLstm(config, WORDS).train(), LstmStack(config, WORDS).train()
-    tokens, targets = torch.randint(WORDS, (2, steps, batch)).unbind()
+    model, peer = OnLstm(config, WORDS).train(), LstmStack(config, WORDS).train()
+    segment = StreamBatch(*torch.randint(WORDS, (2, steps, batch)).unbind())
     seconds = by_turns(
         {
-            "onlstm": lambda: ours.loss(tokens, targets).objective.backward(),
-            "lstm": lambda: peer.loss(tokens, targets).backward(),
+            "onlstm": lambda: model.loss(segment).objective.backward(),
+            "lstm": lambda: peer.loss(segment.tokens, segment.targets).backward(),
         },
         rounds,
     )
@@ -171,13 +175,13 @@ def parsing(size: str, rounds: int, count: int) -> dict[str, float]:
     }
 
 
-def one_by_one(parser: Parser, text: list[list[str]]) -> int:
+def one_by_one(parser: ModelParser, text: list[list[str]]) -> int:
     """Parse each sentence in a call of its own."""
     return sum(1 for words in text for _ in parser.parse([words]))
 
 
 @torch.inference_mode()
-def plain_loop_one_by_one(parser: Parser, text: list[list[str]]) -> None:
+def plain_loop_one_by_one(parser: ModelParser, text: list[list[str]]) -> None:
     """The same trees from the paper's equations, step by step through every layer, as the published program works."""
     model: OnLstm = parser.model
     scaled = copy.deepcopy(model.stack)
@@ -186,18 +190,19 @@ def plain_loop_one_by_one(parser: Parser, text: list[list[str]]) -> None:
     for words in text:
         ids = parser.checkpoint.vocabulary.encode(words)
         x = model.embedding(torch.tensor([[0], *([i] for i in ids), [0]]))
-        found = []
+        distances_by_layer = []
         for layer in scaled:
             projected = torch.stack([layer.input(step) + layer.recurrent.bias for step in x])
             start = layer.initial_state(1)
             x, _, distances, _ = plain.onlstm_recurrence(projected, layer.recurrent.weight, *start)
-            found.append(distances[1:-1, 0])
-        tree_of(Reading(words, range(len(words)), found[parser.layer - 1].tolist()), parser.decode)
+            distances_by_layer.append(distances[1:-1, 0])
+        row = distances_by_layer[parser.layer - 1].tolist()
+        Reading(words, range(len(words)), Distances, row).tree(parser.decode)
 
 
 def memory(size: str, counts: tuple[int, ...]) -> dict[str, float]:
     """Peak resident memory (MB) of the command ``synparse parse`` over that many sentences."""
-    found: dict[str, float] = {}
+    peaks: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:
         make_model(Path(name) / "model", size)
         block = "".join(" ".join(words) + "\n" for words in sentences(10_000))
@@ -206,10 +211,10 @@ def memory(size: str, counts: tuple[int, ...]) -> dict[str, float]:
             with path.open("w") as stream:
                 for _ in range(count // 10_000):
                     stream.write(block)
-            found[f"{count} sentences, MB"] = _peak([str(path), "-m", f"{name}/model", "-o", f"{name}/trees"])
-    values = list(found.values())
-    found["growth"] = values[-1] / values[0]
-    return found
+            peaks[f"{count} sentences, MB"] = _peak([str(path), "-m", f"{name}/model", "-o", f"{name}/trees"])
+    values = list(peaks.values())
+    peaks["growth"] = values[-1] / values[0]
+    return peaks
 
 
 def _peak(arguments: list[str]) -> float:
@@ -245,15 +250,15 @@ def main() -> None:
     for size in sizes:
         for part in parts:
             if part == "train":
-                found = training(size, options.rounds)
+                figures = training(size, options.rounds)
             elif part == "parse":
-                found = parsing(size, options.rounds, 3914 if size == "small" else 800)
+                figures = parsing(size, options.rounds, 3914 if size == "small" else 800)
             elif size == "small":
-                found = memory(size, (10_000, options.largest))
+                figures = memory(size, (10_000, options.largest))
             else:
                 continue
-            result[f"{part} {size}"] = found
-            print(f"{part}, {size}: " + ", ".join(f"{key} {value:,.2f}" for key, value in found.items()), flush=True)
+            result[f"{part} {size}"] = figures
+            print(f"{part}, {size}: " + ", ".join(f"{key} {value:,.2f}" for key, value in figures.items()), flush=True)
     (HERE / "results").mkdir(exist_ok=True)
     (HERE / "results" / "onlstm.json").write_text(json.dumps(result, indent=1) + "\n")
 

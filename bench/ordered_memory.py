@@ -22,8 +22,11 @@ sys.path.insert(0, str(HERE.parent))
 import torch  # noqa: E402
 
 from induce.config import resolve  # noqa: E402
-from induce.data.batching import Expressions, Piece, sentence_batches  # noqa: E402
-from induce.registry import make_model  # noqa: E402
+from induce.data.batches import LabelledBatch  # noqa: E402
+from induce.data.expressions import ExpressionLoader  # noqa: E402
+from induce.models.base import Query  # noqa: E402
+from induce.models.build import make_model  # noqa: E402
+from induce.structures import StackDecisions  # noqa: E402
 from induce.tasks.examples import Examples, encode  # noqa: E402
 from induce.tasks.listops import ListOps  # noqa: E402
 
@@ -47,25 +50,23 @@ def measure(size: str, count: int, rounds: int) -> dict[str, float]:
     vocabulary = examples.vocabulary(0, 0)
     torch.manual_seed(1)
     model = make_model(config, len(vocabulary))
-    feed = Expressions(encode(examples.examples, vocabulary), config.train, batch_size=1, device="cpu")
-    batches = [feed.piece(batch) for batch in sentence_batches(feed.lengths, sentences=128)]
-    order = [index for batch in sentence_batches(feed.lengths, sentences=128) for index in batch]
-    alone = [feed.piece([index]) for index in order]
+    items = encode(examples.examples, vocabulary)
+    batches, alone = (
+        list(ExpressionLoader(items, config.train, batch_size=size, device="cpu").check()) for size in (128, 1)
+    )
 
-    def scores(pieces: list[Piece]) -> torch.Tensor:
+    def scores(batches: list[LabelledBatch]) -> torch.Tensor:
         with torch.inference_mode():
-            return torch.cat([model.eval()(piece.tokens, piece.lengths, piece.trees) for piece in pieces])
+            return torch.cat([model.eval()(batch.tokens, batch.lengths, batch.trees) for batch in batches])
 
-    def slots(pieces: list[Piece]) -> list[list[int]]:
+    def slots(batches: list[LabelledBatch]) -> list[list[int]]:
         with torch.inference_mode():
-            found = [(model.encoder.structure(piece.tokens, piece.lengths), piece) for piece in pieces]
-        pairs = [pair for one, piece in found for pair in zip(one.slots.tolist(), piece.lengths.tolist(), strict=True)]
-        return [row[:length] for row, length in pairs]
+            return [row for batch in batches for row in model.structure(batch, Query(StackDecisions)).rows()]
 
-    def learn(pieces: list[Piece]) -> None:
+    def learn(batches: list[LabelledBatch]) -> None:
         model.train().zero_grad()
-        for piece in pieces:
-            model.label_loss(piece.tokens, piece.lengths, piece.targets, piece.trees).objective.backward()
+        for batch in batches:
+            model.loss(batch).objective.backward()
 
     difference = float((scores(batches) - scores(alone)).abs().max())
     same = slots(batches) == slots(alone)
@@ -92,8 +93,8 @@ def main() -> None:
     figures = {size: measure(size, options.count, options.rounds) for size in options.size or PRESETS}
     machine = f"{platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}, one thread"
     print(machine)
-    for size, found in figures.items():
-        for name, value in found.items():
+    for size, values in figures.items():
+        for name, value in values.items():
             print(f"{size:10s} {name:38s} {value:.4g}")
     (HERE / "results").mkdir(exist_ok=True)
     path = HERE / "results" / "ordered_memory.json"

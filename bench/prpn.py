@@ -25,6 +25,7 @@ from torch import Tensor  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from induce.config import load_preset  # noqa: E402
+from induce.data.batches import StreamBatch  # noqa: E402
 from induce.kernels import plain  # noqa: E402
 from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
 from induce.kernels.dropout import dropped_at  # noqa: E402
@@ -124,12 +125,13 @@ def same(model: Prpn, tokens: Tensor, targets: Tensor) -> float:
     model = Prpn(model.config, model.embedding.num_embeddings).double().train()
     torch.manual_seed(2)
     masks = drawn(model, *tokens.shape)
-    found = []
-    for loss in (model.loss(tokens, targets, masks=masks).objective, plain_loss(model, tokens, targets, masks)):
+    results = []
+    losses = model.loss(StreamBatch(tokens, targets), masks=masks).objective, plain_loss(model, tokens, targets, masks)
+    for loss in losses:
         gradients = torch.autograd.grad(loss, list(model.parameters()))
-        found.append([loss.detach(), *gradients])
-    largest = max(float(one.abs().max()) for one in found[0][1:])
-    return max(float((one - other).abs().max()) for one, other in zip(*found, strict=True)) / largest
+        results.append([loss.detach(), *gradients])
+    largest = max(float(one.abs().max()) for one in results[0][1:])
+    return max(float((one - other).abs().max()) for one, other in zip(*results, strict=True)) / largest
 
 
 def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
@@ -155,9 +157,10 @@ def training(size: str, rounds: int) -> dict[str, float]:
     difference = same(model, tokens[:, :4], targets[:, :4])
     if difference > 1e-9:
         raise SystemExit(f"{size}: the plain loop computes something else (gradients differ by {difference:.1e})")
+    segment = StreamBatch(tokens, targets)
     seconds = by_turns(
         {
-            "prpn": lambda: model.loss(tokens, targets, masks=drawn(model, steps, batch)).objective.backward(),
+            "prpn": lambda: model.loss(segment, masks=drawn(model, steps, batch)).objective.backward(),
             "plain": lambda: plain_loss(model, tokens, targets, drawn(model, steps, batch)).backward(),
             "products": products(model.config, words, steps, batch),
         },
@@ -186,8 +189,8 @@ def main() -> None:
     }
     print(", ".join(f"{key} {value}" for key, value in result.items()))
     for size in options.size or list(SIZES):
-        found = result[f"train {size}"] = training(size, options.rounds)
-        print(f"train, {size}: " + ", ".join(f"{key} {value:,.3g}" for key, value in found.items()), flush=True)
+        figures = result[f"train {size}"] = training(size, options.rounds)
+        print(f"train, {size}: " + ", ".join(f"{key} {value:,.3g}" for key, value in figures.items()), flush=True)
     (HERE / "results").mkdir(exist_ok=True)
     (HERE / "results" / "prpn.json").write_text(json.dumps(result, indent=1) + "\n")
 

@@ -25,6 +25,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 from induce.config import load_preset  # noqa: E402
+from induce.data.batches import MaskedBatch  # noqa: E402
 from induce.models.transformer import Transformer, TransformerConfig  # noqa: E402
 from induce.models.udgn import Udgn, UdgnConfig  # noqa: E402
 
@@ -58,30 +59,31 @@ def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]
     """Words a second of training steps and of parsing, and their ratios."""
     preset, peer_preset, words, vocabulary = SIZES[size]
     torch.manual_seed(1)
-    ours = Udgn(UdgnConfig(**load_preset(preset).model), vocabulary)
+    model = Udgn(UdgnConfig(**load_preset(preset).model), vocabulary)
     peer = Transformer(TransformerConfig(**load_preset(peer_preset).model), vocabulary)
     tokens = torch.randint(2, vocabulary, (words // LENGTH, LENGTH))
     lengths = torch.full((len(tokens),), LENGTH)
+    batch = MaskedBatch(tokens, lengths, torch.rand(tokens.shape))
     steps = by_turns(
         {
-            "udgn": lambda: ours.train().loss(tokens, lengths).objective.backward(),
-            "transformer": lambda: peer.train().loss(tokens, lengths).objective.backward(),
+            "udgn": lambda: model.train().loss(batch).objective.backward(),
+            "transformer": lambda: peer.train().loss(batch).objective.backward(),
         },
         rounds,
     )
-    ours.eval()
+    model.eval()
     with torch.inference_mode():
-        head = ours.head_distribution(tokens, lengths)
+        head = model.head_distribution(tokens, lengths)
         passes = by_turns(
             {
-                "parser": lambda: ours.head_distribution(tokens, lengths),
-                "lstm": lambda: ours.parser.lstm(ours.parser.embedding(tokens)),
-                "network": lambda: ours(tokens, lengths, head=head),
-                "all": lambda: ours(tokens, lengths),
+                "parser": lambda: model.head_distribution(tokens, lengths),
+                "lstm": lambda: model.parser.lstm(model.parser.embedding(tokens)),
+                "network": lambda: model(tokens, lengths, head=head),
+                "all": lambda: model(tokens, lengths),
             },
             rounds,
         )
-    parser, network = multiplications(ours.parser), multiplications(ours.layers)
+    parser, network = multiplications(model.parser), multiplications(model.layers)
     return {
         "udgn words/s": tokens.numel() / steps["udgn"],
         "transformer words/s": tokens.numel() / steps["transformer"],

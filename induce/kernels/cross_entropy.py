@@ -23,14 +23,14 @@ class _CrossEntropy(torch.autograd.Function):
         d_bias = torch.zeros_like(bias) if need_gradient else None
         for start in range(0, len(hidden), ROWS):
             rows = hidden[start : start + ROWS]  # (R, E)
-            wanted = targets[start : start + ROWS, None]  # (R, 1)
+            labels = targets[start : start + ROWS, None]  # (R, 1)
             logits = torch.addmm(bias, rows, weight.t())  # (R, V)
             normaliser = logits.logsumexp(1, keepdim=True)
-            total += (normaliser - logits.gather(1, wanted)).sum()
+            total += (normaliser - logits.gather(1, labels)).sum()
             if d_hidden is None or d_weight is None or d_bias is None:
                 continue
             error = logits.sub_(normaliser).exp_()  # softmax
-            error.scatter_add_(1, wanted, -torch.ones_like(normaliser))
+            error.scatter_add_(1, labels, -torch.ones_like(normaliser))
             torch.mm(error, weight, out=d_hidden[start : start + ROWS])
             d_weight.addmm_(error.t(), rows)
             d_bias += error.sum(0)

@@ -194,8 +194,8 @@ class OrderedMemoryLayer(nn.Module):
         queries = self.attention.queries(inputs)
         state = state or self.initial_state(batch, slots=slots)
         goes_on, started = self._goes_on(state.started, steps, real)
-        here = [None] * steps if real is None else _masks(real, x.dtype)
-        masks = zip(_masks(goes_on, x.dtype), here, strict=True)
+        presence = [None] * steps if real is None else _masks(real, x.dtype)
+        masks = zip(_masks(goes_on, x.dtype), presence, strict=True)
         outputs, positions = [], []
         for t, (going, present) in enumerate(masks):
             state = self._step(inputs[t], queries[t], state, going, present)

@@ -182,8 +182,8 @@ class Prpn(Model):
 
     def predictions(self, tokens: Tensor, state: list[Any] | None = None) -> tuple[Tensor, list[Any]]:
         """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
-        found = self(tokens, state or self.initial_state(tokens.shape[1]))
-        return found.output.unflatten(0, tokens.shape), found.state
+        result = self(tokens, state or self.initial_state(tokens.shape[1]))
+        return result.output.unflatten(0, tokens.shape), result.state
 
     def _unparsed(self, words: Tensor, state: ParsingState) -> Parsing:
         """No distances, and every gate open: attention as usual (the first ablation of table 3)."""

@@ -104,10 +104,10 @@ class ParsingNetwork(nn.Module):
         gaps = dropped(gaps, masks and masks.gaps)
         distance, guess = self._squashed(self.to_distances(gaps)).unbind(-1)
         last = window[len(words) :]
-        found = looked_back(distance.t(), guess.t(), last, state, self.config.gate, self.config.resolution)
+        parsing = looked_back(distance.t(), guess.t(), last, state, self.config.gate, self.config.resolution)
         supervised = self.to_supervised(gaps)[..., 0].t()
-        carried = ParsingState(last, found.state.distances, *word_state, *gap_state)
-        return found._replace(state=carried, supervised=supervised)
+        carried = ParsingState(last, parsing.state.distances, *word_state, *gap_state)
+        return parsing._replace(state=carried, supervised=supervised)
 
     def _squashed(self, x: Tensor) -> Tensor:
         return x.sigmoid() if self.config.distance == "sigmoid" else x.relu()

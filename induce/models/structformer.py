@@ -126,7 +126,7 @@ def margins(distances: Tensor, heights: Tensor, real: Tensor) -> Tensor:
     count = distances.shape[1]
     place = torch.arange(count, device=distances.device)
     inner = distances.masked_fill(~real.roll(-1, 1) | (place == count - 1), -math.inf)  # gaps between two words
-    found = []
+    candidates = []
     with torch.no_grad():  # which word and which gap decide
         for rows in place.split(ROWS):
             higher = (heights[:, None] > heights[:, rows, None]) & real[:, None]  # (B, R, N)
@@ -138,12 +138,12 @@ def margins(distances: Tensor, heights: Tensor, real: Tensor) -> Tensor:
             open_left, open_right = before[..., 0] == 0, behind[..., -1] == 0
             go_left = torch.where(open_left == open_right, (left > right) == open_left, open_right)
             size = torch.where(go_left, left, right) - heights[:, rows]
-            found.append((size.masked_fill(~real[:, rows], -math.inf), torch.where(go_left, left_gap, right_gap)))
-        sizes, gaps = (torch.cat(parts, 1) for parts in zip(*found, strict=True))  # (B, N) each
+            candidates.append((size.masked_fill(~real[:, rows], -math.inf), torch.where(go_left, left_gap, right_gap)))
+        sizes, gaps = (torch.cat(parts, 1) for parts in zip(*candidates, strict=True))  # (B, N) each
         word = sizes.argmax(1, keepdim=True)
-        wanted = sizes.gather(1, word) > 0
+        positive = sizes.gather(1, word) > 0
     size = distances.gather(1, gaps.gather(1, word)) - heights.gather(1, word)
-    return size.where(wanted, torch.zeros_like(size))[:, 0]
+    return size.where(positive, torch.zeros_like(size))[:, 0]
 
 
 def _largest(values: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:

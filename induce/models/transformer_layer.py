@@ -58,8 +58,8 @@ class EncoderLayer(nn.Module):
         scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
         if self.relative is not None:
             scores = scores + self._bias(batch, count)
-        found = self.attention_dropout(_weights(scores, real[:, None, None], mask)) @ value
-        return self.output(found.transpose(1, 2).flatten(2))
+        gathered = self.attention_dropout(_weights(scores, real[:, None, None], mask)) @ value
+        return self.output(gathered.transpose(1, 2).flatten(2))
 
     def _bias(self, batch: int, count: int) -> Tensor:
         """Bias of every pair of words (B or 1, K, N, N)."""

@@ -156,11 +156,11 @@ class GraphLayer(nn.Module):
         """New states (B, N, E), and the weights (B, K, N, N) with which channels bring word j to word i."""
         query, key, value, *gate = self._projected(x)
         weights = self._competition(query, key) * ((mask + EDGE) * real[:, None])[:, None]  # eq. 4.2.12
-        found = self.channel_dropout(weights) @ ACTIVATIONS[self.config.activation](value)  # eq. 4.2.13, 4.2.14
+        gathered = self.channel_dropout(weights) @ ACTIVATIONS[self.config.activation](value)  # eq. 4.2.13, 4.2.14
         if gate:
-            found = found * gate[0].sigmoid()
-        found = self.output(self.dropout(found.transpose(1, 2).flatten(2)))
-        return x + self.dropout(found), weights  # eq. 4.2.15
+            gathered = gathered * gate[0].sigmoid()
+        gathered = self.output(self.dropout(gathered.transpose(1, 2).flatten(2)))
+        return x + self.dropout(gathered), weights  # eq. 4.2.15
 
     def chosen(self, x: Tensor) -> Tensor:
         """P(channel k brings word j to word i) (B, K, N, N), before the mask, for states (B, N, E) that enter."""
