@@ -14,6 +14,7 @@ from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.analysis.channels import ChannelReport
+    from induce.analysis.grammar import GrammarReport
     from induce.analysis.sweep import Sweep
     from treebank.metrics.report import Runs
 
@@ -73,6 +74,29 @@ def channels(
         _print_channels(report)
 
 
+@analyze.command("grammar", context_settings=HELP)
+@click.argument("text", nargs=-1, metavar="[TEXT]...")
+@click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
+@click.option("--member", type=click.IntRange(min=1), default=1, show_default=True, help="Which grammar of several.")
+@click.option("--words", type=click.IntRange(min=1), default=8, show_default=True, help="Words shown of a class.")
+@click.option("--arcs", type=click.IntRange(min=1), default=30, show_default=True, help="Pairs of classes shown.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON instead of tables.")
+def grammar(text: tuple[str, ...], run: str | None, member: int, words: int, arcs: int, as_json: bool) -> None:
+    """The grammar of a dmv: its word classes, and which class heads which, on which side.
+
+    With TEXT arcs are counted in its trees and examples come from it; without, they are what the grammar expects.
+    """
+    from induce.analysis.grammar import describe_grammar
+    from treebank.formats import read_sentences
+
+    sentences = read_sentences(list(text)) if text else None
+    report = describe_grammar(run or default_run(), member=member, words=words, arcs=arcs, text=sentences)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _print_grammar(report)
+
+
 @analyze.command("sweep", context_settings=HELP)
 @click.argument("scores", default="-", metavar="[SCORES]")
 @click.option("--setting", required=True, metavar="NAME", help="What the models differ in, such as model.mask_rate.")
@@ -103,6 +127,20 @@ def sweep_scores(scores: str, setting: str, as_json: bool, save: str | None) -> 
         _print_sweep(report)
     if report.also:
         click.echo(f"note: these models also differ in {', '.join(report.also)}", err=True)
+
+
+def _print_grammar(report: GrammarReport) -> None:
+    """Two tables: classes, and arcs between them."""
+    rows = [[f"{one.number}", " ".join(one.words), f"{one.share:.1%}", f"{one.root:.1%}"] for one in report.classes]
+    print_table(["Class", "Words", "Of text", "Root"], rows, text_columns=2)
+    click.echo()
+    names = {one.number: one.words[0] for one in report.classes}
+    arcs = []
+    for arc in report.arcs:
+        head, child = (f"{number} ({names.get(number, '-')})" for number in (arc.head, arc.child))
+        arcs.append([head, arc.side, child, ", ".join(arc.examples), f"{arc.rate:.2%}"])
+    print_table(["Head", "Child is", "Child", "Examples", "Of words"], arcs, text_columns=4)
+    click.echo(f"member {report.member} of {report.members}", err=True)
 
 
 def _print_sweep(report: Sweep) -> None:

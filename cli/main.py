@@ -26,6 +26,7 @@ COMMANDS = {
     "decode": ("cli.decode:decode", "Turn distances from extract into trees; needs no model."),
     "draw": ("cli.draw:draw", "Draw trees and heads: SVG, PDF, PNG, HTML, LaTeX, or in the terminal."),
     "convert": ("cli.convert:convert", "Turn treebanks into trees, spans, heads, distances or text."),
+    "classes": ("cli.classes:classes", "Put the words of a text into classes."),
     "analyze": ("cli.analyze:analyze", "Look into a model: which channel goes with which relation."),
     "info": ("cli.info:info", "Show what a model folder holds, or versions, devices and data."),
 }

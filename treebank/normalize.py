@@ -69,6 +69,17 @@ def _words(words: Sequence[str], tags: Sequence[str]) -> Normalized:
     return Normalized(tuple(form for form in forms if form is not None), kept)
 
 
+@lru_cache(maxsize=1 << 17)
+def _cased_or_none(word: str) -> str | None:
+    return _DIGITS.sub("0", word) if is_word(word) else None
+
+
+def _cased(words: Sequence[str], tags: Sequence[str]) -> Normalized:
+    forms = tuple(map(_cased_or_none, words))
+    kept = tuple(i for i, form in enumerate(forms) if form is not None)
+    return Normalized(tuple(form for form in forms if form is not None), kept)
+
+
 def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
     if tags and tags_are_penn(words, tags):
         kept = tuple(i for i, tag in enumerate(tags) if tag in WORD_TAGS)
@@ -78,12 +89,14 @@ def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
 
 
 #: ``raw`` keeps all as it is. ``words`` lowers, folds digits to ``0`` and drops punctuation and symbols (``is_word``).
+#: ``cased`` does the same but leaves capitals, which say something of the shape of rare words (data.unknown=shape).
 #: ``ptb`` is the published recipe of PRPN and ON-LSTM: words whose tag is in ``WORD_TAGS``, in lower case, digits as
 #: ``N``; for text without tags, and where a sentence's
 #: are not the Penn Treebank's (``tags_are_penn``), it drops what ``words`` drops.
 RECIPES: dict[str, Recipe] = {
     "raw": Recipe("raw", _raw),
     "words": Recipe("words", _words),
+    "cased": Recipe("cased", _cased),
     "ptb": Recipe("ptb", _ptb),
 }
 

@@ -42,6 +42,16 @@ def eisner(probability: Matrix, *, root: Root = "given") -> Heads:
     return maximum_projective_tree(*_scores(probability, root))
 
 
+def mbr_heads(probability: Matrix) -> Heads:
+    """The heads of the tree without crossing arcs in which most words are expected to have their head.
+
+    It maximises the sum of the probabilities themselves, the root's own entry included (minimum Bayes risk: Smith and
+    Smith 2007), where `eisner` looks for the most probable tree.
+    """
+    matrix = _probabilities(probability)
+    return maximum_projective_tree(matrix, matrix.diagonal())
+
+
 def _scores(probability: Matrix, root: Root) -> tuple[np.ndarray, np.ndarray | None]:
     """Log probabilities of the arcs, and of each word as the root where that counts."""
     matrix = _probabilities(probability)

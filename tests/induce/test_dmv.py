@@ -1,0 +1,200 @@
+"""The dependency model with valence as a model: learning that can stop anywhere, any text, what it says of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from induce.data.batches import FragmentBatch, SentenceBatch
+from induce.data.corpus import EncodedCorpus, read_corpora
+from induce.decoding.heads import mbr_heads
+from induce.models.base import Query
+from induce.models.dmv import LONGEST, Dmv, DmvConfig
+from induce.structures import HeadDistribution
+from treebank.dependency import is_projective, is_tree
+from treebank.errors import SynparseError
+from treebank.sample import sample_treebank
+from treebank.sentence import ROOT, Sentence
+
+QUICK = {"members": 2, "classes_low": 6, "classes_high": 8, "short_passes": 2, "middle_passes": 1, "long_passes": 1}
+
+
+def corpus_of(sentences: Sequence[Sentence], **vocabulary: object) -> EncodedCorpus:
+    corpus, _ = read_corpora(sentences, "cased")
+    return corpus.encode(corpus.vocabulary(20_000, 3, "shape"))
+
+
+def sample(count: int = 60) -> EncodedCorpus:
+    return corpus_of(sample_treebank("train").sentences[:count])
+
+
+def fresh(corpus: EncodedCorpus, **settings: object) -> Dmv:
+    return Dmv(DmvConfig(**{**QUICK, **settings}), len(corpus.vocabulary))
+
+
+def learned(corpus: EncodedCorpus, **settings: object) -> Dmv:
+    model = fresh(corpus, **settings)
+    for _ in model.fit(corpus):
+        pass
+    return model
+
+
+def batch_of(corpus: EncodedCorpus, chosen: Sequence[int]) -> FragmentBatch:
+    plain = corpus.sentences(np.array(chosen))
+    return FragmentBatch(plain.tokens, plain.lengths, torch.from_numpy(corpus.fragments(np.array(chosen))))
+
+
+def heads_of(model: Dmv, batch: SentenceBatch) -> torch.Tensor:
+    structure = model.structure(batch, Query(HeadDistribution))
+    assert isinstance(structure, HeadDistribution)
+    return structure.probability
+
+
+def test_a_stopped_run_goes_on_bit_for_bit() -> None:
+    """From any step, with nothing but the buffers kept."""
+    corpus = sample(40)
+    whole = learned(corpus)
+    for stop in (1, 3, 4):
+        part = fresh(corpus)
+        for step in part.fit(corpus):
+            if step.done == stop:
+                break
+        again = fresh(corpus)
+        again.load_state_dict(part.state_dict())
+        for step in again.fit(corpus, stop):
+            assert step.done > stop
+        assert step.check
+        for name, table in whole.state_dict().items():
+            assert torch.equal(table, again.state_dict()[name]), name
+
+
+def test_steps_say_where_learning_stands() -> None:
+    corpus = sample(60)
+    steps = list(fresh(corpus).fit(corpus))
+    assert [step.done for step in steps] == list(range(1, 9))
+    assert {step.total for step in steps} == {8}
+    assert [step.check for step in steps] == [False] * 7 + [True]
+    assert steps[1].nll < steps[0].nll  # the second pass over the same sentences
+    assert all(step.count > 0 for step in steps)
+
+
+def test_seeds_and_members_differ() -> None:
+    corpus = sample()
+    one = learned(corpus)
+    other = fresh(corpus)
+    other.seed = 2
+    list(other.fit(corpus))
+    assert not torch.equal(one.choose, other.choose)
+    assert not torch.equal(one.choose[0], one.choose[1])
+    assert len({one.preferences(member) for member in range(2)}) == 2
+
+
+def test_every_word_has_one_head() -> None:
+    corpus = sample()
+    model, batch = learned(corpus), batch_of(corpus, range(12))
+    rows = heads_of(model, batch).sum(2)
+    inside = torch.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
+    torch.testing.assert_close(rows[inside], torch.ones(int(inside.sum()), dtype=rows.dtype))
+    assert not rows[~inside].any()
+    for row in model.structure(batch, Query(HeadDistribution)).rows():
+        heads = mbr_heads(row)
+        assert is_tree(heads)
+        assert is_projective(heads)
+        assert heads.count(ROOT) == 1
+
+
+def test_batches_do_not_matter() -> None:
+    """Order, company and padding leave a sentence's heads alone."""
+    corpus = sample()
+    model = learned(corpus)
+    together = heads_of(model, batch_of(corpus, [3, 9, 5]))
+    for place, index in enumerate([3, 9, 5]):
+        alone = heads_of(model, batch_of(corpus, [index]))
+        count = alone.shape[1]
+        torch.testing.assert_close(together[place : place + 1, :count, :count], alone)
+
+
+def test_punctuation_matters_and_can_be_missing() -> None:
+    corpus = sample()
+    model, batch = learned(corpus), batch_of(corpus, range(60))
+    assert batch.fragments.any()
+    plain = SentenceBatch(batch.tokens, batch.lengths)
+    unbroken = FragmentBatch(batch.tokens, batch.lengths, torch.zeros_like(batch.fragments))
+    torch.testing.assert_close(heads_of(model, plain), heads_of(model, unbroken))
+    assert not torch.allclose(heads_of(model, plain), heads_of(model, batch))
+
+
+def test_only_finished_members_vote() -> None:
+    corpus = sample(60)
+    model = fresh(corpus)
+    assert model.ready() == [0]
+    for step in model.fit(corpus):
+        assert model.ready() == ([0] if step.done < 8 else [0, 1])
+
+
+def test_log_probabilities_are_of_words() -> None:
+    """Those of all sentences of one and two words of a tiny vocabulary leave something for longer ones."""
+    corpus = corpus_of([Sentence(tuple("a b a b a c".split()))] * 20)
+    model = learned(corpus, classes_low=2, classes_high=2)
+    size = len(corpus.vocabulary)
+    pairs = torch.cartesian_prod(torch.arange(size), torch.arange(size))
+    two = model.log_probability(SentenceBatch(pairs, torch.full((len(pairs),), 2)))
+    one = model.log_probability(SentenceBatch(torch.arange(size)[:, None], torch.ones(size, dtype=torch.int64)))
+    assert 0 < float(one.exp().sum() + two.exp().sum()) < 1
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [["Hello"], ["one sentence and no more"], ["a , b"], ["same same same"] * 30, ["、。 … !"] * 2 + ["x"]],
+    ids=["one word", "one sentence", "two fragments", "one type", "mostly punctuation"],
+)
+def test_any_text_will_do(sentences: list[str]) -> None:
+    corpus = corpus_of([Sentence(tuple(one.split())) for one in sentences])
+    model = learned(corpus)
+    found = heads_of(model, batch_of(corpus, range(len(corpus))))
+    assert torch.isfinite(found).all()
+    assert torch.isfinite(model.log_probability(batch_of(corpus, range(len(corpus))))).all()
+
+
+def test_a_text_of_long_sentences_only() -> None:
+    """Where no sentence is short enough the shortest ones are learned from."""
+    corpus = corpus_of([Sentence(tuple(f"w{i % 7}" for i in range(50)))] * 5)
+    assert torch.isfinite(heads_of(learned(corpus), batch_of(corpus, [0]))).all()
+
+
+def test_tags_are_classes_of_their_own() -> None:
+    corpus = corpus_of([Sentence(("DT", "NN", "VBZ"))] * 5 + [Sentence(("NN", "VBZ", "NN"))] * 5)
+    model = learned(corpus, members=1, classes_low=0, classes_high=0)
+    assert model.classes[0].tolist() == list(range(len(corpus.vocabulary)))
+
+
+def test_many_words_cannot_all_be_classes() -> None:
+    with pytest.raises(SynparseError, match="it is for texts of tags"):
+        Dmv(DmvConfig(classes_low=0, classes_high=0), 5000)
+
+
+def test_too_long_a_sentence_is_named() -> None:
+    corpus = sample(30)
+    model = fresh(corpus)
+    tokens = torch.ones(1, LONGEST + 1, dtype=torch.int64)
+    with pytest.raises(SynparseError, match="2,001 words is too long"):
+        model.structure(SentenceBatch(tokens, torch.tensor([LONGEST + 1])), Query(HeadDistribution))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"classes_low": 50}, {"length_bias_low": 9.0}, {"classes_low": 0}, {"backoff": 0.0}],
+)
+def test_settings_that_do_not_fit(settings: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"model\."):
+        DmvConfig(**settings).check()  # type: ignore[arg-type]
+
+
+def test_expected_heads_are_counted() -> None:
+    """`mbr_heads` takes the sum of probabilities where `eisner` takes their product, and the root's own entry counts."""
+    assert mbr_heads([[0.1, 0.9], [0.2, 0.8]]) == (1, ROOT)
+    assert mbr_heads([[0.9, 0.1], [0.8, 0.2]]) == (ROOT, 0)
+    assert mbr_heads([]) == ()
