@@ -1,4 +1,4 @@
-"""The dependency model with valence as a model: learning that can stop anywhere, any text, what it says of sentences."""
+"""The dependency model with valence: learning that can stop anywhere, any text, what it says of sentences."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
-
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
+
 from induce.decoding.heads import mbr_heads
 from induce.models.base import Query
 from induce.models.dmv import LONGEST, Dmv, DmvConfig
@@ -137,7 +137,7 @@ def test_only_finished_members_vote() -> None:
 
 def test_log_probabilities_are_of_words() -> None:
     """Those of all sentences of one and two words of a tiny vocabulary leave something for longer ones."""
-    corpus = corpus_of([Sentence(tuple("a b a b a c".split()))] * 20)
+    corpus = corpus_of([Sentence(("a", "b", "a", "b", "a", "c"))] * 20)
     model = learned(corpus, classes_low=2, classes_high=2)
     size = len(corpus.vocabulary)
     pairs = torch.cartesian_prod(torch.arange(size), torch.arange(size))
@@ -194,7 +194,7 @@ def test_settings_that_do_not_fit(settings: dict[str, float]) -> None:
 
 
 def test_expected_heads_are_counted() -> None:
-    """`mbr_heads` takes the sum of probabilities where `eisner` takes their product, and the root's own entry counts."""
+    """`mbr_heads` sums probabilities where `eisner` multiplies them, and the root's own entry counts."""
     assert mbr_heads([[0.1, 0.9], [0.2, 0.8]]) == (1, ROOT)
     assert mbr_heads([[0.9, 0.1], [0.8, 0.2]]) == (ROOT, 0)
     assert mbr_heads([]) == ()
