@@ -1,4 +1,4 @@
-"""Inside and outside sums of projective dependency trees with valence, for many sentences of one length at a time.
+"""Inside and outside sums of projective dependency trees with valence, for many sentences of like length at a time.
 
 The grammar is split-head (Eisner 1996; Klein and Manning 2004): a word makes its children on one side from the nearest
 outwards and then stops there; what comes next depends on whether it has a child on that side already. All tables are in
@@ -55,7 +55,7 @@ class Workspace:
 def tree_counts(
     weights: TreeWeights, fragments: Fragments | None = None, *, workspace: Workspace | None = None
 ) -> TreeCounts:
-    """Expected uses of all weights and the log of the sum over trees, for sentences of one length.
+    """Expected uses of all weights and the log of the sum over trees, for sentences of like length.
 
     A sentence to which no tree gives a weight above 0 has counts of 0 and a log of -inf. With a ``workspace`` the
     counts are good until it is used again.
@@ -63,10 +63,10 @@ def tree_counts(
     counts, growth = _counts(weights, fragments, _scale(weights), workspace or Workspace())
     for again in (_with_other_scale, _in_logarithms):
         sums = counts.root.sum(0) + counts.first.sum((0, 1, 2)) + counts.later.sum((0, 1, 2))  # one head a word
-        lost = np.flatnonzero(~(np.abs(sums / len(weights.root) - 1) < 1e-6))
+        lost = np.flatnonzero(~(np.abs(sums / weights.words - 1) < 1e-6))
         if not len(lost):
             break
-        part = TreeWeights(*(table[..., lost] for table in (weights.first, weights.later, weights.stop, weights.root)))
+        part = weights.select(lost)
         parts = None
         if fragments is not None:
             parts = Fragments(fragments.cover[..., lost], fragments.crossing[..., lost], fragments.penalty)
@@ -107,7 +107,7 @@ class _Chart:
         self.scale = scale
         self.first = np.multiply(weights.first, self.scale, out=workspace.empty("first", self.shape))
         self.later = np.multiply(weights.later, self.scale, out=workspace.empty("later", self.shape))
-        self.stop, self.root = weights.stop, weights.root
+        self.stop, self.root, self.words = weights.stop, weights.root, weights.words
         self.same, self.open, self.rest, self.done, self.done_end = self._zeros(
             "same", "open", "rest", "done", "done_end"
         )
@@ -168,13 +168,17 @@ class _Chart:
     def outside(self) -> TreeCounts:
         """Expected uses, from wide to narrow: each derivative is gathered once all that it is made of is there."""
         count, words = self.count, np.arange(self.count)
-        right, left = self.done[0, words, count - 1 - words], self.done[1, count - 1 - words, words]  # (N, B)
-        parts = self.root * right * left
+        beyond = self.words - 1 - words[:, None]  # (N, B): words behind each word
+        inside, columns = beyond >= 0, np.arange(self.shape[3])
+        to_end = words[:, None], np.maximum(beyond, 0), columns
+        right, left = self.done[0][to_end], self.done[1, count - 1 - words, words]  # (N, B)
+        root = self.root * inside
+        parts = root * right * left
         total = parts.sum(0)
         inverse = np.where(total > 0, 1 / total, 0.0)
         (self.d_done,) = self._zeros("d_done")
-        self.d_done[0, words, count - 1 - words] = self.root * left * inverse
-        self.d_done[1, count - 1 - words, words] = self.root * right * inverse
+        self.d_done[0][to_end] = root * left * inverse
+        self.d_done[1, count - 1 - words, words] = root * right * inverse
         self.d_open, self.d_open_end, self.d_first = self._zeros("d_open", "d_open_end", "d_first")
         self.d_rest, self.d_rest_end = self._zeros("d_rest", "d_rest_end")
         self.same_end, self.open_inner_end = self._zeros("same_end", "open_inner_end")
@@ -191,7 +195,7 @@ class _Chart:
                 stop[side, heads, min(width, 1)] += used
             for side in (0, 1) if width else ():
                 first[side, heads, width], later[side, heads, width] = self._leave_arcs(side, width, heads, lasts)
-        log_total = np.log(total) - (count - 1) * np.log(self.scale)
+        log_total = np.log(total) - (self.words - 1) * np.log(self.scale)
         return TreeCounts(first, later, stop, parts * inverse, log_total)
 
     def _leave_half_spans(self, side: int, width: int, heads: slice, lasts: slice) -> Array:
@@ -267,6 +271,7 @@ def _scale(weights: TreeWeights) -> Array:
         for width in range(1, count):
             ends = into[width:] if side == 0 else into[::-1][width:]
             np.add(ends, tables[: count - width, width], out=ends)
+    held = np.arange(count)[:, None] < weights.words
     with np.errstate(divide="ignore"):
-        level = np.log(into * stops).mean(0)
+        level = np.where(held, np.log(into * stops), 0.0).sum(0) / weights.words
     return np.exp(-np.where(np.isfinite(level), level, 0.0))

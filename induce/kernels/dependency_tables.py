@@ -21,13 +21,25 @@ class TreeWeights:
 
     ``first``, ``later`` (2, N, N, B): of the arc from word a to word a + w in the reading of that side, as its head's
     first child there or a later one; entries with w = 0 or a + w >= N are not read. ``stop`` (2, N, 2, B): of making no
-    (further) child on that side, without a child there and with one. ``root`` (N, B).
+    (further) child on that side, without a child there and with one. ``root`` (N, B). ``lengths`` (B,): the words of
+    each sentence, where some have less than N; what stands behind them, finite numbers, has no part in anything.
     """
 
     first: Array
     later: Array
     stop: Array
     root: Array
+    lengths: Array | None = None
+
+    @property
+    def words(self) -> Array:
+        """The words of each sentence (B,)."""
+        return np.full(self.root.shape[1], len(self.root)) if self.lengths is None else self.lengths
+
+    def select(self, chosen: Array) -> TreeWeights:
+        """Those of some of the sentences."""
+        tables = (self.first, self.later, self.stop, self.root, self.words)
+        return TreeWeights(*(table[..., chosen] for table in tables))
 
 
 @dataclass(frozen=True)
@@ -55,16 +67,15 @@ class Fragments:
 
     @classmethod
     def of(cls, numbers: Array, penalty: float) -> Fragments:
-        """From the number of each word's fragment (N, B), which never falls from word to word."""
+        """From the number of each word's fragment (N, B), which never falls; words behind a sentence have another."""
         count = len(numbers)
         ends = np.arange(count)[:, None] + np.arange(count)  # (N, N): a + w
         inside = np.minimum(ends, count - 1)
         crossing, cover = [], []
         for side in (numbers, numbers[::-1]):
             crosses = side[inside] != side[:, None]  # (N, N, B)
-            following = np.concatenate(
-                [side[1:] != side[:-1], np.ones_like(side[:1], dtype=bool)]
-            )  # word ends its fragment
+            ends_here = [side[1:] != side[:-1], np.ones_like(side[:1], dtype=bool)]  # the word is its fragment's last
+            following = np.concatenate(ends_here)
             cover.append(np.where(crosses | following[inside], 1.0, penalty))
             crossing.append(crosses.astype(np.float64))
         return cls(np.stack(cover), np.stack(crossing), penalty)

@@ -15,7 +15,7 @@ def plain_tree_counts(weights: TreeWeights, fragments: Fragments | None = None) 
     """What `tree_counts` gives: each expected use is the derivative of the log total by the log of a weight."""
     tables = [weights.first, weights.later, weights.stop, weights.root]
     logs = [torch.from_numpy(_log(table)).requires_grad_() for table in tables]
-    total = log_total(*logs, fragments=fragments)
+    total = log_total(*logs, fragments=fragments, words=weights.words)
     counts = torch.autograd.grad(total.sum(), logs, allow_unused=True)
     possible = total.detach().numpy() > LOWEST / 2
     found = [np.zeros_like(tables[i]) if count is None else count.numpy() * possible for i, count in enumerate(counts)]
@@ -23,7 +23,15 @@ def plain_tree_counts(weights: TreeWeights, fragments: Fragments | None = None) 
     return TreeCounts(first, later, stop, root, np.where(possible, total.detach().numpy(), -np.inf))
 
 
-def log_total(first: Tensor, later: Tensor, stop: Tensor, root: Tensor, *, fragments: Fragments | None) -> Tensor:
+def log_total(
+    first: Tensor,
+    later: Tensor,
+    stop: Tensor,
+    root: Tensor,
+    *,
+    fragments: Fragments | None,
+    words: np.ndarray | None = None,
+) -> Tensor:
     """Log of the sum over all trees (B,), from the logs of the weights in the shapes of `TreeWeights`."""
     count = len(root)
     cover, crossing = _fragment_tables(fragments, first)
@@ -53,8 +61,15 @@ def log_total(first: Tensor, later: Tensor, stop: Tensor, root: Tensor, *, fragm
                 ways.append(arcs[side][child][:heads] + outer + penalty)
             unfinished[side].append(torch.logsumexp(torch.stack(ways), 0))
             finished[side].append(unfinished[side][width] + stop[side, :heads, 1])
-    parts = [root[a] + finished[0][count - 1 - a][a] + finished[1][a][count - 1 - a] for a in range(count)]
-    return torch.logsumexp(torch.stack(parts), 0)
+    totals = torch.zeros_like(root[0])
+    words = np.full(root.shape[1], count) if words is None else words
+    for length in np.unique(words).tolist():
+        own = torch.from_numpy(words == length)
+        right = [finished[0][length - 1 - a][a] for a in range(length)]
+        left = [finished[1][a][count - 1 - a] for a in range(length)]
+        parts = root[:length] + torch.stack(right) + torch.stack(left)
+        totals = torch.where(own, torch.logsumexp(parts, 0), totals)
+    return totals
 
 
 def _fragment_tables(fragments: Fragments | None, like: Tensor) -> tuple[Tensor, Tensor]:

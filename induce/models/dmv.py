@@ -28,6 +28,7 @@ from treebank.errors import SynparseError
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
+SHORTEST = 0.75  # length of a sentence beside the longest one of its block
 TABLE = 50_000  # numbers of a table for one block of sentences: large enough for speed, small enough for the cache
 MOST_CLASSES = 1000  # where each word is a class of its own
 LONGEST = 2000  # words of a sentence whose tables fit into a few gigabytes
@@ -180,8 +181,8 @@ class Dmv(FittedModel):
         members = self.ready()
         for member in members:
             sums = GrammarSums(self.preferences(member))
-            for rows, count in _by_length(lengths):
-                block = self._block(member, tokens[rows, :count].T, fragments[rows, :count].T)
+            for rows, count in blocks_of_like_length(lengths):
+                block = self._block(member, tokens[rows, :count].T, fragments[rows, :count].T, lengths[rows])
                 trees = sums.trees(self.grammar(member), block)
                 arcs = by_head(trees.first + trees.later)
                 arcs[np.arange(count), np.arange(count)] = trees.root
@@ -198,11 +199,13 @@ class Dmv(FittedModel):
         logs = np.zeros((len(members), len(lengths)))
         for place, member in enumerate(members):
             sums, words = GrammarSums(Preferences(0.0, 1.0)), np.log(self.word_given_class[member].cpu().numpy())
-            for rows, count in _by_length(lengths):
+            for rows, count in blocks_of_like_length(lengths):
                 ids = tokens[rows, :count].T
                 ones = np.ones(ids.shape)
-                block = SentenceBlock(self.classes[member].cpu().numpy()[ids], np.zeros_like(ids), ones, ones)
-                logs[place, rows] = sums.trees(self.grammar(member), block).log_total + words[ids].sum(0)
+                classes = self.classes[member].cpu().numpy()[ids]
+                block = SentenceBlock(classes, np.zeros_like(ids), ones, ones, lengths[rows])
+                emitted = np.where(np.arange(count)[:, None] < lengths[rows], words[ids], 0.0).sum(0)
+                logs[place, rows] = sums.trees(self.grammar(member), block).log_total + emitted
         mixture = np.logaddexp.reduce(logs, 0) - np.log(len(members))
         return torch.from_numpy(mixture).to(batch.lengths.device)
 
@@ -216,22 +219,28 @@ class Dmv(FittedModel):
         """Square: a batch fills the tables."""
         return 4096 * max(length, 4) ** 2 / TABLE
 
-    def _block(self, member: int, ids: np.ndarray, fragments: np.ndarray) -> SentenceBlock:
-        """Sentences (N, B) as a member sees them."""
+    def _block(self, member: int, ids: np.ndarray, fragments: np.ndarray, lengths: np.ndarray) -> SentenceBlock:
+        """Sentences (N, B) of ``lengths`` (B,) as a member sees them."""
         tables = [table[member].cpu().numpy() for table in (self.classes, self.head_weight, self.root_weight)]
         classes, head, root = (table[ids] for table in tables)
-        return SentenceBlock(classes, fragments, head, root)
+        inside = np.arange(len(ids))[:, None] < lengths
+        return SentenceBlock(classes, np.where(inside, fragments, -1), head, root, lengths)
 
 
-def _by_length(lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Indices of sentences of one length, in blocks, and the length; sentences without words are left out."""
-    for count in np.unique(lengths[lengths > 0]).tolist():
-        rows = np.flatnonzero(lengths == count)
-        yield from ((part, count) for part in np.split(rows, range(_size(count), len(rows), _size(count))))
+def blocks_of_like_length(lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    """Indices of sentences that share a block, and the longest length; those without words are left out.
 
-
-def _size(count: int) -> int:
-    return max(1, TABLE // count**2)
+    A block begins with its longest sentence and goes on while sentences are not much shorter and it fits into a table.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    order = order[lengths[order] > 0]
+    start = 0
+    while start < len(order):
+        count = int(lengths[order[start]])
+        fits = lengths[order[start : start + max(1, TABLE // count**2)]] >= SHORTEST * count
+        end = start + int(fits.sum())
+        yield order[start:end], count
+        start = end
 
 
 class _Text:
@@ -254,8 +263,8 @@ class _Text:
         )
 
     def places(self, rows: np.ndarray, count: int) -> np.ndarray:
-        """Where the words (N, B) of sentences of ``count`` words stand."""
-        places: np.ndarray = self.offsets[rows] + np.arange(count)[:, None]
+        """Where the words (N, B) of sentences of up to ``count`` words stand; behind them any places."""
+        places: np.ndarray = np.minimum(self.offsets[rows] + np.arange(count)[:, None], len(self.ids) - 1)
         return places
 
 
@@ -277,7 +286,7 @@ class _Learner:
         return self.model.seed * 1000 + self.member
 
     def step(self, done: int) -> tuple[float, int]:
-        """One pass after ``done`` of them: mean negative log-likelihood of the classes of its words, and their number."""
+        """One pass after ``done`` of them: mean negative log-likelihood of classes, a word, and the number of words."""
         if done == 0:
             self._prepare()
         self._choose_sentences(done)
@@ -347,6 +356,7 @@ class _Learner:
         if len(fit) > most:
             fit = np.sort(np.random.default_rng([self.seed, stage]).choice(fit, most, replace=False))
         self.blocks = []
-        for rows, count in _by_length(self.text.lengths[fit]):
+        for rows, count in blocks_of_like_length(self.text.lengths[fit]):
             places = self.text.places(fit[rows], count)
-            self.blocks.append(self.model._block(self.member, self.text.ids[places], self.text.fragments[places]))
+            ids, fragments = self.text.ids[places], self.text.fragments[places]
+            self.blocks.append(self.model._block(self.member, ids, fragments, self.text.lengths[fit[rows]]))

@@ -20,12 +20,17 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class SentenceBlock:
-    """B sentences of N words, (N, B) each: classes, numbers of fragments, weights as head and as root."""
+    """B sentences of up to N words, (N, B) each: classes, numbers of fragments, weights as head and as root.
+
+    ``lengths`` (B,): the words of each. Behind them stand a class that there is, a fragment that is none of theirs, and
+    finite weights.
+    """
 
     classes: Array
     fragments: Array
     head: Array
     root: Array
+    lengths: Array
 
 
 @dataclass(frozen=True)
@@ -103,13 +108,14 @@ class GrammarSums:
         later *= arcs
         stop = np.stack([grammar.stop[_read(block.classes, side), side] for side in (0, 1)])  # (2, N, B, 2)
         root = grammar.root[block.classes] * block.root
-        return self._sums(TreeWeights(first, later, stop.transpose(0, 1, 3, 2), root), block)
+        return self._sums(TreeWeights(first, later, stop.transpose(0, 1, 3, 2), root, block.lengths), block)
 
     def harmonic_trees(self, block: SentenceBlock) -> TreeCounts:
         """The same where an arc weighs 1 / (distance + 1) times its preferences, whatever the classes."""
         count = len(block.classes)
         arcs = self._arc_preferences(block) / (np.arange(count) + 1)[:, None]
-        return self._sums(TreeWeights(arcs, arcs, np.ones((2, count, 2, block.classes.shape[1])), block.root), block)
+        stop = np.ones((2, count, 2, block.classes.shape[1]))
+        return self._sums(TreeWeights(arcs, arcs, stop, block.root, block.lengths), block)
 
     def add(self, counts: ValenceGrammar, block: SentenceBlock, trees: TreeCounts) -> None:
         """Add the expected uses in a block to ``counts``, by class."""
@@ -125,7 +131,8 @@ class GrammarSums:
 
     def _sums(self, weights: TreeWeights, block: SentenceBlock) -> TreeCounts:
         fragments = None
-        if self.preferences.penalty < 1 and (block.fragments != block.fragments[:1]).any():
+        inside = np.arange(len(block.classes))[:, None] < block.lengths
+        if self.preferences.penalty < 1 and ((block.fragments != block.fragments[:1]) & inside).any():
             fragments = Fragments.of(block.fragments, self.preferences.penalty)
         return tree_counts(weights, fragments, workspace=self._workspace)
 

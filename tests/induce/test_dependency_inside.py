@@ -176,6 +176,33 @@ def test_sentences_of_a_batch_do_not_touch() -> None:
         np.testing.assert_allclose(counts.first[..., 0], together.first[..., sentence], rtol=1e-12)
 
 
+@pytest.mark.parametrize("fragmented", [False, True])
+def test_sentences_of_other_lengths_side_by_side(fragmented: bool) -> None:
+    """Each has what it has by itself, whatever stands behind it; the plain twin agrees."""
+    count, lengths = 9, np.array([9, 4, 1, 7])
+    weights = random_weights(count, 4)
+    together = TreeWeights(*(getattr(weights, name) for name in NAMES), lengths)
+    numbers = some_fragments(count, 4)
+    numbers[np.arange(count)[:, None] >= lengths] = 99
+    counts = tree_counts(together, Fragments.of(numbers, 0.1) if fragmented else None)
+    assert_same(counts, plain_tree_counts(together, Fragments.of(numbers, 0.1) if fragmented else None))
+    for sentence, length in enumerate(lengths.tolist()):
+        kept = slice(0, length), slice(count - length, count)  # words in the reading of either side
+        first, later, stop = (
+            np.stack([getattr(weights, name)[side, kept[side]][..., [sentence]] for side in (0, 1)])
+            for name in ("first", "later", "stop")
+        )
+        alone = TreeWeights(first[:, :, :length], later[:, :, :length], stop, weights.root[:length, [sentence]])
+        fragments = Fragments.of(numbers[:length, [sentence]], 0.1) if fragmented else None
+        wanted = tree_counts(alone, fragments)
+        assert counts.log_total[sentence] == pytest.approx(wanted.log_total[0], abs=1e-10)
+        np.testing.assert_allclose(counts.root[:length, sentence], wanted.root[:, 0], atol=1e-10)
+        for side in (0, 1):
+            found = counts.first[side, kept[side], :length, sentence]
+            np.testing.assert_allclose(found, wanted.first[side, ..., 0], atol=1e-10)
+        assert counts.first[..., sentence].sum() == pytest.approx(wanted.first.sum())
+
+
 def test_reading_order_and_back() -> None:
     matrix = np.random.default_rng(0).random((6, 6, 2))
     matrix[np.arange(6), np.arange(6)] = 0

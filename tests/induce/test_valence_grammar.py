@@ -25,7 +25,8 @@ def a_block(count: int, batch: int, seed: int = 0, weighted: bool = False) -> Se
     ones = np.ones((count, batch))
     weights = (draw.uniform(0.2, 1, (count, batch)), draw.uniform(0.2, 1, (count, batch))) if weighted else (ones, ones)
     fragments = (draw.random((count, batch)) < 0.3).cumsum(0)
-    return SentenceBlock(draw.integers(0, CLASSES, (count, batch)), fragments, *weights)
+    lengths = np.full(batch, count)
+    return SentenceBlock(draw.integers(0, CLASSES, (count, batch)), fragments, *weights, lengths)
 
 
 def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, length_bias: float) -> TreeWeights:
@@ -67,7 +68,8 @@ def test_probabilities_of_all_sentences_sum_to_one() -> None:
     for count in range(1, 6):
         every = np.array(np.meshgrid(*[np.arange(CLASSES)] * count, indexing="ij")).reshape(count, -1)
         ones = np.ones(every.shape)
-        block = SentenceBlock(every, np.zeros(every.shape, dtype=int), ones, ones)
+        lengths = np.full(every.shape[1], count)
+        block = SentenceBlock(every, np.zeros(every.shape, dtype=int), ones, ones, lengths)
         total += float(np.exp(sums.trees(grammar, block).log_total).sum())
     assert 0.98 < total < 1
 
