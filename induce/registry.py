@@ -84,6 +84,7 @@ MODELS: dict[str, ModelEntry] = {
     "simple-pcfg": ModelEntry("induce.models.simple_pcfg:SimplePcfg", "simple-pcfg-small"),
     "structformer": ModelEntry("induce.models.structformer:StructFormer", "structformer-small"),
     "transformer": ModelEntry("induce.models.transformer:Transformer", "transformer-small"),
+    "dmv": ModelEntry("induce.models.dmv:Dmv", "dmv-small"),
     "udgn": ModelEntry("induce.models.udgn:Udgn", "udgn-small"),
 }
 
@@ -117,6 +118,7 @@ DECODERS: dict[str, DecoderEntry] = {
     "nary": DecoderEntry("induce.decoding.distances:nary", Distances),
     "chu-liu-edmonds": DecoderEntry("induce.decoding.heads:chu_liu_edmonds", HeadDistribution, "heads"),
     "eisner": DecoderEntry("induce.decoding.heads:eisner", HeadDistribution, "heads"),
+    "mbr-heads": DecoderEntry("induce.decoding.heads:mbr_heads", HeadDistribution, "heads"),
     "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
     "heads-to-tree": DecoderEntry("induce.decoding.phrases:heads_to_tree", HeadDistribution),
     "heights": DecoderEntry("induce.decoding.heights:heights", Heights, "heads"),

@@ -98,7 +98,8 @@ def test_every_model_learns_from_characters(name: str, tmp_path: Path) -> None:
         assert isinstance(started, Started)
         assert isinstance(finished, Finished)
         assert started.token == "character"
-        assert checks[-1].development_loss < checks[0].development_loss
+        if len(checks) > 1:  # a fitted model is scored once
+            assert checks[-1].development_loss < checks[0].development_loss
         per_character = None if reading == "masked" else bits(checks[-1].development_loss, "character")
         assert checks[-1].development_bits == per_character == finished.best_bits  # masked ones are not the whole text
         logged = [json.loads(line) for line in (run / "log.jsonl").open()]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import torch
+
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
-
 from induce.decoding.heads import mbr_heads
 from induce.models.base import Query
 from induce.models.dmv import LONGEST, Dmv, DmvConfig

@@ -135,6 +135,17 @@ SETTINGS = {
         "train.epochs=3",
         "data.minimum_count=1",
     ],
+    "dmv": [
+        "model.members=2",
+        "model.classes_low=8",
+        "model.classes_high=9",
+        "model.short_passes=6",
+        "model.middle_passes=1",
+        "model.long_passes=1",
+        "data.normalization=words",
+        "data.development_share=0.05",
+        "data.minimum_count=1",
+    ],
     "prpn": [
         "model.embedding_size=16",
         "model.hidden_size=24",
