@@ -8,7 +8,7 @@ other classes and with other preferences, and parses with the mean of their arc 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -54,6 +54,10 @@ class DmvConfig:
     sentences: int = setting(3000, low=1, high=1e9, help="most sentences of a pass, drawn anew for each stage")
     length_bias_low: float = setting(0.1, low=0, high=100, help="an arc weighs exp(-bias (distance - 1))")
     length_bias_high: float = setting(0.25, low=0, high=100)
+    annealed: float = setting(0.5, low=0, high=1, help="share of the members that begin with a stronger bias")
+    annealed_bias: float = setting(
+        1.0, low=0, high=100, help="theirs at first; it falls to their own by the last stage"
+    )
     fragment_penalty: float = setting(
         0.1, low=1e-3, high=1, help="weight of each end of an arc between fragments that leaves part of its own out"
     )
@@ -110,17 +114,17 @@ class Dmv(FittedModel):
                 f"(at most {MOST_CLASSES:,}); it is for texts of tags"
             )
         members, size = config.members, self.class_count
-        double = {"dtype": torch.float64}
+        double = torch.float64
         self.register_buffer("passes", torch.zeros(members, dtype=torch.int64))
-        self.register_buffer("share", torch.zeros(vocabulary_size, **double))
+        self.register_buffer("share", torch.zeros(vocabulary_size, dtype=double))
         self.register_buffer("classes", torch.zeros(members, vocabulary_size, dtype=torch.int64))
-        self.register_buffer("ratio", torch.ones(members, size, **double))
-        self.register_buffer("head_weight", torch.ones(members, vocabulary_size, **double))
-        self.register_buffer("root_weight", torch.ones(members, vocabulary_size, **double))
-        self.register_buffer("word_given_class", torch.zeros(members, vocabulary_size, **double))
-        self.register_buffer("root", torch.full((members, size), 1 / size, **double))
-        self.register_buffer("stop", torch.full((members, size, 2, 2), 0.5, **double))
-        self.register_buffer("choose", torch.full((members, size, 2, 2, size), 1 / size, **double))
+        self.register_buffer("ratio", torch.ones(members, size, dtype=double))
+        self.register_buffer("head_weight", torch.ones(members, vocabulary_size, dtype=double))
+        self.register_buffer("root_weight", torch.ones(members, vocabulary_size, dtype=double))
+        self.register_buffer("word_given_class", torch.zeros(members, vocabulary_size, dtype=double))
+        self.register_buffer("root", torch.full((members, size), 1 / size, dtype=double))
+        self.register_buffer("stop", torch.full((members, size, 2, 2), 0.5, dtype=double))
+        self.register_buffer("choose", torch.full((members, size, 2, 2, size), 1 / size, dtype=double))
 
     passes: Tensor  # (M,): how many passes each member has had
     share: Tensor  # (V,): of the text
@@ -187,7 +191,7 @@ class Dmv(FittedModel):
                 arcs = by_head(trees.first + trees.later)
                 arcs[np.arange(count), np.arange(count)] = trees.root
                 heads[rows, :count, :count] += arcs.transpose(2, 1, 0) / len(members)
-        return HeadDistribution(torch.from_numpy(heads).to(batch.lengths.device), batch.lengths)
+        return HeadDistribution(torch.from_numpy(heads).to(batch.tokens.device), batch.lengths)
 
     def log_probability(self, batch: SentenceBatch) -> Tensor:
         """Log-probability of each sentence (B,) in nats: the mean over members of P(classes), P(words | classes).
@@ -274,7 +278,6 @@ class _Learner:
     def __init__(self, model: Dmv, text: _Text, member: int) -> None:
         self.model, self.text, self.member = model, text, member
         config = model.config
-        self.sums = GrammarSums(model.preferences(member))
         self.smoothing = Smoothing(
             config.smooth_root, config.smooth_choose, config.smooth_stop, config.backoff, config.extended
         )
@@ -308,6 +311,15 @@ class _Learner:
         for name in ("root", "stop", "choose"):
             getattr(self.model, name)[self.member] = torch.from_numpy(getattr(found, name))
         return total
+
+    def _preferences(self, stage: int) -> Preferences:
+        """Those of the member; if it is annealed its bias towards near heads falls from stage to stage."""
+        own, config = self.model.preferences(self.member), self.model.config
+        annealed = (self.member * config.annealed) % 1 + config.annealed >= 1
+        if not annealed:
+            return own
+        share = stage / (len(config.stages) - 1)
+        return replace(own, length_bias=(1 - share) * config.annealed_bias + share * own.length_bias)
 
     def _prepare(self) -> None:
         """Classes, predicates and weights of words."""
@@ -349,6 +361,7 @@ class _Learner:
         if stage == self.stage:
             return
         self.stage = stage
+        self.sums = GrammarSums(self._preferences(stage))
         fit = np.flatnonzero(self.text.lengths <= stages[stage][0])
         if not len(fit):
             fit = np.flatnonzero(self.text.lengths == self.text.lengths.min(initial=LONGEST))
