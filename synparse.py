@@ -108,7 +108,7 @@ def read(path: str) -> Iterator[Sentence]:
 
 def main() -> None:
     """The command ``synparse``."""
-    from cli.main import main as command
+    from cli.start import main as command
 
     command()
 

@@ -11,6 +11,7 @@ from textwrap import wrap
 
 import click
 
+from treebank.errors import printable
 from treebank.version import VERSION
 
 PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors")
@@ -29,7 +30,7 @@ def info(run: str | None, data: bool, ptb: str | None) -> None:
     else:
         lines = chain(() if data else _machine(), _data(ptb))
     for line in lines:
-        click.echo(line)
+        click.echo(printable(line))  # a model may be a stranger's
 
 
 def _model(run: Path) -> Iterator[str]:
@@ -59,7 +60,8 @@ def _model(run: Path) -> Iterator[str]:
         best = " (best so far)" if check["best"] else ""
         bits = check.get("development_bits")
         per_character = f", {bits:.3f} bits per character" if isinstance(bits, float) else ""
-        value = f"{check['development_accuracy']:.2%}" if task else f"{check['development_perplexity']:.2f}"
+        perplexity = check["development_perplexity"]
+        value = f"{check['development_accuracy']:.2%}" if task else "inf" if perplexity is None else f"{perplexity:.2f}"
         yield f"  {check['epoch']:4d}  {value}{per_character}{best}"
 
 

@@ -14,7 +14,8 @@ from importlib import import_module
 
 import click
 
-from treebank.errors import SynparseError, nearest
+from cli.streams import stand_in
+from treebank.errors import SynparseError, nearest, printable
 from treebank.version import VERSION
 
 # name -> where the command is, and what `synparse --help` says about it
@@ -35,7 +36,7 @@ COMMANDS = {
 FILE_TROUBLE = {
     *(errno.EACCES, errno.EPERM, errno.EROFS),
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENXIO, errno.ENODEV, errno.EMFILE),
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENXIO, errno.ENODEV, errno.EMFILE, errno.EBADF),
 }
 
 
@@ -79,6 +80,7 @@ def synparse() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """The exit code of one call, everything printed."""
+    stand_in()
     try:
         code = _call(synparse, list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
@@ -86,16 +88,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        return _end("interrupted", 130)
+    except (KeyboardInterrupt, click.Abort) as error:
+        return _end("interrupted", 130, error)
     except SynparseError as error:
-        return _end(str(error), 1)
+        return _end(str(error), 1, error)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         return _end("", 141)
     except OSError as error:
         if error.errno not in FILE_TROUBLE:
             raise
-        return _end(_file_trouble(error), 1)
+        return _end(_file_trouble(error), 1, error)
 
 
 def _call(command: click.Command, arguments: list[str]) -> int:
@@ -117,20 +119,26 @@ def _file_trouble(error: OSError) -> str:
     return f"{place}: {error.strerror or error}"
 
 
-def _end(message: str, code: int) -> int:
-    """``code``, after one line on stderr. What stdout still holds goes out if it can, and never raises again."""
+def _end(message: str, code: int, error: BaseException | None = None) -> int:
+    """``code``, after one line on stderr with the notes of ``error``.
+
+    What stdout still holds goes out if it can, and never raises again.
+    """
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter would complain again when it ends
     if message:
-        print("synparse: " + " ".join(message.split("\n")), file=sys.stderr)
+        line = "; ".join([message, *getattr(error, "__notes__", ())])
+        print("synparse: " + printable(line), file=sys.stderr)
     return code
 
 
 def main() -> None:
-    """Entry point of the ``synparse`` command."""
-    sys.exit(run())
+    """What ``python -m cli.main`` and older installations call."""
+    from cli.start import main as start
+
+    start()
 
 
 if __name__ == "__main__":

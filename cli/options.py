@@ -20,7 +20,7 @@ def default_run() -> str:
 
 def inputs(given: Sequence[str]) -> list[str]:
     """What to read: ``given``, else standard input, with a word to a person who sits there."""
-    if not given and sys.stdin.isatty():
+    if not given and sys.stdin and sys.stdin.isatty():
         click.echo("reading from the keyboard, one sentence a line; Ctrl-D ends", err=True)
     return list(given) or ["-"]
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 import json
 import os
+import secrets
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Literal
+from contextlib import contextmanager, suppress
+from typing import IO, Any, Literal
 
 import click
 
 from treebank.errors import SynparseError, placed
 from treebank.tree import Tree
 
-STDOUT = ("-", "/dev/stdout")  # as the name of a file to write
+STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the name of a file to write
+DEVICES = ("/dev/", "/proc/")
+LONGEST_NAME = 230  # bytes, so that there is room for what makes it another's
 SHORTEST_NAME = 12  # columns that a folded name gets at least
 
 
@@ -87,19 +93,98 @@ def drawing(tree: Tree) -> str:
 def opened(path: str | None) -> Iterator[Callable[[str], None]]:
     """A function that writes one line to standard output, or to the file ``path`` (compressed if it ends in ``.gz``).
 
-    The file is written under the name ``path.part`` and renamed when all is done: an earlier file of that name is safe
-    until then, and whatever was written before an error is kept in the part. Devices and pipes are written directly.
+    The file is written under a name of its own beside ``path`` and renamed when all of it is safe on the disk: an
+    earlier file of that name, its permissions, and every other file are safe, and of two programs that write the same
+    file the later one wins whole. Whatever was written before an error is kept, and a note on the error says where.
+    Devices and pipes are written directly.
     """
+    if path == "":
+        raise SynparseError("-o: an empty name; name a file to write, or - for standard output")
     if path is None or path in STDOUT:
         yield lambda line: print(line, flush=True)  # not click.echo, which takes escape sequences out of words
         return
     if os.path.isdir(path):
         raise SynparseError(f"{path}: this is a folder; name a file to write")
-    direct = os.path.exists(path) and not os.path.isfile(path)
+    if path.startswith(DEVICES) or (os.path.exists(path) and not os.path.isfile(path)):
+        with placed(path), _text(open(path, "wb"), path) as stream:
+            yield lambda line: print(line, file=stream)
+        return
     target = os.path.realpath(path) if os.path.islink(path) else path  # a link stays, what it points to is replaced
-    place = path if direct else target + ".part"
-    opener: Any = gzip.open if path.lower().endswith(".gz") else open
-    with placed(place), opener(place, "wt", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
-        yield lambda line: print(line, file=stream)
-    if not direct:
-        os.replace(place, target)
+    part, descriptor = _beside(target)
+    lines = 0
+    try:
+        with placed(target), _text(os.fdopen(descriptor, "wb"), path) as stream:
+
+            def write(line: str) -> None:
+                nonlocal lines
+                lines += 1
+                print(line, file=stream)
+
+            yield write
+        _put(part, target)
+    except BaseException as error:
+        _rescue(part, error, lines)
+        raise
+
+
+def _text(stream: IO[bytes], path: str) -> IO[str]:
+    """``stream`` for text, compressed if ``path`` ends in ``.gz``."""
+    if not path.lower().endswith(".gz"):
+        return io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="\n")
+    packed: Any = _Gzip(fileobj=stream, mode="wb")
+    return io.TextIOWrapper(packed, encoding="utf-8", errors="surrogateescape", newline="\n")
+
+
+class _Gzip(gzip.GzipFile):
+    """Closes the file that it writes to as well."""
+
+    def close(self) -> None:
+        stream: Any = self.fileobj
+        try:
+            super().close()
+        finally:
+            if stream is not None:
+                stream.close()
+
+
+def _beside(target: str) -> tuple[str, int]:
+    """A new file beside ``target``, with its permissions if it is there: the name, and a descriptor to write it."""
+    before = os.stat(target) if os.path.exists(target) else None
+    if before and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
+    folder, name = os.path.split(target)
+    while len(os.fsencode(name)) > LONGEST_NAME:
+        name = name[:-1]
+    while True:
+        part = os.path.join(folder, f"{name}.{secrets.token_hex(3)}.part")
+        try:
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if before else 0o666)
+            break
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, target) from None
+    if before:
+        with suppress(PermissionError):  # only the owner may
+            os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+    return part, descriptor
+
+
+def _put(part: str, target: str) -> None:
+    """Rename ``part`` to ``target`` once its content is safe on the disk."""
+    descriptor = os.open(part, os.O_RDONLY)
+    try:
+        with placed(target):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(part, target)
+
+
+def _rescue(part: str, error: BaseException, lines: int) -> None:
+    """Keep the lines written before ``error``, and say so; remove a file without any."""
+    with suppress(OSError):
+        if lines and os.path.getsize(part):
+            error.add_note(f"what was written before is in {part}")
+        else:
+            os.unlink(part)

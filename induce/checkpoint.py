@@ -1,104 +1,120 @@
 """A trained model on disk: a folder of plain files, read strictly, replaced as a whole.
 
 ``RUN/best`` and ``RUN/last`` each hold checkpoint.json, vocabulary.txt and weights.safetensors; ``last`` also holds
-trainer.pt, which is read with ``weights_only=True``. Nothing here executes what a file says.
+trainer.pt, which is read with ``weights_only=True``. Nothing here executes what a file says. checkpoint.json has the
+size and the digest of every file and of itself, so that damage is told and never changes a result.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
+import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from induce.config import RunConfig
 from induce.data.vocabulary import Vocabulary
-from treebank.errors import SynparseError, placed
+from induce.storage import weights as tensors
+from induce.storage.facts import (
+    DAMAGED,
+    FACTS_FILE,
+    FORMAT,
+    LARGEST,
+    LARGEST_TRAINER,
+    TRAINER,
+    VOCABULARY,
+    WEIGHTS,
+    CheckpointError,
+    check_digest,
+    check_size,
+    describe,
+    gist,
+    read_facts,
+    read_file,
+    regular_size,
+    seal,
+    shown,
+)
+from induce.storage.folders import save, settle, whole
+from treebank.errors import SynparseError
 from treebank.version import VERSION
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-FORMAT = 1
-NOT_WHOLE = "this folder holds no whole model"
-DAMAGED = "the file is damaged; copy the model again, or train anew"
-TRAINER = "trainer.pt"
+__all__ = ["Checkpoint", "CheckpointError", "build_model", "find", "gist", "pack", "read", "save", "settle"]
+
+ATTEMPTS, PAUSE = 200, 0.005  # to read a folder that a training is replacing; seconds
 
 
-_SIZE = {"sentences": int, "words": int}
-#: what checkpoint.json may say beside the settings -> its type ({key: type} for an object, [type] for a list)
-FACTS: dict[str, Any] = {
-    "synparse": str,
-    "texts": [str],
-    "development_texts": [str],
-    "tokenize": bool,
-    "trees": {
-        "name": str,
-        "note": str,
-        "kind": str,
-        "sentences": int,
-    },  # of the treebank that a model also learned from
-    "training": {**_SIZE, "sha256": str},
-    "development": _SIZE,
-    "epoch": int,
-    "step": int,
-    "seconds": float,
-    "device": str,
-    "threads": int,
-    "products": [str],  # shapes of thin products and how they were computed
-    "history": [{"epoch": int, "step": int, "development_perplexity": float, "best": bool}],
-}
+class _Held:
+    """An open file, closed with the last use of this object."""
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size = regular_size(path)
+        self.stream: BinaryIO = path.open("rb")
 
-class CheckpointError(SynparseError):
-    """A model folder that is missing, damaged or of another kind."""
+    def __del__(self) -> None:
+        if hasattr(self, "stream"):
+            self.stream.close()
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a folder holds, the weights aside."""
+    """What a folder holds. The weights are open, not read: a training may replace the folder meanwhile."""
 
     folder: Path
     config: RunConfig
     vocabulary: Vocabulary
     facts: Mapping[str, Any]  # step, epoch, history, digests … as in checkpoint.json
+    files: Mapping[str, Mapping[str, Any]] = field(repr=False)  # name -> {"bytes": …, "sha256": …}
+    held: _Held = field(repr=False)
 
     def weights(self) -> dict[str, Tensor]:
         """Parameter name -> tensor, on the CPU."""
-        from safetensors import SafetensorError
-        from safetensors.torch import load
-
-        path = self.folder / "weights.safetensors"
+        path = self.folder / WEIGHTS
+        self.header()
+        self.held.stream.seek(0)
+        data = self.held.stream.read(self.held.size)
+        check_digest(path, data, self.files[WEIGHTS])
         try:
-            found = load(path.read_bytes())
-        except FileNotFoundError:
-            raise CheckpointError(f"{path}: missing; {NOT_WHOLE}") from None
-        except (OSError, ValueError, KeyError, SafetensorError) as error:
+            return tensors.parse(data)
+        except ValueError as error:
             raise CheckpointError(f"{path}: cannot be read as weights ({error}); {DAMAGED}") from None
-        if not all(value.isfinite().all() for value in found.values()):
-            raise CheckpointError(f"{path}: holds weights that are not numbers; {DAMAGED}")
-        return found
+
+    def header(self) -> dict[str, tensors.Entry]:
+        """Parameter name -> type and shape, as the file of the weights begins."""
+        path = self.folder / WEIGHTS
+        check_size(path, self.held.size, self.files[WEIGHTS])
+        try:
+            return tensors.read_header(self.held.stream, self.held.size)
+        except ValueError as error:
+            raise CheckpointError(f"{path}: cannot be read as weights ({gist(error)}); {DAMAGED}") from None
 
     def fact(self, name: str) -> Any:
         """What checkpoint.json says under ``name``. Raises CheckpointError if it says nothing."""
         if name not in self.facts:
-            raise CheckpointError(f"{self.folder / 'checkpoint.json'}: {name!r} is missing; {DAMAGED}")
+            raise CheckpointError(f"{self.folder / FACTS_FILE}: {name!r} is missing; {DAMAGED}")
         return self.facts[name]
 
     def trainer(self) -> dict[str, Any]:
         """The trainer's state, for --resume."""
+        from io import BytesIO
+
         import torch
 
         path = self.folder / TRAINER
-        if not path.exists():
+        if TRAINER not in self.files or not path.exists():
             raise CheckpointError(f"{path}: missing, so this run cannot be resumed; train again with --overwrite")
+        times, beside = LARGEST_TRAINER
+        data = read_file(path, times * self.held.size + beside)
+        check_digest(path, data, self.files[TRAINER])
         try:
             with warnings.catch_warnings(action="ignore"):  # about what a damaged file might be
-                state = torch.load(path, map_location="cpu", weights_only=True)
+                state = torch.load(BytesIO(data), map_location="cpu", weights_only=True)
         except Exception as error:  # torch raises many kinds for a damaged file
             raise CheckpointError(f"{path}: cannot be read ({type(error).__name__}); {DAMAGED}") from None
         if not isinstance(state, dict):
@@ -107,43 +123,26 @@ class Checkpoint:
 
 
 def build_model(checkpoint: Checkpoint) -> Any:
-    """The model with its trained weights, in evaluation mode on the CPU."""
+    """The model with its trained weights, in evaluation mode on the CPU.
+
+    Raises CheckpointError before any memory is taken if settings and weights do not fit together.
+    """
     from induce.models.build import make_model
 
-    config = checkpoint.config
+    config, size = checkpoint.config, len(checkpoint.vocabulary)
+    header = checkpoint.header()
     try:
-        model = make_model(config, len(checkpoint.vocabulary))
-        model.load_state_dict(checkpoint.weights(), strict=True)
-    except (TypeError, ValueError, RuntimeError, SynparseError) as error:
+        tensors.check_numbers(config.model, checkpoint.held.size)
+        tensors.check_fit(lambda: make_model(config, size), header)
+    except (TypeError, ValueError, RuntimeError, OverflowError, MemoryError, SynparseError) as error:
+        raise CheckpointError(f"{checkpoint.folder}: weights and settings do not fit together: {gist(error)}") from None
+    weights = checkpoint.weights()
+    try:
+        model = make_model(config, size)
+        model.load_state_dict(weights, strict=True)
+    except (TypeError, ValueError, RuntimeError, MemoryError) as error:
         raise CheckpointError(f"{checkpoint.folder}: weights and settings do not fit together: {gist(error)}") from None
     return model.eval()
-
-
-def gist(error: Exception) -> str:
-    """What ``error`` says, in one line that is not too long."""
-    text = " ".join(str(error).split())
-    return text if len(text) <= 200 else text[:200] + " …"
-
-
-def save(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write ``files`` as ``folder``: into a sibling folder first, so that an interruption leaves the old one whole."""
-    new, old = folder.with_name(folder.name + ".new"), folder.with_name(folder.name + ".old")
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
-    try:
-        for name, content in files.items():
-            with placed(folder), (new / name).open("wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())  # or a power cut could keep the renaming and lose the content
-    except OSError:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    new.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def pack(
@@ -159,45 +158,33 @@ def pack(
     import torch
     from safetensors.torch import save as to_bytes
 
-    content = {
-        "format": FORMAT,
-        "synparse": VERSION,
-        "torch": torch.__version__,
-        "settings": config.as_dict(),
-        "vocabulary_size": len(vocabulary),
-        **facts,
-    }
-    tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    state = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
     packed = {
-        "checkpoint.json": (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode("utf-8"),
-        "vocabulary.txt": ("\n".join(vocabulary.words) + "\n").encode("utf-8", "surrogatepass"),
-        "weights.safetensors": to_bytes(tensors),
+        VOCABULARY: ("\n".join(vocabulary.words) + "\n").encode("utf-8", "surrogatepass"),
+        WEIGHTS: to_bytes(state),
     }
     if trainer is not None:
         stream = BytesIO()
         torch.save(dict(trainer), stream)
         packed[TRAINER] = stream.getvalue()
-    return packed
-
-
-def recover(folder: Path) -> None:
-    """Put back ``folder`` if a kill came between the two renames of ``save``.
-
-    At that moment the new folder is complete, since it is renamed only then, and the old one is still there.
-    """
-    for name in (".new", ".old"):
-        other = folder.with_name(folder.name + name)
-        if not folder.exists() and (folder.with_name(folder.name + ".old")).exists() and other.exists():
-            other.rename(folder)
+    content = {
+        **facts,
+        "format": FORMAT,
+        "synparse": VERSION,
+        "torch": torch.__version__,
+        "settings": config.as_dict(),
+        "vocabulary_size": len(vocabulary),
+        "files": {name: describe(data) for name, data in packed.items()},
+    }
+    return {**packed, FACTS_FILE: seal(content)}
 
 
 def find(run: Path, which: tuple[str, ...] = ("best", "last")) -> Path:
-    """The checkpoint folder of ``run``: its ``best``, else its ``last``, else ``run`` itself."""
+    """The checkpoint folder of ``run``: its ``best``, else its ``last``, else ``run`` itself. Touches nothing."""
     for name in which:
-        recover(run / name)
-        if (run / name / "checkpoint.json").exists():
+        if whole(run / name):
             return run / name
-    if (run / "checkpoint.json").exists():
+    if (run / FACTS_FILE).exists():
         return run
     if run.is_dir():
         raise CheckpointError(f"{run}: this folder holds no model; train one with: synparse train -o {run}")
@@ -205,61 +192,59 @@ def find(run: Path, which: tuple[str, ...] = ("best", "last")) -> Path:
 
 
 def read(folder: Path) -> Checkpoint:
-    """The checkpoint in ``folder``. Raises CheckpointError naming the file and what is wrong with it."""
-    content = _content(folder / "checkpoint.json")
-    vocabulary = _vocabulary(folder / "vocabulary.txt", content.get("vocabulary_size"))
+    """The checkpoint in ``folder``, or beside it after a kill. Touches nothing.
+
+    Raises CheckpointError naming the file and what is wrong with it. A training may replace the folder meanwhile:
+    what is returned is of one writing.
+    """
+    for _ in range(ATTEMPTS):
+        place = whole(folder) or folder
+        before = _identity(place)
+        try:
+            checkpoint = _read_once(place)
+        except (OSError, SynparseError):
+            if _identity(whole(folder) or folder) == before:
+                raise
+        else:
+            if _identity(place) == before:
+                return checkpoint
+        time.sleep(PAUSE)
+    raise CheckpointError(f"{folder}: is replaced again and again while it is read; wait for the training to end")
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from the one that takes its place."""
     try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _read_once(folder: Path) -> Checkpoint:
+    content = read_facts(folder / FACTS_FILE)
+    try:
+        vocabulary = _vocabulary(folder / VOCABULARY, content.get("vocabulary_size"), content["files"])
         config = RunConfig.from_dict(content["settings"])
-    except KeyError:
-        raise CheckpointError(f"{folder / 'checkpoint.json'}: 'settings' is missing; {DAMAGED}") from None
+        held = _Held(folder / WEIGHTS)
+    except KeyError as error:
+        raise CheckpointError(f"{folder / FACTS_FILE}: {error} is missing; {DAMAGED}") from None
+    except CheckpointError:
+        raise
     except SynparseError as error:
-        raise CheckpointError(f"{folder / 'checkpoint.json'}: {error}; {DAMAGED}") from None
-    return Checkpoint(folder, config, vocabulary, {key: value for key, value in content.items() if key != "settings"})
+        raise CheckpointError(f"{folder / FACTS_FILE}: {error}; {DAMAGED}") from None
+    facts = {key: value for key, value in content.items() if key not in ("settings", "files", "sha256")}
+    return Checkpoint(folder, config, vocabulary, facts, content["files"], held)
 
 
-def _content(path: Path) -> dict[str, Any]:
-    """The object in checkpoint.json, its format number and the types of its facts checked."""
-    try:
-        content = json.loads(path.read_bytes())
-        if not isinstance(content, dict):
-            raise ValueError("not an object")
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: missing; {NOT_WHOLE}") from None
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: not valid JSON ({error}); {DAMAGED}") from None
-    if content.get("format") != FORMAT:
-        raise CheckpointError(
-            f"{path}: format {content.get('format')!r} is unknown to synparse {VERSION}, which reads format {FORMAT}; "
-            f"it was written by synparse {content.get('synparse', '(unknown)')}"
-        )
-    for name, shape in FACTS.items():
-        if name in content and not _fits(content[name], shape):
-            raise CheckpointError(f"{path}: {name!r} cannot be {_shown(content[name])}; {DAMAGED}")
-    return content
-
-
-def _fits(value: Any, shape: Any) -> bool:
-    """Whether ``value`` is of a type as ``FACTS`` describes it; an int may stand for a float."""
-    if isinstance(shape, dict):
-        return isinstance(value, dict) and all(key in value and _fits(value[key], part) for key, part in shape.items())
-    if isinstance(shape, list):
-        return isinstance(value, list) and all(_fits(part, shape[0]) for part in value)
-    return type(value) is shape or (shape is float and type(value) is int)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:40] + "…"
-
-
-def _vocabulary(path: Path, size: Any) -> Vocabulary:
+def _vocabulary(path: Path, size: Any, files: Mapping[str, Any]) -> Vocabulary:
     """The words in vocabulary.txt, ``size`` of them."""
+    data = read_file(path, LARGEST[VOCABULARY])
+    check_digest(path, data, files[VOCABULARY])
     try:
-        vocabulary = Vocabulary.load(path)
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: missing; {NOT_WHOLE}") from None
+        vocabulary = Vocabulary(data.decode("utf-8").removesuffix("\n").split("\n"))
     except ValueError as error:
         raise CheckpointError(f"{path}: {error}; {DAMAGED}") from None
     if len(vocabulary) != size:
-        raise CheckpointError(f"{path}: holds {len(vocabulary)} words, {_shown(size)} were saved; {DAMAGED}")
+        raise CheckpointError(f"{path}: holds {len(vocabulary)} words, {shown(size)} were saved; {DAMAGED}")
     return vocabulary

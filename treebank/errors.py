@@ -23,6 +23,17 @@ class TreebankError(SynparseError):
         super().__init__(f"{place}:{line}: {message}" if line else f"{place}: {message}")
 
 
+def printable(text: str) -> str:
+    """``text`` in one line, harmless on a terminal: a space for a line end, ``\\x1b`` for an escape character.
+
+    What turns the direction of writing around is spelt out, too; letters of all scripts stay.
+    """
+    return "".join(f"\\x{ord(c):02x}" if c in _UNPRINTABLE else c for c in text.replace("\n", " "))
+
+
+_UNPRINTABLE = frozenset(map(chr, [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
+
+
 @contextmanager
 def placed(path: str | os.PathLike[str]) -> Iterator[None]:
     """Gives an OSError that does not say where it happened, as that of a full disk, the file ``path``."""

@@ -7,7 +7,6 @@ Models that learn without gradients go through the same events, checks and check
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -27,11 +26,13 @@ from induce.kernels.products import Products, use
 from induce.models.base import FittedModel, Loss, Model, detach
 from induce.models.build import make_model
 from induce.registry import READINGS, check_reading, fitting_decoder, load
+from induce.storage.locking import RunLock
 from induce.training.events import Check, Event, Finished, Halved, Progress, Started
 from induce.training.microbatch import whole_or_parts
 from induce.training.optimizer import EpochEnd, Unoptimized, make_optimizer
 from induce.training.seeding import random_state, restore_random_state, seed_everything
 from treebank.errors import SynparseError, placed
+from treebank.json_text import json_text
 
 LEAST_WORDS = 20  # of training text
 SAVE_SECONDS = 30.0  # between two writings of RUN/last
@@ -112,6 +113,7 @@ class Trainer:
         self.state: Any = None
         self.parts = 1  # of a batch, the most so far
         self.resumed = checkpoint is not None
+        self.lock: RunLock | None = None  # of the folder, given back after training
         if checkpoint:
             self._continue(checkpoint)
 
@@ -180,6 +182,13 @@ class Trainer:
 
         ``stop`` is asked after every step; what was learned is kept.
         """
+        try:
+            yield from self._train(max_minutes, stop)
+        finally:
+            if self.lock:
+                self.lock.release()
+
+    def _train(self, max_minutes: float | None, stop: Callable[[], bool]) -> Iterator[Event]:
         began = time.monotonic()
         if not self.resumed:
             self.model.prepare(self.corpus)
@@ -332,7 +341,7 @@ class Trainer:
     def _log(self, event: Any) -> Any:
         """``event``, after it is appended to the run's log."""
         self.run.mkdir(parents=True, exist_ok=True)
-        line = json.dumps({"event": type(event).__name__.lower(), **asdict(event)}, ensure_ascii=False) + "\n"
+        line = json_text({"event": type(event).__name__.lower(), **asdict(event)}) + "\n"
         with placed(self.run / "log.jsonl"), (self.run / "log.jsonl").open("ab") as log:
             log.write(line.encode("utf-8"))
             self.position.log_bytes = log.tell()

@@ -6,21 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shutil import rmtree
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from induce.config import RunConfig, changed, resolve
 from induce.data.sources import Sources, Text, load_corpora, load_trees
+from induce.storage.folders import whole
+from induce.storage.locking import RunLock
+from induce.storage.run_folder import check_free, clear, resumable, settle_run
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.checkpoint import Checkpoint
     from induce.training.loop import Trainer
-
-CHECKPOINTS = ("best", "last")  # the folders in a run's folder
-FILES = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")  # what these hold
-SUFFIXES = ("", ".new", ".old")  # the last two only while one of them is written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +52,15 @@ class RunRequest:
 
 def prepare_run(request: RunRequest, tell: Callable[[str], None] = lambda line: None) -> Trainer:
     """The trainer of a run, new or resumed. What cannot work is refused before any text is read, and a new run's folder
-    is touched only when everything else is known to be right; ``tell`` hears what a user should know.
+    is touched only when everything else is known to be right; ``tell`` hears what a user should know. The trainer holds
+    the lock of the folder until it has trained, or is no more.
 
     Raises SynparseError for settings, data or a folder that will not do.
     """
     folder = Path(request.run)
+    lock = RunLock(folder) if request.resume and resumable(folder) else None
+    if lock:
+        settle_run(folder)
     stored = _stored(folder, request, tell) if request.resume else None
     if stored is None:
         request = replace(request, resume=False)
@@ -71,7 +72,7 @@ def prepare_run(request: RunRequest, tell: Callable[[str], None] = lambda line: 
 
     if stored is None:
         check_fits(config)
-        check_free(folder, request.overwrite)
+        check_free(folder, overwrite=request.overwrite)
     else:
         with _in_folder(stored.folder):
             check_fits(config)
@@ -94,8 +95,11 @@ def prepare_run(request: RunRequest, tell: Callable[[str], None] = lambda line: 
         facts=facts,
         resume=stored is not None,
     )
-    if stored is None:
-        claim(folder)
+    if lock is None:
+        lock = RunLock(folder)
+        check_free(folder, overwrite=request.overwrite)  # again: another training may have begun meanwhile
+        clear(folder)
+    trainer.lock = lock
     return trainer
 
 
@@ -117,12 +121,11 @@ def _resolved(request: RunRequest) -> RunConfig:
 
 def _stored(folder: Path, request: RunRequest, tell: Callable[[str], None]) -> Checkpoint | None:
     """The state to go on from; None, and a word to the user, if there is none and the request names a text."""
-    from induce.checkpoint import find, read, recover
+    from induce.checkpoint import find, read
 
-    recover(folder / "last")
-    if (folder / "last").exists():
+    if resumable(folder):
         return read(find(folder, ("last",)))
-    if (folder / "best").exists():
+    if whole(folder / "best"):
         raise SynparseError(f"{folder}: holds a model but no state to go on from; train anew with --overwrite")
     if not request.text:
         raise SynparseError(f"{folder}: there is no run to go on with; to begin one, leave out --resume")
@@ -152,38 +155,3 @@ def _continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, 
 
 class UnchangeableError(SynparseError):
     """An option that a resumed run cannot take."""
-
-
-def check_free(folder: Path, overwrite: bool) -> None:
-    """Raises SynparseError if there is a run in ``folder`` that was not to be replaced, or it cannot be written."""
-    there = [path for path in _checkpoints(folder) if path.exists()]
-    if there and not overwrite:
-        raise SynparseError(
-            f"{folder}: there is a model already; go on with --resume, replace it with --overwrite, "
-            "or name another folder with -o"
-        )
-    for path in there:
-        if not path.is_dir() or (any(path.iterdir()) and not any((path / name).exists() for name in FILES)):
-            raise SynparseError(f"{path}: this is no model, so it is not overwritten; name another folder with -o")
-    if folder.is_file():
-        raise SynparseError(f"{folder}: this is a file; name a folder with -o")
-    nearest = folder
-    while not nearest.exists():
-        nearest = nearest.parent
-    try:
-        with TemporaryFile(dir=nearest):
-            pass
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(folder)) from None
-
-
-def claim(folder: Path) -> None:
-    """Make ``folder``, and remove the run in it, and nothing else."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in _checkpoints(folder):
-        rmtree(path, ignore_errors=True)
-    (folder / "log.jsonl").unlink(missing_ok=True)
-
-
-def _checkpoints(folder: Path) -> list[Path]:
-    return [folder / (name + suffix) for name in CHECKPOINTS for suffix in SUFFIXES]

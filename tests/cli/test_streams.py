@@ -8,11 +8,13 @@ import os
 import signal
 import time
 from pathlib import Path
+from threading import Thread
 from typing import IO
 
 import pytest
 
-from tests.cli.helpers import TINY, Caller, shell, start, toy_text
+from induce.storage.facts import seal
+from tests.cli.helpers import TINY, Caller, reseal, shell, start, toy_text
 from tests.induce.test_training import weights
 from treebank.formats.predictions import read_prediction_trees
 
@@ -77,7 +79,7 @@ def test_extract_and_decode_give_what_parse_gives(
     path = copy / "best" / "checkpoint.json"
     content = json.loads(path.read_text())
     content["settings"]["parse"]["decoder"] = decoder
-    path.write_text(json.dumps(content))
+    path.write_bytes(seal(content))
     text = write("in.txt", toy_text(40) + "\n( a ) -LRB- \u00a0x\u2028 …\n!\n" + "\n".join(mixed(60)) + "\n")
     trees = call.result("parse", "-m", copy, text, *options)
     write("d.jsonl", call.result("extract", "-m", copy, text, *options))
@@ -181,7 +183,7 @@ def test_output_into_a_file(call: Caller, model: Path) -> None:
     trees = call.result("parse", "-m", model, text)
     assert call("parse", "-m", model, text, "-o", write("trees.txt", "older")) == (0, "", "")
     assert Path("trees.txt").read_text() == trees
-    assert not Path("trees.txt.part").exists()
+    assert sorted(os.listdir()) == ["in.txt", "trees.txt"]
     assert call("parse", "-m", model, text, "-o", "trees.txt.gz") == (0, "", "")
     with gzip.open("trees.txt.gz", "rt") as stream:
         assert stream.read() == trees
@@ -210,9 +212,12 @@ def test_standard_output_as_a_file(call: Caller, model: Path) -> None:
 def test_an_error_keeps_the_part_and_an_older_file(call: Caller, model: Path) -> None:
     write("trees.txt", "older")
     Path("in.txt").write_bytes(b"a b\n" * 30 + b"\xff\n")
-    assert "in.txt:31: invalid UTF-8" in call.refusal("parse", "-m", model, "in.txt", "-o", "trees.txt")
+    told = call.refusal("parse", "-m", model, "in.txt", "-o", "trees.txt")
+    assert "in.txt:31: invalid UTF-8" in told
     assert Path("trees.txt").read_text() == "older"
-    assert Path("trees.txt.part").read_text() == "(X (W a) (W b))\n" * 30
+    (part,) = parts()
+    assert told.endswith(f"what was written before is in {part}")
+    assert part.read_text() == "(X (W a) (W b))\n" * 30
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -222,13 +227,104 @@ def test_an_interruption_keeps_the_part_and_an_older_file(model: Path, number: s
     assert process.stdin is not None
     process.stdin.write(b"a b\n" * 50_000)
     process.stdin.flush()
-    wait_for(lambda: Path("trees.txt.part").exists() and Path("trees.txt.part").stat().st_size > 0)
+    wait_for(lambda: any(part.stat().st_size > 0 for part in parts()))
     process.send_signal(number)
     _, err = process.communicate()
     assert Path("trees.txt").read_text() == "older"
-    assert Path("trees.txt.part").stat().st_size > 0
+    (part,) = parts()
+    assert part.stat().st_size > 0
     if number == signal.SIGINT:
-        assert (process.returncode, err) == (130, b"synparse: interrupted\n")
+        said = f"synparse: interrupted; what was written before is in {part}\n"
+        assert (process.returncode, err) == (130, said.encode())
+
+
+def parts() -> list[Path]:
+    """Outputs of ours that are not whole."""
+    return list(Path().glob("trees.txt.*.part"))
+
+
+def test_files_of_the_user_beside_an_output(call: Caller, model: Path) -> None:
+    """The input may be called like a part; a file or a link of the user that is called so is not touched."""
+    text = "Yes\n" * 5
+    assert call("parse", "-m", model, write("t.txt.part", text), "-o", "t.txt") == (0, "", "")
+    assert (Path("t.txt.part").read_text(), Path("t.txt").read_text()) == (text, "(X (W Yes))\n" * 5)
+    Path("u.txt.part").symlink_to("t.txt.part")
+    assert call("convert", "t.txt", "-o", "u.txt") == (0, "", "")
+    assert (Path("t.txt.part").read_text(), Path("u.txt").is_symlink()) == (text, False)
+    assert call("parse", "-m", model, "t.txt.part", "-o", "t.txt.part") == (0, "", "")
+    assert Path("t.txt.part").read_text() == "(X (W Yes))\n" * 5
+    assert sorted(os.listdir()) == ["t.txt", "t.txt.part", "u.txt", "u.txt.part"]
+
+
+def test_permissions_of_an_output(call: Caller, model: Path) -> None:
+    write("in.txt", "Yes\n")
+    Path(write("private.txt", "older")).chmod(0o600)
+    assert call("parse", "-m", model, "in.txt", "-o", "private.txt") == (0, "", "")
+    assert Path("private.txt").stat().st_mode & 0o777 == 0o600
+    before = os.umask(0o027)
+    try:
+        assert call("parse", "-m", model, "in.txt", "-o", "new.txt") == (0, "", "")
+    finally:
+        os.umask(before)
+    assert Path("new.txt").stat().st_mode & 0o777 == 0o640
+
+
+def test_names_of_outputs(call: Caller, model: Path) -> None:
+    write("in.txt", "Yes\n")
+    for name in ("n" * 255, "é" * 127, "a\nb", os.fsdecode(b"\xff.txt")):
+        assert call("parse", "-m", model, "in.txt", "-o", name) == (0, "", "")
+        assert Path(name).read_text() == "(X (W Yes))\n"
+    assert "an empty name" in call.refusal("parse", "-m", model, "in.txt", "-o", "")
+
+
+def test_a_pipe_by_name() -> None:
+    os.mkfifo("pipe")
+    write("d.jsonl", DISTANCES)
+    process = start("decode", "d.jsonl", "-o", "pipe")
+    assert Path("pipe").read_text() == TREE
+    assert process.communicate() == (b"", b"")
+
+
+DISTANCES, TREE = '{"distances": [1]}\n', "(X (W w0))\n"
+
+
+def test_streams_that_are_set_not_to_wait() -> None:
+    """As ssh and node leave them: the input comes slowly, the output is taken slowly, and nothing is lost."""
+    source, feed = os.pipe()
+    drain, sink = os.pipe()
+    os.set_blocking(source, False)
+    os.set_blocking(sink, False)
+    process = start("decode", stdin=source, stdout=sink)
+    os.close(source)
+    os.close(sink)
+    time.sleep(0.5)
+    os.write(feed, DISTANCES.encode())
+    with os.fdopen(drain, "rb") as stream:
+        assert stream.readline() == TREE.encode()
+        writer = Thread(target=lambda: (os.write(feed, DISTANCES.encode() * 10_000), os.close(feed)))
+        writer.start()
+        time.sleep(0.5)
+        assert stream.read() == TREE.encode() * 10_000
+    assert process.wait() == 0
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed: str) -> None:
+    write("d.jsonl", DISTANCES)
+    done = shell(f"$RUN decode d.jsonl -o trees.txt {closed}", Path())
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert Path("trees.txt").read_text() == TREE
+
+
+def test_what_cannot_be_read_or_written_is_told() -> None:
+    write("d.jsonl", DISTANCES)
+    done = shell("$RUN decode d.jsonl >&-", Path())
+    assert (done.returncode, done.stderr) == (
+        1,
+        "synparse: standard output: it is closed; name a file to write with -o\n",
+    )
+    done = shell("$RUN decode <&-", Path())
+    assert (done.returncode, done.stderr) == (1, "synparse: standard input: it is closed; name a file to read\n")
 
 
 def test_json_lines(call: Caller, model: Path) -> None:
@@ -313,5 +409,6 @@ def test_the_minutes_are_those_of_each_call(call: Caller, copy: Path) -> None:
     state = torch.load(path, weights_only=True)
     state["position"]["seconds"] = 7200.0
     torch.save(state, path)
+    reseal(path.parent)
     _, _, err = call("train", "--resume", "-o", copy, "--set", "train.epochs=5", "--max-minutes", "5")
     assert "all epochs done" in err

@@ -100,6 +100,8 @@ def _not_utf8(found: str, raw: bytes) -> str:
 def _open_bytes(path: str) -> AbstractContextManager[Any]:
     """The file as a buffered stream of bytes; stdin is not closed at the end."""
     if path == STDIN:
+        if sys.stdin is None:
+            raise TreebankError(path, 0, "it is closed; name a file to read")
         return nullcontext(sys.stdin.buffer)
     if os.path.isdir(path):
         raise TreebankError(path, 0, "this is a folder where a file was expected")

@@ -1,0 +1,432 @@
+"""Folders that are replaced as a whole, the lock of a run, and weights that are checked before memory is taken."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save as to_bytes
+
+from induce import checkpoint, registry
+from induce.checkpoint import CheckpointError
+from induce.config import resolve
+from induce.data.vocabulary import Vocabulary
+from induce.models.build import make_model
+from induce.storage import folders, weights
+from induce.storage.facts import describe, seal
+from induce.storage.locking import NAME, RunLock
+from induce.storage.run_folder import check_free, clear
+from tests.induce.tiny import SETTINGS
+from treebank.errors import SynparseError
+
+OLD, NEW = {"a.bin": b"old", "checkpoint.json": b"{}"}, {"a.bin": b"new", "checkpoint.json": b"[]"}
+FILES = folders.FILES
+
+
+@pytest.fixture(autouse=True)
+def _names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "FILES", (*FILES, "a.bin"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# --- replaced as a whole ----------------------------------------------------------------------------------------------
+
+OPERATIONS = ("open", "mkdir", "rename", "unlink", "rmdir", "fsync", "chmod", "write")
+
+
+class Fault:
+    """Counts the operations on files of a saving; the one numbered ``at`` fails, or ends the process as a kill does."""
+
+    class Killed(BaseException):
+        """What no handler of ours catches."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int, kind: type[BaseException]) -> None:
+        self.count, self.at, self.kind, self.dead = 0, at, kind, False
+        for name in ("mkdir", "rename", "unlink", "rmdir", "open"):
+            monkeypatch.setattr(Path, name, self.watched(getattr(Path, name)))
+        for name in ("fsync", "chmod"):
+            monkeypatch.setattr(os, name, self.watched(getattr(os, name)))
+
+    def watched(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            self.count += 1
+            if self.dead or self.count == self.at:
+                self.dead = self.kind is self.Killed  # nothing happens after a kill
+                raise self.kind(errno.ENOSPC, "No space left on device")
+            return real(*args, **options)
+
+        return call
+
+
+def points(tmp_path: Path) -> int:
+    """How many operations on files a saving over an older folder has."""
+    with pytest.MonkeyPatch.context() as patch:
+        run = tmp_path / "count" / "best"
+        folders.save(run, OLD)
+        fault = Fault(patch, 0, OSError)
+        folders.save(run, NEW)
+    shutil.rmtree(tmp_path / "count")
+    return fault.count
+
+
+@pytest.mark.parametrize("kind", [OSError, Fault.Killed])
+@pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
+def test_every_operation_of_a_saving_fails_once(tmp_path: Path, kind: type[BaseException], first: bool) -> None:
+    """Each operation fails, or the process is killed there; then another while that is put right; then all works."""
+    most = points(tmp_path)
+    assert most > 10
+    for at in range(1, most + 1):
+        for again in (0, *range(1 + at % 9, most + 1, 9)):
+            run = tmp_path / f"{at}-{again}" / "best"
+            if not first:
+                folders.save(run, OLD)
+            for number in (at, again):
+                with pytest.MonkeyPatch.context() as patch:
+                    Fault(patch, number, kind)
+                    with suppress(OSError, Fault.Killed):
+                        folders.save(run, NEW)
+                place = folders.whole(run)
+                assert place or first
+                if place:
+                    assert contents(place) in (OLD, NEW)
+                if kind is OSError and not first:
+                    assert place == run, "an error leaves the folder in its place"
+            folders.save(run, NEW)
+            assert contents(run) == NEW
+            assert os.listdir(run.parent) == ["best"]
+            shutil.rmtree(run.parent)
+
+
+def test_readers_touch_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "best"
+    folders.save(run, OLD)
+    for suffix in (".old", ".new"):
+        run.rename(run.with_name("best" + suffix))
+        before = sorted(os.listdir(tmp_path))
+        assert folders.whole(run) == run.with_name("best" + suffix)
+        assert sorted(os.listdir(tmp_path)) == before
+        run.with_name("best" + suffix).rename(run)
+
+
+def test_what_is_not_whole_is_passed_over(tmp_path: Path) -> None:
+    run = tmp_path / "best"
+    folders.save(tmp_path / "best.old", OLD)
+    (tmp_path / "best.new").mkdir()
+    (tmp_path / "best.new" / "a.bin").write_bytes(b"ne")
+    assert folders.whole(run) == tmp_path / "best.old"
+    folders.settle(run)
+    assert (os.listdir(tmp_path), contents(run)) == (["best"], OLD)
+
+
+def test_files_of_the_user_are_carried_over(tmp_path: Path) -> None:
+    run = tmp_path / "best"
+    folders.save(run, OLD)
+    (run / "README").write_text("mine")
+    (run / "notes").mkdir()
+    folders.save(run, NEW)
+    assert (run / "README").read_text() == "mine"
+    assert (run / "notes").is_dir()
+    folders.remove(run)
+    assert sorted(os.listdir(run)) == ["README", "notes"]
+
+
+def test_permissions_are_kept(tmp_path: Path) -> None:
+    run = tmp_path / "best"
+    folders.save(run, OLD)
+    run.chmod(0o700)
+    (run / "a.bin").chmod(0o600)
+    folders.save(run, NEW)
+    assert stat.S_IMODE(run.stat().st_mode) == 0o700
+    assert stat.S_IMODE((run / "a.bin").stat().st_mode) == 0o600
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    run = tmp_path / "last"
+    run.symlink_to(tmp_path / "disk" / "last")
+    for files in (OLD, NEW):
+        folders.save(run, files)
+        assert run.is_symlink()
+        assert contents(tmp_path / "disk" / "last") == files
+    assert os.listdir(tmp_path / "disk") == ["last"]
+
+
+def test_a_file_in_the_way_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "best").write_text("mine")
+    with pytest.raises(OSError, match="Not a directory"):
+        folders.save(tmp_path / "best", NEW)
+    assert os.listdir(tmp_path) == ["best"]
+
+
+# --- the folder of a run ----------------------------------------------------------------------------------------------
+
+
+def test_only_our_files_are_removed(tmp_path: Path) -> None:
+    folders.save(tmp_path / "best", OLD)
+    (tmp_path / "best.txt").write_text("mine")
+    (tmp_path / "log.jsonl").write_text('{"event": "started"}\n')
+    with pytest.raises(SynparseError, match="there is a model already"):
+        check_free(tmp_path, overwrite=False)
+    check_free(tmp_path, overwrite=True)
+    clear(tmp_path)
+    assert os.listdir(tmp_path) == ["best.txt"]
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_a_log_of_the_user_is_not_overwritten(tmp_path: Path, overwrite: bool) -> None:
+    (tmp_path / "log.jsonl").write_text("precious\n")
+    with pytest.raises(SynparseError, match=r"log\.jsonl: this is no log of ours"):
+        check_free(tmp_path, overwrite=overwrite)
+
+
+def test_a_kill_in_the_very_first_saving_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "last.new").mkdir()
+    (tmp_path / "last.new" / "vocabulary.txt").write_text("<eos")
+    check_free(tmp_path, overwrite=False)
+
+
+def test_one_training_in_a_folder(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    program = f"""if True:
+        from pathlib import Path
+        from induce.storage.locking import RunLock
+        lock = RunLock(Path({str(run)!r}))
+        print("held", flush=True)
+        input()"""
+    command = [sys.executable, "-c", program]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(SynparseError, match=rf"another training is writing to this folder \(process {holder.pid}\)"):
+        RunLock(run)
+    holder.kill()
+    holder.communicate()
+    assert os.listdir(run) == [NAME], "a kill leaves the file"
+    RunLock(run).release()
+    assert os.listdir(run) == [], "and it is nobody's"
+
+
+# --- what checkpoint.json vouches for ---------------------------------------------------------------------------------
+
+CONFIG = resolve(model="udgn", settings=SETTINGS["udgn"])
+
+
+def packed(words: int = 30) -> dict[str, bytes]:
+    vocabulary = Vocabulary(["<eos>", "<unk>", *(f"w{i}" for i in range(words - 2))])
+    torch.manual_seed(1)
+    model = make_model(CONFIG, words)
+    return checkpoint.pack(model, CONFIG, vocabulary, {"step": 1}, {"position": {"step": 1}})
+
+
+def stored(folder: Path, files: dict[str, bytes]) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def resealed(files: dict[str, bytes], **changes: Any) -> dict[str, bytes]:
+    """``files`` whose checkpoint.json vouches for them, with settings of the model changed, as a stranger may do."""
+    content = json.loads(files["checkpoint.json"])
+    content["settings"]["model"].update(changes)
+    content["files"] = {name: describe(data) for name, data in files.items() if name != "checkpoint.json"}
+    return {**files, "checkpoint.json": seal(content)}
+
+
+def everything(folder: Path) -> None:
+    """Read all that is in ``folder``."""
+    found = checkpoint.read(folder)
+    checkpoint.build_model(found)
+    found.trainer()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_bit_is_told(tmp_path: Path, name: str) -> None:
+    files = packed()
+    data = files[name]
+    for place in {0, 1, len(data) - 2, *range(0, len(data), max(1, len(data) // 12))}:
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << place % 8
+        folder = stored(tmp_path / "model", {**files, name: bytes(damaged)})
+        if name == "checkpoint.json" and _same(bytes(damaged), data):
+            continue  # blanks between values
+        with pytest.raises(CheckpointError) as told:
+            everything(folder)
+        assert "\n" not in str(told.value)
+        assert len(str(told.value)) < 600
+
+
+def _same(one: bytes, other: bytes) -> bool:
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except ValueError:
+        return False
+
+
+def test_numbers_that_json_does_not_have(tmp_path: Path) -> None:
+    model = make_model(CONFIG, 30)
+    vocabulary = Vocabulary(["<eos>", "<unk>", *(f"w{i}" for i in range(28))])
+    history = [{"epoch": 1, "step": 1, "development_perplexity": float("inf"), "best": True}]
+    facts = {"history": history, "texts": ["\udcff.txt"]}
+    folder = stored(tmp_path / "model", checkpoint.pack(model, CONFIG, vocabulary, facts))
+    text = (folder / "checkpoint.json").read_bytes().decode()
+    assert "Infinity" not in text
+    found = checkpoint.read(folder)
+    assert found.facts["history"][0]["development_perplexity"] is None
+    assert found.facts["texts"] == ["\udcff.txt"]
+
+
+def test_an_older_format_is_told_in_one_line(tmp_path: Path) -> None:
+    files = packed()
+    content = json.loads(files["checkpoint.json"])
+    content["format"] = 1
+    folder = stored(tmp_path / "model", {**files, "checkpoint.json": json.dumps(content).encode()})
+    with pytest.raises(CheckpointError, match=r"format 1 of an older synparse .* train the model anew$"):
+        checkpoint.read(folder)
+
+
+def test_a_folder_replaced_while_it_is_read(tmp_path: Path) -> None:
+    """What is read is of one writing, the weights included, however often the folder is replaced meanwhile."""
+    folder, stop = tmp_path / "best", threading.Event()
+    versions = []
+    for number in (1, 2):
+        vocabulary = Vocabulary(["<eos>", "<unk>", *(f"w{number}.{i}" for i in range(28))])
+        torch.manual_seed(number)
+        model = make_model(CONFIG, 30)
+        versions.append(checkpoint.pack(model, CONFIG, vocabulary, {"step": number}))
+    folders.save(folder, versions[0])
+
+    def write() -> None:
+        number = 1
+        while not stop.is_set():
+            folders.save(folder, versions[number % 2])
+            number += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        seen = set()
+        for _ in range(30):
+            found = checkpoint.read(folder)
+            assert found.vocabulary.words[2].startswith(f"w{found.facts['step']}.")
+            checkpoint.build_model(found)
+            seen.add(found.facts["step"])
+    finally:
+        stop.set()
+        writer.join()
+    assert seen == {1, 2}
+
+
+# --- a model from a stranger ------------------------------------------------------------------------------------------
+
+INTEGERS = [
+    (name, key)
+    for name in registry.MODELS
+    for key, value in resolve(model=name, settings=SETTINGS[name]).model.items()
+    if type(value) is int
+]
+
+
+@pytest.mark.parametrize(("name", "key"), INTEGERS)
+@pytest.mark.parametrize("size", [20_000, 10**9])
+def test_settings_that_ask_for_gigabytes(tmp_path: Path, name: str, key: str, size: int) -> None:
+    """Told, or without consequence; never the memory that was asked for."""
+    config = resolve(model=name, settings=SETTINGS[name])
+    vocabulary = Vocabulary(["<eos>", "<unk>", *(f"w{i}" for i in range(28))])
+    files = checkpoint.pack(make_model(config, 30), config, vocabulary, {"step": 1})
+    folder = stored(tmp_path / "model", resealed(files, **{key: size}))
+    with limited_memory(1 << 30):
+        told = refusal(folder)
+    assert len(told) < 600
+    assert "\n" not in told
+
+
+def refusal(folder: Path) -> str:
+    """What is said of the model in ``folder``; "" if it can be built."""
+    try:
+        checkpoint.build_model(checkpoint.read(folder))
+    except CheckpointError as error:
+        return str(error)
+    return ""
+
+
+class limited_memory:
+    """Within, this process may take only ``more`` bytes of address space beyond what it has."""
+
+    def __init__(self, more: int) -> None:
+        self.more = more
+
+    def __enter__(self) -> None:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        self.before = resource.getrlimit(resource.RLIMIT_AS)
+        limit = pages * resource.getpagesize() + self.more
+        resource.setrlimit(resource.RLIMIT_AS, (limit, self.before[1]))
+
+    def __exit__(self, *_: object) -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, self.before)
+
+
+def test_every_model_is_built_without_memory() -> None:
+    for name in registry.MODELS:
+        config = resolve(model=name, settings=SETTINGS[name])
+        state = make_model(config, 30).state_dict()
+        data = to_bytes({key: value.contiguous() for key, value in state.items()})
+        header = weights.read_header(_stream(data), len(data))
+        weights.check_fit(lambda config=config: make_model(config, 30), header)
+        with pytest.raises(ValueError, match="the settings ask for"):
+            weights.check_fit(lambda config=config: make_model(config, 31), header)
+
+
+def _stream(data: bytes) -> Any:
+    from io import BytesIO
+
+    return BytesIO(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "too short"),
+        (b"\xff" * 8 + b"{}", "cannot be"),
+        (b"\x02" + b"\0" * 7 + b"[]", "no object"),
+        (b"\x02" + b"\0" * 7 + b"{}xxxx", "promises 0 bytes"),
+    ],
+)
+def test_headers_that_are_none(data: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        weights.read_header(_stream(data), len(data))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_that_never_end(tmp_path: Path, name: str) -> None:
+    folder = stored(tmp_path / "model", packed())
+    for damage in ("device", "holes"):
+        path = folder / name
+        path.unlink()
+        if damage == "device":
+            path.symlink_to("/dev/zero")
+        else:
+            with path.open("wb") as stream:
+                stream.truncate(40 * 10**9)
+        with limited_memory(1 << 30), pytest.raises(CheckpointError):
+            everything(folder)

@@ -1,0 +1,60 @@
+"""Every package is pinned, and the lock file has a digest of each."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import tomllib
+
+from tests.reference import ROOT
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(text: str) -> dict[str, str]:
+    """Name -> version, without what only says for which device a package was built."""
+    found = re.findall(r"^([A-Za-z0-9_.-]+)==([^\s\\+]+)", text, flags=re.M)
+    return {canonical(name): version for name, version in found}
+
+
+def needed(name: str, found: set[str]) -> set[str]:
+    """``name`` and all that it needs in turn, by the metadata of what is installed."""
+    if name not in found:
+        found.add(name)
+        for requirement in importlib.metadata.requires(name) or ():
+            other = canonical(re.split(r"[ ;<>=!~\[(]", requirement)[0])
+            if "extra ==" not in requirement and _installed(other):
+                needed(other, found)
+    return found
+
+
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def test_all_that_is_needed_is_pinned_with_a_digest() -> None:
+    lock = (ROOT / "requirements-lock.txt").read_text(encoding="utf-8")
+    constraints = pins((ROOT / "constraints.txt").read_text(encoding="utf-8"))
+    locked = pins(lock)
+    assert len(re.findall(r"^    --hash=sha256:[0-9a-f]{64}$", lock, flags=re.M)) == len(locked)
+    assert {name: constraints.get(name) for name in locked} == locked
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    wanted: set[str] = set()
+    for requirement in named:
+        name = canonical(re.split(r"[ ;<>=!~\[(]", requirement)[0])
+        assert name in locked, name
+        if _installed(name):
+            needed(name, wanted)
+    assert wanted <= locked.keys()
+
+
+def test_the_range_of_torch_stays_open() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert "torch>=2.6" in project["dependencies"]

@@ -1,0 +1,25 @@
+"""JSON that every other program can read."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """``value`` as JSON in one line, or indented. A number that is infinite or not one becomes null, which JSON has.
+
+    What stands for a byte that is not UTF-8 in the name of a file is written as an escape sequence, and reads back.
+    """
+    text = json.dumps(finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def finite(value: Any) -> Any:
+    """``value`` with None in the place of infinities and NaN, in lists and objects, too."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite(part) for key, part in value.items()}
+    return [finite(part) for part in value] if isinstance(value, (list, tuple)) else value
