@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +78,11 @@ def test_a_preset_of_ones_own(call: Caller) -> None:
 def test_a_run_whose_preset_has_another_name_now_is_read() -> None:
     trainer = prepare_run(RunRequest(run="run", text=["text.txt"], model="prpn", settings=SETTINGS["prpn"]))
     list(trainer.train())
-    path = Path("run/best/checkpoint.json")
-    content = json.loads(path.read_text("utf-8"))
-    content["settings"]["preset"] = "prpn-as-it-was-called"
-    path.write_text(json.dumps(content), "utf-8")
-    assert load_parser("run").checkpoint.config.model["gate"] == "hard"
+    saved = checkpoint.read(Path("run/best"))
+    config = replace(saved.config, preset="prpn-as-it-was-called")
+    files = checkpoint.pack(checkpoint.build_model(saved), config, saved.vocabulary, {**saved.facts})
+    checkpoint.save(Path("renamed/best"), files)
+    assert load_parser("renamed").checkpoint.config.model["gate"] == "hard"
 
 
 def test_a_corpus_in_shards_gives_the_same_trees(call: Caller) -> None:
