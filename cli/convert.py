@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.options import inputs
+from cli.options import inputs, reading_options
 from cli.output import opened
 from treebank.errors import TreebankError
 from treebank.formats.writers import FORMS
 from treebank.head_rules import HEAD_RULES
+
+if TYPE_CHECKING:
+    from treebank.formats import InputOptions
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -42,6 +45,7 @@ from treebank.head_rules import HEAD_RULES
     metavar="INPUT",
     help="Count the words of the recipe's vocabulary here instead; may be repeated.",
 )
+@reading_options
 @click.option("--skip-bad", is_flag=True, help="Leave out broken sentences, and tell of each.")
 @click.option("--ptb", metavar="DIR", help="A full Penn Treebank, for the names that begin with wsj.")
 def convert(
@@ -53,6 +57,7 @@ def convert(
     vocabulary_of: Sequence[str],
     skip_bad: bool,
     ptb: str | None,
+    input_options: InputOptions,
     **steps: Any,
 ) -> None:
     """Turn treebanks into other forms, one sentence a line, and back.
@@ -60,13 +65,16 @@ def convert(
     INPUT are treebank files (brackets, CoNLL-U), JSON lines with distances or spans (.jsonl), folders, patterns, names
     such as wsj10, or - for standard input, which is also read when none is named.
     """
-    from treebank.convert import Conversion
+    from treebank.convert import Conversion, is_name
     from treebank.convert import convert as converted
+    from treebank.formats import check_output
 
     if vocabulary_of and not recipe:
         raise click.UsageError("--vocabulary-of is of use only with --recipe")
+    paths = inputs(input)
+    check_output(output, [path for path in paths if not is_name(path)])
     lines = converted(
-        inputs(input),
+        paths,
         to,
         Conversion(**steps),
         rules=head_rules,
@@ -75,6 +83,7 @@ def convert(
         ptb=ptb,
         tell=_note,
         on_bad=_skipped if skip_bad else None,
+        input_options=input_options,
     )
     with opened(output) as write_line:
         for text in lines:

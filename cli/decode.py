@@ -27,8 +27,10 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
     """
     from induce.parsing.reading import decoded, expected, from_json
     from induce.registry import DECODERS, known
+    from treebank.formats.conllu_writer import ConlluWriter
     from treebank.formats.jsonl import read_objects
-    from treebank.formats.writers import bracket_line, conllu_lines
+    from treebank.formats.writers import bracket_line
+    from treebank.sentence import Sentence
     from treebank.tree import Tree
 
     if decoder:
@@ -43,4 +45,7 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
                 result = decoded(reading, name)
             except (ValueError, SynparseError) as error:
                 raise TreebankError(file, number, str(error)) from None
-            write(bracket_line(result) if isinstance(result, Tree) else conllu_lines(reading.words, result))
+            if isinstance(result, Tree):
+                write(bracket_line(result))
+            else:
+                write(ConlluWriter(number)(Sentence(tuple(reading.words)), result))

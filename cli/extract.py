@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.options import default_run, device_option, distances_option, inputs, layer_option, tokenize_options
+from cli.options import default_run, device_option, distances_option, inputs, layer_option, reading_options
 from cli.output import opened
 from induce.registry import DECODERS
+
+if TYPE_CHECKING:
+    from treebank.formats import InputOptions
 
 STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
 
@@ -23,7 +26,7 @@ STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
     type=click.Choice(list(STRUCTURES)),
     help="What to write; by default what the model's decoder reads.",
 )
-@tokenize_options
+@reading_options
 @layer_option
 @distances_option
 @device_option
@@ -32,8 +35,7 @@ def extract(
     run: str | None,
     output: str | None,
     what: str | None,
-    tokenize: str | None,
-    paragraphs: bool,
+    input_options: InputOptions,
     **parsing: Any,
 ) -> None:
     """Write the syntactic distances or the head probabilities of each sentence as a JSON line.
@@ -45,11 +47,14 @@ def extract(
     that the model decoded itself. `synparse decode` turns the lines into trees or heads.
     """
     from induce.parsing.load import load_parser
-    from treebank.formats import read_sentences
+    from treebank.formats import check_output, expand, read_sentences
     from treebank.formats.writers import json_line
 
-    sentences = read_sentences(inputs(input), tokenize=tokenize or False, paragraphs=paragraphs)
+    paths = inputs(input)
+    expand(paths)  # a misspelt path is told before a model is loaded
+    check_output(output, paths)
     parser = load_parser(run or default_run(), **parsing)
+    sentences = read_sentences(paths, input_options=parser.input_options(input_options))
     if what:
         parser.offer(what)
     with opened(output) as write:

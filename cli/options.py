@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import click
@@ -66,23 +67,48 @@ def seed_option(command: Decorated) -> Decorated:
     )
 
 
-def tokenize_options(command: Decorated) -> Decorated:
-    """``command`` with ``--tokenize`` and ``--tokenization`` (parameter ``tokenize``), and with ``--paragraphs``."""
-    from treebank.tokenizing import DEFAULT, TOKENIZATIONS
+def reading_options(command: Decorated) -> Decorated:
+    """``command`` with the options that say how its input is read, which it gets as one: ``input_options``."""
+    from treebank.formats.paths import KINDS
+    from treebank.tokenizing import DEFAULT, NONE, TOKENIZATIONS
 
-    paragraphs = click.option(
-        "--paragraphs", is_flag=True, help="With them: lines are broken anywhere, blank lines end paragraphs."
-    )
-    rule = click.option(
-        "--tokenization",
-        "tokenize",
-        type=click.Choice(list(TOKENIZATIONS)),
-        help="Split raw text by this rule: english cuts contractions, characters and segmenters all scripts.",
-    )
-    flag = click.option(
-        "--tokenize",
-        "tokenize",
-        flag_value=DEFAULT,
-        help="The text is raw: split it into sentences and words by the boundaries of Unicode.",
-    )
-    return flag(rule(paragraphs(command)))
+    @wraps(command)
+    def called(*arguments: Any, **options: Any) -> Any:
+        from treebank.formats import InputOptions
+
+        tokenize = options.pop("tokenize") or (DEFAULT if options["paragraphs"] else "")
+        input_options = InputOptions(
+            tokenize=tokenize,
+            paragraphs=options.pop("paragraphs"),
+            form=options.pop("form_of_input") or "",
+            encoding=options.pop("encoding") or "",
+        )
+        return command(*arguments, input_options=input_options, **options)
+
+    decorated: Decorated = called
+    for option in reversed(_reading(list(KINDS), [*TOKENIZATIONS, NONE], DEFAULT)):
+        decorated = option(decorated)
+    return decorated
+
+
+def _reading(kinds: Sequence[str], rules: Sequence[str], default: str) -> list[Callable[[Decorated], Decorated]]:
+    """The options themselves, in the order of the help."""
+    return [
+        click.option(
+            "--tokenize",
+            "tokenize",
+            flag_value=default,
+            help="The text is raw: split it into sentences and words by the boundaries of Unicode.",
+        ),
+        click.option(
+            "--tokenization",
+            "tokenize",
+            type=click.Choice(rules),
+            help="Split raw text by this rule: english cuts contractions, characters and segmenters all scripts.",
+        ),
+        click.option("--paragraphs", is_flag=True, help="The text is raw, and only blank lines end paragraphs."),
+        click.option(
+            "--as", "form_of_input", type=click.Choice(kinds), help="What the files hold, where that is mistaken."
+        ),
+        click.option("--encoding", metavar="NAME", help="The encoding of files that are not UTF-8."),
+    ]

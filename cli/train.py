@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from cli.options import default_run, device_option
+from cli.options import default_run, device_option, reading_options
 from induce.registry import MODELS
 
 
@@ -40,7 +40,7 @@ from induce.registry import MODELS
     "for npcfg, cpcfg and simple-pcfg; may be repeated.",
 )
 @click.option("--dev", multiple=True, metavar="FILE", help="Development text; otherwise a share of TEXT is set aside.")
-@click.option("--tokenize", is_flag=True, help="TEXT is not tokenised: split it into sentences and words.")
+@reading_options
 @click.option("-o", "--output", "run", metavar="RUN", help="The folder to write, ./synparse-model by default.")
 @click.option("--resume", is_flag=True, help="Go on with the run in RUN.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in RUN.")

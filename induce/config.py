@@ -17,6 +17,7 @@ from induce.data.tokens import TOKENS
 from induce.registry import DECODERS, ENCODERS, MODELS, TASKS, ModelEntry, known, load
 from treebank.errors import SynparseError, nearest
 from treebank.normalize import RECIPES
+from treebank.tokenizing import TOKENIZATIONS
 
 DEFAULT_MODEL = "onlstm"
 READINGS = ("stream", "sentences", "fragments", "masked", "expressions")
@@ -40,6 +41,11 @@ class DataConfig:
     """How text becomes a stream of word numbers."""
 
     normalization: str = setting("words", help="a recipe: words, ptb or raw")
+    tokenization: str = setting(
+        "",
+        choices=("", *TOKENIZATIONS),
+        help="the rule that splits raw text into sentences and words, for training and parsing; empty: it is split",
+    )
     token: str = setting("word", help="word, or character: those of the normalised words and the spaces between them")
     vocabulary_size: int = setting(
         10_000, low=3, high=1e9, help="the most frequent tokens kept, the two marks included"

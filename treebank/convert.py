@@ -7,8 +7,6 @@ A step takes a tree and gives a tree, so steps compose: ``binarize(strip_functio
 from __future__ import annotations
 
 import os
-import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -18,11 +16,9 @@ from treebank.catalog import NAMES, load_gold
 from treebank.concat_syn import ConcatSyn, count_forms
 from treebank.dependency import delete
 from treebank.errors import SynparseError
-from treebank.formats import read_sentences
-from treebank.formats.conllu import read_conllu
-from treebank.formats.jsonl import read_json
-from treebank.formats.lines import STDIN, OnBad
-from treebank.formats.paths import expand, suffix
+from treebank.formats import AS_FOUND, InputOptions, read_sentences
+from treebank.formats.lines import OnBad
+from treebank.formats.paths import expand
 from treebank.formats.writers import write
 from treebank.sentence import Sentence
 from treebank.tagset import UNIVERSAL_PUNCTUATION, bare_label, tags_are_penn, words_by_letters, words_by_tag
@@ -32,8 +28,6 @@ Direction = Literal["left", "right"]
 Step = Callable[[Tree], Tree]
 Tell = Callable[[str], None]  # hears what the user should know
 
-JSON = (".json", ".jsonl")
-_BEGINNING = re.compile(rb"(?:#[^\n]*\n|\s)*+(\{|[0-9][0-9.-]*\t)")  # of JSON lines, or of CoNLL-U after its comments
 ADDED = "@"  # before the label of a bracket that binarisation adds
 
 
@@ -178,58 +172,57 @@ def _delete(sentence: Sentence, keep: Sequence[bool]) -> Sentence:
         tags=left(sentence.tags),
         universal_tags=left(sentence.universal_tags),
         heads=delete(sentence.heads, keep) if sentence.heads else (),
+        surface=None,
+        annotation=None,
     )
 
 
-# --- reading
+# --- input_options
 
 
 def read_treebanks(
-    paths: Sequence[str], *, ptb: str | None = None, tell: Tell = lambda note: None, on_bad: OnBad | None = None
+    paths: Sequence[str],
+    *,
+    ptb: str | None = None,
+    tell: Tell = lambda note: None,
+    on_bad: OnBad | None = None,
+    input_options: InputOptions = AS_FOUND,
 ) -> Iterator[Sentence]:
     """The sentences of files, folders, patterns and named treebanks, streamed; JSON lines are read, too.
 
     ``tell`` hears the note of a named treebank, such as that it is a sample; ``on_bad`` is told of each broken
     sentence, which is left out. Raises SynparseError at once for a path without a file.
     """
-    sources = [found for path in paths for found in ([path] if _is_name(path) else expand([path], trees=True))]
-    return (sentence for source in sources for sentence in _read(source, ptb, tell, on_bad))
+    sources = [found for path in paths for found in ([path] if is_name(path) else expand([path], trees=True))]
+    return (sentence for source in sources for sentence in _read(source, ptb, tell, on_bad, input_options))
 
 
-def read_again(paths: Sequence[str], *, ptb: str | None = None, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+def read_again(
+    paths: Sequence[str], *, ptb: str | None = None, on_bad: OnBad | None = None, input_options: InputOptions = AS_FOUND
+) -> Iterator[Sentence]:
     """The same. Raises SynparseError if one of the files is a stream, which can be read only once."""
     for path in paths:
-        if not _is_name(path) and not all(map(os.path.isfile, expand([path], trees=True))):
+        if not is_name(path) and not all(map(os.path.isfile, expand([path], trees=True))):
             raise SynparseError(
                 "the words are counted before anything is written, so the input is read twice: name files"
             )
-    return read_treebanks(paths, ptb=ptb, on_bad=on_bad)
+    return read_treebanks(paths, ptb=ptb, on_bad=on_bad, input_options=input_options)
 
 
-def _is_name(path: str) -> bool:
+def is_name(path: str) -> bool:
+    """Whether ``path`` is the name of a treebank, and no file."""
     return path in NAMES and not os.path.lexists(path)
 
 
-def _read(source: str, ptb: str | None, tell: Tell, on_bad: OnBad | None) -> Iterator[Sentence]:
-    if _is_name(source):
+def _read(
+    source: str, ptb: str | None, tell: Tell, on_bad: OnBad | None, input_options: InputOptions
+) -> Iterator[Sentence]:
+    if is_name(source):
         gold = load_gold(source, ptb=ptb, on_bad=on_bad)
         if gold.note:
             tell(f"{source}: {gold.note}")
         return iter(gold.sentences)
-    if source == STDIN:
-        return _read_stdin(on_bad)
-    if suffix(source) in JSON:
-        return read_json(source, on_bad=on_bad)
-    return read_sentences([source], trees=True, on_bad=on_bad)
-
-
-def _read_stdin(on_bad: OnBad | None) -> Iterator[Sentence]:
-    """JSON lines or CoNLL-U if standard input begins like that, else brackets."""
-    first = sys.stdin.buffer.peek() if hasattr(sys.stdin.buffer, "peek") else b""
-    match = _BEGINNING.match(first)
-    if match is None:
-        return read_sentences([STDIN], trees=True, on_bad=on_bad)
-    return (read_json if match[1] == b"{" else read_conllu)(STDIN, on_bad=on_bad)
+    return read_sentences([source], trees=True, on_bad=on_bad, input_options=replace(input_options, tell=tell))
 
 
 # --- all together
@@ -246,18 +239,24 @@ def convert(
     ptb: str | None = None,
     tell: Tell = lambda note: None,
     on_bad: OnBad | None = None,
+    input_options: InputOptions = AS_FOUND,
 ) -> Iterator[str]:
     """The lines of the sentences in ``paths``, converted, in the format ``to``.
 
     ``recipe``: PTB-Concat-Syn first, with the vocabulary of the files ``vocabulary_of`` (of the same files, if there
     are none); after the last line ``tell`` hears what it changed. ``tell`` also hears other notes, ``on_bad`` each
-    broken sentence, which is left out.
+    broken sentence, which is left out. CoNLL-U that is written again keeps its comments and columns.
     """
-    sentences = read_treebanks(paths, ptb=ptb, tell=lambda text: tell(f"note: {text}"), on_bad=on_bad)
+    input_options = replace(input_options, whole=to == "conllu")
+    sentences = read_treebanks(
+        paths, ptb=ptb, tell=lambda text: tell(f"note: {text}"), on_bad=on_bad, input_options=input_options
+    )
     concat_syn = None
     if recipe:
         unheard = (lambda error: None) if on_bad else None  # told when it is read again
-        concat_syn = ConcatSyn(count_forms(read_again(vocabulary_of or paths, ptb=ptb, on_bad=unheard)))
+        concat_syn = ConcatSyn(
+            count_forms(read_again(vocabulary_of or paths, ptb=ptb, on_bad=unheard, input_options=input_options))
+        )
         sentences = concat_syn(sentences)
     lines = write(conversion(sentences, lambda text: tell(f"note: {text}")), to, rules=rules)
     return lines if concat_syn is None else _reported(lines, concat_syn, tell)

@@ -12,7 +12,7 @@ from induce.data.batches import SpanSupervisedBatch
 from induce.registry import MODELS, READINGS
 from treebank.catalog import load_whole
 from treebank.errors import SynparseError
-from treebank.formats import expand, read_sentences
+from treebank.formats import AS_FOUND, InputOptions, expand, read_sentences
 from treebank.sample import sample_treebank
 from treebank.sentence import Sentence
 from treebank.tree import Tree
@@ -35,7 +35,7 @@ class Sources:
     text: Sequence[Text] = ()
     dev: Sequence[Text] = ()
     trees: str | None = None
-    tokenize: bool = False
+    input_options: InputOptions = AS_FOUND
     focus: Sequence[str] = ()  # runs, and files of trees, that a grammar is focused on
 
     @property
@@ -64,7 +64,9 @@ class Sources:
         facts: dict[str, Any] = {
             "texts": names_of(self.text),
             "development_texts": names_of(self.dev),
-            "tokenize": self.tokenize,
+            "paragraphs": self.input_options.paragraphs,
+            "form": self.input_options.form,
+            "encoding": self.input_options.encoding,
         }
         if self.focus:
             facts["focus"] = list(self.focus)
@@ -109,16 +111,17 @@ def load_corpora(
         return load_examples(config.data, names_of(sources.text), names_of(sources.dev))
     from induce.data.corpus import read_corpora
 
+    options = replace(sources.input_options, tokenize=config.data.tokenization)
     recipe, token = config.data.normalization, config.data.token
     sample = not sources.text and (treebank is None or treebank.name == "sample-train")
     share = 0.0 if sources.dev or sample else config.data.development_share
-    sentences = _training(config, sources, treebank, sample)
+    sentences = _training(config, sources, treebank, sample, options)
     learns = treebank is not None
     training, held_out = read_corpora(
         sentences, recipe, token=token, development_share=share, with_trees=learns, references=references
     )
     if sources.dev:
-        development, _ = read_corpora(read_text(sources.dev), recipe, token=token)
+        development, _ = read_corpora(read_text(sources.dev, options), recipe, token=token)
         if not development.words:
             raise SynparseError(f"{' '.join(names_of(sources.dev))}: the development text holds no words")
         return training, development
@@ -127,9 +130,11 @@ def load_corpora(
     return training, held_out
 
 
-def _training(config: RunConfig, sources: Sources, treebank: Treebank | None, sample: bool) -> Iterable[Sentence]:
+def _training(
+    config: RunConfig, sources: Sources, treebank: Treebank | None, sample: bool, options: InputOptions
+) -> Iterable[Sentence]:
     """The sentences to learn from: the text, without trees, and then those of ``treebank``."""
-    plain: Iterable[Sentence] = read_text(sources.text, tokenize=sources.tokenize) if sources.text else ()
+    plain: Iterable[Sentence] = read_text(sources.text, options) if sources.text else ()
     if treebank is None:
         return sample_treebank("train").sentences if sample else plain
     from induce.data.supervision import supervised
@@ -138,11 +143,11 @@ def _training(config: RunConfig, sources: Sources, treebank: Treebank | None, sa
     return chain((replace(one, tree=None) for one in plain), given)
 
 
-def read_text(text: Sequence[Text], *, tokenize: bool = False) -> Iterator[Sentence]:
+def read_text(text: Sequence[Text], options: InputOptions = AS_FOUND) -> Iterator[Sentence]:
     """The sentences of files, and of a program's lists of words."""
     paths = [one for one in text if isinstance(one, str)]
     if paths:
-        yield from read_sentences(paths, tokenize=tokenize)
+        yield from read_sentences(paths, input_options=options)
     for words in text:
         if not isinstance(words, str):
             yield words if isinstance(words, Sentence) else Sentence(tuple(words))

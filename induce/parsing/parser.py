@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Protocol
 
@@ -19,6 +20,8 @@ from induce.parsing.reading import Reading
 from induce.structures import Structure
 from treebank.dependency import Heads
 from treebank.errors import SynparseError
+from treebank.formats import AS_FOUND, InputOptions
+from treebank.formats.lines import nothing_waits
 from treebank.normalize import RECIPES, Normalized
 from treebank.sentence import Sentence
 from treebank.tree import Tree
@@ -122,6 +125,14 @@ class ModelParser:
         """The words and their heads, in order, as ``parse`` does. Raises SynparseError if the decoder gives trees."""
         self.must_give("heads", "parse")
         return ((reading.words, reading.heads(self.decode)) for reading in self.read(sentences))
+
+    def input_options(self, given: InputOptions = AS_FOUND) -> InputOptions:
+        """How text for this model is read: ``given``, and the rule that split the text it was trained on.
+
+        Raises SynparseError if the package of that rule is missing.
+        """
+        rule = self.checkpoint.config.data.tokenization
+        return given if given.tokenize or not rule else replace(given, tokenize=rule)
 
     def offer(self, structure: str) -> None:
         """Take the default decoder of the structure of that name, unless the decoder reads it already.
@@ -242,7 +253,10 @@ def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None
     """Up to ``size`` sentences, and what went wrong in reading the next one: those before it are not lost."""
     block: list[Any] = []
     try:
-        block.extend(islice(source, size))  # keeps what came before an error
+        for sentence in islice(source, size):
+            block.append(sentence)
+            if nothing_waits():  # a person at the keyboard, or a slow pipe: what has come is parsed
+                break
     except Exception as error:
         return block, error
     return block, None

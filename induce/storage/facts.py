@@ -28,7 +28,10 @@ FACTS: dict[str, Any] = {
     "synparse": str,
     "texts": [str],
     "development_texts": [str],
-    "tokenize": bool,
+    "tokenize": bool,  # of runs before rules had names
+    "paragraphs": bool,
+    "form": str,
+    "encoding": str,
     "trees": {
         "name": str,
         "note": str,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from induce.config import RunConfig, changed, resolve
 from induce.data.sources import Sources, Text, load_corpora, load_trees
@@ -14,6 +14,8 @@ from induce.storage.folders import whole
 from induce.storage.locking import RunLock
 from induce.storage.run_folder import check_free, clear, resumable, settle_run
 from treebank.errors import SynparseError
+from treebank.formats import AS_FOUND, InputOptions
+from treebank.tokenizing import NONE
 
 if TYPE_CHECKING:
     from induce.checkpoint import Checkpoint
@@ -28,7 +30,7 @@ class RunRequest:
     text: Sequence[Text] = ()
     dev: Sequence[Text] = ()
     trees: str | None = None
-    tokenize: bool = False
+    input_options: InputOptions = AS_FOUND
     focus: Sequence[str] = ()
     model: str | None = None
     preset: str | None = None
@@ -42,12 +44,14 @@ class RunRequest:
     @property
     def sources(self) -> Sources:
         """The data that was named."""
-        return Sources(tuple(self.text), tuple(self.dev), self.trees, self.tokenize, tuple(self.focus))
+        return Sources(tuple(self.text), tuple(self.dev), self.trees, self.input_options, tuple(self.focus))
 
     @property
     def changes(self) -> list[str]:
-        """All ``table.key=value``; a seed counts as the last one."""
-        return [*self.settings, *([] if self.seed is None else [f"train.seed={self.seed}"])]
+        """All ``table.key=value``; a rule that splits text counts as the first one, a seed as the last."""
+        rule = self.input_options.tokenize
+        first = [f"data.tokenization={rule.removesuffix(NONE)}"] if rule else []
+        return [*first, *self.settings, *([] if self.seed is None else [f"train.seed={self.seed}"])]
 
 
 def prepare_run(request: RunRequest, tell: Callable[[str], None] = lambda line: None) -> Trainer:
@@ -139,6 +143,8 @@ def _continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, 
     for name, value in given.items():
         if value is not None:
             raise UnchangeableError(f"--{name} cannot change on --resume: the run keeps its settings")
+    if request.input_options.tokenize not in ("", checkpoint.config.data.tokenization):
+        raise UnchangeableError("--tokenization cannot change on --resume: the run keeps its settings")
     for change in request.settings:
         if change.partition("=")[0].strip() != "train.epochs":
             raise UnchangeableError(f"--set {change}: on --resume only train.epochs can change")
@@ -147,10 +153,20 @@ def _continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, 
         tuple(request.text) or tuple(facts.get("texts", ())),
         tuple(request.dev) or tuple(facts.get("development_texts", ())),
         request.trees or facts.get("trees", {}).get("name"),
-        request.tokenize or bool(facts.get("tokenize")),
+        _reading_of(facts, request.input_options),
         tuple(request.focus) or tuple(facts.get("focus", ())),
     )
     return changed(checkpoint.config, request.settings), sources
+
+
+def _reading_of(facts: Mapping[str, Any], given: InputOptions) -> InputOptions:
+    """How the text of a run that goes on is read: as it was, unless something else is given now."""
+    return replace(
+        given,
+        paragraphs=given.paragraphs or bool(facts.get("paragraphs")),
+        form=given.form or str(facts.get("form", "")),
+        encoding=given.encoding or str(facts.get("encoding", "")),
+    )
 
 
 class UnchangeableError(SynparseError):

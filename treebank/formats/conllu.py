@@ -11,7 +11,7 @@ from treebank.annotation import Annotation
 from treebank.brackets import shorten
 from treebank.errors import TreebankError
 from treebank.formats.lines import OnBad, open_lines, report
-from treebank.sentence import ROOT, Place, Sentence
+from treebank.sentence import Place, Sentence
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -57,18 +57,6 @@ def read_conllx(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]
 def read_dp(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
     """The sentences of a file with three columns: word, tag, and head, counted from 1 (0 is the root)."""
     return _read(path, DP, on_bad)
-
-
-def write_conllu(words: Sequence[str], heads: Sequence[int]) -> str:
-    """One sentence in CoNLL-U, with the blank line after it: FORM, HEAD, and DEPREL ``root`` or ``dep``.
-
-    A U+00A0 in a word is written as a blank.
-    """
-    rows = [
-        f"{i}\t{word.replace(BLANK, ' ')}\t_\t_\t_\t_\t{head + 1}\t{'root' if head == ROOT else 'dep'}\t_\t_\n"
-        for i, (word, head) in enumerate(zip(words, heads, strict=True), 1)
-    ]
-    return "".join(rows) + "\n"
 
 
 def _read(path: str, columns: Columns, on_bad: OnBad | None, whole: bool = False) -> Iterator[Sentence]:

@@ -11,8 +11,10 @@ from typing import Any
 from treebank.distances import spans_from_distances
 from treebank.errors import SynparseError, TreebankError
 from treebank.formats.lines import OnBad, open_lines, report
+from treebank.formats.text import split_words
 from treebank.normalize import restore
 from treebank.sentence import Place, Sentence
+from treebank.tokenizing import tokenization
 from treebank.tree import Span, Tree
 
 EXPECTED = 'expected an object with "spans" (pairs of numbers) or "distances" (numbers)'
@@ -69,6 +71,35 @@ def read_json(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
         else:
             plain = tree.without_traces()
             yield Sentence(plain.words, plain.tags, tree, place=Place(path, number))
+
+
+def read_json_text(path: str, *, rule: str = "", on_bad: OnBad | None = None) -> Iterator[Sentence]:
+    """The sentences of JSON lines that need not have trees: their ``words``, or what ``text`` holds.
+
+    ``text`` is split at blanks, or with a ``rule`` of `treebank.tokenizing` into sentences and words. An object with
+    spans or distances is read as `read_json` does. Raises TreebankError as that does.
+    """
+    for number, found in read_objects(path, on_bad=on_bad):
+        try:
+            yield from _sentences_of(found or {"words": []}, Place(path, number), rule)
+        except (ValueError, SynparseError) as error:
+            report(TreebankError(path, number, str(error)), on_bad)
+
+
+def _sentences_of(found: dict[str, Any], place: Place, rule: str) -> Iterator[Sentence]:
+    """The sentences of one object. Raises ValueError or SynparseError that says what is wrong with it."""
+    if "spans" in found or "distances" in found:
+        plain = tree_of(found).without_traces()
+        yield Sentence(plain.words, plain.tags, tree_of(found), place=place)
+    elif "words" in found:
+        yield Sentence(tuple(_words(found["words"])), place=place)
+    elif not isinstance(found.get("text"), str):
+        raise ValueError('expected "words", a list of strings, or "text", a string')
+    elif not rule:
+        yield Sentence(split_words(found["text"].replace("\n", " ")), place=place)
+    else:
+        for surface in tokenization(rule).surfaces(found["text"]):
+            yield Sentence(tuple(surface.text[start:end] for start, end in surface.spans), place=place, surface=surface)
 
 
 def tree_of(found: dict[str, Any]) -> Tree:

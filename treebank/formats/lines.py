@@ -1,20 +1,19 @@
-"""Numbered lines of text files, streamed: UTF-8, ``.gz``, stdin, and errors that say where."""
+"""Numbered lines of text files, streamed: UTF-8, compressed files, stdin, and errors that say where."""
 
 from __future__ import annotations
 
-import gzip
-import os
+import select
 import sys
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 from treebank.errors import TreebankError
+from treebank.formats.opening import DAMAGED, STDIN, compression, open_bytes
 
-STDIN = "-"
+__all__ = ["STDIN", "OnBad", "nothing_waits", "open_blocks", "open_lines", "report"]
+
 OnBad = Callable[[TreebankError], None]  # told of each broken sentence by a reader that leaves it out and goes on
 _BLOCK = 1 << 18
+_stdin = {"left": 0, "open": 0}  # lines of the last block of stdin that were not taken yet; whether it is being read
 
 
 def report(error: TreebankError, on_bad: OnBad | None) -> None:
@@ -25,15 +24,35 @@ def report(error: TreebankError, on_bad: OnBad | None) -> None:
 
 
 def open_lines(path: str, *, keep_returns: bool = False) -> Iterator[tuple[int, str]]:
-    r"""Each line of a file with its number (from 1), without its end; ``-`` reads stdin, ``.gz`` is unpacked.
+    r"""Each line of a file with its number (from 1), without its end; ``-`` reads stdin, compressed files are unpacked.
 
     A line ends at ``\n`` and nowhere else; one ``\r`` before it is dropped. So U+2028, U+0085, form feed and a
     lone ``\r`` stay inside their line; with ``keep_returns`` so does the one before ``\n``, as who counts characters
-    wants it. A byte-order mark at the start is dropped. Raises TreebankError for a file
-    that cannot be read, is not UTF-8, holds NUL bytes, or is a damaged gzip file.
+    wants it. A byte-order mark at the start is dropped. Raises TreebankError for a file that cannot be read, is not
+    UTF-8 (or the encoding that an `InputPath` names), holds NUL bytes, or is a damaged compressed file.
     """
+    watched = path == STDIN
     for first, text in open_blocks(path, keep_returns=keep_returns):
-        yield from enumerate(text.removesuffix("\n").split("\n"), first)
+        lines = text.removesuffix("\n").split("\n")
+        if not watched:
+            yield from enumerate(lines, first)
+            continue
+        for number, line in enumerate(lines, first):
+            _stdin["left"] = first + len(lines) - 1 - number
+            yield number, line
+
+
+def nothing_waits() -> bool:
+    """Whether standard input is being read line by line, and no further line has come yet.
+
+    Who collects lines for later should go on with what there is. False for files, which never wait.
+    """
+    if not _stdin["open"] or _stdin["left"]:
+        return False
+    try:
+        return not select.select([sys.stdin.buffer], [], [], 0)[0]
+    except (OSError, ValueError):  # a stream that cannot be asked, as in tests or on Windows
+        return False
 
 
 def open_blocks(path: str, *, keep_returns: bool = False) -> Iterator[tuple[int, str]]:
@@ -44,26 +63,43 @@ def open_blocks(path: str, *, keep_returns: bool = False) -> Iterator[tuple[int,
     line = 1
     offset = 0
     try:
-        with _open_bytes(path) as handle:
-            while data := handle.read1(_BLOCK):
-                if not data.endswith(b"\n"):
-                    data += handle.readline()
-                good, problem = _decode(path, line, offset, data, keep_returns)
-                if good:
-                    yield line, good
-                if problem:
-                    raise problem
-                line += good.count("\n")
-                offset += len(data)
+        for data in _whole_lines(path):
+            good, problem = _decode(path, line, offset, data, keep_returns)
+            if good:
+                yield line, good
+            if problem:
+                raise problem
+            line += good.count("\n")
+            offset += len(data)
     except EOFError:
-        raise TreebankError(path, 0, "this gzip file ends too early; copy or download it again") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        found = (
-            "not a gzip file, in spite of its name" if "Not a gzip" in str(error) else f"a damaged gzip file ({error})"
-        )
-        raise TreebankError(path, 0, f"this is {found}") from None
+        raise TreebankError(path, 0, "this compressed file ends too early; copy or download it again") from None
+    except DAMAGED as error:
+        raise TreebankError(path, 0, f"this is a damaged compressed file ({error})") from None
     except OSError as error:
-        raise TreebankError(path, 0, f"cannot be read: {(error.strerror or str(error)).lower()}") from None
+        problem_text = (error.strerror or str(error)).lower()
+        damaged = "invalid data stream" in problem_text
+        what = "this is a damaged compressed file" if damaged else f"cannot be read: {problem_text}"
+        raise TreebankError(path, 0, what) from None
+
+
+def _whole_lines(path: str) -> Iterator[bytes]:
+    """Blocks of bytes that end with a line, but for the last; never more is awaited than the line that was begun."""
+    rest = list[bytes]()
+    with open_bytes(path) as handle:
+        watched = path == STDIN and compression(handle.peek(8)[:8]) is None and handle is sys.stdin.buffer
+        _stdin["open"] += watched
+        try:
+            while data := handle.read1(_BLOCK):
+                end = data.rfind(b"\n") + 1
+                if not end:
+                    rest.append(data)
+                    continue
+                yield b"".join([*rest, data[:end]])
+                rest = [data[end:]] if data[end:] else []
+        finally:
+            _stdin["open"] -= watched
+    if rest:
+        yield b"".join(rest)
 
 
 def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) -> tuple[str, TreebankError | None]:
@@ -78,7 +114,7 @@ def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) 
         raw = data[start : end if end >= 0 else len(data)]
         at = f"byte {error.start - start + 1} of the line, byte {offset + error.start + 1} of the file"
         found = f"invalid UTF-8 (0x{data[error.start]:02x} at {at})"
-        problem = TreebankError(path, line + text.count("\n"), _not_utf8(found, raw))
+        problem = TreebankError(path, line + text.count("\n"), _not_utf8(found, raw, data))
     if "\0" in text:
         text = text[: text.rfind("\n", 0, text.index("\0")) + 1]
         problem = TreebankError(path, line + text.count("\n"), "this is a binary file (it holds a NUL byte), not text")
@@ -89,22 +125,29 @@ def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) 
     return text, problem
 
 
-def _not_utf8(found: str, raw: bytes) -> str:
+def _not_utf8(found: str, raw: bytes, block: bytes) -> str:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return f"{found}: this looks like UTF-16; convert it to UTF-8"
+        return f"{found}: this looks like UTF-16; give --encoding utf-16, or convert it to UTF-8"
     if b"\0" in raw:
         return f"this is a binary file, not text: {found}"
-    return f"{found}; convert the file to UTF-8 (iconv -f latin1 -t utf-8)"
+    fitting = encodings_that_fit(block)
+    if not fitting:
+        return f"{found}; convert the file to UTF-8 (iconv -f latin1 -t utf-8)"
+    return f"{found}; as {' or '.join(fitting)} it can be read: give --encoding {fitting[0]}"
 
 
-def _open_bytes(path: str) -> AbstractContextManager[Any]:
-    """The file as a buffered stream of bytes; stdin is not closed at the end."""
-    if path == STDIN:
-        if sys.stdin is None:
-            raise TreebankError(path, 0, "it is closed; name a file to read")
-        return nullcontext(sys.stdin.buffer)
-    if os.path.isdir(path):
-        raise TreebankError(path, 0, "this is a folder where a file was expected")
-    if path.lower().endswith(".gz"):
-        return gzip.open(path, "rb")
-    return open(path, "rb")
+def encodings_that_fit(data: bytes, *, most: int = 3) -> list[str]:
+    """The encodings in which these bytes make likely text, the commonest first."""
+    from charset_normalizer import from_bytes  # here, because only broken files need it
+
+    matches = list(from_bytes(data[: 1 << 14], cp_isolation=_CANDIDATES))
+    likely = max((match.coherence for match in matches), default=0.0) - _ABOUT_AS_LIKELY
+    names = {name for match in matches if match.coherence >= likely for name in match.could_be_from_charset}
+    return [name.replace("iso8859_", "iso-8859-") for name in _CANDIDATES if name in names][:most]
+
+
+_ABOUT_AS_LIKELY = 0.1
+_CANDIDATES = [  # the commonest first
+    *("iso8859_15", "cp1252", "cp1251", "koi8_r", "cp1250", "iso8859_2", "cp1253", "iso8859_9", "cp1254"),
+    *("cp1255", "cp1256", "cp1257", "cp1258", "tis_620", "gb18030", "big5", "shift_jis", "euc_jp", "euc_kr"),
+]

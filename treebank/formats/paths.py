@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 from treebank.errors import SynparseError, TreebankError
-from treebank.formats.lines import STDIN
+from treebank.formats.opening import COMPRESSED, STDIN
 
 BRACKETED = "treebank.formats.bracketed:read_bracketed"
 SINICA = "treebank.formats.sinica:read_sinica"
 PLAIN = "treebank.formats.text:read_text"
 RAW = "treebank.formats.text:read_raw"
+JSON_LINES = "treebank.formats.jsonl:read_json"
+JSON_TEXT = "treebank.formats.jsonl:read_json_text"
 
-#: suffix (``.gz`` after it is transparent) -> reader of treebank files; every other file is plain text
+Tell = Callable[[str], None]  # hears what the user should know
+
+#: suffix (``.gz`` after it is transparent) -> reader of treebank files; what others hold is told by their content
 FORMATS: dict[str, str] = {
     ".mrg": BRACKETED,
     ".ptb": BRACKETED,
@@ -29,29 +34,70 @@ FORMATS: dict[str, str] = {
     ".dp": "treebank.formats.conllu:read_dp",
 }
 
+#: name of a format, as in ``--as`` -> its reader
+KINDS: dict[str, str] = {
+    "text": PLAIN,
+    "brackets": BRACKETED,
+    "conllu": FORMATS[".conllu"],
+    "conllx": FORMATS[".conllx"],
+    "dp": FORMATS[".dp"],
+    "cess": FORMATS[".tbf"],
+    "sinica": SINICA,
+    "jsonl": JSON_LINES,
+}
+JSON = (".json", ".jsonl")
+_NO_TEXT = ("readme", "licen", "copying", "notice", "change", "citation", "authors", "makefile")
+_NO_TEXT_NAMES = (
+    ".md .rst .html .htm .xml .json .csv .tsv .pdf .doc .docx .odt .rtf .tex .bib .py .sh .pl .png .jpg .jpeg .gif "
+    ".svg .yml .yaml .toml .sha256"
+)
+_NO_TEXT_SUFFIXES = frozenset(_NO_TEXT_NAMES.split())
 HEAD_SUFFIXES = frozenset(name for name, reader in FORMATS.items() if ".conllu:" in reader)  # of files with heads
 
 
 def suffix(path: str) -> str:
     """The suffix of a file name in lower case, ``.gz`` looked through: ``.mrg`` for ``a.MRG.gz``."""
-    return os.path.splitext(path.lower().removesuffix(".gz"))[1]
+    name, end = os.path.splitext(path.lower())
+    return os.path.splitext(name)[1] if end in COMPRESSED else end
 
 
-def expand(paths: Iterable[str | os.PathLike[str]], *, trees: bool | None = None) -> list[str]:
-    """The files that ``paths`` name: files, glob patterns, folders (all files below, sorted) and ``-`` for stdin.
+def check_output(output: str | None, paths: Iterable[str | os.PathLike[str]]) -> None:
+    """Raises SynparseError for an output that is one of the files to read, or that lies in no folder.
 
-    Hidden files and folders are skipped in folders. With ``trees``, a folder gives only its treebank files.
-    Raises SynparseError for a path, pattern or folder without a file.
+    Writing would destroy the input, or fail only after all the work.
+    """
+    if output is None or output in (STDIN, "/dev/stdout"):
+        return
+    folder = os.path.dirname(os.path.realpath(output))
+    if not os.path.isdir(folder):
+        raise SynparseError(f"{output}: there is no folder {folder}; make it first, or name another file")
+    if os.path.isfile(output) and any(_same(output, path) for path in expand(paths)):
+        raise SynparseError(f"{output}: this file is read, so it cannot be written as well; name another with -o")
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.isfile(other) and os.path.samefile(one, other)
+
+
+def expand(
+    paths: Iterable[str | os.PathLike[str]], *, trees: bool | None = None, tell: Tell | None = None
+) -> list[str]:
+    """The files that ``paths`` name: files, glob patterns, folders (files below, sorted) and ``-`` for stdin.
+
+    Hidden files and folders are skipped in folders. With ``trees``, a folder gives its treebank files; without, those
+    of its commonest treebank format, or if it has none, all but read-me files, licences and other files that are no
+    text. ``tell`` hears what a folder gave and what was left out. Raises SynparseError for a path, pattern or folder
+    without a file.
     """
     files: list[str] = []
     for path in [os.fspath(given) for given in paths]:
-        files.extend([path] if path == STDIN else _expand_one(os.path.expanduser(path), trees))
+        files.extend([path] if path == STDIN else _expand_one(os.path.expanduser(path), trees, tell))
     return files
 
 
-def _expand_one(path: str, trees: bool | None) -> list[str]:
+def _expand_one(path: str, trees: bool | None, tell: Tell | None) -> list[str]:
     if os.path.isdir(path):
-        return _folder(path, trees)
+        return _folder(path, trees, tell)
     if os.path.lexists(path):
         return [path]
     if not glob.has_magic(path):
@@ -60,21 +106,43 @@ def _expand_one(path: str, trees: bool | None) -> list[str]:
     if not found:
         raise SynparseError(f"{path}: no file matches this pattern")
     files = [name for name in found if not os.path.isdir(name)]
-    return files or [file for folder in found for file in _folder(folder, trees)]
+    return files or [file for folder in found for file in _folder(folder, trees, tell)]
 
 
-def _folder(path: str, trees: bool | None) -> list[str]:
-    """All files below a folder, sorted by path."""
+def _folder(path: str, trees: bool | None, tell: Tell | None) -> list[str]:
+    """The files below a folder that are to be read, sorted by path."""
     files: list[str] = []
     for folder, inner, names in os.walk(path, onerror=_unreadable):
         inner[:] = [name for name in inner if not name.startswith(".")]
         files.extend(os.path.join(folder, name) for name in names if not name.startswith("."))
-    if trees:
-        files = [name for name in files if suffix(name) in FORMATS]
-    if not files:
-        kinds = f" of a treebank ({' '.join(FORMATS)})" if trees else ""
+    chosen = [name for name in files if suffix(name) in FORMATS] if trees else _of_one_kind(files)
+    if not chosen:
+        kinds = f" of a treebank ({' '.join(FORMATS)})" if trees else " of text" if files else ""
         raise SynparseError(f"{path}: this folder holds no file{kinds}")
-    return sorted(files)
+    left_out = sorted(set(files) - set(chosen))
+    if tell and left_out:
+        tell(f"{path}: reading {_named(chosen)}, leaving out {_named(left_out)}")
+    return sorted(chosen)
+
+
+def _of_one_kind(files: Sequence[str]) -> list[str]:
+    """The files of the treebank format that most of them have; without one, those that may be text."""
+    kinds = Counter(FORMATS[suffix(name)] for name in files if suffix(name) in FORMATS)
+    if kinds:
+        kind = kinds.most_common(1)[0][0]
+        return [name for name in files if FORMATS.get(suffix(name)) == kind]
+    return [name for name in files if not _is_no_text(os.path.basename(name).lower())]
+
+
+def _is_no_text(name: str) -> bool:
+    return name.startswith(_NO_TEXT) or suffix(name) in _NO_TEXT_SUFFIXES
+
+
+def _named(files: Sequence[str]) -> str:
+    """``3 files (a.txt, b.txt, …)``."""
+    names = sorted(map(os.path.basename, files))
+    shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    return f"{len(names)} file{'s' if len(names) > 1 else ''} ({shown})"
 
 
 def _unreadable(error: OSError) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from treebank.distances import distances_from_tree
 from treebank.errors import TreebankError
-from treebank.formats.conllu import write_conllu
+from treebank.formats.conllu_writer import ConlluWriter
 from treebank.head_rules import heads_from_tree
 from treebank.sentence import Sentence
 from treebank.tree import Tree
@@ -28,11 +28,6 @@ def span_line(tree: Tree, *, labels: bool = False) -> str:
     """Words and spans of a tree as a JSON line; with ``labels``, also those of the spans and the tags of the words."""
     value: dict[str, Any] = {"words": tree.words, "spans": tree.spans}
     return json_line(value | {"labels": tree.labels, "tags": tree.tags} if labels else value)
-
-
-def conllu_lines(words: Sequence[str], heads: Sequence[int]) -> str:
-    """A sentence in CoNLL-U; its last line is the blank one that ends it."""
-    return write_conllu(words, heads).removesuffix("\n")
 
 
 def text_line(words: Sequence[str]) -> str:
@@ -57,16 +52,16 @@ def _distances(sentence: Sentence, rules: str) -> str:
     return json_line({"words": tree.words, "distances": distances_from_tree(tree)})
 
 
-def _conllu(sentence: Sentence, rules: str) -> str | None:
+def _conllu(sentence: Sentence, rules: str, writer: ConlluWriter) -> str | None:
     heads = sentence.heads or heads_from_tree(_tree(sentence), rules)
-    return conllu_lines(sentence.words, heads) if heads else None
+    return writer(sentence, heads) if heads else None
 
 
 #: format -> the line or lines of a sentence, by head rules where heads are needed; None where nothing can be written
 FORMS: dict[str, Callable[[Sentence, str], str | None]] = {
     "brackets": lambda sentence, rules: bracket_line(_tree(sentence)),
     "spans": _spans,
-    "conllu": _conllu,
+    "conllu": lambda sentence, rules: _conllu(sentence, rules, ConlluWriter()),
     "distances": _distances,
     "text": lambda sentence, rules: text_line(sentence.words),
 }
@@ -77,5 +72,6 @@ def write(sentences: Iterable[Sentence], to: str, *, rules: str = "collins") -> 
 
     Raises TreebankError for a sentence that lacks what the format needs.
     """
-    form = FORMS[to]
+    writer = ConlluWriter()  # it counts sentences
+    form = (lambda sentence, rules: _conllu(sentence, rules, writer)) if to == "conllu" else FORMS[to]
     return (text for text in (form(sentence, rules) for sentence in sentences) if text is not None)

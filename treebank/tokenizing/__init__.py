@@ -16,6 +16,7 @@ from treebank.tokenizing.words import Span, word_spans
 Spans = Callable[[str], Iterator[Span]]
 
 DEFAULT = "unicode"
+NONE = "none"  # no rule, whatever text a model was trained on
 #: rule -> what it is for
 TOKENIZATIONS: dict[str, str] = {
     "unicode": "Unicode word and sentence boundaries; for all languages with spaces between words",

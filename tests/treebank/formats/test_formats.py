@@ -17,12 +17,12 @@ from treebank.formats.lines import _BLOCK
 ROOT = Path(__file__).resolve().parents[3]
 INVALID = ROOT / "tests/data/invalid"
 ERRORS = {
-    "latin1.txt": ":2: invalid UTF-8 (0xe9 at byte 8 of the line, byte 12 of the file); convert the file to UTF-8",
+    "latin1.txt": ":2: invalid UTF-8 (0xe9 at byte 8 of the line, byte 12 of the file); as iso-8859-15 or cp1252",
     "utf16.txt": ":1: invalid UTF-8 (0xff at byte 1 of the line, byte 1 of the file): this looks like UTF-16",
     "binary.txt": ":2: this is a binary file (it holds a NUL byte), not text",
     "binary2.txt": ":1: this is a binary file, not text: invalid UTF-8 (0xff at byte 4 of the line",
-    "truncated.txt.gz": ": this gzip file ends too early; copy or download it again",
-    "not_gzip.txt.gz": ": this is not a gzip file, in spite of its name",
+    "truncated.txt.gz": ": this compressed file ends too early; copy or download it again",
+    "not_gzip.txt.gz": ": this is not a .gz file, in spite of its name",
 }
 
 
@@ -38,7 +38,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_folders_globs_and_stdin(corpus: Path) -> None:
-    assert expand(["."]) == ["./a.mrg", "./b.txt", "./sub/c.txt", "./sub/deep/d.ptb"]
+    assert expand(["."]) == ["./a.mrg", "./sub/deep/d.ptb"]
     assert expand(["."], trees=True) == ["./a.mrg", "./sub/deep/d.ptb"]
     assert expand(["-", "*.txt", Path("a.mrg")]) == ["-", "b.txt", "a.mrg"]
     assert expand(["**/*.txt"]) == ["b.txt", "sub/c.txt"]
@@ -69,7 +69,7 @@ def test_a_file_with_pattern_characters_in_its_name(corpus: Path) -> None:
 def test_suffix_chooses_the_format(corpus: Path) -> None:
     (corpus / "T.PTB.gz").write_bytes(gzip.compress(b"(S (NN a))\n"))
     words = [sentence.words for sentence in read_sentences(["a.mrg", "T.PTB.gz", "b.txt"])]
-    assert words == [("a",), ("a",), ("(S", "(NN", "a))")]
+    assert words == [("a",), ("a",), ("a",)]  # the last by its content
     assert [sentence.words for sentence in read_sentences("b.txt", trees=True)] == [("a",)]
 
 
@@ -152,7 +152,7 @@ def test_a_damaged_gzip_file(tmp_path: Path) -> None:
     data = bytearray(gzip.compress(b"one two three four five\n" * 50))
     data[-6] ^= 0xFF
     path.write_bytes(data)
-    with pytest.raises(TreebankError, match="this is a damaged gzip file"):
+    with pytest.raises(TreebankError, match="this is a damaged compressed file"):
         list(open_lines(str(path)))
 
 

@@ -1,0 +1,169 @@
+"""Files and standard input as streams of UTF-8 bytes: compression told by the content, other encodings on request."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import os
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, cast
+
+from treebank.errors import TreebankError
+
+STDIN = "-"
+#: how a compressed file begins -> the suffix that such files have
+MAGIC = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ\0": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"PK\x03\x04": ".zip",
+}
+COMPRESSED = frozenset(MAGIC.values())
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_HEAD = 1 << 15  # bytes that are looked at
+_replaced: dict[str, Any] = {}  # what stands in the place of standard input, and its reader
+
+
+class InputPath(str):
+    """The path of a file that is in another encoding than UTF-8."""
+
+    encoding: str
+
+    def __new__(cls, path: str, encoding: str) -> InputPath:
+        made = super().__new__(cls, path)
+        made.encoding = encoding
+        return made
+
+
+@contextmanager
+def open_bytes(path: str) -> Iterator[io.BufferedReader]:
+    """The file as a buffered stream of UTF-8 bytes, unpacked and decoded; stdin is not closed at the end.
+
+    Raises TreebankError for a folder, a zip archive of several files, and a package that is missing.
+    """
+    if os.path.isdir(path):
+        raise TreebankError(path, 0, "this is a folder where a file was expected")
+    raw = _stdin() if path == STDIN else cast("io.BufferedReader", open(path, "rb"))  # noqa: SIM115
+    try:
+        handle = _unpacked(path, raw)
+        encoding = getattr(path, "encoding", None)
+        yield handle if encoding is None else io.BufferedReader(_Recoded(path, handle, encoding))
+    finally:
+        if path != STDIN:
+            raw.close()
+
+
+def beginning(path: str) -> bytes:
+    """The first bytes of a file, or what has come on standard input, unpacked and decoded; nothing is used up."""
+    if path != STDIN:
+        with open_bytes(path) as handle:
+            return handle.read1(_HEAD)
+    head = _stdin().peek(_HEAD)[:_HEAD]
+    kind = compression(head)
+    if kind is not None:
+        head = _partial(kind, head)
+    encoding = getattr(path, "encoding", None)
+    return head if encoding is None else head.decode(encoding, "replace").encode()
+
+
+def compression(head: bytes) -> str | None:
+    """The suffix of files that begin like this; None for one that is not compressed."""
+    return next((suffix for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
+
+
+def _stdin() -> io.BufferedReader:
+    if sys.stdin is None:
+        raise TreebankError(STDIN, 0, "it is closed; name a file to read")
+    stream: Any = sys.stdin.buffer
+    if hasattr(stream, "peek"):
+        return cast("io.BufferedReader", stream)
+    if _replaced.get("stream") is not stream:  # one that was put in its place, as tests and notebooks do
+        _replaced.update(stream=stream, reader=io.BufferedReader(stream))
+    return cast("io.BufferedReader", _replaced["reader"])
+
+
+def _unpacked(path: str, raw: io.BufferedReader) -> io.BufferedReader:
+    kind = compression(raw.peek(8))
+    named = os.path.splitext(path.lower())[1]
+    if kind is None:
+        if named in COMPRESSED and raw.peek(1):
+            raise TreebankError(path, 0, f"this is not a {named} file, in spite of its name")
+        return raw
+    if kind == ".zip":
+        return _only_member(path, raw)
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zstandard}
+    opened = openers[kind](raw, "rb")
+    return opened if hasattr(opened, "peek") else io.BufferedReader(opened)
+
+
+def _open_zstandard(raw: BinaryIO, mode: str) -> Any:
+    return _zstandard().ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+
+
+def _zstandard() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise TreebankError("a .zst file", 0, "reading it takes a package: pip install 'synparse[zstd]'") from None
+    return zstandard
+
+
+def _only_member(path: str, raw: io.BufferedReader) -> io.BufferedReader:
+    """The one file in a zip archive."""
+    source: Any = io.BytesIO(raw.read()) if path == STDIN else raw
+    archive = zipfile.ZipFile(source)
+    names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX/")]
+    if "[Content_Types].xml" in names or "mimetype" in names:
+        raise TreebankError(path, 0, "this is a document of an office program or a book; save it as plain text first")
+    if len(names) != 1:
+        raise TreebankError(path, 0, f"this archive holds {len(names)} files; unpack it and name those to read")
+    return io.BufferedReader(cast(Any, archive.open(names[0])))
+
+
+def _partial(kind: str, head: bytes) -> bytes:
+    """What can be unpacked of the beginning of a compressed stream."""
+    makers: dict[str, Callable[[], Any]] = {
+        ".gz": lambda: zlib.decompressobj(31),
+        ".bz2": bz2.BZ2Decompressor,
+        ".xz": lzma.LZMADecompressor,
+        ".zst": lambda: _zstandard().ZstdDecompressor().decompressobj(),
+    }
+    if kind not in makers:
+        return b""
+    found: bytes = makers[kind]().decompress(head)
+    return found[:_HEAD]
+
+
+class _Recoded(io.RawIOBase):
+    """Another encoding as UTF-8. Raises TreebankError at the first byte that the encoding does not have."""
+
+    def __init__(self, path: str, handle: io.BufferedReader, encoding: str) -> None:
+        self._path, self._handle, self._name = path, handle, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready, self._done = b"", 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            data = self._handle.read1(_HEAD)
+            try:
+                self._ready = self._decoder.decode(data, final=not data).encode()
+            except UnicodeDecodeError as error:
+                at = f"0x{error.object[error.start]:02x} near byte {self._done + error.start + 1}"
+                raise TreebankError(self._path, 0, f"this is not {self._name} ({at}); see --encoding") from None
+            self._done += len(data)
+            if not data:
+                break
+        size = min(len(buffer), len(self._ready))
+        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
