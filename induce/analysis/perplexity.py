@@ -166,7 +166,10 @@ def score_file(
     if text == "sample":
         sentences: Iterable[Sentence] = sample_treebank("test").sentences
     else:
-        sentences = read_sentences([text], tokenize=tokenize)
+        rules = {scorer.checkpoint.config.data.tokenization for scorer in scorers}
+        if len(rules) > 1 and not tokenize:
+            raise SynparseError(f"{text}: these models split raw text by several rules; score them one by one")
+        sentences = read_sentences([text], tokenize=tokenize or rules.pop())
     scores, digest = score_text(sentences, scorers, text)
     values = {score.run: score.value for score in scores}
     spreads = {
