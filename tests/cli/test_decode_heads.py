@@ -34,6 +34,7 @@ def test_the_columns(call: Caller) -> None:
     Path("h.jsonl").write_text(json.dumps({"words": ["a", "b", "c"], "heads": MUTUAL}) + "\n\n", encoding="utf-8")
     rest = "_\t_"
     assert call.result("decode", "h.jsonl", "--decoder", "chu-liu-edmonds") == (
+        "# sent_id = 1\n# text = a b c\n"
         f"1\ta\t_\t_\t_\t_\t2\tdep\t{rest}\n2\tb\t_\t_\t_\t_\t0\troot\t{rest}\n3\tc\t_\t_\t_\t_\t2\tdep\t{rest}\n\n\n"
     )
 
@@ -67,7 +68,9 @@ def test_words_that_the_model_did_not_see(call: Caller) -> None:
 
 def test_trees_and_heads_in_one_file(call: Caller) -> None:
     Path("h.jsonl").write_text('{"distances": [0, 1]}\n{"heads": [[1]]}\n', encoding="utf-8")
-    assert call.result("decode", "h.jsonl") == "(X (W w0) (W w1))\n1\tw0\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+    assert call.result("decode", "h.jsonl") == (
+        "(X (W w0) (W w1))\n# sent_id = 2\n# text = w0\n1\tw0\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+    )
 
 
 def test_a_long_sentence(call: Caller) -> None:

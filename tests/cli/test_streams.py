@@ -332,7 +332,7 @@ def test_json_lines(call: Caller, model: Path) -> None:
     out = call.result("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "jsonl")
     found = [json.loads(line) for line in out.removesuffix("\n").split("\n")]
     assert [one["words"] for one in found] == [[word for word in line.split(" ") if word] for line in lines]
-    assert found[1] == {"words": [], "spans": []}
+    assert found[1] == {"words": [], "spans": [], "line": 2}
     assert found[0]["spans"][0] == [0, 4]
 
 
