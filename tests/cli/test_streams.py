@@ -341,7 +341,7 @@ def test_drawings(call: Caller, model: Path) -> None:
     code, out, err = call("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "drawing")
     places = [out.index(word) for word in ("the", "cat", ",", "Yes", "(X (W w0)", "w4999", " a ")]
     assert (code, places) == (0, sorted(places))
-    assert err == "note: sentence 4: 5,000 words are too many to draw; its tree stands in brackets\n"
+    assert err == "note: in.txt:4: 5,000 words are too many to draw; the tree stands in brackets\n"
 
 
 def test_eval_reads_what_parse_writes(call: Caller, trained: Path) -> None:
