@@ -44,6 +44,8 @@ def _model(run: Path) -> Iterator[str]:
     texts = checkpoint.facts.get("texts") or [f"generated examples of task {task}" if task else "the built-in sample"]
     training, units = fact("training"), f"{config.data.token}s"
     yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} {units})"
+    if "focus" in checkpoint.facts:
+        yield f"focused on {fact('focus_kind')}: {', '.join(fact('focus'))}"
     if "trees" in checkpoint.facts:
         trees = fact("trees")
         size = ", ".join(filter(None, [f"{trees['sentences']:,} sentences", trees["note"]]))

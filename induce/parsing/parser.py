@@ -243,7 +243,7 @@ class ModelParser:
 def _learned_from(checkpoint: Checkpoint) -> str:
     given = checkpoint.facts.get("trees")
     if focus := checkpoint.facts.get("focus"):
-        return f"focused on {checkpoint.facts['focus_kind']}: {', '.join(focus)}"
+        return f"{checkpoint.facts['focus_kind']}: {', '.join(focus)} (focus)"
     if not given:
         return ""
     return f"{given['kind']} trees: {given['name']}" + (f" ({given['note']})" if given["note"] else "")

@@ -40,7 +40,7 @@ def trained(run: Path, **options: object) -> None:
 def test_a_focused_grammar_gives_the_trees_that_it_was_focused_on(tmp_path: Path, trees: Path) -> None:
     trained(tmp_path / "run", focus=(str(trees),))
     parser = load_parser(tmp_path / "run")
-    assert parser.learned_from == f"focused on parsed trees: {trees}"
+    assert parser.learned_from == f"parsed trees: {trees} (focus)"
     tree = next(parser.parse(["The big dog saw a cat"]))
     assert {(start, end) for start, end in tree.spans if end - start > 1} == {(start, 6) for start in range(5)}
 
@@ -59,9 +59,9 @@ def test_gold_trees_are_told(tmp_path: Path) -> None:
     lines = ["(S " + " ".join(f"(NN {word})" for word in words) + ")" for words in TEXT]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     trained(tmp_path / "run", focus=(str(path),))
-    assert load_parser(tmp_path / "run").learned_from == f"focused on gold trees: {path}"
+    assert load_parser(tmp_path / "run").learned_from == f"gold trees: {path} (focus)"
     trained(tmp_path / "pupil", focus=(str(tmp_path / "run"),))
-    assert load_parser(tmp_path / "pupil").learned_from.startswith("focused on gold trees")
+    assert load_parser(tmp_path / "pupil").learned_from.startswith("gold trees: ")
 
 
 def test_a_focused_run_cut_off_goes_on_as_if_it_had_not(tmp_path: Path, trees: Path) -> None:
