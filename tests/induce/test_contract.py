@@ -72,7 +72,7 @@ def test_presets_name_every_setting_of_the_model(name: str) -> None:
     assert MODELS[name].preset in [preset.preset for preset in of_model]
     for preset in of_model:
         assert set(preset.model) == wanted, preset.preset
-        model_settings(model_class(name).Config, preset.model)
+        model_settings(model_class(name).Config, preset.model, name)
 
 
 def test_loss_falls(name: str, tmp_path: Path) -> None:
