@@ -231,7 +231,8 @@ def test_decoding(name: str) -> None:
     expected: dict[str, Any] = fixture.doc["expected"]
     cases = zip(fixture.arrays["decision"], fixture.arrays["length"].tolist(), expected["trees"], strict=True)
     for row, length, tree in cases:
-        assert plain("abcdefgh"[:length], shift_reduce(row[:length])) == tree
+        words = [chr(ord("a") + i) for i in range(length)]
+        assert plain(words, shift_reduce(row[:length])) == tree
     for case in expected["parenthesised"]:
         words = case["tokens"].split()
         tree = Tree.from_spans(words, shift_reduce(case["decision"]))

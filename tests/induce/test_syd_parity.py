@@ -49,6 +49,7 @@ def language_model(fixture: Fixture, supervised_layer: int, ranking: str) -> tup
         temporal_activation_penalty=sizes["beta"],
         supervised_layer=supervised_layer,
         tree_weight=sizes.get("weight_rank", 1.0),
+        lm_weight=sizes.get("weight_lm", 1.0),
         ranking=ranking,
         ranking_margin=sizes.get("margin", 1.0),
         distance_scale="share",

@@ -54,12 +54,13 @@ def model_of(fixture: Fixture) -> tuple[Udgn, dict[str, torch.nn.Parameter]]:
         channel_size=sizes["head_size"],
         layers=sizes["layers"],
         parser_layers=sizes["parser_layers"],
-        positions="embedding" if sizes["positions"] else "bias",
+        positions="both" if sizes["positions"] else "bias",
     )
     model = Udgn(config, sizes["vocab"] - 1)  # the mask has a number of its own
     original = {
         "embedding.weight": "emb.weight",
         "parser.embedding.weight": "parser_emb.weight",
+        "place.weight": "pos_emb.weight",
         "decoder_bias": "output_layer.bias",
         "norm.weight": "norm.weight",
         "norm.bias": "norm.bias",
@@ -204,6 +205,7 @@ SETTINGS = {
     "no competition": {"competition": "sigmoid"},
     "single channel": {"channels": 1, "channel_size": 12},
     "places": {"positions": "embedding"},
+    "places beside directions": {"positions": "both"},
 }
 
 
