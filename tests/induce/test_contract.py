@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,19 @@ def parses(name: str) -> None:
     """Skips what a language model without structure cannot do."""
     if not model_class(name).gives:
         pytest.skip(f"{name} gives no trees")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a tiny model of each name, trained once for all tests that only parse with it."""
+    folder = tmp_path_factory.mktemp("trained")
+
+    def run(name: str) -> Path:
+        if not (folder / name).exists():
+            train(settings(name), folder / name)
+        return folder / name
+
+    return run
 
 
 def parsed(parser: ModelParser, words: Sequence[Sequence[str]]) -> Iterator[Any]:
@@ -106,9 +119,8 @@ def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("parses")
-def test_padding_and_order_change_nothing(name: str, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    train(settings(name), run)
+def test_padding_and_order_change_nothing(name: str, trained: Callable[[str], Path]) -> None:
+    run = trained(name)
     words = [sentence.words * k for sentence, k in zip(sentences(12), [1, 2, 3, 4] * 3, strict=True)]
     for parser in parsers(run):
         seen = [parser.recipe(one) for one in words]
@@ -126,9 +138,8 @@ def test_padding_and_order_change_nothing(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("parses")
-def test_threads_change_no_tree(name: str, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    train(settings(name), run)
+def test_threads_change_no_tree(name: str, trained: Callable[[str], Path]) -> None:
+    run = trained(name)
     longest = 4 if name in CHARTS else 70
     words = [sentence.words * (1 + k % longest) for k, sentence in enumerate(sentences(300))]
     before = torch.get_num_threads()
@@ -149,9 +160,8 @@ def test_threads_change_no_tree(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("parses")
-def test_save_and_load_give_the_same_trees(name: str, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    train(settings(name), run)
+def test_save_and_load_give_the_same_trees(name: str, trained: Callable[[str], Path]) -> None:
+    run = trained(name)
     words = [sentence.words for sentence in sentences(20, seed=2)]
     before = [list(parsed(parser, words)) for parser in parsers(run)]
     found = checkpoint.read(run / "best")
