@@ -160,7 +160,7 @@ def test_threads_change_no_tree(name: str, trained: Callable[[str], Path]) -> No
 
 
 @pytest.mark.usefixtures("parses")
-def test_save_and_load_give_the_same_trees(name: str, trained: Callable[[str], Path]) -> None:
+def test_save_and_load_give_the_same_trees(name: str, trained: Callable[[str], Path], tmp_path: Path) -> None:
     run = trained(name)
     words = [sentence.words for sentence in sentences(20, seed=2)]
     before = [list(parsed(parser, words)) for parser in parsers(run)]
