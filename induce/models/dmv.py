@@ -54,7 +54,7 @@ class DmvConfig:
     sentences: int = setting(3000, low=1, high=1e9, help="most sentences of a pass, drawn anew for each stage")
     length_bias_low: float = setting(0.1, low=0, high=100, help="an arc weighs exp(-bias (distance - 1))")
     length_bias_high: float = setting(0.25, low=0, high=100)
-    annealed: float = setting(0.5, low=0, high=1, help="share of the members that begin with a stronger bias")
+    annealed: float = setting(0.0, low=0, high=1, help="share of the members that begin with a stronger bias")
     annealed_bias: float = setting(
         1.0, low=0, high=100, help="theirs at first; it falls to their own by the last stage"
     )
