@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.eval_text import check_usage, show_text, text_options
-from cli.options import decoder_option, default_run, device_option, distances_option, layer_option
+from cli.options import decoder_option, default_run, device_option, distances_option, layer_option, note
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def evaluate(
         **{name: others[name] for name in PLAN}, details=form == "json" or bool(by), on_bad=_tell if skip_bad else None
     )
     groups = find_runs(runs or _default_runs(plan))
-    show(run_plan(plan, load_systems(groups, **parsing), groups), form=form, by=by, worst=worst, save=save)
+    show(run_plan(plan, load_systems(groups, tell=note, **parsing), groups), form=form, by=by, worst=worst, save=save)
 
 
 PLAN = ("gold", "predicted", "baselines", "conventions", "max_length", "seed", "head_rules", "compare", "ptb")

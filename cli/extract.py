@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.options import default_run, device_option, distances_option, inputs, layer_option, reading_options
+from cli.options import default_run, device_option, distances_option, inputs, layer_option, note, reading_options
 from cli.output import opened
 from induce.registry import DECODERS
 
@@ -53,7 +53,7 @@ def extract(
     paths = inputs(input)
     expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
-    parser = load_parser(run or default_run(), **parsing)
+    parser = load_parser(run or default_run(), tell=note, **parsing)
     sentences = read_sentences(paths, input_options=parser.input_options(input_options))
     if what:
         parser.offer(what)

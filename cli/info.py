@@ -33,8 +33,27 @@ def info(run: str | None, data: bool, ptb: str | None) -> None:
         click.echo(printable(line))  # a model may be a stranger's
 
 
+def _ensemble(run: Path) -> Iterator[str]:
+    from induce.parsing.ensemble import Description
+
+    description = Description.read(run)
+    members = description.members
+    yield f"{run}: ensemble of {len(members)} members, which vote for {description.output}"
+    if description.learned_from:
+        yield f"learned from: {description.learned_from}"
+    votes = "with their probabilities" if description.sums else "with their trees"
+    yield f"votes: {votes}, decoder {description.decoder}, threshold {description.threshold:g}"
+    yield f"words: those of the normalisation {description.normalization}"
+    for member, digest in zip(members, description.digests, strict=True):
+        yield f"  {member.name}" + (f" (sha256 {digest[:12]}…)" if digest else "")
+
+
 def _model(run: Path) -> Iterator[str]:
-    from induce.checkpoint import find, read
+    from induce.checkpoint import ENSEMBLE, find, read
+
+    if (run / ENSEMBLE).exists():
+        yield from _ensemble(run)
+        return
 
     checkpoint = read(find(run))
     config, fact = checkpoint.config, checkpoint.fact

@@ -22,6 +22,7 @@ from treebank.version import VERSION
 COMMANDS = {
     "train": ("cli.train:train", "Train a model on plain text."),
     "parse": ("cli.parse:parse", "Parse text: one sentence a line in, one tree a line out."),
+    "combine": ("cli.combine:combine", "Let several models vote: an ensemble is a run like any other."),
     "eval": ("cli.eval:evaluate", "Score models and trees against a treebank, or models on a text."),
     "extract": ("cli.extract:extract", "Write the distances that a model gives to each sentence."),
     "decode": ("cli.decode:decode", "Turn distances from extract into trees; needs no model."),

@@ -26,6 +26,11 @@ def inputs(given: Sequence[str]) -> list[str]:
     return list(given) or ["-"]
 
 
+def note(line: str) -> None:
+    """Tells the user something that is no result."""
+    click.echo(f"note: {line}", err=True)
+
+
 def device_option(command: Decorated) -> Decorated:
     """``command`` with ``--device``."""
     return click.option(

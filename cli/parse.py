@@ -16,6 +16,7 @@ from cli.options import (
     distances_option,
     inputs,
     layer_option,
+    note,
     reading_options,
 )
 from cli.output import drawing, opened
@@ -64,7 +65,7 @@ def parse(
     paths = inputs(input)
     expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
-    parser = load_parser(run or default_run(), **parsing)
+    parser = load_parser(run or default_run(), tell=note, **parsing)
     input_options = replace(parser.input_options(input_options), whole=True)
     source = Alongside(read_sentences(paths, input_options=input_options))
     form = form or ("conllu" if parser.output == "heads" else "brackets")

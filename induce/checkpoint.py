@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "CheckpointError", "build_model", "find", "gist", "pack", "read", "save", "settle"]
 
 ATTEMPTS, PAUSE = 200, 0.005  # to read a folder that a training is replacing; seconds
+ENSEMBLE = "ensemble.json"  # what a folder has in the place of a checkpoint where several runs vote
 
 
 class _Held:
@@ -186,6 +187,8 @@ def find(run: Path, which: tuple[str, ...] = ("best", "last")) -> Path:
             return run / name
     if (run / FACTS_FILE).exists():
         return run
+    if (run / ENSEMBLE).exists():
+        raise CheckpointError(f"{run}: this is an ensemble, which parses; it has no model of its own for anything else")
     if run.is_dir():
         raise CheckpointError(f"{run}: this folder holds no model; train one with: synparse train -o {run}")
     raise CheckpointError(f"{run}: there is no such model; train one with: synparse train -o {run}")

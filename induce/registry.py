@@ -124,6 +124,7 @@ DECODERS: dict[str, DecoderEntry] = {
     "heights": DecoderEntry("induce.decoding.heights:heights", Heights, "heads"),
     "shift-reduce": DecoderEntry("induce.decoding.stack:shift_reduce", StackDecisions),
     "mbr": DecoderEntry("induce.decoding.chart:mbr", SpanScores),
+    "mbr-nary": DecoderEntry("induce.decoding.chart:mbr_nary", SpanScores),
     "brackets": DecoderEntry("induce.decoding.given:brackets", Brackets),
     "arcs": DecoderEntry("induce.decoding.given:arcs", Heads, "heads"),
 }

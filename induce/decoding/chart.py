@@ -37,6 +37,17 @@ def mbr(score: ScoreMatrix) -> list[tuple[int, int]]:
     return spans
 
 
+def mbr_nary(score: ScoreMatrix) -> list[tuple[int, int]]:
+    """Brackets of the tree of any arity with the largest sum of scores: only spans above 0 are in it, and the whole.
+
+    With votes less a threshold it is the minimum-Bayes-risk tree where a bracket too many costs as much as the
+    threshold says (0.5 of the votes: as much as one too few; Shayegh et al. 2024). SynparseError as of `mbr`.
+    """
+    scores = np.maximum(_checked(score), 0.0)
+    count = len(scores)
+    return [(start, end) for start, end in mbr(scores) if scores[start, end] > 0 or end - start == count]
+
+
 def best_splits(scores: NDArray[np.float64]) -> list[list[int]]:
     """Entry [start][width]: how many words the left part of the best tree over that span has; 0 for width 0 and 1.
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from induce import registry
-from induce.checkpoint import Checkpoint, find, read
+from induce.checkpoint import ENSEMBLE, Checkpoint, find, read
+from induce.parsing.ensemble import Ensemble, load_ensemble
 from induce.parsing.parser import ModelParser
 from treebank.errors import SynparseError
 
@@ -18,13 +21,22 @@ def load_parser(
     decoder: str | None = None,
     layer: int | None = None,
     distances: str | None = None,
-) -> ModelParser:
+    tell: Callable[[str], None] | None = None,
+) -> ModelParser | Ensemble:
     """The parser of the model in ``run`` (its best checkpoint), with the model's own decoder and layer by default.
 
-    ``distances`` names one of the two sets of a model that learned from trees, ``lm`` or ``syd``.
+    ``distances`` names one of the two sets of a model that learned from trees, ``lm`` or ``syd``. An ensemble is a
+    parser, too; its members have their layers and distances named, and ``tell`` hears of sentences for which one has no
+    vote.
     """
     if decoder is not None:
         registry.known(registry.DECODERS, decoder, "decoder")
+    if (Path(run) / ENSEMBLE).exists():
+        if layer is not None or distances is not None:
+            raise SynparseError(f"{run}: an ensemble has no layers or distances; its members have: RUN@layer=2")
+        ensemble = load_ensemble(Path(run), partial(load_parser, device=device), decoder=decoder)
+        ensemble.tell = tell or ensemble.tell
+        return ensemble
     checkpoint = read_trained(run)
     return ModelParser(checkpoint, device=choose_device(device), decoder=decoder, layer=layer, distances=distances)
 

@@ -68,47 +68,32 @@ def each_sentence(sentences: Iterable[Words]) -> Iterator[Sentence]:
     return map(as_sentence, [sentences] if isinstance(sentences, str | Sentence) else sentences)
 
 
-class ModelParser:
-    """A trained model with a decoder."""
+class StructureParser:
+    """What says something of each sentence (``read_block``), and a decoder that makes trees or heads of that."""
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        *,
-        device: str,
-        decoder: str | None = None,
-        layer: int | None = None,
-        distances: str | None = None,
-    ) -> None:
-        config = checkpoint.config
-        self.checkpoint, self.device = checkpoint, device
-        self.name, self.token = config.model_name, config.data.token
-        self.gives: tuple[type[Structure], ...] = kind_of(config).gives
-        self.choose(decoder or config.parse.decoder)
-        self.layer = layer if layer is not None else config.parse.layer
-        try:
-            check_layer(config, self.layer)
-        except ValueError as error:
-            raise SynparseError(f"{checkpoint.folder}: {error}") from None
-        sets = ("lm", *entry_of(config).sets)
-        self.distances = distances or config.parse.distances
-        if self.distances not in sets:
-            raise SynparseError(
-                f"model {self.name!r} has no distances {self.distances!r}: it does not learn from trees"
-            )
-        self.recipe = RECIPES[config.data.normalization]
-        self.fragments = config.data.reading == "fragments"
-        self.learned_from = _learned_from(checkpoint)
-        self.model: Any = build_model(checkpoint).to(device)
-        self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
+    name: str
+    gives: tuple[type[Structure], ...]  # what it can be asked for
+    task: str = ""  # that the model was trained for, if it was one
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the threads, so that a parser can be sent to another process."""
-        return {**self.__dict__, "_pool": None}
+    def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
+        """What is said of each sentence, in order. They are taken in blocks that grow: output starts early."""
+        source = each_sentence(sentences)
+        size, problem = FIRST_BLOCK, None
+        while not problem:
+            block, problem = _take(source, size)
+            if not block and not problem:
+                return
+            yield from self.read_block(block)
+            size = min(8 * size, LARGEST_BLOCK)
+        raise problem
+
+    def read_block(self, block: Sequence[Sentence]) -> Sequence[Reading]:
+        """What is said of each sentence of a list."""
+        raise NotImplementedError
 
     def choose(self, decoder: str) -> None:
         """Take another decoder, or with "" the default. SynparseError: the model does not give what it reads."""
-        self.decoder = registry.fitting_decoder(self.name, self.gives, decoder, task=self.checkpoint.config.data.task)
+        self.decoder = registry.fitting_decoder(self.name, self.gives, decoder, task=self.task)
         self.decode = registry.decoder(self.decoder)
         entry = registry.DECODERS[self.decoder]
         self.structure, self.output = entry.reads, entry.gives
@@ -156,19 +141,47 @@ class ModelParser:
             problem = f"the decoder {self.decoder!r} gives {self.output}, not {output}"
             raise SynparseError(f"model {self.name!r}: {problem} (try {hint})")
 
-    def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
-        """What the model says of each sentence, in order. They are taken in blocks that grow: output starts early."""
-        source = each_sentence(sentences)
-        size, problem = FIRST_BLOCK, None
-        while not problem:
-            block, problem = _take(source, size)
-            if not block and not problem:
-                return
-            yield from self._read_block(block)
-            size = min(8 * size, LARGEST_BLOCK)
-        raise problem
 
-    def _read_block(self, block: Sequence[Sentence]) -> list[Reading]:
+class ModelParser(StructureParser):
+    """A trained model with a decoder."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        device: str,
+        decoder: str | None = None,
+        layer: int | None = None,
+        distances: str | None = None,
+    ) -> None:
+        config = checkpoint.config
+        self.checkpoint, self.device = checkpoint, device
+        self.name, self.token, self.task = config.model_name, config.data.token, config.data.task
+        self.gives = kind_of(config).gives
+        self.choose(decoder or config.parse.decoder)
+        self.layer = layer if layer is not None else config.parse.layer
+        try:
+            check_layer(config, self.layer)
+        except ValueError as error:
+            raise SynparseError(f"{checkpoint.folder}: {error}") from None
+        sets = ("lm", *entry_of(config).sets)
+        self.distances = distances or config.parse.distances
+        if self.distances not in sets:
+            raise SynparseError(
+                f"model {self.name!r} has no distances {self.distances!r}: it does not learn from trees"
+            )
+        self.recipe = RECIPES[config.data.normalization]
+        self.fragments = config.data.reading == "fragments"
+        self.learned_from = _learned_from(checkpoint)
+        self.model: Any = build_model(checkpoint).to(device)
+        self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the threads, so that a parser can be sent to another process."""
+        return {**self.__dict__, "_pool": None}
+
+    def read_block(self, block: Sequence[Sentence]) -> list[Reading]:
+        """What the model says of each sentence of a list."""
         seen = [self._seen(sentence) for sentence in block]
         encoded = [(self.checkpoint.vocabulary.encode(one.forms), one.kept) for _, one in seen]
         lengths = [len(ids) for ids, _ in encoded]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from treebank.baselines import BASELINES
@@ -35,10 +35,11 @@ def load_systems(
     decoder: str | None = None,
     layer: int | None = None,
     distances: str | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> list[ParsedTrees | ParsedHeads]:
     """The models in the folders of ``groups`` as systems; they parse when they are scored.
 
-    A system is called by its model, with the folder where there are several. Raises SynparseError for a model of
+    A system is called by its model, with the folder where there are several. ``tell`` hears of what an ensemble lacks. Raises SynparseError for a model of
     characters, as gold trees are over words.
     """
     folders = dict.fromkeys(folder for group in groups.values() for folder in group)
@@ -48,7 +49,7 @@ def load_systems(
 
     systems = []
     for folder in folders:
-        parser = load_parser(folder, device=device, decoder=decoder, layer=layer, distances=distances)
+        parser = load_parser(folder, device=device, decoder=decoder, layer=layer, distances=distances, tell=tell)
         if parser.token != "word":
             problem = (
                 f"{folder}: the trees of this model are over {parser.token}s, and those of the treebank over words"

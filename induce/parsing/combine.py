@@ -1,0 +1,151 @@
+"""Making an ensemble: members are tried, described and, if that is wanted, copied into its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from induce.checkpoint import ENSEMBLE, find
+from induce.parsing.ensemble import DECODERS, SUMS, Description, Ensemble, digest_of
+from induce.parsing.load import load_parser, read_trained
+from induce.parsing.members import Member, ParserVoter, Voter, make_voter, spelt
+from induce.registry import Output, decoders_of
+from treebank.errors import SynparseError, placed
+from treebank.normalize import RECIPES
+
+Tell = Callable[[str], None]
+
+
+def combine(
+    members: Sequence[str],
+    run: str,
+    *,
+    pack: bool = False,
+    overwrite: bool = False,
+    threshold: float = 0.0,
+    sums: bool | None = None,
+    decoder: str = "",
+    normalization: str = "",
+    tell: Tell = lambda line: None,
+) -> Ensemble:
+    """The ensemble of ``members``, spelt as `induce.parsing.members` says, written into the folder ``run``.
+
+    With ``pack`` the members are copied into it. ``threshold``: the share of votes that a phrase needs. ``sums``:
+    whether probabilities are summed where members give them; by default for heads. ``decoder`` and ``normalization``
+    are by default those that fit. Raises SynparseError for what is not there or does not fit together.
+    """
+    folder = Path(run)
+    _check_free(folder, overwrite)
+    named = [spelt(text) for text in members]
+    if not named:
+        raise SynparseError("an ensemble needs members: runs, files of trees, or baseline:right")
+    recipe = normalization or _common_recipe(named)
+    if recipe not in RECIPES:
+        raise SynparseError(f"there is no normalisation {recipe!r}; known: {', '.join(RECIPES)}")
+    voters = [make_voter(member, member.path, RECIPES[recipe], load_parser) for member in named]
+    output: Output = "heads" if all(voter.output == "heads" for voter in voters) else "trees"
+    if output == "heads" and threshold:
+        raise SynparseError("a threshold is for trees: every word has one head, whatever its votes")
+    named = [_made_to_fit(member, voter, output, tell) for member, voter in zip(named, voters, strict=True)]
+    description = Description(
+        output=output,
+        sums=SUMS[output] if sums is None else sums,
+        normalization=recipe,
+        decoder=decoder or ("mbr-nary" if threshold else DECODERS[output]),
+        members=tuple(_placed(member, folder) for member in named),
+        digests=tuple(digest_of(member.path) for member in named),
+        threshold=threshold,
+        learned_from="; ".join(dict.fromkeys(voter.learned_from for voter in voters if voter.learned_from)),
+    )
+    ensemble = Ensemble(description, voters)
+    if pack:
+        description = replace(description, members=tuple(_packed(named, folder)))
+    write(description, folder)
+    return ensemble
+
+
+def write(description: Description, folder: Path) -> None:
+    """Writes ensemble.json, whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / (ENSEMBLE + ".part")
+    with placed(part):
+        part.write_text(json.dumps(description.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    part.replace(folder / ENSEMBLE)
+
+
+def _check_free(folder: Path, overwrite: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise SynparseError(f"{folder}: this is a file; name a folder with -o")
+    if any((folder / name).exists() for name in ("best", "last", "checkpoint.json")):
+        raise SynparseError(f"{folder}: there is a trained model in this folder; name another one with -o")
+    if (folder / ENSEMBLE).exists() and not overwrite:
+        raise SynparseError(f"{folder}: there is an ensemble already; replace it with --overwrite")
+
+
+def _common_recipe(members: Sequence[Member]) -> str:
+    """The recipe by which all runs see their words, if it is one; else ``words``."""
+    recipes = set()
+    for member in members:
+        place = Path(member.path)
+        if (place / ENSEMBLE).exists():
+            recipes.add(Description.read(place).normalization)
+        elif place.is_dir():
+            recipes.add(read_trained(place).config.data.normalization)
+    return recipes.pop() if len(recipes) == 1 else "words"
+
+
+def _made_to_fit(member: Member, voter: Voter, output: Output, tell: Tell) -> Member:
+    """The member, with the decoder ``heads-to-tree`` where a run of heads votes for trees."""
+    if voter.output == output:
+        return member
+    if isinstance(voter, ParserVoter) and not member.decoder and output == "trees":
+        fitting = decoders_of(voter.parser.gives, output)
+        if fitting:
+            voter.parser.choose(fitting[0])
+            tell(f"{member.name} gives heads; its trees are those of the decoder {fitting[0]!r}")
+            return replace(member, decoder=fitting[0])
+    raise SynparseError(f"{member.name} gives {voter.output}, and other members {output}; they cannot vote together")
+
+
+def _placed(member: Member, folder: Path) -> Member:
+    """The member with a path that leads there from ``folder``: relative beside or below it, else absolute."""
+    if member.baseline:
+        return member
+    path, home = Path(member.path).resolve(), folder.resolve()
+    near = path.is_relative_to(home.parent)
+    return replace(member, path=os.path.relpath(path, home) if near else str(path))
+
+
+def _packed(members: Sequence[Member], folder: Path) -> list[Member]:
+    """The members after they were copied to ``folder/members``."""
+    home, packed = folder / "members", []
+    shutil.rmtree(home, ignore_errors=True)
+    copies: dict[str, str] = {}
+    for member in members:
+        if member.baseline:
+            packed.append(member)
+            continue
+        if member.path not in copies:
+            copies[member.path] = f"members/{len(copies) + 1}-{Path(member.path).resolve().name}"
+            with placed(folder):
+                _copy(Path(member.path), folder / copies[member.path])
+        packed.append(replace(member, path=copies[member.path]))
+    return packed
+
+
+def _copy(source: Path, target: Path) -> None:
+    """A file, a run's best checkpoint without the trainer's state, or an ensemble whose members are packed."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_file():
+        shutil.copyfile(source, target)
+    elif (source / ENSEMBLE).exists():
+        members = Description.read(source).members
+        if not all(member.baseline or member.path.startswith("members/") for member in members):
+            raise SynparseError(f"{source}: the members of this ensemble lie elsewhere; combine it with --pack first")
+        shutil.copytree(source, target)
+    else:
+        shutil.copytree(find(source), target, ignore=shutil.ignore_patterns("trainer.pt"))

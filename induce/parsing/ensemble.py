@@ -1,0 +1,185 @@
+"""An ensemble: members that vote for spans or heads, and a decoder that makes one tree of their votes.
+
+It is a folder with ``ensemble.json``, which names the members with their weights and digests; `load_parser` takes it
+like a trained model. Which tree gets the most votes is a minimum-Bayes-risk question (Shayegh et al. 2024 for
+constituents).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from induce.checkpoint import ENSEMBLE, CheckpointError, find
+from induce.parsing.members import BASELINE, Member, Voter, Votes, make_voter
+from induce.parsing.parser import Parser, StructureParser, Words
+from induce.parsing.reading import Reading
+from induce.processes import cores, in_copies
+from induce.registry import Output
+from induce.structures import HeadDistribution, SpanScores, Structure
+from treebank.errors import SynparseError, placed
+from treebank.normalize import RECIPES
+from treebank.sentence import Sentence
+from treebank.version import VERSION
+
+FORMAT = 1
+CHUNK = 128  # sentences that a process votes on at a time
+STRUCTURES: dict[str, type[Structure]] = {"trees": SpanScores, "heads": HeadDistribution}
+DECODERS = {"trees": "mbr", "heads": "mbr-eisner"}
+SUMS = {"trees": False, "heads": True}  # hard trees vote better than sums of marginals, arcs the other way round
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What ensemble.json says. ``threshold``: the share of the votes that a phrase needs; 0 gives binary trees."""
+
+    output: Output
+    sums: bool  # probabilities are summed where a member gives them, else each member's tree votes
+    normalization: str  # the recipe that says for which words there are votes
+    decoder: str
+    members: tuple[Member, ...]
+    digests: tuple[str, ...]  # sha256 of each member; "" of a baseline
+    threshold: float = 0.0
+    learned_from: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of ensemble.json."""
+        members = [asdict(one) | {"sha256": own} for one, own in zip(self.members, self.digests, strict=True)]
+        values = {key: value for key, value in asdict(self).items() if key not in ("members", "digests")}
+        return {"format": FORMAT, "synparse": VERSION, **values, "members": members}
+
+    @classmethod
+    def read(cls, folder: Path) -> Description:
+        """The description in ``folder``. Raises CheckpointError naming the file and what is wrong with it."""
+        path = folder / ENSEMBLE
+        try:
+            content = json.loads(path.read_bytes())
+            if content.pop("format") != FORMAT:
+                raise ValueError(f"it has a format that synparse {VERSION} does not know")
+            del content["synparse"]
+            entries = content.pop("members")
+            digests = tuple(str(entry.pop("sha256")) for entry in entries)
+            found = cls(members=tuple(Member(**entry) for entry in entries), digests=digests, **content)
+            if found.output not in STRUCTURES or found.normalization not in RECIPES or not found.members:
+                raise ValueError("its output, normalization or members are none")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise CheckpointError(f"{path}: not the description of an ensemble ({error}); combine it again") from None
+        return found
+
+
+class Ensemble(StructureParser):
+    """Members that vote; a parser like any other. ``tell`` hears of sentences for which a member has no vote."""
+
+    name = "ensemble"
+    token = "word"
+
+    def __init__(self, description: Description, voters: Sequence[Voter], *, decoder: str | None = None) -> None:
+        """Raises SynparseError for a decoder that does not read votes, or members that vote for something else."""
+        self.description, self.voters = description, voters
+        for voter in voters:
+            if voter.output != description.output:
+                raise SynparseError(
+                    f"{voter.name} gives {voter.output}, and this ensemble votes for {description.output}"
+                )
+        self.gives = (STRUCTURES[description.output],)
+        self.choose(decoder or description.decoder)
+        self.learned_from = description.learned_from
+        self.recipe = RECIPES[description.normalization]
+        self.weights = np.array([member.weight for member in description.members])
+        self.threshold = description.threshold
+        self.processes = cores()
+        self.tell: Callable[[str], None] = lambda line: None
+
+    def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
+        """The votes for each sentence, in order."""
+        self.silent: Counter[str] = Counter()
+        self.sentences = 0
+        yield from super().read(sentences)
+        for name, count in self.silent.items():
+            who = f"{name} has no votes for" if name else "no member has votes for"
+            self.tell(f"{who} {count:,} of {self.sentences:,} sentences")
+
+    def read_block(self, block: Sequence[Sentence]) -> list[Reading]:
+        """The votes for each sentence of a list; large lists are shared out among processes."""
+        chunks = [block[start : start + CHUNK] for start in range(0, len(block), CHUNK)]
+        on_cpu = all(getattr(getattr(voter, "parser", None), "device", "cpu") == "cpu" for voter in self.voters)
+        readings: list[Reading] = []
+        for found, silent in in_copies(self._vote, chunks, min(len(chunks), self.processes) if on_cpu else 1):
+            readings += found
+            self.silent.update(silent)
+        self.sentences += len(block)
+        return readings
+
+    def _vote(self, sentences: Sequence[Sentence]) -> tuple[list[Reading], Counter[str]]:
+        """The readings of some sentences, and how many each member has no votes for ("": none of them has any)."""
+        kept = [self.recipe(sentence.words, sentence.tags).kept for sentence in sentences]
+        ballots = [voter.vote(sentences, kept, self.description.sums) for voter in self.voters]
+        silent = Counter(
+            {voter.name: sum(v is None for v in votes) for voter, votes in zip(self.voters, ballots, strict=True)}
+        )
+        readings = []
+        for place, sentence in enumerate(sentences):
+            votes = [ballot[place] for ballot in ballots]
+            silent[""] += all(vote is None for vote in votes)
+            row = weighted_mean(votes, self.weights, self._no_votes(len(kept[place]))) - self.threshold
+            readings.append(Reading(sentence.words, kept[place], self.structure, row if len(row) else []))
+        return readings, +silent
+
+    def _no_votes(self, count: int) -> Votes:
+        """What stands for the votes for a sentence of ``count`` words where no member has any."""
+        return np.zeros((count, count + (self.description.output == "trees")))
+
+
+def weighted_mean(votes: Sequence[Votes | None], weights: np.ndarray, default: Votes) -> Votes:
+    """The mean of the votes, weighted, over the members that have some; ``default`` if none has."""
+    there = [index for index, vote in enumerate(votes) if vote is not None]
+    if not there:
+        return default
+    total = np.zeros_like(default)
+    for index in there:
+        total += weights[index] * votes[index]
+    mean: Votes = total / weights[there].sum()
+    return mean
+
+
+def load_ensemble(folder: Path, load: Callable[..., Parser], *, decoder: str | None = None) -> Ensemble:
+    """The ensemble in ``folder``; ``load`` makes a parser of a run.
+
+    Raises SynparseError for a member that is not there any more, or is another than when it was combined.
+    """
+    description = Description.read(folder)
+    recipe = RECIPES[description.normalization]
+    voters = []
+    for member, digest in zip(description.members, description.digests, strict=True):
+        path = member.path if member.baseline else str(folder / member.path)
+        if not member.baseline and digest_of(path) != digest:
+            raise SynparseError(f"{path}: this member has changed since {folder} was made; combine again")
+        voters.append(make_voter(member, path, recipe, load))
+    return Ensemble(description, voters, decoder=decoder)
+
+
+def digest_of(path: str) -> str:
+    """The sha256 of what decides a member's trees: of a file, a run's best checkpoint, or a description."""
+    if path.startswith(BASELINE):
+        return ""
+    place = Path(path)
+    if place.is_file():
+        files = [place]
+    elif (place / ENSEMBLE).exists():
+        files = [place / ENSEMBLE]
+    else:
+        found = find(place)
+        files = [found / name for name in ("checkpoint.json", "vocabulary.txt", "weights.safetensors")]
+    own = sha256()
+    for file in files:
+        with placed(file), file.open("rb") as stream:
+            while part := stream.read(1 << 20):
+                own.update(part)
+    return own.hexdigest()

@@ -1,0 +1,62 @@
+"""Work on several cores, in processes that are copies of this one and share its memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, TypeVar
+
+from treebank.errors import SynparseError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_work: Callable[[Any], Any] | None = None  # of a copy: what it does
+
+
+def cores() -> int:
+    """How many cores this process may use; OMP_NUM_THREADS, where it is set, says how many at most."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(limit)) if limit.isdigit() and int(limit) else available
+
+
+def can_copy() -> bool:
+    """Whether this system copies a process with all that it holds (not Windows)."""
+    return "fork" in multiprocessing.get_all_start_methods()
+
+
+def in_copies(work: Callable[[Item], Result], items: Iterable[Item], count: int) -> Iterator[Result]:
+    """``work`` of each item, in order, by ``count`` copies of this process; by itself if one is enough.
+
+    The items and results are sent through pipes, ``work`` and all that it refers to is not: the copies have it. Each
+    computes in one thread. A SynparseError in a copy is raised here.
+    """
+    if count < 2 or not can_copy():
+        yield from map(work, items)
+        return
+    with ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (work,)) as pool:
+        for result, problem in pool.map(_call, items):
+            if problem:
+                raise SynparseError(problem)
+            yield result
+
+
+def _begin(work: Callable[[Any], Any]) -> None:
+    """The first thing that a copy does."""
+    global _work
+    import torch
+
+    torch.set_num_threads(1)
+    _work = work
+
+
+def _call(item: Any) -> tuple[Any, str]:
+    """What a copy does with an item, and what a user can do about it where that fails."""
+    assert _work is not None
+    try:
+        return _work(item), ""
+    except SynparseError as error:
+        return None, str(error)
