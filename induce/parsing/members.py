@@ -7,7 +7,8 @@ A member is spelt ``RUN``, ``FILE`` or ``baseline:NAME``, and may be followed by
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Protocol
@@ -20,7 +21,7 @@ from treebank.baselines import find_baseline
 from treebank.dependency import delete
 from treebank.errors import SynparseError, nearest
 from treebank.formats.paths import HEAD_SUFFIXES, suffix
-from treebank.formats.predictions import PredictedTree, read_prediction_heads, read_prediction_trees
+from treebank.formats.predictions import read_prediction_heads, read_prediction_trees
 from treebank.metrics.alignment import plain
 from treebank.metrics.systems import HEAD_BASELINES
 from treebank.normalize import Recipe
@@ -81,10 +82,19 @@ def spelt(text: str) -> Member:
 class Voter(Protocol):
     """A member that is ready to vote."""
 
-    name: str
-    kind: str  # its model, "file" or "baseline": seeds of one kind agree more than kinds do
-    output: str  # "trees" or "heads"
-    learned_from: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kind(self) -> str:
+        """Its model, "file" or "baseline": seeds of one kind agree more than kinds do."""
+
+    @property
+    def output(self) -> str:
+        """``trees`` or ``heads``."""
+
+    @property
+    def learned_from(self) -> str: ...
 
     def vote(self, sentences: Sequence[Sentence], kept: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         """Its votes for spans (N, N + 1) or heads (N, N) over the ``kept`` words of each sentence; None: it has none.
@@ -191,28 +201,25 @@ class FileVoter:
         return found
 
 
-def _trees_in(path: str) -> list[tuple[Sequence[str], Tree]]:
-    """Words and tree of each prediction. Raises SynparseError for spans without words."""
-    found = []
+def _trees_in(path: str) -> Iterator[tuple[Sequence[str], Tree]]:
+    """Words and tree of each prediction; two of what can be read in two ways, of which only one fits any sentence.
+
+    Raises SynparseError for spans without words.
+    """
     for given in read_prediction_trees(path):
-        tree = _tree(given)
-        if tree is None:
+        if given.spans is not None:
             raise SynparseError(f"{given.path}:{given.line}: these spans have no words, so they fit any sentence")
-        plain_tree = tree.without_traces()
-        found.append((plain_tree.words, plain_tree))
-    return found
+        if given.labelled is not None:
+            tree = given.labelled.without_traces()
+            yield tree.words, tree
+        with suppress(ValueError):
+            yield given.bare.words, given.bare
 
 
-def _tree(given: PredictedTree) -> Tree | None:
-    """The tree of a prediction; brackets without labels have words alone."""
-    if given.spans is not None:
-        return None
-    bare = given.labelled is None or not any(given.labelled.tags)
-    return given.bare if bare else given.labelled
-
-
-def _heads_in(path: str) -> list[tuple[Sequence[str], Sequence[int]]]:
-    return [(given.words, given.heads) for given in read_prediction_heads(path)]
+def _heads_in(path: str) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
+    """Words and heads of each sentence."""
+    for given in read_prediction_heads(path):
+        yield given.words, given.heads
 
 
 def span_votes(tree: Tree, kept: Sequence[int]) -> Votes:

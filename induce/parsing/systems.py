@@ -39,8 +39,8 @@ def load_systems(
 ) -> list[ParsedTrees | ParsedHeads]:
     """The models in the folders of ``groups`` as systems; they parse when they are scored.
 
-    A system is called by its model, with the folder where there are several. ``tell`` hears of what an ensemble lacks. Raises SynparseError for a model of
-    characters, as gold trees are over words.
+    A system is called by its model, with the folder where there are several. ``tell`` hears of sentences for which a
+    member of an ensemble has no vote. Raises SynparseError for a model of characters, as gold trees are over words.
     """
     folders = dict.fromkeys(folder for group in groups.values() for folder in group)
     if not folders:

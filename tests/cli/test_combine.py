@@ -1,0 +1,50 @@
+"""``synparse combine``, and the commands that take an ensemble for a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.helpers import Caller
+
+
+def gold(folder: Path) -> str:
+    """A treebank of two sentences."""
+    path = folder / "gold.ptb"
+    path.write_text("(S (NP (DT The) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n" * 2, encoding="utf-8")
+    return str(path)
+
+
+def test_an_ensemble_is_a_run_like_any_other(call: Caller, model: Path, tmp_path: Path) -> None:
+    vote = tmp_path / "vote"
+    out = call.result("combine", f"{model}@layer=1", f"{model}@layer=2", "baseline:right@weight=3", "-o", vote)
+    assert out.splitlines()[-1] == f"{vote}: 3 members vote for trees, decoder mbr"
+    text = tmp_path / "text.txt"
+    text.write_text("The dog saw a cat .\n\nA man\n", encoding="utf-8")
+    right = "(X (W The) (X (W dog) (X (W saw) (X (W a) (W cat)))) (W .))"
+    assert call.result("parse", text, "-m", vote).splitlines() == [right, "", "(X (W A) (W man))"]
+    first = json.loads(call.result("extract", text, "-m", vote).splitlines()[0])
+    assert first["kept"] == [0, 1, 2, 3, 4]
+    assert first["span_scores"][3][5] >= 0.6
+    lines = tmp_path / "lines.jsonl"
+    call.result("extract", text, "-m", vote, "-o", lines)
+    assert call.result("decode", lines) == call.result("parse", text, "-m", vote)
+    assert "ensemble" in call.result("eval", "--gold", gold(tmp_path), "-m", vote)
+    told = call.result("info", vote)
+    assert "3 members, which vote for trees" in told
+    assert "baseline:right@weight=3" in told
+
+
+def test_what_an_ensemble_refuses(call: Caller, model: Path, tmp_path: Path) -> None:
+    vote = tmp_path / "vote"
+    assert "no such run or file" in call.refusal("combine", tmp_path / "nothing", "-o", vote)
+    assert "only a run has layer" in call.refusal("combine", "baseline:right@layer=1", "-o", vote)
+    assert "there is a trained model" in call.refusal("combine", model, "-o", model)
+    call.result("combine", model, "-o", vote)
+    assert "--overwrite" in call.refusal("combine", model, "-o", vote)
+    call.result("combine", model, "-o", vote, "--overwrite")
+    text = tmp_path / "text.txt"
+    text.write_text("a b\n", encoding="utf-8")
+    assert "has no layers" in call.refusal("parse", text, "-m", vote, "--layer", 1)
+    assert "gives span_scores" in call.refusal("parse", text, "-m", vote, "--decoder", "eisner")
+    assert "ensemble" in call.refusal("eval", "--text", text, "-m", vote)

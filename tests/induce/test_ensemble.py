@@ -1,0 +1,264 @@
+"""Votes against all trees there are, members of every kind, and what is told of those without a vote."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from induce.decoding.chart import mbr, mbr_nary
+from induce.decoding.heads import mbr_chu_liu_edmonds, mbr_eisner
+from induce.parsing import ensemble as ensembles
+from induce.parsing.combine import combine
+from induce.parsing.ensemble import Ensemble
+from induce.parsing.load import load_parser
+from induce.parsing.members import head_votes, span_votes, spelt
+from induce.processes import in_copies
+from tests.induce import tiny
+from treebank.baselines import random_uniform
+from treebank.dependency import is_projective, is_tree
+from treebank.errors import SynparseError
+from treebank.sentence import ROOT
+from treebank.tree import Tree
+
+Spans = list[tuple[int, int]]
+
+
+def nested(spans: tuple[tuple[int, int], ...]) -> bool:
+    """Whether no two spans cross."""
+    return not any(a < c < b < d or c < a < d < b for (a, b), (c, d) in combinations(spans, 2))
+
+
+def all_nary_trees(count: int) -> list[Spans]:
+    """Every tree of any arity over the words, as sets of brackets with the whole."""
+    inner = [span for span in combinations(range(count + 1), 2) if 1 < span[1] - span[0] < count]
+    chosen = (spans for size in range(count - 1) for spans in combinations(inner, size) if nested(spans))
+    return [[(0, count), *spans] for spans in chosen]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 5), st.integers(0, 2**32 - 1))
+def test_no_tree_of_any_arity_has_more_votes_above_the_threshold(count: int, seed: int) -> None:
+    scores = np.random.default_rng(seed).normal(size=(count, count + 1))
+    best = max(sum(scores[span] for span in tree) for tree in all_nary_trees(count))
+    assert sum(scores[span] for span in mbr_nary(scores)) == pytest.approx(best)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_no_heads_have_a_larger_sum(count: int, seed: int) -> None:
+    votes = np.random.default_rng(seed).dirichlet(np.full(count, 0.5), size=count)
+
+    def total(heads: tuple[int, ...]) -> float:
+        return float(sum(votes[word, word if head == ROOT else head] for word, head in enumerate(heads)))
+
+    trees = [heads for heads in product(range(ROOT, count), repeat=count) if is_tree(heads)]
+    assert total(mbr_chu_liu_edmonds(votes)) == pytest.approx(max(map(total, trees)))
+    assert total(mbr_eisner(votes)) == pytest.approx(max(total(heads) for heads in trees if is_projective(heads)))
+
+
+def write_trees(path: Path, texts: list[str]) -> str:
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return str(path)
+
+
+A, B, C = "((a b) (c d))", "(a (b (c d)))", "((a (b c)) d)"
+
+
+def brackets(tree: Tree) -> set[tuple[int, int]]:
+    return {tuple(span) for span in tree.spans}
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_the_vote_is_the_tree_that_shares_most_brackets_with_the_members(seed: int) -> None:
+    import random
+
+    draw, words = random.Random(seed), [f"w{i}" for i in range(6)]
+    members = [Tree.from_spans(words, random_uniform(Tree.from_spans(words, ()), draw)) for _ in range(3)]
+    weights = [draw.choice([1, 2, 3]) for _ in members]
+    total = sum(weight * span_votes(tree, range(6)) for weight, tree in zip(weights, members, strict=True))
+    found = mbr(total)
+
+    def shared(spans: Spans) -> int:
+        return sum(w * len(brackets(tree) & set(spans)) for w, tree in zip(weights, members, strict=True))
+
+    every = [tree for tree in all_nary_trees(6) if len(tree) == 5]
+    assert len(every) == 42  # binary trees over six words
+    assert shared(found) == max(map(shared, every))
+
+
+def test_files_vote_by_weight_whatever_their_order(tmp_path: Path) -> None:
+    other = "((x y) z)"
+    one = write_trees(tmp_path / "one.txt", [A, other])
+    two = write_trees(tmp_path / "two.txt", [other, B])
+    both = [str(tree) for tree in combine([one, f"{two}@weight=2"], str(tmp_path / "v")).parse(["a b c d", "x y z"])]
+    assert both == ["(X (W a) (X (W b) (X (W c) (W d))))", "(X (X (W x) (W y)) (W z))"]
+    again = load_parser(tmp_path / "v")
+    assert isinstance(again, Ensemble)
+    assert [str(tree) for tree in again.parse(["x y z", "a b c d"])] == both[::-1]
+
+
+def test_punctuation_takes_no_part_and_comes_back(tmp_path: Path) -> None:
+    one = write_trees(tmp_path / "one.txt", ["(a (b ,) (c d) .)"])
+    two = write_trees(tmp_path / "two.txt", [A])
+    made = combine([one, two], str(tmp_path / "v"))
+    (reading,) = made.read(["a b , c d ."])
+    assert list(reading.kept) == [0, 1, 3, 4]
+    (tree,) = made.parse(["a b , c d ."])
+    assert tree.words == ("a", "b", ",", "c", "d", ".")
+    assert tree.keep([True, True, False, True, True, False]).collapse_unary().spans == ((0, 4), (0, 2), (2, 4))
+
+
+def test_a_threshold_flattens(tmp_path: Path) -> None:
+    files = [write_trees(tmp_path / f"{k}.txt", [text]) for k, text in enumerate([A, B, C])]
+    made = combine(files, str(tmp_path / "v"), threshold=0.5)
+    assert made.decoder == "mbr-nary"
+    assert [str(tree) for tree in made.parse(["a b c d"])] == ["(X (W a) (W b) (X (W c) (W d)))"]
+    binary = load_parser(tmp_path / "v", decoder="mbr")
+    assert len(next(iter(binary.parse(["a b c d"]))).spans) == 3
+
+
+def test_those_without_a_vote_are_told(tmp_path: Path) -> None:
+    one, two = write_trees(tmp_path / "one.txt", [A]), write_trees(tmp_path / "two.txt", ["((x y) z)"])
+    made, told = combine([one, two], str(tmp_path / "v")), list[str]()
+    made.tell = told.append
+    trees = [str(tree) for tree in made.parse(["a b c d", "x y z", "never seen before"])]
+    assert trees[:2] == ["(X (X (W a) (W b)) (X (W c) (W d)))", "(X (X (W x) (W y)) (W z))"]
+    assert sorted(told) == sorted(
+        [
+            f"{one} has no votes for 2 of 3 sentences",
+            f"{two} has no votes for 2 of 3 sentences",
+            "no member has votes for 1 of 3 sentences",
+        ]
+    )
+
+
+def test_baselines_vote_and_gold_does_not(tmp_path: Path) -> None:
+    made = combine(["baseline:right"], str(tmp_path / "v"))
+    assert [str(tree) for tree in made.parse(["a b c", "", "a"])] == ["(X (W a) (X (W b) (W c)))", "", "(X (W a))"]
+    with pytest.raises(SynparseError, match="looks at gold trees"):
+        combine(["baseline:oracle"], str(tmp_path / "w"))
+
+
+def test_heads_of_files_vote(tmp_path: Path) -> None:
+    lines = "1\ta\t_\t_\t_\t_\t{}\t_\t_\t_\n2\tb\t_\t_\t_\t_\t{}\t_\t_\t_\n3\tc\t_\t_\t_\t_\t{}\t_\t_\t_\n\n"
+    files = []
+    for name, heads in (("one", (2, 0, 2)), ("two", (2, 0, 1)), ("three", (0, 1, 1))):
+        (tmp_path / f"{name}.conllu").write_text(lines.format(*heads), encoding="utf-8")
+        files.append(str(tmp_path / f"{name}.conllu"))
+    made = combine(files, str(tmp_path / "v"))
+    assert (made.output, made.decoder) == ("heads", "mbr-eisner")
+    assert [tuple(heads) for _, heads in made.parse_heads(["a b c"])] == [(1, ROOT, 1)]
+    with pytest.raises(SynparseError, match="cannot vote together"):
+        combine([files[0], write_trees(tmp_path / "t.txt", [A])], str(tmp_path / "w"))
+
+
+def test_votes_of_heads_skip_the_words_that_do_not_count() -> None:
+    assert head_votes((1, ROOT, 1, 2), [0, 1, 3]).tolist() == [[0, 1, 0], [0, 1, 0], [0, 1, 0]]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tiny models of different kinds."""
+    folder = tmp_path_factory.mktemp("runs")
+    for model in ("onlstm", "udgn"):
+        tiny.train(tiny.settings(model, "train.epochs=1"), folder / model)
+    return folder
+
+
+TEXT = [sentence.words for sentence in tiny.sentences(300, seed=5)]
+
+
+def test_layers_and_kinds_and_processes(runs: Path, tmp_path: Path) -> None:
+    layers = [f"{runs}/onlstm@layer=1,decoder=unbiased", f"{runs}/onlstm@layer=2", f"{runs}/udgn"]
+    told: list[str] = []
+    made = combine([*layers, "baseline:right"], str(tmp_path / "v"), tell=told.append)
+    assert made.description.members[2].decoder == "heads-to-tree"
+    assert len(told) == 1
+    made.processes = 1
+    alone = list(map(str, made.parse(TEXT)))
+    made.processes = 2
+    assert list(map(str, made.parse(TEXT))) == alone
+    again = load_parser(tmp_path / "v")
+    assert list(map(str, again.parse(TEXT))) == alone
+    single = combine([layers[0]], str(tmp_path / "single"))
+    member = load_parser(runs / "onlstm", layer=1, decoder="unbiased")
+    assert list(map(str, single.parse(TEXT[:50]))) == list(map(str, member.parse(TEXT[:50])))
+
+
+def test_sums_of_heads_are_those_of_the_member(runs: Path, tmp_path: Path) -> None:
+    made = combine([f"{runs}/udgn", f"{runs}/udgn"], str(tmp_path / "v"))
+    (reading,) = made.read([TEXT[0]])
+    (own,) = load_parser(runs / "udgn").read([TEXT[0]])
+    expected = own.row / own.row.sum(1, keepdims=True)
+    np.testing.assert_allclose(reading.row, expected, atol=1e-6)
+
+
+def test_a_packed_ensemble_can_be_moved_and_a_changed_member_is_noticed(runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "onlstm", tmp_path / "own")
+    combine([str(tmp_path / "own"), "baseline:right"], str(tmp_path / "here"), pack=True)
+    combine([str(tmp_path / "own"), "baseline:right"], str(tmp_path / "beside"))
+    expected = list(map(str, load_parser(tmp_path / "beside").parse(TEXT[:20])))
+    weights = tmp_path / "own" / "best" / "checkpoint.json"
+    weights.write_text(weights.read_text(encoding="utf-8").replace('"threads"', '"strings"'), encoding="utf-8")
+    with pytest.raises(SynparseError, match="has changed since"):
+        load_parser(tmp_path / "beside")
+    shutil.rmtree(tmp_path / "own")
+    (tmp_path / "here").rename(tmp_path / "there")
+    assert list(map(str, load_parser(tmp_path / "there").parse(TEXT[:20]))) == expected
+    nested_one = combine([str(tmp_path / "there"), "baseline:right"], str(tmp_path / "nested"), pack=True)
+    assert len(list(nested_one.parse(TEXT[:3]))) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("run@lyer=2", "no 'lyer'; did you mean 'layer'"),
+        ("run@layer=two", "layer cannot be 'two'"),
+        ("run@weight=0", "numbers above 0"),
+        ("run@weight=nan", "numbers above 0"),
+    ],
+)
+def test_a_wrong_member(text: str, problem: str) -> None:
+    with pytest.raises(SynparseError, match=problem):
+        spelt(text)
+
+
+def test_a_member_is_spelt_as_it_was(tmp_path: Path) -> None:
+    for text in ("run", "run@layer=2", "run@decoder=unbiased,layer=2,weight=0.5", "a@b", "baseline:right@weight=2"):
+        assert spelt(text).name == text
+
+
+def test_a_damaged_description_is_told(tmp_path: Path) -> None:
+    combine(["baseline:right"], str(tmp_path / "v"))
+    path = tmp_path / "v" / "ensemble.json"
+    good = json.loads(path.read_text(encoding="utf-8"))
+    for bad in ("", "[]", json.dumps({**good, "format": 9}), json.dumps({**good, "members": []}), '{"format": 1}'):
+        path.write_text(bad, encoding="utf-8")
+        with pytest.raises(SynparseError, match="not the description of an ensemble"):
+            load_parser(tmp_path / "v")
+
+
+def _refuse(item: int) -> int:
+    if item == 3:
+        raise SynparseError("three is too many")
+    return 2 * item
+
+
+def test_copies_give_results_in_order_and_pass_errors_on() -> None:
+    assert list(in_copies(_refuse, [1, 2, 4, 5], 2)) == [2, 4, 8, 10]
+    with pytest.raises(SynparseError, match="three is too many"):
+        list(in_copies(_refuse, [1, 2, 3], 2))
+
+
+def test_the_mean_leaves_out_who_is_silent() -> None:
+    votes = [np.full((1, 2), 1.0), None, np.full((1, 2), 4.0)]
+    mean = ensembles.weighted_mean(votes, np.array([1.0, 5.0, 2.0]), np.zeros((1, 2)))
+    assert mean.tolist() == [[3.0, 3.0]]
