@@ -32,7 +32,7 @@ from treebank.version import VERSION
 FORMAT = 1
 CHUNK = 128  # sentences that a process votes on at a time
 STRUCTURES: dict[str, type[Structure]] = {"trees": SpanScores, "heads": HeadDistribution}
-DECODERS = {"trees": "mbr", "heads": "mbr-eisner"}
+DECODERS = {"trees": "mbr", "heads": "mbr-heads"}
 SUMS = {"trees": False, "heads": True}  # hard trees vote better than sums of marginals, arcs the other way round
 
 
