@@ -66,9 +66,9 @@ def describe_grammar(
     model is none of these, or has fewer members.
     """
     from induce.models.dmv import Dmv
-    from induce.parsing.load import load_parser
+    from induce.parsing.load import load_model_parser
 
-    parser = load_parser(run, device="cpu")
+    parser = load_model_parser(run, device="cpu")
     model = parser.model
     if not isinstance(model, Dmv):
         raise SynparseError(f"{run}: model {parser.name!r} holds no grammar over word classes; dmv does")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from induce import registry
 from induce.checkpoint import ENSEMBLE, Checkpoint, find, read
@@ -37,8 +38,12 @@ def load_parser(
         ensemble = load_ensemble(Path(run), partial(load_parser, device=device), decoder=decoder)
         ensemble.tell = tell or ensemble.tell
         return ensemble
-    checkpoint = read_trained(run)
-    return ModelParser(checkpoint, device=choose_device(device), decoder=decoder, layer=layer, distances=distances)
+    return load_model_parser(run, device=device, decoder=decoder, layer=layer, distances=distances)
+
+
+def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **options: Any) -> ModelParser:
+    """The parser of a trained model, for those who need the model itself. Raises SynparseError for an ensemble."""
+    return ModelParser(read_trained(run), device=choose_device(device), **options)
 
 
 def read_trained(run: str | os.PathLike[str]) -> Checkpoint:

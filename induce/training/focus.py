@@ -18,7 +18,7 @@ from treebank.sentence import Sentence
 from treebank.tree import Tree
 
 if TYPE_CHECKING:
-    from induce.parsing.parser import ModelParser
+    from induce.parsing.parser import StructureParser
 
 PARSED, GOLD = "parsed trees", "gold trees"
 PLAIN_TAGS = {"W", "X", ""}  # of words in trees that parsers write
@@ -54,7 +54,7 @@ def is_file(name: str) -> bool:
     return Path(name).is_file()
 
 
-def _parser(name: str, device: str) -> ModelParser:
+def _parser(name: str, device: str) -> StructureParser:
     from induce.parsing.load import load_parser
 
     run, decoder = _run_and_decoder(name)
@@ -73,9 +73,14 @@ def _run_and_decoder(name: str) -> tuple[str, str]:
 
 def _saw_gold(name: str) -> bool:
     """Whether a run learned from gold trees, or from a run that did."""
+    from induce.checkpoint import ENSEMBLE
+    from induce.parsing.ensemble import Description
     from induce.parsing.load import read_trained
 
-    facts = read_trained(_run_and_decoder(name)[0]).facts
+    run = _run_and_decoder(name)[0]
+    if (Path(run) / ENSEMBLE).exists():
+        return bool(Description.read(Path(run)).learned_from)
+    facts = read_trained(run).facts
     return "trees" in facts or facts.get("focus_kind", PARSED) != PARSED
 
 
