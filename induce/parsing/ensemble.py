@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from induce.checkpoint import ENSEMBLE, CheckpointError, find
-from induce.parsing.members import BASELINE, Member, Voter, Votes, make_voter
+from induce.parsing.members import BASELINE, Member, ParserVoter, Voter, Votes, make_voter
 from induce.parsing.parser import Parser, StructureParser, Words
 from induce.parsing.reading import Reading
 from induce.processes import cores, in_copies
@@ -94,6 +94,8 @@ class Ensemble(StructureParser):
         self.recipe = RECIPES[description.normalization]
         self.weights = np.array([member.weight for member in description.members])
         self.threshold = description.threshold
+        rules = {voter.parser.tokenization for voter in voters if isinstance(voter, ParserVoter)}
+        self.tokenization = rules.pop() if len(rules) == 1 else ""
         self.processes = cores()
         self.tell: Callable[[str], None] = lambda line: None
 

@@ -74,6 +74,7 @@ class StructureParser:
     name: str
     gives: tuple[type[Structure], ...]  # what it can be asked for
     task: str = ""  # that the model was trained for, if it was one
+    tokenization: str = ""  # the rule that split the text it was trained on, if one did
 
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
         """What is said of each sentence, in order. They are taken in blocks that grow: output starts early."""
@@ -116,7 +117,7 @@ class StructureParser:
 
         Raises SynparseError if the package of that rule is missing.
         """
-        rule = self.checkpoint.config.data.tokenization
+        rule = self.tokenization
         return given if given.tokenize or not rule else replace(given, tokenize=rule)
 
     def offer(self, structure: str) -> None:
@@ -157,7 +158,7 @@ class ModelParser(StructureParser):
         config = checkpoint.config
         self.checkpoint, self.device = checkpoint, device
         self.name, self.token, self.task = config.model_name, config.data.token, config.data.task
-        self.gives = kind_of(config).gives
+        self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
         self.choose(decoder or config.parse.decoder)
         self.layer = layer if layer is not None else config.parse.layer
         try:
