@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,11 +18,10 @@ from cli.options import (
     reading_options,
 )
 from cli.output import drawing, opened
-from treebank.formats.conllu_writer import ConlluWriter
-from treebank.formats.writers import json_line
 from treebank.tree import Tree
 
 if TYPE_CHECKING:
+    from treebank.errors import TreebankError
     from treebank.formats import InputOptions
     from treebank.sentence import Sentence
 
@@ -35,6 +32,9 @@ LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it coul
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
 @click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
+@click.option("--output-dir", metavar="DIR", help="Write a file into DIR for each file of INPUT.")
+@click.option("--resume", is_flag=True, help="With --output-dir: go on where a broken-off call stopped.")
+@click.option("--skip-bad", is_flag=True, help="Write an empty line for a broken sentence, tell of each, and go on.")
 @click.option(
     "--format",
     "form",
@@ -50,6 +50,9 @@ def parse(
     input: Sequence[str],
     run: str | None,
     output: str | None,
+    output_dir: str | None,
+    resume: bool,
+    skip_bad: bool,
     form: str | None,
     input_options: InputOptions,
     **parsing: Any,
@@ -59,65 +62,46 @@ def parse(
     INPUT are files, folders, patterns or - for standard input, which is also read when none is named. An empty line
     gives an empty line. With --tokenize, every sentence found gives a line. A model of heads gives CoNLL-U.
     """
+    if output and output_dir:
+        raise click.UsageError("--output and --output-dir exclude each other")
+    if resume and not output_dir:
+        raise click.UsageError("--resume goes with --output-dir")
     from induce.parsing.load import load_parser
-    from treebank.formats import check_output, expand, read_sentences
+    from induce.parsing.writing import Job, parse_into
+    from treebank.formats import check_output, expand
 
     paths = inputs(input)
     expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
     parser = load_parser(run or default_run(), tell=note, **parsing)
-    input_options = replace(parser.input_options(input_options), whole=True)
-    source = Alongside(read_sentences(paths, input_options=input_options))
     form = form or ("conllu" if parser.output == "heads" else "brackets")
     if form == "conllu":
         parser.must_give("heads", "another --format")
     else:
         parser.must_give("trees", "--format conllu")
-    with opened(output) as write:
-        if form == "conllu":
-            write_sentence = ConlluWriter()
-            for words, heads in parser.parse_heads(source):
-                write(write_sentence(source.next(), heads, words=words))
-            return
-        for tree in parser.parse(source):
-            write(FORMATS[form](tree, source.next()))
+    bad: list[TreebankError] = []
+    job = Job(
+        parser,
+        form,
+        parser.input_options(input_options),
+        draw=_drawing if form == "drawing" else None,
+        on_bad=(lambda error: _skipped(error, bad)) if skip_bad else None,
+    )
+    if output_dir:
+        written = parse_into(output_dir, paths, job, resume=resume, tell=lambda text: click.echo(text, err=True))
+    else:
+        written = 0
+        with opened(output) as write:
+            for line in job.lines(paths):
+                write(line)
+                written += 1
+    if bad:
+        click.echo(f"{len(bad):,} of {written:,} sentences were broken and left empty", err=True)
 
 
-class Alongside:
-    """Passes sentences on and remembers them until they are asked for again, in the same order."""
-
-    def __init__(self, sentences: Iterator[Sentence]) -> None:
-        self._sentences = sentences
-        self._passed: deque[Sentence] = deque()
-
-    def __iter__(self) -> Iterator[Sentence]:
-        for sentence in self._sentences:
-            self._passed.append(sentence)
-            yield sentence
-
-    def next(self) -> Sentence:
-        """The first sentence that was passed on and not asked for yet."""
-        return self._passed.popleft()
-
-
-def _brackets(tree: Tree, sentence: Sentence) -> str:
-    """``(X (W The) (X (W old) (W man)))``."""
-    return str(tree)
-
-
-def _json_line(tree: Tree, sentence: Sentence) -> str:
-    """``{"words": […], "spans": [[start, end], …]}``, spans in pre-order, and what is known of the sentence's place.
-
-    ``line`` is that in its file; of raw text, ``offsets`` are the characters of each word in the file; of CoNLL-U,
-    ``id`` and ``document`` are what its comments say.
-    """
-    value: dict[str, Any] = {"words": tree.words, "spans": tree.spans, "line": sentence.place.line}
-    if sentence.surface and len(tree.words) == len(sentence.words):
-        value["offsets"] = sentence.surface.offsets()
-    if sentence.annotation:
-        known = {"id": sentence.annotation.comment("sent_id"), "document": sentence.annotation.comment("newdoc id")}
-        value |= {name: text for name, text in known.items() if text is not None}
-    return json_line(value)
+def _skipped(error: TreebankError, bad: list[TreebankError]) -> None:
+    bad.append(error)
+    click.echo(f"skipped: {error}", err=True)
 
 
 def _drawing(tree: Tree, sentence: Sentence) -> str:
@@ -127,10 +111,3 @@ def _drawing(tree: Tree, sentence: Sentence) -> str:
         click.echo(f"note: {note}", err=True)
         return f"{tree}\n"
     return drawing(Tree(tree.words, tree.tags, tree.spans, ("\u00b7",) * len(tree.spans)))
-
-
-FORMATS: dict[str, Callable[[Tree, Sentence], str]] = {
-    "brackets": _brackets,
-    "jsonl": _json_line,
-    "drawing": _drawing,
-}

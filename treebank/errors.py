@@ -34,6 +34,10 @@ def printable(text: str) -> str:
 _UNPRINTABLE = frozenset(map(chr, [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 
 
+class BadLineError(TreebankError):
+    """A line of text that cannot be decoded; who goes on reads it as an empty one."""
+
+
 @contextmanager
 def placed(path: str | os.PathLike[str]) -> Iterator[None]:
     """Gives an OSError that does not say where it happened, as that of a full disk, the file ``path``."""

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
+from treebank.sentence import Sentence
+
 LOOKED_AT = 5_000  # sentences whose words and scripts are looked at
 REMEMBERED = 200_000  # sentences among which repeated ones are counted
 FEWEST_WORDS = 20_000  # a masked or next-word model of fewer words learns frequencies, not structure
@@ -68,11 +70,16 @@ class Health:
         parts.append(", ".join(f"{name.capitalize()} {share:.0%}" for name, share in self.scripts[:3]))
         return "; ".join(part for part in parts if part)
 
-    def findings(self, unknown_share: float = 0.0, *, unit: str = "word") -> list[Finding]:
+    def report(self, unknown_share: float | None = None, *, token: str = "word") -> list[str]:
+        """The summary and a note for each finding."""
+        findings = self.findings(unknown_share or 0.0, token=token)
+        return [self.summary(unknown_share), *(f"note: {finding}" for finding in findings)]
+
+    def findings(self, unknown_share: float = 0.0, *, token: str = "word") -> list[Finding]:
         """What is odd, the worst first; nothing for an ordinary corpus. Of characters only some of it is asked."""
-        found = [self._spacing(), self._glued()] if unit == "word" else []
+        found = [self._spacing(), self._glued()] if token == "word" else []
         found += [self._size(), self._lengths(), self._repeats(), self._tags()]
-        if unknown_share > MOST_UNKNOWN and unit == "word":
+        if unknown_share > MOST_UNKNOWN and token == "word":
             problem = f"{unknown_share:.0%} of the words are unknown"
             found.append(
                 Finding(problem, "more text, --set data.unknown=shape or a larger data.vocabulary_size may help")
@@ -135,6 +142,12 @@ class Watch:
         for words in sentences:
             self.add(words)
             yield words
+
+    def sentences(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """The same sentences, whose words are counted."""
+        for sentence in sentences:
+            self.add(sentence.words)
+            yield sentence
 
     def add(self, words: Sequence[str]) -> None:
         """Counts one sentence; an empty one is none."""

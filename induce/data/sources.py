@@ -18,6 +18,7 @@ from treebank.sentence import Sentence
 from treebank.tree import Tree
 
 if TYPE_CHECKING:
+    from treebank.health import Watch
     from treebank.sentence import Treebank
 
 References = Callable[[Iterable[Sentence]], Iterator[Sequence[Tree]]]
@@ -99,11 +100,15 @@ def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:
 
 
 def load_corpora(
-    config: RunConfig, sources: Sources, treebank: Treebank | None, references: References | None = None
+    config: RunConfig,
+    sources: Sources,
+    treebank: Treebank | None,
+    references: References | None = None,
+    watch: Watch | None = None,
 ) -> tuple[Any, Any]:
     """Training and development text, normalised, without any annotation but the trees of ``treebank``; or examples.
 
-    ``references`` gives the trees of each sentence that a grammar is focused on.
+    ``references`` gives the trees of each sentence that a grammar is focused on; ``watch`` sees each sentence of text.
     """
     if config.data.task:
         from induce.tasks.examples import load_examples
@@ -116,6 +121,8 @@ def load_corpora(
     sample = not sources.text and (treebank is None or treebank.name == "sample-train")
     share = 0.0 if sources.dev or sample else config.data.development_share
     sentences = _training(config, sources, treebank, sample, options)
+    if watch is not None and not sample:
+        sentences = watch.sentences(sentences)
     learns = treebank is not None
     training, held_out = read_corpora(
         sentences, recipe, token=token, development_share=share, with_trees=learns, references=references

@@ -15,6 +15,7 @@ from induce.storage.locking import RunLock
 from induce.storage.run_folder import check_free, clear, resumable, settle_run
 from treebank.errors import SynparseError
 from treebank.formats import AS_FOUND, InputOptions
+from treebank.health import Watch
 from treebank.tokenizing import NONE
 
 if TYPE_CHECKING:
@@ -83,9 +84,12 @@ def prepare_run(request: RunRequest, tell: Callable[[str], None] = lambda line: 
     treebank = load_trees(config, sources)
     from induce.training.focus import focus_kind, references_of
 
+    watch = Watch()
     references = references_of(sources.focus, device=request.device) if sources.focus else None
-    training, development = load_corpora(config, sources, treebank, references)
+    training, development = load_corpora(config, sources, treebank, references, watch)
     facts = sources.facts(treebank, config)
+    if watch.health.sentences:
+        facts["health"] = watch.health.to_json()
     if sources.focus:
         facts["focus_kind"] = focus_kind(sources.focus)
     from induce.parsing.load import choose_device
@@ -104,6 +108,9 @@ def prepare_run(request: RunRequest, tell: Callable[[str], None] = lambda line: 
         check_free(folder, overwrite=request.overwrite)  # again: another training may have begun meanwhile
         clear(folder)
     trainer.lock = lock
+    if stored is None and watch.health.sentences:
+        for line in watch.health.report(token=config.data.token):
+            tell(line)
     return trainer
 
 

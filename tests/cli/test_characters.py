@@ -28,7 +28,9 @@ def test_training_tells_bits_per_character(call: Caller, tmp_path: Path) -> None
     (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
     code, out, err = call("train", tmp_path / "text.txt", "-o", tmp_path / "run", *TINY, *LETTERS)
     assert (code, out) == (0, "")
-    start, _, check, *rest = err.splitlines()
+    health, note, start, _, check, *rest = err.splitlines()
+    assert "; Latin 100%" in health
+    assert "are too little for useful trees; give more text" in note
     assert "sentences, " in start
     assert " characters (0.0% unknown)" in start
     (logged,) = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").open() if '"check"' in line]

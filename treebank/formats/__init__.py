@@ -120,7 +120,7 @@ def _reader(
     raw = {"rule": rule, "paragraphs": input_options.paragraphs} if rule else {}
     options: dict[str, Any] = {"on_bad": on_bad}
     if target == PLAIN and not trees:
-        target, options = (RAW, raw) if raw else (PLAIN, {})
+        target, options = (RAW, options | raw) if raw else (PLAIN, options)
     elif target == PLAIN:
         target = BRACKETED
     elif target == JSON_LINES and not trees:

@@ -6,7 +6,7 @@ import select
 import sys
 from collections.abc import Callable, Iterator
 
-from treebank.errors import TreebankError
+from treebank.errors import BadLineError, TreebankError
 from treebank.formats.opening import DAMAGED, STDIN, compression, open_bytes
 
 __all__ = ["STDIN", "OnBad", "nothing_waits", "open_blocks", "open_lines", "report"]
@@ -23,16 +23,17 @@ def report(error: TreebankError, on_bad: OnBad | None) -> None:
     on_bad(error)
 
 
-def open_lines(path: str, *, keep_returns: bool = False) -> Iterator[tuple[int, str]]:
+def open_lines(path: str, *, keep_returns: bool = False, on_bad: OnBad | None = None) -> Iterator[tuple[int, str]]:
     r"""Each line of a file with its number (from 1), without its end; ``-`` reads stdin, compressed files are unpacked.
 
     A line ends at ``\n`` and nowhere else; one ``\r`` before it is dropped. So U+2028, U+0085, form feed and a
     lone ``\r`` stay inside their line; with ``keep_returns`` so does the one before ``\n``, as who counts characters
     wants it. A byte-order mark at the start is dropped. Raises TreebankError for a file that cannot be read, is not
-    UTF-8 (or the encoding that an `InputPath` names), holds NUL bytes, or is a damaged compressed file.
+    UTF-8 (or the encoding that an `InputPath` names), holds NUL bytes, or is a damaged compressed file. With
+    ``on_bad``, a line that is not UTF-8 or holds NUL bytes is told to it as a `BadLineError` and read as an empty one.
     """
     watched = path == STDIN
-    for first, text in open_blocks(path, keep_returns=keep_returns):
+    for first, text in open_blocks(path, keep_returns=keep_returns, on_bad=on_bad):
         lines = text.removesuffix("\n").split("\n")
         if not watched:
             yield from enumerate(lines, first)
@@ -55,7 +56,7 @@ def nothing_waits() -> bool:
         return False
 
 
-def open_blocks(path: str, *, keep_returns: bool = False) -> Iterator[tuple[int, str]]:
+def open_blocks(path: str, *, keep_returns: bool = False, on_bad: OnBad | None = None) -> Iterator[tuple[int, str]]:
     r"""The text of ``open_lines`` in blocks of whole lines, each with the number of its first line.
 
     What a pipe holds is given at once. Every line ends with ``\n``, but the last of the file may not.
@@ -65,6 +66,8 @@ def open_blocks(path: str, *, keep_returns: bool = False) -> Iterator[tuple[int,
     try:
         for data in _whole_lines(path):
             good, problem = _decode(path, line, offset, data, keep_returns)
+            if problem and on_bad:
+                good, problem = _line_by_line(path, line, offset, data, keep_returns, on_bad), None
             if good:
                 yield line, good
             if problem:
@@ -100,6 +103,26 @@ def _whole_lines(path: str) -> Iterator[bytes]:
             _stdin["open"] -= watched
     if rest:
         yield b"".join(rest)
+
+
+def _line_by_line(path: str, line: int, offset: int, data: bytes, keep_returns: bool, on_bad: OnBad) -> str:
+    """The text of ``data`` with an empty line for each that cannot be decoded."""
+    texts = []
+    for number, raw in enumerate(_split(data), line):
+        text, problem = _decode(path, number, offset, raw, keep_returns)
+        if problem:
+            on_bad(BadLineError(path, number, problem.message))
+            text = "\n"
+        texts.append(text)
+        offset += len(raw)
+    return "".join(texts)
+
+
+def _split(data: bytes) -> list[bytes]:
+    """The lines of ``data`` with their ends, which are ``\\n`` alone."""
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
 
 
 def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) -> tuple[str, TreebankError | None]:

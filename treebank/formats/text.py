@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from treebank.formats.lines import open_lines
+from treebank.formats.lines import OnBad, open_lines
 from treebank.sentence import Place, Sentence
 from treebank.tokenizing import DEFAULT, tokenization
 
@@ -22,20 +22,25 @@ def split_words(line: str) -> tuple[str, ...]:
     return tuple(word for word in _BLANKS.split(line) if word)
 
 
-def read_text(path: str) -> Iterator[Sentence]:
-    """One sentence for each line of a tokenised file; a blank line is an empty sentence."""
-    for number, line in open_lines(path):
+def read_text(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+    """One sentence for each line of a tokenised file; a blank line is an empty sentence.
+
+    With ``on_bad``, a line that cannot be decoded is told to it and is an empty sentence.
+    """
+    for number, line in open_lines(path, on_bad=on_bad):
         yield Sentence(split_words(line), place=Place(path, number))
 
 
-def read_raw(path: str, *, rule: str = DEFAULT, paragraphs: bool = False) -> Iterator[Sentence]:
+def read_raw(
+    path: str, *, rule: str = DEFAULT, paragraphs: bool = False, on_bad: OnBad | None = None
+) -> Iterator[Sentence]:
     """The sentences of running text, split into words by a rule of `treebank.tokenizing`; a blank line is empty, too.
 
     Each sentence knows its ``surface``. Sentences do not run over the end of a line, unless ``paragraphs`` says that
     lines are broken anywhere and a blank line ends a paragraph. Raises SynparseError for an unknown rule.
     """
     cut = tokenization(rule)
-    for first, offset, text in _paragraphs(path) if paragraphs else _lines(path):
+    for first, offset, text in _paragraphs(path, on_bad) if paragraphs else _lines(path, on_bad):
         blank = True
         for surface in cut.surfaces(text):
             blank = False
@@ -46,21 +51,21 @@ def read_raw(path: str, *, rule: str = DEFAULT, paragraphs: bool = False) -> Ite
             yield Sentence((), place=Place(path, first))
 
 
-def _lines(path: str) -> Iterator[tuple[int, int, str]]:
+def _lines(path: str, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:
     """Each line, its number, and how many characters of the file stand before it."""
     offset = 0
-    for number, line in open_lines(path, keep_returns=True):
+    for number, line in open_lines(path, keep_returns=True, on_bad=on_bad):
         yield number, offset, line.removesuffix("\r")
         offset += len(line) + 1
 
 
-def _paragraphs(path: str) -> Iterator[tuple[int, int, str]]:
+def _paragraphs(path: str, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:
     """The same for lines joined into paragraphs; a blank line is a paragraph of its own.
 
     Who writes megabytes without a blank line gets paragraphs that end with a line.
     """
     first, begin, joined, size = 0, 0, list[str](), 0
-    for number, offset, line in _lines(path):
+    for number, offset, line in _lines(path, on_bad):
         if joined and (not line.strip() or size > LONGEST_PARAGRAPH):
             yield first, begin, "".join(joined)
             joined, size = [], 0

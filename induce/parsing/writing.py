@@ -1,0 +1,237 @@
+"""Parsed text as lines: a format, a file or a folder of files, and a broken-off batch that goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from induce.parsing.parser import StructureParser
+from treebank.errors import BadLineError, SynparseError, TreebankError, placed
+from treebank.formats import InputOptions, expand, read_sentences
+from treebank.formats.conllu_writer import ConlluWriter
+from treebank.formats.lines import OnBad
+from treebank.formats.writers import bracket_line, json_line
+from treebank.sentence import Place, Sentence
+from treebank.tree import Tree
+
+#: format whose files can be gone on with -> the suffix of a file in it
+SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
+JOB = "synparse-batch.json"  # in a folder of parsed files: what they were made with
+
+Draw = Callable[[Tree, Sentence], str]
+
+
+class Alongside:
+    """Passes sentences on and remembers them until they are asked for again, in the same order.
+
+    ``bad`` is told of a broken sentence before the next one is passed on; an empty sentence takes its place.
+    """
+
+    def __init__(self, sentences: Iterable[Sentence], broken: deque[TreebankError] | None = None) -> None:
+        self._sentences = sentences
+        self._broken = broken if broken is not None else deque()
+        self._passed: deque[Sentence] = deque()
+
+    def __iter__(self) -> Iterator[Sentence]:
+        for sentence in self._sentences:
+            yield from self._in_place(sentence.place)
+            self._passed.append(sentence)
+            yield sentence
+        yield from self._in_place(None)
+
+    def next(self) -> Sentence:
+        """The first sentence that was passed on and not asked for yet."""
+        return self._passed.popleft()
+
+    def _in_place(self, following: Place | None) -> Iterator[Sentence]:
+        """An empty sentence for each broken one before the ``following``; readers may look further ahead."""
+        while self._broken and (following is None or _before(self._broken[0], following)):
+            self._broken.popleft()
+            empty = Sentence(())
+            self._passed.append(empty)
+            yield empty
+
+
+def _before(error: TreebankError, place: Place) -> bool:
+    return error.path != place.path or error.line < place.line
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is written of each sentence: ``form`` of trees or heads by ``parser``, text read by ``input_options``.
+
+    ``draw`` makes the pictures of the form ``drawing``. ``on_bad`` hears of each broken sentence, in whose place an
+    empty line is written; without it the first one raises.
+    """
+
+    parser: StructureParser
+    form: str
+    input_options: InputOptions
+    draw: Draw | None = None
+    on_bad: OnBad | None = None
+
+    def lines(self, paths: Sequence[str], *, skip: int = 0) -> Iterator[str]:
+        """The lines of the sentences in ``paths``, in order, without the first ``skip`` sentences."""
+        broken: deque[TreebankError] = deque()
+        told = None if self.on_bad is None else self._teller(broken)
+        options = replace(self.input_options, whole=True)
+        source = Alongside(read_sentences(paths, input_options=options, on_bad=told), broken)
+        return self._written(source, skip)
+
+    def _teller(self, broken: deque[TreebankError]) -> OnBad:
+        def tell(error: TreebankError) -> None:
+            if not isinstance(error, BadLineError):  # in whose place the reader gives an empty sentence itself
+                broken.append(error)
+            if self.on_bad:
+                self.on_bad(error)
+
+        return tell
+
+    def _written(self, source: Alongside, skip: int) -> Iterator[str]:
+        sentences = iter(source)
+        for _ in islice(sentences, skip):
+            source.next()
+        if self.form == "conllu":
+            writer = ConlluWriter(skip + 1)
+            for words, heads in self.parser.parse_heads(sentences):
+                yield writer(source.next(), heads, words=words)
+            return
+        for tree in self.parser.parse(sentences):
+            yield self._line(tree, source.next())
+
+    def _line(self, tree: Tree, sentence: Sentence) -> str:
+        if self.form == "brackets":
+            return bracket_line(tree)
+        return placed_line(tree, sentence) if self.draw is None else self.draw(tree, sentence)
+
+    def facts(self) -> dict[str, Any]:
+        """What the lines depend on, beside the text."""
+        parser, options = self.parser, self.input_options
+        checkpoint = getattr(parser, "checkpoint", None)  # an ensemble has none
+        return {
+            "model": parser.name,
+            "step": checkpoint.facts.get("step") if checkpoint else None,
+            "text": checkpoint.facts.get("training", {}).get("sha256") if checkpoint else None,
+            "decoder": parser.decoder,
+            "layer": getattr(parser, "layer", None),
+            "distances": getattr(parser, "distances", None),
+            "format": self.form,
+            "tokenization": options.tokenize,
+            "paragraphs": options.paragraphs,
+        }
+
+
+def placed_line(tree: Tree, sentence: Sentence) -> str:
+    """``{"words": […], "spans": [[start, end], …]}``, spans in pre-order, and what is known of the sentence's place.
+
+    ``line`` is that in its file; of raw text, ``offsets`` are the characters of each word in the file; of CoNLL-U,
+    ``id`` and ``document`` are what its comments say.
+    """
+    value: dict[str, Any] = {"words": tree.words, "spans": tree.spans, "line": sentence.place.line}
+    if sentence.surface and len(tree.words) == len(sentence.words):
+        value["offsets"] = sentence.surface.offsets()
+    if sentence.annotation:
+        known = {"id": sentence.annotation.comment("sent_id"), "document": sentence.annotation.comment("newdoc id")}
+        value |= {name: text for name, text in known.items() if text is not None}
+    return json_line(value)
+
+
+def parse_into(
+    folder: str,
+    paths: Sequence[str],
+    job: Job,
+    *,
+    resume: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
+) -> int:
+    """Writes a file into ``folder`` for each file in ``paths``; returns how many sentences were written.
+
+    A file is written as ``NAME.part`` and renamed when it is whole. With ``resume``, whole files are left as they are,
+    and a part is gone on with after its last whole sentence, so that no sentence is lost or written twice, whenever the
+    batch was broken off. Raises SynparseError if there are files of another batch, or files at all without ``resume``.
+    """
+    if job.form not in SUFFIXES:
+        raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
+    files = expand(paths, tell=job.input_options.tell)
+    targets = _targets(folder, files, SUFFIXES[job.form])
+    _claim(folder, job, resume)
+    written = 0
+    for number, (path, target) in enumerate(targets.items(), 1):
+        if os.path.exists(target):
+            continue
+        count = _parse_one(path, target, job)
+        written += count
+        tell(f"{number} of {len(files)} files: {path}: {count:,} sentences")
+    return written
+
+
+def _targets(folder: str, files: Sequence[str], suffix: str) -> dict[str, str]:
+    """Of each file the one to write, named by its path below the folder that all files share."""
+    if "-" in files:
+        raise SynparseError("standard input is no file, so its trees have no name in --output-dir; use -o FILE")
+    shared = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
+    return {path: os.path.join(folder, os.path.relpath(os.path.abspath(path), shared) + suffix) for path in files}
+
+
+def _claim(folder: str, job: Job, resume: bool) -> None:
+    """Makes the folder and notes there what its files are made with. Raises SynparseError if another batch is there."""
+    note = os.path.join(folder, JOB)
+    facts = job.facts()
+    if os.path.isdir(folder) and os.listdir(folder):
+        if not resume:
+            raise SynparseError(f"{folder}: this folder is not empty; go on with --resume, or name another one")
+        try:
+            with open(note, encoding="utf-8") as stream:
+                before = json.load(stream)
+        except (OSError, ValueError):
+            raise SynparseError(
+                f"{folder}: no batch was begun here that could be gone on with ({JOB} is missing)"
+            ) from None
+        differing = [name for name in facts if before.get(name) != facts[name]]
+        if differing:
+            name = differing[0]
+            raise SynparseError(f"{folder}: was begun with {name} {before.get(name)!r}, not {facts[name]!r}")
+        return
+    os.makedirs(folder, exist_ok=True)
+    with open(note + ".part", "w", encoding="utf-8") as stream:
+        json.dump(facts, stream, indent=2)
+    os.replace(note + ".part", note)
+
+
+def _parse_one(path: str, target: str, job: Job) -> int:
+    """Writes the file ``target``, or the rest of it; returns the number of sentences that this took."""
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    part = target + ".part"
+    done = 0
+    if os.path.exists(part):
+        done, size = whole_sentences(part, job.form)
+        os.truncate(part, size)
+    count = 0
+    with placed(part), open(part, "a", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
+        for line in job.lines([path], skip=done):
+            print(line, file=stream)
+            count += 1
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(part, target)
+    return count
+
+
+def whole_sentences(path: str, form: str) -> tuple[int, int]:
+    """How many whole sentences a broken-off file begins with, and how many bytes they take."""
+    count = size = position = 0
+    rows = False
+    with open(path, "rb") as stream:
+        for line in stream:
+            position += len(line)
+            if not line.endswith(b"\n"):
+                break
+            rows = form == "conllu" and line != b"\n"
+            if not rows:
+                count, size = count + 1, position
+    return count, size

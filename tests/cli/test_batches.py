@@ -1,0 +1,89 @@
+"""Many files at once: a file out for each file in, broken sentences left empty, and calls that are broken off."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from induce.parsing.writing import whole_sentences
+from tests.cli.helpers import Caller, start, toy_text
+
+
+@pytest.fixture(autouse=True)
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder ``in`` with two files, and the current one."""
+    monkeypatch.chdir(tmp_path)
+    Path("in/deep").mkdir(parents=True)
+    lines = toy_text(120).splitlines(keepends=True)
+    Path("in/a.txt").write_text("".join(lines[:50]), encoding="utf-8")
+    Path("in/deep/b.txt").write_text("".join(lines[50:]), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_file_for_each_file(call: Caller, model: Path) -> None:
+    code, out, err = call("parse", "-m", model, "in", "--output-dir", "out")
+    assert (code, out) == (0, "")
+    assert "2 of 2 files: in/deep/b.txt: 70 sentences" in err
+    for name in ("a.txt", "deep/b.txt"):
+        assert Path(f"out/{name}.trees").read_text("utf-8") == call.result("parse", "-m", model, f"in/{name}")
+    assert "not empty; go on with --resume" in call.refusal("parse", "-m", model, "in", "--output-dir", "out")
+    other = ("parse", "-m", model, "in", "--output-dir", "out", "--resume", "--decoder", "unbiased")
+    assert "was begun with decoder" in call.refusal(*other)
+
+
+@pytest.mark.parametrize("form", ["brackets", "jsonl"])
+def test_a_broken_off_file_is_gone_on_with(call: Caller, model: Path, form: str) -> None:
+    call.result("parse", "-m", model, "in", "--output-dir", "out", "--format", form)
+    (whole,) = Path("out").glob("a.txt.*")
+    part, text = Path(f"{whole}.part"), whole.read_bytes()
+    for size in random.Random(1).sample(range(len(text)), 5):
+        part.write_bytes(text[:size])
+        whole.unlink()
+        call.result("parse", "-m", model, "in", "--output-dir", "out", "--format", form, "--resume")
+        assert whole.read_bytes() == text
+        assert not part.exists()
+
+
+def test_killed_and_gone_on_with(call: Caller, model: Path) -> None:
+    arguments = ("parse", "-m", str(model), "in", "--output-dir", "killed", "--resume")
+    process = start(*arguments)
+    while process.poll() is None and not list(Path().glob("killed/**/*.trees*")):
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    call.result(*arguments)
+    for name in ("a.txt", "deep/b.txt"):
+        assert Path(f"killed/{name}.trees").read_text("utf-8") == call.result("parse", "-m", model, f"in/{name}")
+
+
+def test_whole_sentences_of_conllu(tmp_path: Path) -> None:
+    row = "1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n"
+    path = tmp_path / "a.part"
+    text = f"# sent_id = 1\n{row}\n\n# sent_id = 3\n{row}\n"
+    for size, count in ((len(text), 3), (len(text) - 1, 2), (len(text) - 2, 2), (len(row) + 14, 0), (len(row) + 15, 1)):
+        path.write_text(text[:size])
+        assert whole_sentences(str(path), "conllu")[0] == count
+
+
+def test_broken_sentences_are_left_empty(call: Caller, model: Path) -> None:
+    Path("bad.mrg").write_text("(S (NN a) (NN b))\n\n(S (NN c)\n\n(S (NN d) (NN e))\n", encoding="utf-8")
+    code, out, err = call("parse", "-m", model, "bad.mrg", "--skip-bad")
+    assert (code, out.splitlines()) == (0, ["(X (W a) (W b))", "", "(X (W d) (W e))"])
+    assert "skipped: bad.mrg:3:" in err
+    assert "1 of 3 sentences were broken and left empty" in err
+    Path("bad.txt").write_bytes(b"a b\n\xff c\nd\0e\r\nf g\n")
+    code, out, err = call("parse", "-m", model, "bad.txt", "--skip-bad", "--format", "jsonl")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [(one["line"], one["words"]) for one in found] == [(1, ["a", "b"]), (2, []), (3, []), (4, ["f", "g"])]
+    assert err.count("skipped: bad.txt:") == 2
+    assert "synparse: bad.txt:2: invalid UTF-8" in call("parse", "-m", model, "bad.txt")[2]
+
+
+def test_wrong_usage(call: Caller, model: Path) -> None:
+    assert "exclude each other" in call.usage("parse", "-m", model, "in", "--output-dir", "x", "-o", "y")
+    assert "--resume goes with --output-dir" in call.usage("parse", "-m", model, "in", "--resume")
+    assert "standard input is no file" in call.refusal("parse", "-m", model, "-", "--output-dir", "x")
