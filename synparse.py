@@ -42,10 +42,11 @@ if TYPE_CHECKING:
     from induce.parsing.parser import ModelParser
     from induce.training.events import Event
     from induce.training.loop import Trainer
+    from treebank.drawing.notebook import Drawing
     from treebank.metrics.run import Evaluation
     from treebank.sentence import Sentence
 
-__all__ = ["SynparseError", "__version__", "evaluate", "load", "read", "train", "trainer"]
+__all__ = ["SynparseError", "__version__", "draw", "evaluate", "load", "read", "train", "trainer"]
 
 
 def train(
@@ -97,6 +98,17 @@ def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
     from induce.parsing.systems import evaluate_systems
 
     return evaluate_systems(gold, systems, **options)
+
+
+def draw(what: Any, *others: Any, gold: Any = ()) -> Drawing:
+    """Pictures of trees, sentences or pairs of words and heads, which a notebook shows; ``save(path)`` writes a file.
+
+    ``others`` are further systems' analyses of the same sentences, ``gold`` what all are compared with.
+    Raises SynparseError where the words of gold are others.
+    """
+    from treebank.drawing.notebook import draw as drawn
+
+    return drawn(what, *others, gold=gold)
 
 
 def read(path: str) -> Iterator[Sentence]:

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import click
@@ -236,21 +235,20 @@ def print_latex(evaluation: Evaluation) -> None:
 
 
 def print_worst(evaluation: Evaluation, count: int) -> None:
-    """The worst trees of the first system under the first convention, gold on the left."""
+    """The worst trees of the first system under the first convention, beside gold."""
+    from treebank.drawing.picture import Analysis
     from treebank.errors import SynparseError
     from treebank.metrics.per_sentence import both_trees, worst
 
     report = next((report for report in evaluation.reports if report.predicted), None)
     if report is None:
         raise SynparseError("--worst draws trees; name a file of trees, a model or a baseline other than random")
-    click.echo(f"\nThe worst trees of {report.system} under {report.convention.name}: gold | predicted")
+    click.echo(f"\nThe worst trees of {report.system} under {report.convention.name}")
     for one in worst(report, evaluation.gold, count):
         found = f"{one.counts.matched} of {one.counts.gold} brackets"
         click.echo(f"\n{one.sentence.place}: {one.value:.1f} ({found})")
-        pictures = [drawing(tree).splitlines() for tree in both_trees(report, one)]
-        width = max(map(len, pictures[0]))
-        for left, right in zip_longest(*pictures, fillvalue=""):
-            click.echo(f"{left:{width}}  |  {right}".rstrip())
+        gold, predicted = both_trees(report, one)
+        click.echo(drawing(Analysis.of_tree(predicted, report.system), Analysis.of_tree(gold, "gold")))
 
 
 def save_sentences(folder: str, evaluation: Evaluation) -> None:

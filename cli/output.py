@@ -8,16 +8,19 @@ import io
 import json
 import os
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import click
 
 from treebank.errors import SynparseError, placed
-from treebank.tree import Tree
+
+if TYPE_CHECKING:
+    from treebank.drawing.picture import Analysis
 
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the name of a file to write
 DEVICES = ("/dev/", "/proc/")
@@ -76,17 +79,12 @@ def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_colum
     console.print(table)
 
 
-def drawing(tree: Tree) -> str:
-    """The tree as a picture made of characters, without tags; "" for no words."""
-    from nltk.tree.prettyprinter import TreePrettyPrinter
+def drawing(analysis: Analysis, gold: Analysis | None = None) -> str:
+    """A tree or heads as a picture made of characters, as wide as the window; "" for no words."""
+    from treebank.drawing.picture import Picture
+    from treebank.drawing.terminal import plain
 
-    if not tree.words:
-        return ""
-    bare = Tree(tree.words, ("",) * len(tree), tree.spans, tree.labels).to_nltk()
-    for index, place in enumerate(bare.treepositions("leaves")):  # or words beside phrases change places
-        bare[place] = index
-    picture: str = TreePrettyPrinter(bare, list(tree.words)).text(unicodelines=True)
-    return picture
+    return plain(Picture("", (analysis,), gold), shutil.get_terminal_size().columns)
 
 
 @contextmanager

@@ -110,4 +110,6 @@ def _drawing(tree: Tree, sentence: Sentence) -> str:
         note = f"{sentence.place}: {len(tree):,} words are too many to draw; the tree stands in brackets"
         click.echo(f"note: {note}", err=True)
         return f"{tree}\n"
-    return drawing(Tree(tree.words, tree.tags, tree.spans, ("\u00b7",) * len(tree.spans)))
+    from treebank.drawing.picture import Analysis
+
+    return drawing(Analysis.of_tree(tree)) + "\n"

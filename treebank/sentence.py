@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import NamedTuple
 
 from treebank.annotation import Annotation, Surface
@@ -47,6 +48,11 @@ class Sentence:
         """The sentence of another tree; its heads, if it had any, are of other words and go."""
         plain = tree.without_traces()
         return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, place=self.place)
+
+    def _repr_svg_(self) -> str:
+        """Its tree or heads as a picture, which notebooks show; the room of pictures is known here by name alone."""
+        drawn: str = import_module("treebank.drawing.notebook").sentence_svg(self)
+        return drawn
 
 
 @dataclass(frozen=True, slots=True)

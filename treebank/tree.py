@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING
 
@@ -127,6 +128,14 @@ class Tree:
             stack[-1][1].append(NltkTree(tag, [word]) if tag else word)
         return root[0] if len(root) == 1 and isinstance(root[0], NltkTree) else root
 
+    def to_latex(self) -> str:
+        """The tree in the notation of the LaTeX package forest."""
+        return _drawn("tree_latex", self)
+
+    def _repr_svg_(self) -> str:
+        """The tree as a picture, which notebooks show."""
+        return _drawn("tree_svg", self)
+
     def __len__(self) -> int:
         return len(self.words)
 
@@ -201,3 +210,9 @@ def assemble(words: list[str], tags: list[str], starts: list[int], ends: list[in
         starts, ends = [starts[k] for k in full], [ends[k] for k in full]
         labels = [labels[k] for k in full]
     return Tree(tuple(words), tuple(tags), tuple(map(Span, starts, ends)), tuple(labels))
+
+
+def _drawn(how: str, tree: Tree) -> str:
+    """``tree`` drawn; the room of pictures is above this one, so it is known here by its name alone."""
+    drawn: str = getattr(import_module("treebank.drawing.notebook"), how)(tree)
+    return drawn

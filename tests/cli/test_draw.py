@@ -95,3 +95,10 @@ def test_predictions_for_other_sentences_are_refused(call: Caller) -> None:
     assert "1 sentences for the 2" in call.refusal("draw", "short.txt", "--gold", "gold.mrg")
     Path("wrong.txt").write_text(TREES.replace("man", "dog"), encoding="utf-8")
     assert "word 3 is 'dog', in gold 'man'" in call.refusal("draw", "wrong.txt", "--gold", "gold.mrg")
+
+
+def test_parse_draws_as_draw_does(call: Caller, model: Path) -> None:
+    drawn = call.result("draw", "-m", model, "in.txt").split("\n\n")
+    parsed = call.result("parse", "-m", model, "in.txt", "--format", "drawing").split("\n\n")
+    assert [one.splitlines()[-1] for one in parsed if one] == ["the cat saw a dog", "the dog"]
+    assert parsed[0] in drawn[0]

@@ -331,6 +331,8 @@ def test_other_forms(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1-10" in out
     assert "by the height" in out
     assert "gold.mrg:2: 50.0 (1 of 2 brackets)" in out
+    assert "1 of 2 gold brackets" in out
+    assert "● in gold and predicted" in out
     rows = list(csv.DictReader(Path("saved/sentences.tsv").read_text("utf-8").splitlines(), delimiter="\t"))
     assert [row["place"] for row in rows[:3]] == ["gold.mrg:1", "gold.mrg:2", "gold.mrg:3"]
     mean = sum(float(row["value"]) for row in rows[:3]) / 3

@@ -339,7 +339,7 @@ def test_json_lines(call: Caller, model: Path) -> None:
 def test_drawings(call: Caller, model: Path) -> None:
     lines = ["the cat , sat", "", "Yes", " ".join(f"w{i}" for i in range(LONG)), "a b"]
     code, out, err = call("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "drawing")
-    places = [out.index(word) for word in ("the", "cat", ",", "Yes", "(X (W w0)", "w4999", " a ")]
+    places = [out.index(word) for word in ("the", "cat", ",", "Yes", "(X (W w0)", "w4999", "\na b\n")]
     assert (code, places) == (0, sorted(places))
     assert err == "note: in.txt:4: 5,000 words are too many to draw; the tree stands in brackets\n"
 

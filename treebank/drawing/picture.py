@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from treebank.drawing.scene import Ink
-from treebank.normalize import is_word
 from treebank.sentence import ROOT, Sentence
+from treebank.tagset import UNIVERSAL_PUNCTUATION, WORD_TAGS, is_word, tags_are_penn
 from treebank.tree import Span, Tree
 
 GOLD = "gold"
@@ -88,8 +88,14 @@ def _plain(analysis: Analysis) -> Marked:
 
 
 def counted(words: Sequence[str], tags: Sequence[str]) -> list[bool]:
-    """Which words are compared: all that hold a letter or digit; all words of a sentence where none does."""
-    mask = [is_word(word) and tag != "PUNCT" for word, tag in zip(words, tags or words, strict=True)]
+    """Which words are compared: by the tags of the Penn Treebank, else all that hold a letter or digit.
+
+    Where that leaves none, all are.
+    """
+    if tags and tags_are_penn(words, tags):
+        mask = [tag in WORD_TAGS for tag in tags]
+        return mask if any(mask) else [True] * len(words)
+    mask = [is_word(word) and tag != UNIVERSAL_PUNCTUATION for word, tag in zip(words, tags or words, strict=True)]
     return mask if any(mask) else [True] * len(words)
 
 
