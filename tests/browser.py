@@ -26,7 +26,7 @@ window.addEventListener('load', () => {
     const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getAttribute('class'), box(t)]);
     const lines = [...svg.querySelectorAll('path')].map(p => {
       const points = [], frame = svg.getBoundingClientRect();
-      for (let at = 0; at <= p.getTotalLength(); at += 3) {
+      for (let at = 0; at <= p.getTotalLength(); at += 5) {
         const q = p.getPointAtLength(at); points.push([q.x + frame.left, q.y + frame.top]);
       }
       return points;
@@ -43,7 +43,7 @@ window.addEventListener('load', () => {
 def call(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The browser, run once."""
     assert BROWSER
-    return subprocess.run([BROWSER, *OPTIONS, *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run([BROWSER, *OPTIONS, *arguments], capture_output=True, text=True, timeout=400)
 
 
 def measured(markup: str, folder: Path) -> list[dict[str, Any]]:
