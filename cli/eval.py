@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.eval_pairs import pairs_options
 from cli.eval_text import check_usage, show_text, text_options
 from cli.options import decoder_option, default_run, device_option, distances_option, layer_option, note
 from treebank.errors import SynparseError
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
 @distances_option
 @device_option
 @text_options
+@pairs_options
 @click.pass_context
 def evaluate(
     context: click.Context,
@@ -85,13 +87,15 @@ def evaluate(
     skip_bad: bool,
     task: str | None,
     text: str | None,
+    pairs: str | None,
     **others: Any,
 ) -> None:
     """Score models, files of trees or heads, and baselines against a treebank.
 
     PREDICTED are files with one tree a line, one for each gold sentence, or CoNLL-U files with heads. Without any, and
     without -m, the model in $SYNPARSE_MODEL or ./synparse-model is scored. With --text in the place of --gold, the
-    perplexity of a text is printed; with --task, PREDICTED are test files of that task in the published format, and
+    perplexity of a text is printed, with --pairs how often a model prefers the grammatical one of two sentences; with
+    --task, PREDICTED are test files of that task in the published format, and
     without any, test examples are generated.
     """
     check_usage(context, {**others, "form": form})
@@ -99,6 +103,10 @@ def evaluate(
 
     if text is not None:
         return show_text(text, find_runs(runs or [default_run()]), form, others)
+    if pairs is not None:
+        from cli.eval_pairs import show_pairs
+
+        return show_pairs(pairs, find_runs(runs or [default_run()]), form, others)
     if task:
         from cli.eval_task import show_task
 

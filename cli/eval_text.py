@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from cli.eval_pairs import check_pairs
 from cli.options import Decorated
 from cli.output import print_json, print_table
 
@@ -55,12 +56,13 @@ def check_usage(context: click.Context, given: Mapping[str, Any]) -> None:
     }
     if given["form"]:
         names["form"] = f"--{given['form']}"  # one of three
+    check_pairs(names)
     if "text" not in names:
         alone = [name for name in TEXT if name in names]
         if alone:
             raise click.UsageError(f"{names[alone[0]]} goes with --text")
-        if "gold" not in names and "task" not in names:
-            raise click.UsageError("name a treebank with --gold, a text with --text, or a --task")
+        if not {"gold", "task", "pairs"} & set(names):
+            raise click.UsageError("name a treebank with --gold, a text with --text, pairs with --pairs, or a --task")
         return
     wrong = [option for name, option in names.items() if name not in WITH_TEXT and option != "--json"]
     if wrong:

@@ -21,6 +21,7 @@ from induce.data.loader import bucket_by_length, pad
 from induce.data.sentences import MASKINGS
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
+from induce.models.base import scores_sentences, scores_words
 from induce.parsing.load import choose_device, read_trained
 from induce.parsing.parser import LARGEST_BLOCK
 from induce.registry import model_class
@@ -56,6 +57,7 @@ class Perplexity:
     token: str = "word"  # what a token is: words and characters are counted in units
     batch_size: int = 1
     cache: Cache | None = None
+    whole_sentences: bool = False  # the model has probabilities of sentences, sums over their trees, and not of words
 
     @property
     def value(self) -> float:
@@ -83,10 +85,12 @@ class Perplexity:
     @property
     def signature(self) -> str:
         """How the value came about: ``PPL|data:FILE|tokens:words+eos|unk:kept|state:carried|batch:1|…``."""
+        over = "|sum:trees" if self.whole_sentences else ""
+        sentences = f"tokens:{self.token}s+eos|unk:kept|state:sentence{over}"
         how = {
             "stream": f"tokens:{self.token}s+eos|unk:kept|state:carried|batch:{self.batch_size}",
-            "sentences": f"tokens:{self.token}s+eos|unk:kept|state:sentence",
-            "fragments": f"tokens:{self.token}s|unk:kept|state:sentence",
+            "sentences": sentences,
+            "fragments": sentences,
             "masked": f"tokens:masked-{self.token}s|unk:not-masked|masked:{self.mask_rate}|maskings:{MASKINGS}",
         }[self.reading]
         cache = f"|cache:{self.cache}" if self.cache else ""
@@ -202,8 +206,9 @@ class TextScorer:
         self.name, self.reading = config.model_name, config.data.reading
         self.recipe = RECIPES[config.data.normalization]
         kind = model_class(self.name)
-        if self.reading != "stream" and self.reading not in OTHERS:
-            raise SynparseError(f"{run}: this {self.name!r} reads {self.reading} and predicts no words of a text")
+        self.whole_sentences = self.reading in ("sentences", "fragments") and not scores_words(kind)
+        if self.whole_sentences and not scores_sentences(kind):
+            raise SynparseError(f"{run}: this {self.name!r} gives no probabilities of a text")
         if batch_size is not None and self.reading != "stream":
             raise SynparseError(f"{run}: this {self.name!r} reads {self.reading}, not a stream; leave out --batch-size")
         if cache is not None and (self.reading != "stream" or not hasattr(kind, "predictions")):
@@ -253,6 +258,7 @@ class TextScorer:
             token=self.checkpoint.config.data.token,
             batch_size=self.batch_size or 1,
             cache=self.cache,
+            whole_sentences=self.whole_sentences,
         )
 
     def _total(self, model: Any) -> _Total:
@@ -301,13 +307,13 @@ def stream_nll(model: Any, pieces: Iterable[tuple[Tensor, Tensor]]) -> float:
 
 
 def sentence_nll(model: Any, ids: array[int], device: str) -> _Total:
-    """Each sentence by itself, the mark behind it included."""
+    """Each sentence by itself, its end included: a mark behind it, or of a grammar the last of its decisions."""
     total, count = 0.0, 0
     for block in _blocks(ids):
-        for chosen in bucket_by_length(list(map(len, block))):
-            loss = model.loss(SentenceBatch(*pad([block[index] for index in chosen])).to(device))
-            total += float(loss.nll) * loss.count
-            count += loss.count
+        for chosen in bucket_by_length(list(map(len, block)), cost=model.parsing_cost):
+            batch = SentenceBatch(*pad([block[index] for index in chosen])).to(device)
+            total -= float(model.log_probability(batch).double().sum())
+            count += batch.token_count + len(chosen)
     return _Total(total, count)
 
 
@@ -327,21 +333,10 @@ def masked_nll(model: Any, ids: array[int], device: str) -> _Total:
     return _Total(total, count)
 
 
-def derived_nll(model: Any, ids: array[int], device: str) -> _Total:
-    """Whole sentences, of which a grammar gives the probability, without a mark behind them."""
-    total, count = 0.0, 0
-    for block in _blocks(ids):
-        for chosen in bucket_by_length(list(map(len, block)), cost=model.parsing_cost):
-            batch = SentenceBatch(*pad([block[index] for index in chosen])).to(device)
-            total -= float(model.log_probability(batch).double().sum())
-            count += batch.token_count
-    return _Total(total, count)
-
-
 #: data.reading, but for streams -> how it is scored
 OTHERS: dict[str, Callable[[Any, array[int], str], _Total]] = {
     "sentences": sentence_nll,
-    "fragments": derived_nll,
+    "fragments": sentence_nll,
     "masked": masked_nll,
 }
 

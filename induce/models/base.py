@@ -66,6 +66,18 @@ class Model(nn.Module):
         """What ``query`` asks for of whole sentences; to be called in evaluation mode."""
         raise NotTrained(f"{type(self).__name__} gives no structure")
 
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability in nats of each word of whole sentences, where the model has one; in evaluation mode.
+
+        (B, N + 1) of a model of next words, the mark behind the last word included; (B, N) of one of masked words,
+        each word when it alone is masked. 0 at padding. Raises NotTrained for a model that only knows sentences.
+        """
+        raise NotTrained(f"{type(self).__name__} has no probabilities of words")
+
+    def log_probability(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability of each sentence (B,) in nats; of a model of masked words the sum over these (pseudo)."""
+        return self.word_log_probabilities(batch).sum(1)
+
     def parsing_cost(self, length: int) -> float:
         """What a sentence of ``length`` words adds to a parsing batch, whose budget is 4,096: linear by default."""
         return length + 2.0
@@ -95,13 +107,19 @@ class FittedModel(Model):
         on as if nothing had been in between."""
         raise NotTrained(f"{type(self).__name__} has no fit")
 
-    def log_probability(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability of each sentence (B,) in nats, for the development text and perplexity."""
-        raise NotTrained(f"{type(self).__name__} has no probabilities")
-
 
 class NotTrained(TypeError):
     """A model was asked for what it does not offer."""
+
+
+def scores_words(kind: type[Model]) -> bool:
+    """Whether models of this class give each word a log-probability."""
+    return kind.word_log_probabilities is not Model.word_log_probabilities
+
+
+def scores_sentences(kind: type[Model]) -> bool:
+    """Whether models of this class give each sentence a log-probability."""
+    return scores_words(kind) or kind.log_probability is not Model.log_probability
 
 
 def bounded(tokens: Tensor) -> Tensor:

@@ -24,6 +24,7 @@ from induce.kernels.cross_entropy import cross_entropy
 from induce.kernels.dropout import keep_mask
 from induce.kernels.ordered_memory import fill_slots
 from induce.models.base import Loss, Model, Query, bounded, next_words
+from induce.models.word_probabilities import next_word_log_probabilities
 from induce.structures import StackDecisions
 
 SMALLEST = 1e-5  # of the mask; what is less closes a slot
@@ -268,6 +269,21 @@ class OrderedMemory(Model):
     def initial_state(self, batch: int) -> list[MemoryState]:
         """Nothing read yet."""
         return [self.layer.initial_state(batch)]
+
+    @property
+    def decoder_weight(self) -> Tensor:
+        """Output embeddings (V, E)."""
+        return self.embedding.weight
+
+    def predictions(self, tokens: Tensor, state: list[MemoryState] | None = None) -> tuple[Tensor, list[MemoryState]]:
+        """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
+        embedded = self.embedding_dropout(self.embedding(tokens))
+        output, _, end = self.layer(embedded, None, state=None if state is None else state[0])
+        return self.output_dropout(output), [end]
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""
+        return next_word_log_probabilities(self, batch)
 
     def loss(self, batch: StreamBatch | SentenceBatch, state: list[MemoryState] | None = None) -> Loss:
         """Mean negative log-likelihood of the words that follow."""

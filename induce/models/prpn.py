@@ -26,6 +26,7 @@ from induce.kernels.dropout import scaled_mask
 from induce.models.base import Loss, Model, NextWords, Query, bounded, next_words
 from induce.models.prpn_parsing import Parsing, ParsingNetwork, ParsingState, looked_back, parsing_start
 from induce.models.prpn_reading import LayerMasks, PredictMasks, PredictNetwork, Reading, ReadingLayer, Tapes
+from induce.models.word_probabilities import next_word_log_probabilities
 from induce.structures import Distances
 from treebank.errors import SynparseError
 
@@ -184,6 +185,10 @@ class Prpn(Model):
         """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
         result = self(tokens, state or self.initial_state(tokens.shape[1]))
         return result.output.unflatten(0, tokens.shape), result.state
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""
+        return next_word_log_probabilities(self, batch)
 
     def _unparsed(self, words: Tensor, state: ParsingState) -> Parsing:
         """No distances, and every gate open: attention as usual (the first ablation of table 3)."""

@@ -25,6 +25,7 @@ from induce.models.base import Loss, Model, Query
 from induce.models.masked_words import hide_words, masked_word_loss, without_self
 from induce.models.padding import real_words
 from induce.models.transformer_layer import RELATIVE_BIASES, EncoderLayer
+from induce.models.word_probabilities import masked_word_log_probabilities
 from induce.structures import Distances, HeadDistribution, Heights
 
 POSITIONS = 500  # words with a position of their own; later ones share the last
@@ -275,6 +276,10 @@ class StructFormer(Model):
         """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
         hidden = self.dropout(self(masked, lengths)[where])
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N) of each word when it alone is masked; of unknown words and padding 0."""
+        return masked_word_log_probabilities(batch, self, self.mask_symbol, self.embedding.weight, self.decoder_bias)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances | HeadDistribution | Heights:
         """What the one parser gives; the encoder is not run.

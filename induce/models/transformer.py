@@ -13,11 +13,12 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from induce.data.batches import MaskedBatch
+from induce.data.batches import MaskedBatch, SentenceBatch
 from induce.models.base import Loss, Model
 from induce.models.masked_words import hide_words, masked_word_loss
 from induce.models.padding import real_words
 from induce.models.transformer_layer import RELATIVE_BIASES, EncoderLayer
+from induce.models.word_probabilities import masked_word_log_probabilities
 
 POSITIONS = 500  # words with a position of their own; later ones share the last
 
@@ -98,3 +99,7 @@ class Transformer(Model):
         """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
         hidden = self.dropout(self(masked, lengths)[where])
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N) of each word when it alone is masked; of unknown words and padding 0."""
+        return masked_word_log_probabilities(batch, self, self.mask_symbol, self.embedding.weight, self.decoder_bias)

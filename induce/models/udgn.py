@@ -24,6 +24,7 @@ from induce.data.batches import MaskedBatch, SentenceBatch
 from induce.models.base import Loss, Model, Query
 from induce.models.masked_words import hide_words, masked_word_loss, without_self
 from induce.models.padding import real_words
+from induce.models.word_probabilities import masked_word_log_probabilities
 from induce.structures import HeadDistribution
 
 EDGE = 1e-6  # added to the mask, so that no pair of words is cut off for good
@@ -259,6 +260,14 @@ class Udgn(Model):
         """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
         hidden = self.dropout(self(masked, lengths, head=head).hidden[where])
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N) of each word when it alone is masked; of unknown words and padding 0."""
+
+        def read(tokens: Tensor, lengths: Tensor) -> Tensor:
+            return self(tokens, lengths).hidden
+
+        return masked_word_log_probabilities(batch, read, self.mask_symbol, self.embedding.weight, self.decoder_bias)
 
     def structure(self, batch: SentenceBatch, query: Query) -> HeadDistribution:
         """The heads that the one parser gives; the graph network is not run."""

@@ -1,0 +1,70 @@
+"""``synparse score``: how probable each sentence is to a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.options import default_run, device_option, inputs, tokenize_options
+from cli.output import opened
+from treebank.errors import SynparseError
+
+if TYPE_CHECKING:
+    from induce.analysis.sentence_scores import SentenceScore
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("input", nargs=-1, metavar="[INPUT]...")
+@click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
+@click.option("--words", "form", flag_value="words", help="A line a word: the word, its surprisal in bits.")
+@click.option("--json", "form", flag_value="json", help="A JSON line a sentence, surprisals included.")
+@tokenize_options
+@device_option
+def score(
+    input: Sequence[str],
+    run: str | None,
+    output: str | None,
+    form: str | None,
+    tokenize: str | None,
+    paragraphs: bool,
+    device: str,
+) -> None:
+    """Write how probable each sentence is: its log-probability in nats, its words and its unknown words.
+
+    The three stand in one line with tabs between them; words are counted after the model's normalisation. Every
+    sentence is read by itself. Of a model of masked words the first is the pseudo-log-likelihood: each word in turn is
+    masked. A sentence without a word has "-" there.
+    """
+    from induce.analysis.sentence_scores import SentenceScorer
+    from treebank.formats import read_sentences
+
+    sentences = read_sentences(inputs(input), tokenize=tokenize or False, paragraphs=paragraphs)
+    scorer = SentenceScorer(run or default_run(), device=device)
+    if form == "words" and not scorer.gives_words:
+        raise SynparseError(f"model {scorer.name!r} has probabilities of sentences, not of words; leave out --words")
+    line = LINES[form or "sentence"]
+    with opened(output) as write:
+        for one in scorer.score(sentences):
+            write(line(one))
+
+
+def _sentence(score: SentenceScore) -> str:
+    value = "-" if score.log_probability is None else f"{score.log_probability:.4f}"
+    return f"{value}\t{len(score.sentence.words)}\t{score.sentence.unknown}"
+
+
+def _words(score: SentenceScore) -> str:
+    """A line for each word, with ``<unk>`` behind those that are not in the vocabulary; then a blank line."""
+    rows = zip(score.surprisals, [*score.sentence.is_unknown, False], strict=False)
+    return "".join(f"{word}\t{bits:.4f}" + "\t<unk>" * is_unknown + "\n" for (word, bits), is_unknown in rows)
+
+
+def _json(score: SentenceScore) -> str:
+    return json.dumps(score.to_json(), ensure_ascii=False)
+
+
+LINES: dict[str, Callable[[SentenceScore], str]] = {"sentence": _sentence, "words": _words, "json": _json}

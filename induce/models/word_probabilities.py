@@ -1,0 +1,78 @@
+"""How probable each word of a sentence is: to a model of next words, and to one of masked words.
+
+B sentences, N words of the longest one, V words in the vocabulary, E units of the vectors that the output layer reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from induce.data.batches import SentenceBatch
+from induce.models.base import next_words
+
+ROWS = 512  # rows of logits held at once
+COPIES = 4096  # words of the copies of sentences, each with another word masked, that are read at once
+
+
+class NextWordModel(Protocol):
+    """A model whose output layer reads one vector for each place of a text."""
+
+    decoder_bias: Any  # (V,)
+
+    @property
+    def decoder_weight(self) -> Tensor:
+        """Output embeddings (V, E)."""
+        ...
+
+    def predictions(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+        """Vectors (T, B, E) after each of ``tokens`` (T, B), and the state to carry on."""
+        ...
+
+
+def target_log_probabilities(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """Log-probabilities (R,) in nats of ``targets`` (R,) under softmax(hidden (R, E) weight (V, E)ᵀ + bias (V,))."""
+    blocks = zip(hidden.split(ROWS), targets.split(ROWS), strict=True)
+    parts = [
+        -functional.cross_entropy(functional.linear(rows, weight, bias), wanted, reduction="none")
+        for rows, wanted in blocks
+    ]
+    return torch.cat(parts) if parts else hidden.new_zeros(0)
+
+
+def next_word_log_probabilities(model: NextWordModel, batch: SentenceBatch) -> Tensor:
+    """Log-probability (B, N + 1) of each word after those before it, and of the mark behind the last; 0 at padding.
+
+    Every sentence is read by itself, after a boundary mark.
+    """
+    words = next_words(batch)
+    output, _ = model.predictions(words.tokens)
+    rows, targets = words.chosen(output.flatten(0, 1))
+    scores = target_log_probabilities(rows, model.decoder_weight, model.decoder_bias, targets)
+    mask = words.target_mask
+    if mask is None:
+        raise TypeError("sentences have padding")
+    return scores.new_zeros(mask.shape).masked_scatter(mask, scores)[:-1].t()
+
+
+def masked_word_log_probabilities(
+    batch: SentenceBatch, read: Callable[[Tensor, Tensor], Tensor], mask: int, weight: Tensor, bias: Tensor
+) -> Tensor:
+    """Log-probability (B, N) of each word where it alone is masked (Salazar et al. 2020, eq. 1); 0 at padding.
+
+    ``read`` makes vectors (R, N, E) of tokens (R, N) and their lengths (R,). Unknown words are never masked in
+    training, so such a model has no probability of them: theirs is 0 here, and they count for nothing.
+    """
+    tokens, lengths = batch.tokens, batch.lengths.to(batch.tokens.device)
+    row, place = (tokens > 1).nonzero(as_tuple=True)
+    scores = weight.new_zeros(tokens.shape)
+    for rows, places in zip(*(part.split(max(1, COPIES // tokens.shape[1])) for part in (row, place)), strict=True):
+        copies = tokens[rows]
+        copies[torch.arange(len(rows), device=rows.device), places] = mask
+        hidden = read(copies, lengths[rows])[torch.arange(len(rows), device=rows.device), places]
+        scores[rows, places] = target_log_probabilities(hidden, weight, bias, tokens[rows, places])
+    return scores
