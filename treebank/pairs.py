@@ -117,11 +117,16 @@ def _zipped(path: str) -> Iterator[Pair]:
     """All ``.jsonl`` files of a zip, by name."""
     try:
         with zipfile.ZipFile(path) as archive:
-            for name in sorted(name for name in archive.namelist() if name.endswith(".jsonl")):
+            for name in sorted(filter(_holds_pairs, archive.namelist())):
                 for number, line in enumerate(archive.read(name).decode("utf-8").splitlines(), 1):
                     yield _of_json(line, f"{path}/{name}:{number}")
     except (zipfile.BadZipFile, UnicodeDecodeError) as error:
         raise SynparseError(f"{path}: cannot be read as a zip of JSON lines ({error})") from None
+
+
+def _holds_pairs(name: str) -> bool:
+    """Whether a file of a zip is one of JSON lines, and none of those that macOS adds."""
+    return name.endswith(".jsonl") and not name.rpartition("/")[2].startswith(".")
 
 
 def _of_json(line: str, place: str) -> Pair:

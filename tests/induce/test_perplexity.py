@@ -165,8 +165,9 @@ def test_what_cannot_be_scored_is_told(runs: dict[str, str]) -> None:
 
 
 def test_a_model_of_something_else_is_told(runs: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(perplexity.OTHERS, "sentences")
-    with pytest.raises(SynparseError, match="this 'prpn' reads sentences and predicts no words of a text"):
+    monkeypatch.setattr(perplexity, "scores_words", lambda kind: False)
+    monkeypatch.setattr(perplexity, "scores_sentences", lambda kind: False)
+    with pytest.raises(SynparseError, match="this 'prpn' gives no probabilities of a text"):
         score(runs["prpn-sentences"])
 
 
