@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.options import default_run, device_option, inputs, tokenize_options
+from cli.options import default_run, device_option, inputs, reading_options
 from cli.output import opened
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.analysis.sentence_scores import SentenceScore
+    from treebank.formats import InputOptions
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,15 +23,14 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("--words", "form", flag_value="words", help="A line a word: the word, its surprisal in bits.")
 @click.option("--json", "form", flag_value="json", help="A JSON line a sentence, surprisals included.")
-@tokenize_options
+@reading_options
 @device_option
 def score(
     input: Sequence[str],
     run: str | None,
     output: str | None,
     form: str | None,
-    tokenize: str | None,
-    paragraphs: bool,
+    input_options: InputOptions,
     device: str,
 ) -> None:
     """Write how probable each sentence is: its log-probability in nats, its words and its unknown words.
@@ -40,12 +40,15 @@ def score(
     masked. A sentence without a word has "-" there.
     """
     from induce.analysis.sentence_scores import SentenceScorer
-    from treebank.formats import read_sentences
+    from treebank.formats import check_output, expand, read_sentences
 
-    sentences = read_sentences(inputs(input), tokenize=tokenize or False, paragraphs=paragraphs)
+    paths = inputs(input)
+    expand(paths)  # a misspelt path is told before a model is loaded
+    check_output(output, paths)
     scorer = SentenceScorer(run or default_run(), device=device)
     if form == "words" and not scorer.gives_words:
         raise SynparseError(f"model {scorer.name!r} has probabilities of sentences, not of words; leave out --words")
+    sentences = read_sentences(paths, input_options=scorer.input_options(input_options))
     line = LINES[form or "sentence"]
     with opened(output) as write:
         for one in scorer.score(sentences):

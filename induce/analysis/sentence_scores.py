@@ -17,9 +17,10 @@ from induce.data.loader import bucket_by_length, pad
 from induce.data.tokens import split
 from induce.models.base import scores_sentences, scores_words
 from induce.parsing.load import choose_device, read_trained
-from induce.parsing.parser import LARGEST_BLOCK
+from induce.parsing.parser import LARGEST_BLOCK, with_rule
 from induce.registry import model_class
 from treebank.errors import SynparseError
+from treebank.formats import InputOptions
 from treebank.normalize import RECIPES
 from treebank.sentence import Sentence
 
@@ -90,6 +91,10 @@ class SentenceScorer:
     def gives_words(self) -> bool:
         """Whether it has a log-probability of each word."""
         return self.counted != "sentence"
+
+    def input_options(self, given: InputOptions) -> InputOptions:
+        """How text for this model is read: ``given``, and the rule that split the text of its training."""
+        return with_rule(given, self.config.data.tokenization)
 
     def encode(self, sentence: Sentence) -> Encoded:
         """The sentence as this model sees it."""

@@ -117,8 +117,7 @@ class StructureParser:
 
         Raises SynparseError if the package of that rule is missing.
         """
-        rule = self.tokenization
-        return given if given.tokenize or not rule else replace(given, tokenize=rule)
+        return with_rule(given, self.tokenization)
 
     def offer(self, structure: str) -> None:
         """Take the default decoder of the structure of that name, unless the decoder reads it already.
@@ -252,6 +251,11 @@ class ModelParser(StructureParser):
         """The structure that the decoder reads."""
         structure: Structure = self.model.structure(batch, Query(self.structure, self.layer, self.distances))
         return structure
+
+
+def with_rule(given: InputOptions, rule: str) -> InputOptions:
+    """How text for a model is read: ``given``, and the ``rule`` that split the text of its training, if there is one."""
+    return given if given.tokenize or not rule else replace(given, tokenize=rule)
 
 
 def _learned_from(checkpoint: Checkpoint) -> str:

@@ -11,7 +11,9 @@ import pytest
 from tests.cli.helpers import Caller, toy_text
 
 TEXT = "The dog saw a zebra .\n\n.\nThe old cat heard the man .\n"
-PAIRS = "phenomenon\tgood\tbad\norder\tThe dog saw a cat .\tdog The a saw cat .\nend\tthe cat met a man\tthe cat met a\n"
+PAIRS = (
+    "phenomenon\tgood\tbad\norder\tThe dog saw a cat .\tdog The a saw cat .\nend\tthe cat met a man\tthe cat met a\n"
+)
 
 
 @pytest.fixture(autouse=True)
