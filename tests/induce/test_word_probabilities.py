@@ -98,7 +98,7 @@ def test_the_text_of_a_model_of_sentences() -> None:
 def test_equal_sentences_have_equal_scores(tmp_path: Path) -> None:
     train(settings("lstm", "train.epochs=1"), tmp_path / "run")
     scorer = SentenceScorer(str(tmp_path / "run"))
-    text = [*sentences(40), *[one for one in sentences(3)], Sentence(("The", "zebra", "saw")), Sentence((".",))]
+    text = [*sentences(40), *sentences(3), Sentence(("The", "zebra", "saw")), Sentence((".",))]
     scores = list(scorer.score(text))
     assert [one.log_probability for one in scores[40:43]] == [one.log_probability for one in scores[:3]]
     assert [one.sentence.unknown for one in scores[-2:]] == [1, 0]
