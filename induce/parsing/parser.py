@@ -254,7 +254,7 @@ class ModelParser(StructureParser):
 
 
 def with_rule(given: InputOptions, rule: str) -> InputOptions:
-    """How text for a model is read: ``given``, and the ``rule`` that split the text of its training, if there is one."""
+    """How text for a model is read: ``given``, and the ``rule`` that split its training, if there is one."""
     return given if given.tokenize or not rule else replace(given, tokenize=rule)
 
 
