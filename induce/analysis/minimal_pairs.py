@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from induce.analysis.ngrams import NgramModel
 from induce.analysis.sentence_scores import Encoded, SentenceScorer
 from induce.parsing.load import load_parser
-from induce.parsing.parser import ModelParser
+from induce.parsing.parser import StructureParser
 from treebank.formats import read_sentences
 from treebank.metrics.report import Runs
 from treebank.pairs import Pair, read_pairs
@@ -184,7 +184,7 @@ class NgramScorer:
             yield seen, known[seen.ids]
 
 
-def score_pairs(pairs: Sequence[Pair], scorer: Scorer, data: str, parser: ModelParser | None = None) -> PairScore:
+def score_pairs(pairs: Sequence[Pair], scorer: Scorer, data: str, parser: StructureParser | None = None) -> PairScore:
     """How ``scorer`` orders ``pairs``; with ``parser`` also whether its trees connect verb and subject."""
     both = [sentence for pair in pairs for sentence in (pair.good, pair.bad)]
     scores = list(scorer.log_probabilities(both))
@@ -196,7 +196,7 @@ def score_pairs(pairs: Sequence[Pair], scorer: Scorer, data: str, parser: ModelP
     return PairScore(scorer.name, scorer.run, data, scorer.counted, pairs, outcomes, unknown, connected)
 
 
-def connections(pairs: Sequence[Pair], parser: ModelParser) -> list[bool | None]:
+def connections(pairs: Sequence[Pair], parser: StructureParser) -> list[bool | None]:
     """For each pair with a known subject, whether the parse of its good sentence connects it with its verb.
 
     A tree does if the subject, all words from its first one up to the verb, is a constituent; heads do if the verb and
@@ -260,7 +260,7 @@ def evaluate_pairs(
     return PairEvaluation(scores, spreads)
 
 
-def own_parser(scorer: SentenceScorer, device: str) -> ModelParser | None:
+def own_parser(scorer: SentenceScorer, device: str) -> StructureParser | None:
     """The parser of a model; None if it gives no trees or they are not over words."""
     if not scorer.model.gives or scorer.config.data.token != "word":
         return None
