@@ -10,6 +10,8 @@ import click
 from cli.options import default_run, device_option, distances_option, inputs, layer_option, note, reading_options
 from cli.output import opened
 from induce.registry import DECODERS
+from treebank.errors import SynparseError
+from treebank.json_text import has_nan
 
 if TYPE_CHECKING:
     from treebank.formats import InputOptions
@@ -59,4 +61,7 @@ def extract(
         parser.offer(what)
     with opened(output) as write:
         for reading in parser.read(sentences):
-            write(json_line(reading.to_json(parser.decoder)))
+            line = json_line(reading.to_json(parser.decoder))
+            if "NaN" in line and has_nan(reading.to_json(parser.decoder)):
+                raise SynparseError(f"{parser.checkpoint.folder}: what this model says is not a number; train it anew")
+            write(line)

@@ -38,6 +38,7 @@ COMMANDS = {
 FILE_TROUBLE = {
     *(errno.EACCES, errno.EPERM, errno.EROFS),
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
+    errno.ENOMEM,
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENXIO, errno.ENODEV, errno.EMFILE, errno.EBADF),
 }
 
@@ -96,6 +97,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _end(str(error), 1, error)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         return _end("", 141)
+    except MemoryError as error:
+        return _end("memory ran out; leave very long sentences out, or take a smaller model or batch", 1, error)
     except OSError as error:
         if error.errno not in FILE_TROUBLE:
             raise

@@ -15,7 +15,6 @@ import os
 import re
 import sys
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -41,6 +40,7 @@ NAMES: dict[str, tuple[str, int | None]] = {
 SECTIONS = {"wsj": range(25), "wsj-train": range(2, 22), "wsj22": range(22, 23), "wsj23": range(23, 24)}
 # sentences, as the literature gives them
 COUNTS = {"wsj": 49_208, "wsj10": 7_422, "wsj-train": 39_832, "wsj22": 1_700, "wsj23": 2_416, "wsj23-10": 398}
+LARGEST_MEMBER = 1 << 26  # bytes of one file in nltk's archive
 SAMPLE_NOTE = "5 % sample"  # beside every score on nltk's part of the Penn Treebank
 LAST_SAMPLE_FILE = 199  # nltk's part is wsj_0001 to wsj_0199
 _FILE = re.compile(r"wsj_(\d{4})\.mrg(\.gz)?", re.IGNORECASE)
@@ -223,8 +223,12 @@ def _read_zip(archive: str, sections: range) -> Iterator[Sentence]:
         with zipfile.ZipFile(archive) as handle:
             members = sorted(name for name in handle.namelist() if _section(name) in sections)
             for member in members:
+                if handle.getinfo(member).file_size > LARGEST_MEMBER:
+                    raise zipfile.BadZipFile(f"{member} is too large for a file of this treebank")
                 yield from _read_text(f"{archive}/{member}", handle.read(member).decode())
-    except (zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
+    except TreebankError:
+        raise
+    except Exception as error:  # zipfile raises many kinds for a damaged archive
         raise TreebankError(archive, 0, f"damaged archive ({error}); download it again") from None
 
 

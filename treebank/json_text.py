@@ -23,3 +23,11 @@ def finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: finite(part) for key, part in value.items()}
     return [finite(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def has_nan(value: Any) -> bool:
+    """Whether there is a number that is none in ``value``, or in the lists and objects in it."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return any(map(has_nan, parts))

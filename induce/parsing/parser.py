@@ -88,7 +88,7 @@ class StructureParser:
             size = min(8 * size, LARGEST_BLOCK)
         raise problem
 
-    def read_block(self, block: Sequence[Sentence]) -> Sequence[Reading]:
+    def read_block(self, block: Sequence[Sentence]) -> Iterable[Reading]:
         """What is said of each sentence of a list."""
         raise NotImplementedError
 
@@ -180,8 +180,11 @@ class ModelParser(StructureParser):
         """Everything but the threads, so that a parser can be sent to another process."""
         return {**self.__dict__, "_pool": None}
 
-    def read_block(self, block: Sequence[Sentence]) -> list[Reading]:
-        """What the model says of each sentence of a list."""
+    def read_block(self, block: Sequence[Sentence]) -> Iterator[Reading]:
+        """What the model says of each sentence of a list.
+
+        Raises SynparseError at a sentence that is too long for the memory, after those before it.
+        """
         seen = [self._seen(sentence) for sentence in block]
         encoded = [(self.checkpoint.vocabulary.encode(one.forms), one.kept) for _, one in seen]
         lengths = [len(ids) for ids, _ in encoded]
@@ -200,7 +203,10 @@ class ModelParser(StructureParser):
         for batch, values in zip(batches, self._at_once(together), strict=True):
             for index, value in zip(batch, values, strict=True):
                 rows[index] = value
-        return [Reading(words, one.kept, self.structure, row) for (words, one), row in zip(seen, rows, strict=True)]
+        for (words, one), row in zip(seen, rows, strict=True):
+            if isinstance(row, SynparseError):
+                raise row
+            yield Reading(words, one.kept, self.structure, row)
 
     def _seen(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
         """The words of a sentence and what the model sees of them; of a model of characters both are these."""
@@ -233,11 +239,24 @@ class ModelParser(StructureParser):
         return self._rows(batch)
 
     def _rows(self, batch: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
-        """The row of each sentence, of which there are the numbers of its words and their indices as written."""
+        """The row of each sentence, of which there are the numbers of its words and their indices as written.
+
+        A sentence that is too long for the memory has an error in the place of its row.
+        """
         import torch
 
-        with torch.inference_mode():
-            return self.ask(self.batch(batch)).rows()
+        from induce.training.microbatch import out_of_memory
+
+        try:
+            with torch.inference_mode():
+                return list(self.ask(self.batch(batch)).rows())
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+        if len(batch) == 1:
+            return [SynparseError(f"memory ran out on a sentence of {len(batch[0][0]):,} words; leave it out")]
+        half = len(batch) // 2
+        return [*self._rows(batch[:half]), *self._rows(batch[half:])]
 
     def batch(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> SentenceBatch:
         """Sentences side by side, of the type that the model reads."""

@@ -13,6 +13,8 @@ __all__ = ["STDIN", "OnBad", "nothing_waits", "open_blocks", "open_lines", "repo
 
 OnBad = Callable[[TreebankError], None]  # told of each broken sentence by a reader that leaves it out and goes on
 _BLOCK = 1 << 18
+LONGEST_LINE = 1 << 26  # bytes
+_ENDLESS = f"this line has no end within {LONGEST_LINE >> 20} MB; is this a text, one sentence a line?"
 _stdin = {"left": 0, "open": 0}  # lines of the last block of stdin that were not taken yet; whether it is being read
 
 
@@ -74,6 +76,8 @@ def open_blocks(path: str, *, keep_returns: bool = False, on_bad: OnBad | None =
                 raise problem
             line += good.count("\n")
             offset += len(data)
+    except _EndlessLineError:
+        raise TreebankError(path, line, _ENDLESS) from None
     except EOFError:
         raise TreebankError(path, 0, "this compressed file ends too early; copy or download it again") from None
     except DAMAGED as error:
@@ -85,6 +89,10 @@ def open_blocks(path: str, *, keep_returns: bool = False, on_bad: OnBad | None =
         raise TreebankError(path, 0, what) from None
 
 
+class _EndlessLineError(Exception):
+    """A line that is longer than any text has."""
+
+
 def _whole_lines(path: str) -> Iterator[bytes]:
     """Blocks of bytes that end with a line, but for the last; never more is awaited than the line that was begun."""
     rest = list[bytes]()
@@ -94,9 +102,12 @@ def _whole_lines(path: str) -> Iterator[bytes]:
         try:
             while data := handle.read1(_BLOCK):
                 end = data.rfind(b"\n") + 1
-                if not end:
+                if not end and b"\0" not in data:
                     rest.append(data)
+                    if len(rest) * _BLOCK > LONGEST_LINE and sum(map(len, rest)) > LONGEST_LINE:
+                        raise _EndlessLineError
                     continue
+                end = end or len(data)  # what holds a NUL byte is refused without waiting for the end of the line
                 yield b"".join([*rest, data[:end]])
                 rest = [data[end:]] if data[end:] else []
         finally:
