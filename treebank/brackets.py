@@ -20,6 +20,8 @@ class Span(NamedTuple):
 
 
 Parts = tuple[tuple[str, ...], tuple[str, ...], tuple[Span, ...], tuple[str, ...]]  # words, tags, spans, labels
+EMPTY = frozenset(("CODE", "METADATA", "ID", "-NONE-"))  # labels that may stand over nothing
+_LEAF = re.compile(r"\([ \t\n]*([^ \t\n()]+)[ \t\n]*\)")
 MARKS = frozenset(("ID", "CODE", "METADATA"))  # labels that only files in the format of CorpusSearch have
 
 _WORD = r"[^ \t\n()]"
@@ -60,6 +62,10 @@ def diagnose(text: str) -> Problem:
                 return Problem(match.start(), f"a ')' too many; {HELP_CLOSE}")
         elif not depth:
             return Problem(match.start(), outside(text[match.start() :]))
+    if not depth:
+        for leaf in _LEAF.finditer(text):
+            if any(map(str.isalnum, leaf[1])) and leaf[1] not in EMPTY:
+                return Problem(leaf.start(), f"the leaf ({shorten(leaf[1])[1:-1]}) needs a tag and a word, (TAG word)")
     return Problem(start, f"this tree is never closed; {HELP_OPEN}")
 
 
@@ -127,6 +133,8 @@ def scan(text: str) -> Iterator[Parts]:
         elif label and not any(map(str.isalnum, label)):  # (.) is short for (. .) in some treebanks
             words.append(label)
             tags.append(label)
+        elif label and label not in EMPTY:
+            raise ValueError(diagnose(text).message)
         if not stack:
             yield _strip(words, tags, spans, labels)
             words, tags, labels, spans = [], [], [], []

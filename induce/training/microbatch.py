@@ -12,7 +12,13 @@ from induce.models.base import Loss, Model
 from treebank.errors import SynparseError
 
 #: what torch and the C library say when memory runs out; torch has no exception of its own for the CPU
-_OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "Cannot allocate memory", "bad_alloc")
+_OUT_OF_MEMORY = (
+    "not enough memory",
+    "can't allocate memory",
+    "Cannot allocate memory",
+    "bad_alloc",
+    "could not create a primitive",  # oneDNN, where its scratch space cannot be had
+)
 
 
 def whole_or_parts(model: Model, batch: Batch, state: Any = None) -> tuple[Loss, int]:

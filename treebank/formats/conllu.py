@@ -109,11 +109,15 @@ def _sentence(path: str, first: int, lines: list[str], columns: Columns) -> Sent
     if "" in words:
         raise TreebankError(path, lined[words.index("")], "the word (column FORM) is empty; write _ for an unknown one")
     coarse = () if columns.coarse is None else _known(cells[columns.coarse])
+    heads = _heads(path, lined, cells[columns.head])
+    if columns.number is None and heads.count(ROOT) > 1:  # without numbers nothing else tells two sentences from one
+        second = lined[heads.index(ROOT, heads.index(ROOT) + 1)]
+        raise TreebankError(path, second, "a second word without a head; a blank line is missing before it")
     relations = () if columns.relation is None else tuple(map(intern, _known(cells[columns.relation])))
     return Sentence(
         words,
         _known(cells[columns.tag]) or coarse,
-        heads=_heads(path, lined, cells[columns.head]),
+        heads=heads,
         universal_tags=coarse if columns.universal else (),
         relations=relations,
         place=Place(path, first),

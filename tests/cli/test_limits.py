@@ -1,0 +1,127 @@
+"""Input that never ends, that is too long for the memory, or that lacks something: one line each, nothing lost."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli.helpers import ENVIRONMENT, Caller, reseal
+from tests.induce.test_storage import limited_memory
+from treebank.errors import TreebankError
+from treebank.formats import lines
+from treebank.formats.lines import open_blocks
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_device_that_never_ends() -> None:
+    with limited_memory(1 << 29), pytest.raises(TreebankError, match="/dev/zero:1: this is a binary file"):
+        list(open_blocks("/dev/zero"))
+
+
+def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LONGEST_LINE", 1 << 19)
+    with gzip.open("bomb.gz", "wb") as stream:
+        stream.write(b"short\n" + b"x" * (1 << 21))
+    with pytest.raises(TreebankError, match=r"bomb\.gz:2: this line has no end"):
+        list(open_blocks("bomb.gz"))
+    Path("long.txt").write_bytes(b"y" * ((1 << 19) - 10) + b"\nz\n")
+    assert "".join(text for _, text in open_blocks("long.txt")).count("\n") == 2
+
+
+@pytest.mark.parametrize("leaf", ["(The)", "( dog )", "(NP (The))"])
+def test_a_leaf_without_a_tag_or_a_word(call: Caller, leaf: str) -> None:
+    Path("t.mrg").write_text(f"(S (A a) {leaf})\n")
+    assert "needs a tag and a word" in call.refusal("convert", "t.mrg")
+    Path("t.mrg").write_text("(S (A a) (.) () (CODE))\n")
+    assert call.result("convert", "t.mrg", "--to", "text") == "a .\n"
+
+
+def archive(content: bytes) -> bytes:
+    with zipfile.ZipFile("t.zip", "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr("treebank/combined/wsj_0001.mrg", content)
+    return Path("t.zip").read_bytes()
+
+
+def test_a_damaged_archive(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path("nltk/corpora")
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("NLTK_DATA", str(Path("nltk").absolute()))
+    good = archive(b"( (S (A a) (B b)) )\n" * 20)
+    for place in range(0, len(good), 29):
+        damaged = bytearray(good)
+        damaged[place] ^= 1 << place % 8
+        (folder / "treebank.zip").write_bytes(bytes(damaged))
+        code, out, err = call("convert", "wsj", "--to", "text")
+        assert (code, out) == (0, "a b\n" * 20) or (code == 1 and err.count("\n") == 1), (place, code, err)
+    (folder / "treebank.zip").write_bytes(archive(b" " * (1 << 27)))
+    assert "too large" in call.refusal("convert", "wsj", "--to", "text")
+
+
+def test_numbers_that_are_none_are_never_extracted(call: Caller, copy: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    path = copy / "best" / "weights.safetensors"
+    huge = {name: (value * 1e38).clamp(-3e38, 3e38) for name, value in load_file(path).items()}
+    save_file(huge, path)
+    reseal(path.parent)
+    Path("in.txt").write_text("the dog saw a cat\n")
+    code, out, err = call("extract", "-m", copy, "in.txt")
+    assert "NaN" not in out
+    assert code == 0 or "not a number" in err
+
+
+LIMITED = """
+import resource, sys
+import torch, cli.main, induce.parsing.load, induce.training.loop
+import induce.models.{model}
+torch.set_num_threads(1)
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() + {megabytes} * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+sys.exit(cli.main.run(sys.argv[1:]))
+"""
+
+
+def limited(model: str, megabytes: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A call of the program that may take only so much memory beyond what it has after loading torch."""
+    program = LIMITED.format(model=model, megabytes=megabytes)
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
+
+
+UDGN = ["embedding_size=16", "channels=2", "channel_size=8", "layers=2", "parser_layers=1", "mask_rate=0.3"]
+
+
+def test_memory_that_really_runs_out() -> None:
+    """Training goes on with batches in parts; in parsing the lines before the one that is too long are kept."""
+    options = [part for one in UDGN for part in ("--set", f"model.{one}")]
+    options += ["--set", "train.epochs=1", "--set", "data.minimum_count=1", "--set", "train.batch_words=4800"]
+    Path("text.txt").write_text("the dog saw a cat " * 160 + "\n" + ("a man met the dog " * 160 + "\n") * 5)
+    done = limited("udgn", 300, "train", "text.txt", "--model", "udgn", "-o", "run", *options)
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in Path("run/log.jsonl").read_text().splitlines()]
+    assert "halved" in [event["event"] for event in events]
+    Path("in.txt").write_text("the dog saw a cat\n" * 40 + "dog " * 20_000 + "\nthe cat\n")
+    done = limited("udgn", 400, "extract", "-m", "run", "in.txt")
+    assert done.returncode == 1
+    assert done.stdout.count("\n") == 40
+    assert done.stderr == "synparse: memory ran out on a sentence of 20,000 words; leave it out\n"
+    assert os.listdir() != []
+
+
+def test_a_lost_blank_line_in_three_columns(call: Caller) -> None:
+    Path("two.dp").write_text("a\tDT\t2\nb\tNN\t0\n\nc\tNN\t0\n")
+    assert call.result("convert", "two.dp", "--to", "text") == "a b\nc\n"
+    Path("one.dp").write_text("a\tDT\t2\nb\tNN\t0\nc\tNN\t0\n")
+    assert "one.dp:3: a second word without a head; a blank line is missing" in call.refusal("convert", "one.dp")
