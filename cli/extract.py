@@ -63,5 +63,5 @@ def extract(
         for reading in parser.read(sentences):
             line = json_line(reading.to_json(parser.decoder))
             if "NaN" in line and has_nan(reading.to_json(parser.decoder)):
-                raise SynparseError(f"{parser.checkpoint.folder}: what this model says is not a number; train it anew")
+                raise SynparseError(f"model {parser.name!r}: what it says of a sentence is not a number; train it anew")
             write(line)

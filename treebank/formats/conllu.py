@@ -11,7 +11,7 @@ from treebank.annotation import Annotation
 from treebank.brackets import shorten
 from treebank.errors import TreebankError
 from treebank.formats.lines import OnBad, open_lines, report
-from treebank.sentence import Place, Sentence
+from treebank.sentence import ROOT, Place, Sentence
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)
 _NUMBER = re.compile(r"[0-9]{1,9}")
