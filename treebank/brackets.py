@@ -20,7 +20,6 @@ class Span(NamedTuple):
 
 
 Parts = tuple[tuple[str, ...], tuple[str, ...], tuple[Span, ...], tuple[str, ...]]  # words, tags, spans, labels
-EMPTY = frozenset(("CODE", "METADATA", "ID", "-NONE-"))  # labels that may stand over nothing
 _LEAF = re.compile(r"\([ \t\n]*([^ \t\n()]+)[ \t\n]*\)")
 MARKS = frozenset(("ID", "CODE", "METADATA"))  # labels that only files in the format of CorpusSearch have
 
@@ -38,6 +37,11 @@ _BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
 
 HELP_OPEN = "add the missing ')', or take the tree out"
 HELP_CLOSE = "take it out, or add the missing '('"
+
+
+def _is_lone_leaf(text: str) -> bool:
+    """Whether what stands alone in brackets, ``(dog)``, is a word and not a phrase over nothing, such as ``(NP)``."""
+    return text.isalpha() and text != text.upper()
 
 
 class Problem(NamedTuple):
@@ -64,7 +68,7 @@ def diagnose(text: str) -> Problem:
             return Problem(match.start(), outside(text[match.start() :]))
     if not depth:
         for leaf in _LEAF.finditer(text):
-            if any(map(str.isalnum, leaf[1])) and leaf[1] not in EMPTY:
+            if _is_lone_leaf(leaf[1]):
                 return Problem(leaf.start(), f"the leaf ({shorten(leaf[1])[1:-1]}) needs a tag and a word, (TAG word)")
     return Problem(start, f"this tree is never closed; {HELP_OPEN}")
 
@@ -133,7 +137,7 @@ def scan(text: str) -> Iterator[Parts]:
         elif label and not any(map(str.isalnum, label)):  # (.) is short for (. .) in some treebanks
             words.append(label)
             tags.append(label)
-        elif label and label not in EMPTY:
+        elif _is_lone_leaf(label):
             raise ValueError(diagnose(text).message)
         if not stack:
             yield _strip(words, tags, spans, labels)

@@ -43,7 +43,7 @@ def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_leaf_without_a_tag_or_a_word(call: Caller, leaf: str) -> None:
     Path("t.mrg").write_text(f"(S (A a) {leaf})\n")
     assert "needs a tag and a word" in call.refusal("convert", "t.mrg")
-    Path("t.mrg").write_text("(S (A a) (.) () (CODE))\n")
+    Path("t.mrg").write_text("(S (A a) (.) () (CODE) (NP))\n")
     assert call.result("convert", "t.mrg", "--to", "text") == "a .\n"
 
 
