@@ -31,6 +31,8 @@ COMMANDS = {
     "convert": ("cli.convert:convert", "Turn treebanks into trees, spans, heads, distances or text."),
     "classes": ("cli.classes:classes", "Put the words of a text into classes."),
     "analyze": ("cli.analyze:analyze", "Look into a model: which channel goes with which relation."),
+    "pack": ("cli.pack:pack", "Pack a model into one file, which -m takes as it takes a folder."),
+    "cite": ("cli.cite:cite", "Print BibTeX for the tool, a model, a treebank, a way of counting."),
     "info": ("cli.info:info", "Show what a model folder holds, or versions, devices and data."),
 }
 

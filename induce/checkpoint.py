@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from induce.config import RunConfig
 from induce.data.vocabulary import Vocabulary
+from induce.packing import unpack
 from induce.storage import weights as tensors
 from induce.storage.facts import (
     DAMAGED,
@@ -181,7 +182,12 @@ def pack(
 
 
 def find(run: Path, which: tuple[str, ...] = ("best", "last")) -> Path:
-    """The checkpoint folder of ``run``: its ``best``, else its ``last``, else ``run`` itself. Touches nothing."""
+    """The checkpoint folder of ``run``: its ``best``, else its ``last``, else ``run`` itself. Touches nothing.
+
+    Of a packed model (a file) it is a folder with its parts, which is there until the program ends.
+    """
+    if run.is_file():
+        return unpack(run)
     for name in which:
         if whole(run / name):
             return run / name

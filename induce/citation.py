@@ -1,0 +1,189 @@
+"""What to cite for a result: the tool, the paper of the model, the treebank, the conventions; as BibTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from treebank.version import VERSION
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One entry of BibTeX; ``where`` are its remaining fields."""
+
+    key: str
+    kind: str
+    author: str
+    title: str
+    year: int
+    where: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        fields = (("author", self.author), ("title", f"{{{self.title}}}"), *self.where, ("year", str(self.year)))
+        return f"@{self.kind}{{{self.key},\n" + "".join(f"  {name} = {{{value}}},\n" for name, value in fields) + "}"
+
+
+def _paper(key: str, author: str, title: str, year: int, venue: str, pages: str = "") -> Reference:
+    where = (("booktitle", venue), *((("pages", pages),) if pages else ()))
+    return Reference(key, "inproceedings", author, title, year, where)
+
+
+_ACL = "Annual Meeting of the Association for Computational Linguistics (ACL)"
+_ICLR = "International Conference on Learning Representations (ICLR)"
+_PCFG = _paper(
+    "kim-etal-2019-compound",
+    "Kim, Yoon and Dyer, Chris and Rush, Alexander M.",
+    "Compound Probabilistic Context-Free Grammars for Grammar Induction",
+    2019,
+    _ACL,
+    "2369--2385",
+)
+_PRPN = _paper(
+    "shen-etal-2018-prpn",
+    "Shen, Yikang and Lin, Zhouhan and Huang, Chin-Wei and Courville, Aaron",
+    "Neural Language Modeling by Jointly Learning Syntax and Lexicon",
+    2018,
+    _ICLR,
+)
+_ONLSTM = _paper(
+    "shen-etal-2019-onlstm",
+    "Shen, Yikang and Tan, Shawn and Sordoni, Alessandro and Courville, Aaron",
+    "Ordered Neurons: Integrating Tree Structures into Recurrent Neural Networks",
+    2019,
+    _ICLR,
+)
+_SYD = _paper(
+    "du-etal-2020-syd",
+    "Du, Wenyu and Lin, Zhouhan and Shen, Yikang and O'Donnell, Timothy J. and Bengio, Yoshua and Zhang, Yue",
+    "Exploiting Syntactic Structure for Better Language Modeling: A Syntactic Distance Approach",
+    2020,
+    _ACL,
+    "6611--6628",
+)
+_CCM = _paper(
+    "klein-manning-2002",
+    "Klein, Dan and Manning, Christopher D.",
+    "A Generative Constituent-Context Model for Improved Grammar Induction",
+    2002,
+    _ACL,
+)
+#: model -> what its authors published
+MODELS: dict[str, tuple[Reference, ...]] = {
+    "prpn": (_PRPN,),
+    "onlstm": (_ONLSTM,),
+    "prpn-syd": (_SYD, _PRPN),
+    "onlstm-syd": (_SYD, _ONLSTM),
+    "npcfg": (_PCFG,),
+    "cpcfg": (_PCFG,),
+    "ccm": (_CCM,),
+    "simple-pcfg": (
+        _paper(
+            "liu-etal-2023-simple",
+            "Liu, Wei and Yang, Songlin and Kim, Yoon and Tu, Kewei",
+            "Simple Hardware-Efficient PCFGs with Independent Left and Right Productions",
+            2023,
+            "Findings of the Association for Computational Linguistics: EMNLP",
+            "1662--1669",
+        ),
+    ),
+    "ordered-memory": (
+        _paper(
+            "shen-etal-2019-ordered-memory",
+            "Shen, Yikang and Tan, Shawn and Hosseini, Arian and Lin, Zhouhan and Sordoni, Alessandro"
+            " and Courville, Aaron",
+            "Ordered Memory",
+            2019,
+            "Advances in Neural Information Processing Systems (NeurIPS)",
+        ),
+    ),
+    "structformer": (
+        _paper(
+            "shen-etal-2021-structformer",
+            "Shen, Yikang and Tay, Yi and Zheng, Che and Bahri, Dara and Metzler, Donald and Courville, Aaron",
+            "StructFormer: Joint Unsupervised Induction of Dependency and Constituency Structure from Masked"
+            " Language Modeling",
+            2021,
+            _ACL,
+            "7196--7209",
+        ),
+    ),
+    "udgn": (
+        _paper(
+            "shen-etal-2022-udgn",
+            "Shen, Yikang and Tan, Shawn and Sordoni, Alessandro and Li, Peng and Zhou, Jie and Courville, Aaron",
+            "Unsupervised Dependency Graph Network",
+            2022,
+            _ACL,
+            "4767--4784",
+        ),
+    ),
+    "lstm": (
+        _paper(
+            "merity-etal-2018",
+            "Merity, Stephen and Keskar, Nitish Shirish and Socher, Richard",
+            "Regularizing and Optimizing LSTM Language Models",
+            2018,
+            _ICLR,
+        ),
+    ),
+    "transformer": (
+        _paper(
+            "vaswani-etal-2017",
+            "Vaswani, Ashish and Shazeer, Noam and Parmar, Niki and Uszkoreit, Jakob and Jones, Llion"
+            " and Gomez, Aidan N. and Kaiser, {\\L}ukasz and Polosukhin, Illia",
+            "Attention is All You Need",
+            2017,
+            "Advances in Neural Information Processing Systems (NeurIPS)",
+        ),
+    ),
+    "dmv": (
+        _paper(
+            "klein-manning-2004",
+            "Klein, Dan and Manning, Christopher D.",
+            "Corpus-Based Induction of Syntactic Structure: Models of Dependency and Constituency",
+            2004,
+            _ACL,
+            "478--485",
+        ),
+    ),
+}
+PENN = Reference(
+    "marcus-etal-1993",
+    "article",
+    "Marcus, Mitchell P. and Santorini, Beatrice and Marcinkiewicz, Mary Ann",
+    "Building a Large Annotated Corpus of English: The Penn Treebank",
+    1993,
+    (("journal", "Computational Linguistics"), ("volume", "19"), ("number", "2"), ("pages", "313--330")),
+)
+#: convention -> whose way of counting it is
+CONVENTIONS: dict[str, Reference] = {
+    "on-lstm": _ONLSTM,
+    "km": _CCM,
+    "km-prose": _CCM,
+    "km-wsj10": _CCM,
+    "kim-sentence": _PCFG,
+    "kim-corpus": _PCFG,
+    "udgn": MODELS["udgn"][0],
+}
+TOOL = Reference(
+    "synparse",
+    "software",
+    "{The synparse developers}",
+    "synparse: unsupervised parsing from the command line",
+    2026,
+    (("version", VERSION),),
+)
+
+
+def references(model: str = "", treebanks: Iterable[str] = (), conventions: Iterable[str] = ()) -> list[Reference]:
+    """The tool, then what it used, each once. Names that nothing is known of are left out."""
+    found = [TOOL, *MODELS.get(model, ())]
+    found += [PENN for name in treebanks if name.startswith("wsj")]
+    found += [CONVENTIONS[name] for name in conventions if name in CONVENTIONS]
+    return list(dict.fromkeys(found))
+
+
+def bibtex(entries: Iterable[Reference]) -> Iterator[str]:
+    """Each entry as BibTeX."""
+    return map(str, entries)
