@@ -33,7 +33,7 @@ def _environment() -> dict[str, str]:
 
 
 def test_the_page_about_python_runs(after_docs: tuple[str, Path]) -> None:
-    assert len(SNIPPETS) == 5
+    assert len(SNIPPETS) == 6
     printed = after_docs[0]
     assert "(W the)" in printed
     assert "('the', 'cat', 'sat') distances [" in printed
