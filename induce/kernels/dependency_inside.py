@@ -39,10 +39,10 @@ class Workspace:
         self._memory: dict[str, Array] = {}
 
     def empty(self, name: str, shape: tuple[int, ...]) -> Array:
-        """An array called ``name``; its last holder loses what is in it."""
+        """An array called ``name`` with numbers of its last holder in it, who loses it."""
         size = math.prod(shape)
         if name not in self._memory or len(self._memory[name]) < size:
-            self._memory[name] = np.empty(size)
+            self._memory[name] = np.zeros(size)
         return self._memory[name][:size].reshape(shape)
 
     def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
@@ -108,17 +108,18 @@ class _Chart:
         self.first = np.multiply(weights.first, self.scale, out=workspace.empty("first", self.shape))
         self.later = np.multiply(weights.later, self.scale, out=workspace.empty("later", self.shape))
         self.stop, self.root, self.words = weights.stop, weights.root, weights.words
-        self.same, self.open, self.rest, self.done, self.done_end = self._zeros(
-            "same", "open", "rest", "done", "done_end"
-        )
+        # What lies outside a table's triangle is old numbers: each meets a 0 in a table of derivatives.
+        self._any = lambda *names: [workspace.empty(name, self.shape) for name in names]
+        self.same, self.open, self.done_end = self._any("same", "open", "done_end")
+        self.rest, self.done = self._zeros("rest", "done")
         self.done[:, :, 0] = self.done_end[:, :, 0] = weights.stop[:, :, 0]
         self.open_inner, self.done_inner, self.done_inner_end = self.open, self.done, self.done_end
         if fragments is not None:
             same = np.where(fragments.crossing > 0, 1.0, fragments.penalty**-2)
             self.first *= same * fragments.cover[:, :, :1]  # what does not depend on the place of the cut
             self.later *= same
-            self.crossing, self.open_inner = self._zeros("crossing", "open_inner")
-            self.done_inner, self.done_inner_end = self._zeros("done_inner", "done_inner_end")
+            self.crossing, self.open_inner = self._any("crossing", "open_inner")
+            self.done_inner, self.done_inner_end = self._any("done_inner", "done_inner_end")
             self.done_inner[:, :, 0] = self.done_inner_end[:, :, 0] = self.done[:, :, 0] * fragments.cover[:, :, 0]
 
     def inside(self) -> None:
@@ -181,11 +182,11 @@ class _Chart:
         self.d_done[1, count - 1 - words, words] = root * right * inverse
         self.d_open, self.d_open_end, self.d_first = self._zeros("d_open", "d_open_end", "d_first")
         self.d_rest, self.d_rest_end = self._zeros("d_rest", "d_rest_end")
-        self.same_end, self.open_inner_end = self._zeros("same_end", "open_inner_end")
+        self.same_end, self.open_inner_end = self._any("same_end", "open_inner_end")
         _by_end(self.same, self.same_end)
         _by_end(self.open_inner, self.open_inner_end)
         if self.fragments is not None:
-            (self.crossing_end,) = self._zeros("crossing_end")
+            (self.crossing_end,) = self._any("crossing_end")
             _by_end(self.crossing, self.crossing_end)
         (first, later), stop = self._zeros("first counts", "later counts"), np.zeros(self.stop.shape)
         for width in range(count - 1, -1, -1):

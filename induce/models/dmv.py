@@ -51,7 +51,7 @@ class DmvConfig:
     middle_passes: int = setting(5, low=0, high=1e6)
     long_length: int = setting(30, low=1, high=1e6, help="and in the end")
     long_passes: int = setting(5, low=0, high=1e6)
-    sentences: int = setting(3000, low=1, high=1e9, help="most sentences of a pass, drawn anew for each stage")
+    sentences: int = setting(2000, low=1, high=1e9, help="most sentences of a pass, drawn anew for each stage")
     length_bias_low: float = setting(0.1, low=0, high=100, help="an arc weighs exp(-bias (distance - 1))")
     length_bias_high: float = setting(0.25, low=0, high=100)
     annealed: float = setting(0.0, low=0, high=1, help="share of the members that begin with a stronger bias")

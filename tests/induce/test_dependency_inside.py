@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from induce.kernels.dependency_inside import tree_counts
+from induce.kernels.dependency_inside import Workspace, tree_counts
 from induce.kernels.dependency_tables import Fragments, TreeCounts, TreeWeights, by_head, by_reading
 from induce.kernels.plain_dependency_inside import log_total, plain_tree_counts
 from treebank.dependency import is_projective, is_tree
@@ -201,6 +201,17 @@ def test_sentences_of_other_lengths_side_by_side(fragmented: bool) -> None:
             found = counts.first[side, kept[side], :length, sentence]
             np.testing.assert_allclose(found, wanted.first[side, ..., 0], atol=1e-10)
         assert counts.first[..., sentence].sum() == pytest.approx(wanted.first.sum())
+
+
+def test_memory_that_is_used_again_changes_nothing() -> None:
+    """Batches of other shapes before, one of them beyond the range of numbers."""
+    workspace = Workspace()
+    for seed, (count, batch) in enumerate([(9, 4), (5, 7), (12, 2), (9, 4)]):
+        weights = random_weights(count, batch, seed=seed)
+        fragments = Fragments.of(some_fragments(count, batch, seed), 0.1) if seed % 2 else None
+        assert_same(tree_counts(weights, fragments, workspace=workspace), tree_counts(weights, fragments), 1e-12)
+        weights.first[:] = 1e200
+        tree_counts(weights, fragments, workspace=workspace)
 
 
 def test_reading_order_and_back() -> None:
