@@ -179,6 +179,12 @@ def kind_of(config: RunConfig) -> Any:
     return load(entry_of(config).place)
 
 
+def default_layer(config: RunConfig, distances: str) -> int:
+    """The layer that is parsed where none is named: of ``distances`` learned from trees the one that learned them."""
+    layer = config.parse.layer if distances == "lm" else config.model.get("supervised_layer", config.parse.layer)
+    return int(layer)
+
+
 def check_layer(config: RunConfig, layer: int) -> None:
     """Raises ValueError if the model of ``config`` has no trees of ``layer``, counted from 1."""
     layered = entry_of(config).layered

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from induce import registry
 from induce.checkpoint import Checkpoint, build_model
-from induce.config import check_layer, entry_of, kind_of
+from induce.config import check_layer, default_layer, entry_of, kind_of
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import fragments_of
 from induce.data.loader import bucket_by_length, pad
@@ -159,13 +159,13 @@ class ModelParser(StructureParser):
         self.name, self.token, self.task = config.model_name, config.data.token, config.data.task
         self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
         self.choose(decoder or config.parse.decoder)
-        self.layer = layer if layer is not None else config.parse.layer
+        self.distances = distances or config.parse.distances
+        self.layer = layer if layer is not None else default_layer(config, self.distances)
         try:
             check_layer(config, self.layer)
         except ValueError as error:
             raise SynparseError(f"{checkpoint.folder}: {error}") from None
         sets = ("lm", *entry_of(config).sets)
-        self.distances = distances or config.parse.distances
         if self.distances not in sets:
             raise SynparseError(
                 f"model {self.name!r} has no distances {self.distances!r}: it does not learn from trees"

@@ -1,0 +1,98 @@
+"""The commands of docs/tables.md run, one after another, with models of a few thousand weights and a few sentences."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from cli.main import run
+from induce.config import load_preset
+from induce.registry import MODELS, TASKS
+from tests.induce.tiny import SETTINGS
+from tests.reference import ROOT
+from treebank.sample import sample_treebank
+
+PAGE = "docs/tables.md"
+#: of each task a model small enough
+TASK_SETTINGS = {
+    "listops": ["data.expressions=200"],
+    "logic": ["data.expressions=200"],
+}
+ROWS = [
+    "1\tdogs\t_\tNOUN\tNNS\t_\t2\tnsubj\t_\t_",
+    "2\tbark\t_\tVERB\tVBP\t_\t0\troot\t_\t_",
+    "3\tnow\t_\tADV\tRB\t_\t2\tadvmod\t_\t_\n",
+]
+PAIRS = "phenomenon\tgood\tbad\nsimple_agrmt\tthe author is old\tthe author are old\n"
+
+
+def commands() -> list[list[str]]:
+    """The arguments of the page's commands."""
+    blocks = re.findall(r"^```\n(.*?)^```", (ROOT / PAGE).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [shlex.split(line)[1:] for line in "".join(blocks).splitlines()]
+
+
+def shrunk(arguments: list[str]) -> list[str]:
+    """A training command with the settings of a tiny model in front of its own."""
+    if arguments[0] != "train":
+        return arguments
+    named = dict(pairwise(arguments))
+    if "--task" in named:
+        settings = TASK_SETTINGS[named["--task"]]
+    else:
+        model = named.get("--model") or load_preset(named["--preset"]).model_name
+        settings = [*SETTINGS[model]]
+        settings += ["model.layers=3", "parse.layer=3"] if model == "onlstm-syd" else []
+    flags = [part for setting in [*settings, "train.epochs=1"] for part in ("--set", setting)]
+    return ["train", *flags, *arguments[1:]]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what the page presupposes, made of the built-in sample."""
+    monkeypatch.chdir(tmp_path)
+    gold = sample_treebank("test").sentences[:60]
+    for section in ("02", "23"):
+        (tmp_path / "ptb" / section).mkdir(parents=True)
+        trees = "".join(f"( {sentence.tree})\n" for sentence in gold)
+        (tmp_path / "ptb" / section / f"wsj_{section}01.mrg").write_text(trees, encoding="utf-8")
+    text = "".join(" ".join(sentence.words) + "\n" for sentence in gold)
+    for name in ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt", "char.train.txt", "char.test.txt", "in.txt"):
+        (tmp_path / name).write_text(text if name != "in.txt" else "The dog saw a cat .\n", encoding="utf-8")
+    (tmp_path / "gold.conllu").write_text("\n".join([*ROWS, ""]) * 3, encoding="utf-8")
+    (tmp_path / "syneval").mkdir()
+    (tmp_path / "syneval" / "marvin_linzen_sample.tsv").write_text(PAIRS, encoding="utf-8")
+    return tmp_path
+
+
+def test_every_command_runs(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in commands():
+        assert run(shrunk(arguments)) == 0, f"{arguments}\n{capsys.readouterr().err}"
+        capsys.readouterr()
+    assert (files / "figure-4.jsonl").read_text(encoding="utf-8").count("\n") == 60
+
+
+def test_the_page_has_a_row_for_each_table() -> None:
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    parts = {part.split(" (")[0].split("\n")[0]: part for part in text.split("\n## ")[1:]}
+    wanted = {
+        "PRPN": range(1, 6),
+        "ON-LSTM": range(1, 4),
+        "Ordered Memory": range(4, 6),
+        "UDGN": range(6, 12),
+        "SDLM": range(1, 5),
+    }
+    for name, tables in wanted.items():
+        for table in tables:
+            assert f"\n| table {table}" in parts[name], (name, table)
+
+
+def test_the_commands_name_what_there_is() -> None:
+    for arguments in commands():
+        named = dict(pairwise(arguments))
+        assert named.get("--task", "logic") in TASKS
+        assert "--task" in named or named.get("--model", "lstm") in MODELS
