@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from induce.config import RunConfig, resolve
+from induce.config import RunConfig, default_layer, resolve
 from induce.training.loop import check_fits
 from treebank.errors import SynparseError
 
@@ -44,3 +44,10 @@ def test_a_stored_value_of_another_type(key: str, value: Any) -> None:
     stored["model"] = {**stored["model"], key: value}
     with pytest.raises(SynparseError, match=f"setting model.{key} = {value!r} is of another type"):
         check_fits(RunConfig.from_dict(stored))
+
+
+def test_the_layer_that_learned_from_trees_is_the_one_parsed() -> None:
+    config = resolve(model="onlstm-syd", settings=["model.supervised_layer=2", "parse.layer=3"])
+    assert (default_layer(config, "syd"), default_layer(config, "lm")) == (2, 3)
+    plain = resolve(model="onlstm", settings=["parse.layer=1"])
+    assert default_layer(plain, "lm") == 1
