@@ -113,12 +113,14 @@ class _Chart:
         self.same, self.open, self.done_end = self._any("same", "open", "done_end")
         self.rest, self.done = self._zeros("rest", "done")
         self.done[:, :, 0] = self.done_end[:, :, 0] = weights.stop[:, :, 0]
+        self.open[:, :, 0] = 0  # a head without children there is no part of a later arc
         self.open_inner, self.done_inner, self.done_inner_end = self.open, self.done, self.done_end
         if fragments is not None:
             same = np.where(fragments.crossing > 0, 1.0, fragments.penalty**-2)
             self.first *= same * fragments.cover[:, :, :1]  # what does not depend on the place of the cut
             self.later *= same
             self.crossing, self.open_inner = self._any("crossing", "open_inner")
+            self.open_inner[:, :, 0] = 0
             self.done_inner, self.done_inner_end = self._any("done_inner", "done_inner_end")
             self.done_inner[:, :, 0] = self.done_inner_end[:, :, 0] = self.done[:, :, 0] * fragments.cover[:, :, 0]
 
