@@ -140,8 +140,8 @@ def test_padding_and_order_change_nothing(name: str, trained: Callable[[str], Pa
 @pytest.mark.usefixtures("parses")
 def test_threads_change_no_tree(name: str, trained: Callable[[str], Path]) -> None:
     run = trained(name)
-    longest = 4 if name in CHARTS else 70
-    words = [sentence.words * (1 + k % longest) for k, sentence in enumerate(sentences(300))]
+    count, longest = (60, 4) if name in CHARTS else (300, 70)
+    words = [sentence.words * (1 + k % longest) for k, sentence in enumerate(sentences(count))]
     before = torch.get_num_threads()
     for parser in parsers(run):
         found = []
