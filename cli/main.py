@@ -139,14 +139,3 @@ def _end(message: str, code: int, error: BaseException | None = None) -> int:
         line = "; ".join([message, *getattr(error, "__notes__", ())])
         print("synparse: " + printable(line), file=sys.stderr)
     return code
-
-
-def main() -> None:
-    """What ``python -m cli.main`` and older installations call."""
-    from cli.start import main as start
-
-    start()
-
-
-if __name__ == "__main__":
-    main()

@@ -11,7 +11,8 @@ import torch
 from induce.config import TrainConfig
 from induce.data.batches import SentenceBatch
 from induce.data.corpus import Corpus, EncodedCorpus, fragments_of, read_corpora
-from induce.data.sentences import FragmentLoader, SentenceLoader
+from induce.data.fragments import FragmentLoader
+from induce.data.sentences import SentenceLoader
 from induce.data.stream import StreamLoader, segments
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.models.base import next_words
