@@ -38,6 +38,7 @@ FILES = folders.FILES
 @pytest.fixture(autouse=True)
 def _names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "FILES", (*FILES, "a.bin"))
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # counted below, not waited for
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -46,7 +47,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 # --- replaced as a whole ----------------------------------------------------------------------------------------------
 
-OPERATIONS = ("open", "mkdir", "rename", "unlink", "rmdir", "fsync", "chmod", "write")
+STEP = 1 if os.environ.get("SYNPARSE_ALL_FAULTS") else 9  # between the operations that fail second
 
 
 class Fault:
@@ -91,7 +92,7 @@ def test_every_operation_of_a_saving_fails_once(tmp_path: Path, kind: type[BaseE
     most = points(tmp_path)
     assert most > 10
     for at in range(1, most + 1):
-        for again in (0, *range(1 + at % 9, most + 1, 9)):
+        for again in (0, *range(1 + at % STEP, most + 1, STEP)):
             run = tmp_path / f"{at}-{again}" / "best"
             if not first:
                 folders.save(run, OLD)
