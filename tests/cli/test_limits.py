@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
-import os
 import subprocess
 import sys
 import zipfile
@@ -103,17 +101,6 @@ def limited(model: str, megabytes: int, *arguments: str) -> subprocess.Completed
 
 
 UDGN = ["embedding_size=16", "channels=2", "channel_size=8", "layers=2", "parser_layers=1", "mask_rate=0.3"]
-
-
-def test_memory_that_really_runs_out_in_training() -> None:
-    """Torch and the libraries underneath say so in words of their own; the batch is taken in parts."""
-    options = [part for one in UDGN for part in ("--set", f"model.{one}")]
-    options += ["--set", "train.epochs=1", "--set", "data.minimum_count=1", "--set", "train.batch_words=4800"]
-    Path("text.txt").write_text("the dog saw a cat " * 160 + "\n" + ("a man met the dog " * 160 + "\n") * 5)
-    done = limited("udgn", 300, "train", "text.txt", "--model", "udgn", "-o", "run", *options)
-    assert "its sentences were taken in" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.returncode == 0 or "memory ran out on a single sentence" in done.stderr
 
 
 def test_memory_that_really_runs_out_in_parsing(call: Caller) -> None:
