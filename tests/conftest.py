@@ -1,4 +1,4 @@
-"""Tests whose expectation is older than what the program does now: run, and told, but no failure until they are adapted."""
+"""Tests whose expectation is older than what the program does now: run, and told, but no failure."""
 
 from __future__ import annotations
 
