@@ -138,7 +138,10 @@ def scan(text: str) -> Iterator[Parts]:
             words.append(label)
             tags.append(label)
         elif _is_lone_leaf(label):
-            raise ValueError(diagnose(text).message)
+            if any(labels):
+                raise ValueError(diagnose(text).message)
+            words.append(label)  # in a tree without labels, (dogs) is a word in brackets of its own
+            tags.append("")
         if not stack:
             yield _strip(words, tags, spans, labels)
             words, tags, labels, spans = [], [], [], []
