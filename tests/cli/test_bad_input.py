@@ -195,7 +195,7 @@ def test_a_disk_that_fills_up_while_parsing(call: Caller, trained: Path, small_d
 
 
 def test_a_disk_that_fills_up_while_training(call: Caller, trained: Path, small_disk: Path) -> None:
-    from tests.induce.test_training import assert_equal_weights
+    from tests.induce.training.test_training import assert_equal_weights
 
     text, run = trained / "text.txt", small_disk / "run"
     whole, more = ("--set", "train.epochs=2"), ("--set", "train.epochs=3")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.helpers import ENVIRONMENT, Caller, reseal
-from tests.induce.test_storage import limited_memory
+from tests.induce.storage.test_storage import limited_memory
 from treebank.errors import TreebankError
 from treebank.formats import lines
 from treebank.formats.lines import open_blocks

@@ -15,7 +15,7 @@ import pytest
 
 from induce.storage.facts import seal
 from tests.cli.helpers import TINY, Caller, reseal, shell, start, toy_text
-from tests.induce.test_training import weights
+from tests.induce.training.test_training import weights
 from treebank.formats.predictions import read_prediction_trees
 
 LONG = 5000

@@ -103,7 +103,7 @@ def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path)
         "print('ready', flush=True); "
         "[None for _ in trainer(settings('onlstm'), run, resume=resume).train()]; print('done', flush=True)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
     command = [sys.executable, "-c", program]
     subprocess.run([*command, str(tmp_path / "whole")], check=True, env=environment, capture_output=True)
     draw, kills = random.Random(7), 0

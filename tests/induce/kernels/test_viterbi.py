@@ -7,7 +7,7 @@ import torch
 
 from induce.kernels import inside_plain
 from induce.kernels.viterbi import best_trees
-from tests.induce.test_inside import KINDS, S, grammar, labelled_trees, of_sentence, words
+from tests.induce.kernels.test_inside import KINDS, S, grammar, labelled_trees, of_sentence, words
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,7 +8,7 @@ import pytest
 from induce.kernels.dependency_tables import TreeWeights, by_head
 from induce.models.predicates import frequency_weights, predicate_ratios
 from induce.models.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
-from tests.induce.test_dependency_inside import by_all_trees
+from tests.induce.kernels.test_dependency_inside import by_all_trees
 
 CLASSES = 4
 PLAIN = Preferences(length_bias=0.0, penalty=1.0)

@@ -12,7 +12,7 @@ from induce.data.batches import StreamBatch
 from induce.data.stream import columns, segments
 from induce.models.base import detach
 from induce.training.optimizer import NtAsgd
-from tests.induce.test_onlstm_parity import language_model
+from tests.induce.models.test_onlstm_parity import language_model
 from tests.reference import fixtures, load
 
 
