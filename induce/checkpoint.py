@@ -212,7 +212,8 @@ def read(folder: Path) -> Checkpoint:
         try:
             checkpoint = _read_once(place)
         except (OSError, SynparseError):
-            if _identity(whole(folder) or folder) == before:
+            now = whole(folder) or folder
+            if now == place and _identity(now) == before:  # a folder that was renamed meanwhile is the same folder
                 raise
         else:
             if _identity(place) == before:

@@ -124,7 +124,7 @@ def test_the_cache(call: Caller, lstm: Path) -> None:
         (["--gold", "sample", "--tokenize"], "--tokenize goes with --text"),
         (["--text", "in.txt", "--cache-theta", "1"], "--cache-theta and --cache-lambda go with --cache"),
         (["--text", "in.txt", "--cache", "--cache-theta", "nan"], "--cache-theta: nan is no number to count with"),
-        ([], "name a treebank with --gold, a text with --text, or a --task"),
+        ([], "name a treebank with --gold, a text with --text, pairs with --pairs, or a --task"),
     ],
 )
 def test_options_that_do_not_fit_together(call: Caller, arguments: list[str], problem: str) -> None:

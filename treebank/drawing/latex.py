@@ -60,7 +60,7 @@ def dependency(marked: Marked) -> str:
     """Heads for tikz-dependency: arcs above the words, missed ones of gold below."""
     one = marked.analysis
     lines = ["\\begin{dependency}", "\\begin{deptext}[column sep=1.2em]"]
-    lines.append(" \\& ".join(map(escaped, one.words)) + " \\\\")
+    lines.append(" \\& ".join(f"{{{escaped(word)}}}" for word in one.words) + " \\\\")  # "\\&[" would begin an option
     lines.append("\\end{deptext}")
     for word, head in enumerate(one.heads):
         relation = one.relations[word] if one.relations else ""
