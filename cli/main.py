@@ -27,7 +27,7 @@ COMMANDS = {
     "score": ("cli.score:score", "Write how probable each sentence is to a model, and each word."),
     "extract": ("cli.extract:extract", "Write the distances that a model gives to each sentence."),
     "decode": ("cli.decode:decode", "Turn distances from extract into trees; needs no model."),
-    "draw": ("cli.draw:draw", "Draw trees and heads: SVG, PDF, PNG, HTML, LaTeX, or in the terminal."),
+    "draw": ("cli.draw:draw", "Draw trees and heads: SVG, PDF, PNG, HTML, LaTeX, terminal."),
     "convert": ("cli.convert:convert", "Turn treebanks into trees, spans, heads, distances or text."),
     "classes": ("cli.classes:classes", "Put the words of a text into classes."),
     "analyze": ("cli.analyze:analyze", "Look into a model: which channel goes with which relation."),
