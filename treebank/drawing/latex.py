@@ -18,7 +18,8 @@ _SPECIAL = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
-    **{character: f"\\{character}" for character in "{}$&#_%"},
+    "&": r"\symbol{38}",  # \& divides the words of tikz-dependency
+    **{character: f"\\{character}" for character in "{}$#_%"},
 }
 _LINES = {Ink.MISSED: "densely dashed", Ink.EXTRA: "densely dotted"}
 _COMPARED = (Ink.SHARED, Ink.MISSED, Ink.EXTRA, Ink.FAINT)
@@ -60,7 +61,8 @@ def dependency(marked: Marked) -> str:
     """Heads for tikz-dependency: arcs above the words, missed ones of gold below."""
     one = marked.analysis
     lines = ["\\begin{dependency}", "\\begin{deptext}[column sep=1.2em]"]
-    lines.append(" \\& ".join(f"{{{escaped(word)}}}" for word in one.words) + " \\\\")  # "\\&[" would begin an option
+    # TikZ reads "[" at the start of a cell as an option: {} stands before it; braces around a cell it takes away
+    lines.append(" \\& ".join(f"{{}}{escaped(word)}" for word in one.words) + " \\\\")
     lines.append("\\end{deptext}")
     for word, head in enumerate(one.heads):
         relation = one.relations[word] if one.relations else ""

@@ -77,12 +77,13 @@ def test_a_page_needs_nothing_else_and_its_links_work() -> None:
 
 
 def test_latex_spells_out_what_it_would_read_as_commands() -> None:
-    assert escaped(r"\a{b}%_#$&~^") == (r"\textbackslash{}a\{b\}\%\_\#\$\&\textasciitilde{}\textasciicircum{}")
+    assert escaped(r"\a{b}%_#$&~^") == (r"\textbackslash{}a\{b\}\%\_\#\$\symbol{38}\textasciitilde{}\textasciicircum{}")
     text = document([hostile()])
     body = text[text.index(r"\begin{document}") :]
     assert body.count(r"\begin{forest}") == body.count(r"\end{forest}") == 1
     assert body.count(r"\depedge") == 12
     assert body.count(r"\deproot") == 1
+    assert body.count(r" \& ") == body.count(r"\&") == len(HOSTILE) - 1
 
 
 @pytest.mark.skipif(not shutil.which("lualatex"), reason="no lualatex here (Debian: texlive-luatex texlive-pictures)")
@@ -90,7 +91,9 @@ def test_latex_compiles(tmp_path: Path) -> None:
     if subprocess.run(["kpsewhich", "forest.sty"], capture_output=True).returncode:
         pytest.skip("this TeX has no package forest")
     heads = Picture("3", (Analysis("", GOLD.words, heads=HEADS, relations=RELATIONS),))
-    (tmp_path / "a.tex").write_text(document([compared(), compared_heads(), heads, hostile()]), encoding="utf-8")
+    options = Picture("4", (Analysis("", ("[a]", "|[b]|c", "[", "|", "]"), heads=(-1, 0, 1, 2, 3)),))
+    pictures = [compared(), compared_heads(), heads, options, hostile()]
+    (tmp_path / "a.tex").write_text(document(pictures), encoding="utf-8")
     command = ["lualatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
     assert done.returncode == 0, done.stdout[-2000:]
