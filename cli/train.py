@@ -45,6 +45,11 @@ from induce.registry import MODELS
 @click.option("--resume", is_flag=True, help="Go on with the run in RUN.")
 @click.option("--overwrite", is_flag=True, help="Replace the run in RUN.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", help="Short for --set train.seed=N.")
+@click.option(
+    "--seeds",
+    metavar="SEEDS",
+    help="Train a family, RUN/seed-1 and so on: 1-5 or 1,3,7, on as many cores as there are.",
+)
 @click.option("--max-minutes", type=click.FloatRange(min=0, min_open=True), metavar="M", help="Stop after M minutes.")
 @device_option
 @click.pass_context
@@ -58,18 +63,29 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     """
     if options["resume"] and options["overwrite"]:
         raise click.UsageError("--resume and --overwrite exclude each other")
-    max_minutes = options.pop("max_minutes")
+    max_minutes, seeds = options.pop("max_minutes"), options.pop("seeds")
     if max_minutes is not None and not max_minutes > 0:  # NaN is neither
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
     from induce.training.run import RunRequest, UnchangeableError, prepare_run
 
+    request = RunRequest(run=run or default_run(), text=text, **options)
+    from cli.progress import lines, shown
+    from induce.training.events import Finished
+    from induce.training.family import is_family, parse_seeds, train_family
+
+    if seeds or (request.resume and is_family(request.run)):
+        if request.seed is not None:
+            raise click.UsageError("--seed and --seeds exclude each other")
+        wanted = parse_seeds(seeds) if seeds else []
+        with _stop_on_signal() as stop:
+            for one in train_family(request, wanted, max_minutes=max_minutes, stop=stop, tell=_tell):
+                for line in lines(one.event):
+                    _tell(f"seed {one.seed}: {line}")
+            context.exit(130 if stop() else 0)
     try:
-        trainer = prepare_run(RunRequest(run=run or default_run(), text=text, **options), _tell)
+        trainer = prepare_run(request, _tell)
     except UnchangeableError as error:
         raise click.UsageError(str(error)) from None
-    from cli.progress import shown
-    from induce.training.events import Finished
-
     with _stop_on_signal() as stop:
         for event in shown(trainer.train(max_minutes=max_minutes, stop=stop)):
             if isinstance(event, Finished) and event.reason == "interrupted":

@@ -55,53 +55,52 @@ class RunRequest:
         return [*first, *self.settings, *([] if self.seed is None else [f"train.seed={self.seed}"])]
 
 
-def prepare_run(request: RunRequest, tell: Callable[[str], None] = lambda line: None) -> Trainer:
+@dataclass(frozen=True)
+class RunData:
+    """What a run learns from, in memory."""
+
+    training: Any  # a `Corpus`, or `Examples` of a task
+    development: Any
+    facts: dict[str, Any]  # what a checkpoint says of them
+    config: RunConfig
+    device: str
+
+    def encode(self) -> None:
+        """Give the words their final numbers, so that several runs need not."""
+        data = self.config.data
+        if not data.task:
+            words = self.training.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)
+            for text in (self.training, self.development):
+                text.encode(words)
+
+
+def load_data(request: RunRequest, tell: Callable[[str], None] = lambda line: None) -> RunData:
+    """The data of a run, new or resumed, without touching its folder."""
+    _, config, sources = _planned(request, tell)
+    return _load(config, sources, request.device)
+
+
+def prepare_run(
+    request: RunRequest, tell: Callable[[str], None] = lambda line: None, data: RunData | None = None
+) -> Trainer:
     """The trainer of a run, new or resumed. What cannot work is refused before any text is read, and a new run's folder
     is touched only when everything else is known to be right; ``tell`` hears what a user should know. The trainer holds
     the lock of the folder until it has trained, or is no more.
 
-    Raises SynparseError for settings, data or a folder that will not do.
+    ``data`` is what it learns from, where that is in memory already. Raises SynparseError for settings, data or a
+    folder that will not do.
     """
     folder = Path(request.run)
     lock = RunLock(folder) if request.resume and resumable(folder) else None
     if lock:
         settle_run(folder)
-    stored = _stored(folder, request, tell) if request.resume else None
-    if stored is None:
-        request = replace(request, resume=False)
-        config, sources = _resolved(request), request.sources
-    else:
-        config, sources = _continued(stored, request)
-    sources.check(config)
-    from induce.training.loop import Trainer, check_fits
+    stored, config, sources = _planned(request, tell)
+    data = data or _load(config, sources, request.device)
+    from induce.training.loop import Trainer
 
-    if stored is None:
-        check_fits(config)
-        check_free(folder, overwrite=request.overwrite)
-    else:
-        with _in_folder(stored.folder):
-            check_fits(config)
-    treebank = load_trees(config, sources)
-    from induce.training.focus import focus_kind, references_of
-
-    watch = Watch()
-    references = references_of(sources.focus, device=request.device) if sources.focus else None
-    training, development = load_corpora(config, sources, treebank, references, watch)
-    facts = sources.facts(treebank, config)
-    if watch.health.sentences:
-        facts["health"] = watch.health.to_json()
-    if sources.focus:
-        facts["focus_kind"] = focus_kind(sources.focus)
-    from induce.parsing.load import choose_device
-
+    resume = stored is not None
     trainer = Trainer(
-        config,
-        training,
-        development,
-        folder,
-        device=choose_device(request.device),
-        facts=facts,
-        resume=stored is not None,
+        config, data.training, data.development, folder, device=data.device, facts=data.facts, resume=resume
     )
     if lock is None:
         lock = RunLock(folder)
@@ -112,6 +111,40 @@ def prepare_run(request: RunRequest, tell: Callable[[str], None] = lambda line: 
         for line in watch.health.report(token=config.data.token):
             tell(line)
     return trainer
+
+
+def _planned(request: RunRequest, tell: Callable[[str], None]) -> tuple[Checkpoint | None, RunConfig, Sources]:
+    """The state to go on from, if there is one, and settings and sources that fit together and the folder."""
+    folder = Path(request.run)
+    stored = _stored(folder, request, tell) if request.resume else None
+    config, sources = _continued(stored, request) if stored else (_resolved(request), request.sources)
+    sources.check(config)
+    from induce.training.loop import check_fits
+
+    if stored is None:
+        check_fits(config)
+        check_free(folder, overwrite=request.overwrite)
+    else:
+        with _in_folder(stored.folder):
+            check_fits(config)
+    return stored, config, sources
+
+
+def _load(config: RunConfig, sources: Sources, device: str) -> RunData:
+    """Texts and trees in memory."""
+    treebank = load_trees(config, sources)
+    from induce.parsing.load import choose_device
+    from induce.training.focus import focus_kind, references_of
+
+    references = references_of(sources.focus, device=device) if sources.focus else None
+    watch = Watch()
+    training, development = load_corpora(config, sources, treebank, references, watch)
+    facts = sources.facts(treebank, config)
+    if watch.health.sentences:
+        facts["health"] = watch.health.to_json()
+    if sources.focus:
+        facts["focus_kind"] = focus_kind(sources.focus)
+    return RunData(training, development, facts, config, choose_device(device))
 
 
 @contextmanager

@@ -42,9 +42,13 @@ class Runs:
         """Standard deviation of the sample (n - 1); 0 for one run."""
         return stdev(self.values.values()) if len(self.values) > 1 else 0.0
 
+    @property
+    def maximum(self) -> float:
+        return max(self.values.values())
+
     def to_json(self) -> dict[str, Any]:
-        """Values, mean and standard deviation."""
-        return {"values": dict(self.values), "mean": self.mean, "sd": self.deviation}
+        """Values, mean, standard deviation and the largest value."""
+        return {"values": dict(self.values), "mean": self.mean, "sd": self.deviation, "max": self.maximum}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,195 @@
+"""A family: one model trained from several seeds, with one text in memory, on as many cores as there are.
+
+``RUN/family.json`` says what was asked for, ``RUN/seed-N`` are runs like any other. Each seed gives the weights that it
+would give by itself with as many threads.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from multiprocessing.context import ForkProcess
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from induce.processes import can_copy, cores
+from induce.storage.run_folder import resumable
+from induce.training.events import Event
+from induce.training.run import RunData, RunRequest, UnchangeableError, load_data, prepare_run
+from treebank.errors import SynparseError, placed
+
+FAMILY = "family.json"
+KEPT = ("text", "dev", "trees", "tokenize", "focus", "model", "preset", "settings", "task")  # of a request
+PAUSE = 0.3  # seconds between two looks at the user's wish to stop
+Stop = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class FamilyEvent:
+    """Something that happened to the run of one seed."""
+
+    seed: int
+    event: Event
+
+
+def parse_seeds(text: str) -> list[int]:
+    """The seeds in ``1-5`` or ``1,3,7``. Raises SynparseError where there are none."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not (first.isdecimal() and (last.isdecimal() if dash else True)):
+            raise SynparseError(f"seeds {text!r}: give them as 1-5 or 1,3,7")
+        seeds += range(int(first), int(last or first) + 1)
+    if not seeds or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds) or len(seeds) > 1000:
+        raise SynparseError(f"seeds {text!r}: one to a thousand different ones below 2^32, the smaller first")
+    return seeds
+
+
+def is_family(run: str) -> bool:
+    """Whether the folder ``run`` holds the runs of several seeds."""
+    return (Path(run) / FAMILY).exists()
+
+
+def train_family(
+    request: RunRequest,
+    seeds: Sequence[int],
+    *,
+    max_minutes: float | None = None,
+    stop: Stop = lambda: False,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Iterator[FamilyEvent]:
+    """Train the runs of all ``seeds``, each for at most ``max_minutes``; what happens to them, as it happens.
+
+    With ``request.resume`` they go on; without seeds they are those of the family in ``request.run``. Raises
+    SynparseError as `prepare_run` does, and if a training comes to an end that is none.
+    """
+    folder = Path(request.run)
+    request, seeds = _remembered(folder, request, list(seeds))
+    runs = [_of_seed(request, seed) for seed in seeds]
+    data = load_data(runs[0], tell)
+    data.encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    _remember(folder, request, seeds)
+    trained = zip(seeds, runs, strict=True)
+    count = min(len(runs), cores()) if data.device == "cpu" and can_copy() else 1
+    if count == 1:
+        for seed, run in trained:
+            for event in prepare_run(run, tell, data).train(max_minutes=max_minutes, stop=stop):
+                yield FamilyEvent(seed, event)
+            if stop():
+                return
+        return
+    threads = 1 if request.trees or request.focus else max(1, cores() // count)  # copies of used threads would hang
+    yield from _Nursery(data, max_minutes, threads, stop).train(list(trained), count)
+
+
+def _of_seed(request: RunRequest, seed: int) -> RunRequest:
+    """The request of one run; one that has begun keeps what it began with."""
+    run = str(Path(request.run) / f"seed-{seed}")
+    if request.resume and resumable(Path(run)):
+        return RunRequest(run=run, resume=True, text=request.text, device=request.device)
+    return replace(request, run=run, seed=seed, resume=False)
+
+
+def _remembered(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunRequest, list[int]]:
+    """The request and seeds, on resume those that the family began with."""
+    path = folder / FAMILY
+    if not request.resume or not path.exists():
+        if not seeds:
+            raise SynparseError(f"{folder}: there is no family of seeds to go on with; name them with --seeds")
+        return request, seeds
+    try:
+        stored = json.loads(path.read_bytes())
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in stored["request"].items()}
+        old = replace(request, **{key: values[key] for key in KEPT})
+        known = [int(seed) for seed in stored["seeds"]]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SynparseError(f"{path}: not the description of a family ({error}); train anew with --overwrite") from None
+    for key in KEPT:
+        if getattr(request, key) and getattr(request, key) != getattr(old, key):
+            raise UnchangeableError(f"--{key} cannot change on --resume: the family keeps its settings")
+    return old, seeds or known
+
+
+def _remember(folder: Path, request: RunRequest, seeds: Sequence[int]) -> None:
+    text = [one for one in request.text if isinstance(one, str)]
+    values = {key: getattr(request, key) for key in KEPT} | {"text": text}
+    part = folder / (FAMILY + ".part")
+    with placed(part):
+        part.write_text(json.dumps({"seeds": list(seeds), "request": values}, indent=1, default=str) + "\n", "utf-8")
+    part.replace(folder / FAMILY)
+
+
+class _Nursery:
+    """Runs in copies of this process, some at a time, and what they tell."""
+
+    def __init__(self, data: RunData, max_minutes: float | None, threads: int, stop: Stop) -> None:
+        self.data, self.max_minutes, self.threads, self.stop = data, max_minutes, threads, stop
+        self.context = multiprocessing.get_context("fork")
+        self.told: Any = self.context.Queue()
+        self.stopping = self.context.Event()
+
+    def train(self, waiting: list[tuple[int, RunRequest]], count: int) -> Iterator[FamilyEvent]:
+        """Train all, ``count`` at a time."""
+        active: dict[int, ForkProcess] = {}
+        problem = ""
+        try:
+            while active or (waiting and not self.stopping.is_set()):
+                while waiting and len(active) < count and not self.stopping.is_set():
+                    seed, run = waiting.pop(0)
+                    active[seed] = self.context.Process(target=self._train_one, args=(seed, run))
+                    active[seed].start()
+                if self.stop():
+                    self.stopping.set()
+                for kind, seed, content in self._news(active):
+                    if kind == "event":
+                        yield FamilyEvent(seed, content)
+                        continue
+                    active.pop(seed).join()
+                    if kind == "problem":
+                        problem = problem or f"seed {seed}: {content}"
+                        self.stopping.set()
+        finally:
+            self.stopping.set()
+            for process in active.values():
+                process.join()
+        if problem:
+            raise SynparseError(problem)
+
+    def _news(self, active: dict[int, ForkProcess]) -> Iterator[tuple[str, int, Any]]:
+        """What came in the last moment; of a process that is no more, and did not say so, that."""
+        gone = [seed for seed, process in active.items() if process.exitcode is not None]
+        news: list[tuple[str, int, Any]] = []
+        with suppress(Empty):
+            while True:
+                news.append(self.told.get(timeout=0.01 if news else PAUSE))
+        yield from news
+        told = {seed for kind, seed, _ in news if kind != "event"}
+        for seed in gone:
+            if seed not in told:
+                code = active[seed].exitcode
+                yield "problem", seed, f"the process ended with code {code}; go on with synparse train --resume"
+
+    def _train_one(self, seed: int, run: RunRequest) -> None:
+        """What a copy does."""
+        import signal
+
+        import torch
+
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and says so
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        torch.set_num_threads(self.threads)
+        try:
+            trainer = prepare_run(run, lambda line: None, self.data)
+            for event in trainer.train(max_minutes=self.max_minutes, stop=self.stopping.is_set):
+                self.told.put(("event", seed, event))
+        except SynparseError as error:
+            self.told.put(("problem", seed, str(error)))
+        except OSError as error:
+            self.told.put(("problem", seed, f"{error.filename or run.run}: {error.strerror or error}"))
+        else:
+            self.told.put(("end", seed, None))
