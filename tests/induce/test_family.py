@@ -1,0 +1,95 @@
+"""Several seeds with one text in memory: the weights of each seed by itself, in copies, stopped and resumed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from induce.checkpoint import find, read
+from induce.training import family
+from induce.training.events import Finished, Progress
+from induce.training.family import parse_seeds, train_family
+from induce.training.run import RunRequest, prepare_run
+from tests.induce.tiny import SETTINGS, sentences
+from treebank.errors import SynparseError
+
+TEXT = [sentence.words for sentence in sentences(120)]
+SHORT = [*SETTINGS["onlstm"], "train.epochs=1", "parse.layer=1"]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> str:
+    path = tmp_path / "text.txt"
+    path.write_text("".join(" ".join(words) + "\n" for words in TEXT), encoding="utf-8")
+    return str(path)
+
+
+def request(run: Path, text: str, **options: object) -> RunRequest:
+    return RunRequest(run=str(run), text=(text,), settings=SHORT, device="cpu", **options)  # type: ignore[arg-type]
+
+
+def weights(run: Path) -> bytes:
+    return (find(run) / "weights.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_each_seed_is_as_by_itself(count: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(family, "cores", lambda: count)
+    events = list(train_family(request(tmp_path / "family", text), [3, 5, 8]))
+    assert Counter(one.seed for one in events if isinstance(one.event, Finished)) == {3: 1, 5: 1, 8: 1}
+    list(prepare_run(request(tmp_path / "alone", text, seed=5)).train())
+    assert weights(tmp_path / "family" / "seed-5") == weights(tmp_path / "alone")
+    assert weights(tmp_path / "family" / "seed-3") != weights(tmp_path / "alone")
+    assert read(find(tmp_path / "family" / "seed-8")).config.train.seed == 8
+
+
+def test_a_stopped_family_goes_on_with_the_seeds_that_had_not_begun(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(family, "cores", lambda: 2)
+    run, seen = tmp_path / "family", list[object]()
+    for one in train_family(request(run, text), [1, 2, 3], stop=lambda: bool(seen)):
+        seen.append(one)
+    assert not (run / "seed-3").exists()
+    again = RunRequest(run=str(run), resume=True, device="cpu")
+    ends = [one for one in train_family(again, []) if isinstance(one.event, Finished)]
+    assert sorted((one.seed, one.event.reason) for one in ends) == [(1, "epochs"), (2, "epochs"), (3, "epochs")]
+    list(train_family(request(tmp_path / "whole", text), [1, 2, 3]))
+    for seed in (1, 2, 3):
+        assert weights(run / f"seed-{seed}") == weights(tmp_path / "whole" / f"seed-{seed}")
+
+
+def test_a_seed_that_dies_is_told(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    monkeypatch.setattr(family, "cores", lambda: 2)
+    monkeypatch.setattr(family, "prepare_run", lambda *arguments: os._exit(9))
+    with pytest.raises(SynparseError, match="seed [12]: the process ended with code 9"):
+        list(train_family(request(tmp_path / "family", text), [1, 2]))
+
+
+def test_what_goes_wrong_in_a_seed_is_told(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(family, "cores", lambda: 2)
+    (tmp_path / "family" / "seed-2").mkdir(parents=True)
+    (tmp_path / "family" / "seed-2" / "best").write_text("mine", encoding="utf-8")
+    with pytest.raises(SynparseError, match="seed 2: .*this is no model"):
+        list(train_family(request(tmp_path / "family", text), [1, 2]))
+
+
+@pytest.mark.parametrize(("text", "seeds"), [("1-3", [1, 2, 3]), ("7", [7]), ("4,1-2", [4, 1, 2])])
+def test_seeds(text: str, seeds: list[int]) -> None:
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "3-1", "a", "1,1", "1-", "-1", "1-99999"])
+def test_no_seeds(text: str) -> None:
+    with pytest.raises(SynparseError, match="seeds"):
+        parse_seeds(text)
+
+
+def test_progress_comes_from_copies(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(family, "cores", lambda: 2)
+    events = train_family(request(tmp_path / "family", text), [1, 2])
+    assert {one.seed for one in events if isinstance(one.event, Progress)} == {1, 2}
