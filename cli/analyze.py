@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.analyze_agreement import agreement
 from cli.options import default_run, device_option
 from cli.output import print_json, print_table
 from cli.picture import check_picture, draw_channels, draw_sweep
@@ -171,3 +172,6 @@ def _print_channels(report: ChannelReport) -> None:
     print_table(HEADER, rows)
     click.echo()
     click.echo(report.signature)
+
+
+analyze.add_command(agreement)

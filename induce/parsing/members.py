@@ -87,7 +87,7 @@ class Voter(Protocol):
 
     @property
     def kind(self) -> str:
-        """Its model, "file" or "baseline": seeds of one kind agree more than kinds do."""
+        """Its model, "baseline", or a file by itself: seeds of one kind agree more than kinds do."""
 
     @property
     def output(self) -> str:
@@ -177,12 +177,12 @@ class BaselineVoter:
 class FileVoter:
     """Trees or heads in a file, found by the words that are left of them without punctuation."""
 
-    kind = "file"
     learned_from = ""  # nobody knows
 
     def __init__(self, path: str, recipe: Recipe) -> None:
         """Reads the file. Of sentences with the same words the first tree counts."""
-        self.name, self.recipe = path, recipe
+        self.name = self.kind = path
+        self.recipe = recipe
         self.output = "heads" if suffix(path) in HEAD_SUFFIXES else "trees"
         self.votes: dict[tuple[str, ...], Any] = {}
         for words, given in _heads_in(path) if self.output == "heads" else _trees_in(path):

@@ -16,6 +16,8 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
+import torch
+
 from induce.processes import can_copy, cores
 from induce.storage.run_folder import resumable
 from induce.training.events import Event
@@ -23,7 +25,8 @@ from induce.training.run import RunData, RunRequest, UnchangeableError, load_dat
 from treebank.errors import SynparseError, placed
 
 FAMILY = "family.json"
-KEPT = ("text", "dev", "trees", "tokenize", "focus", "model", "preset", "settings", "task")  # of a request
+KEPT = ("text", "dev", "trees", "focus", "model", "preset", "settings", "task")  # of a request
+READING = ("tokenize", "paragraphs", "form", "encoding")  # of how its input is read
 PAUSE = 0.3  # seconds between two looks at the user's wish to stop
 Stop = Callable[[], bool]
 
@@ -105,7 +108,8 @@ def _remembered(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[Ru
     try:
         stored = json.loads(path.read_bytes())
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in stored["request"].items()}
-        old = replace(request, **{key: values[key] for key in KEPT})
+        reading = replace(request.input_options, **{key: values[key] for key in READING})
+        old = replace(request, input_options=reading, **{key: values[key] for key in KEPT})
         known = [int(seed) for seed in stored["seeds"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SynparseError(f"{path}: not the description of a family ({error}); train anew with --overwrite") from None
@@ -116,8 +120,9 @@ def _remembered(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[Ru
 
 
 def _remember(folder: Path, request: RunRequest, seeds: Sequence[int]) -> None:
-    text = [one for one in request.text if isinstance(one, str)]
-    values = {key: getattr(request, key) for key in KEPT} | {"text": text}
+    values = {key: getattr(request, key) for key in KEPT}
+    values["text"] = [one for one in request.text if isinstance(one, str)]  # a program gives its sentences again
+    values |= {key: getattr(request.input_options, key) for key in READING}
     part = folder / (FAMILY + ".part")
     with placed(part):
         part.write_text(json.dumps({"seeds": list(seeds), "request": values}, indent=1, default=str) + "\n", "utf-8")
@@ -135,6 +140,7 @@ class _Nursery:
 
     def train(self, waiting: list[tuple[int, RunRequest]], count: int) -> Iterator[FamilyEvent]:
         """Train all, ``count`` at a time."""
+        torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])  # loads half of torch, which every copy would do itself
         active: dict[int, ForkProcess] = {}
         problem = ""
         try:
@@ -177,8 +183,6 @@ class _Nursery:
     def _train_one(self, seed: int, run: RunRequest) -> None:
         """What a copy does."""
         import signal
-
-        import torch
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and says so
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

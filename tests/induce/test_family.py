@@ -66,7 +66,7 @@ def test_a_seed_that_dies_is_told(text: str, tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(family, "cores", lambda: 2)
     monkeypatch.setattr(family, "prepare_run", lambda *arguments: os._exit(9))
-    with pytest.raises(SynparseError, match="seed [12]: the process ended with code 9"):
+    with pytest.raises(SynparseError, match=r"seed [12]: the process ended with code 9"):
         list(train_family(request(tmp_path / "family", text), [1, 2]))
 
 
@@ -74,7 +74,7 @@ def test_what_goes_wrong_in_a_seed_is_told(text: str, tmp_path: Path, monkeypatc
     monkeypatch.setattr(family, "cores", lambda: 2)
     (tmp_path / "family" / "seed-2").mkdir(parents=True)
     (tmp_path / "family" / "seed-2" / "best").write_text("mine", encoding="utf-8")
-    with pytest.raises(SynparseError, match="seed 2: .*this is no model"):
+    with pytest.raises(SynparseError, match=r"seed 2: .*this is no model"):
         list(train_family(request(tmp_path / "family", text), [1, 2]))
 
 
