@@ -75,13 +75,15 @@ def train_family(
     runs = [_of_seed(request, seed) for seed in seeds]
     data = load_data(runs[0], tell)
     data.encode()
+    for line in data.notes:
+        tell(line)
     folder.mkdir(parents=True, exist_ok=True)
     _remember(folder, request, seeds)
     trained = zip(seeds, runs, strict=True)
     count = min(len(runs), cores()) if data.device == "cpu" and can_copy() else 1
     if count == 1:
         for seed, run in trained:
-            for event in prepare_run(run, tell, data).train(max_minutes=max_minutes, stop=stop):
+            for event in prepare_run(run, data=data).train(max_minutes=max_minutes, stop=stop):
                 yield FamilyEvent(seed, event)
             if stop():
                 return

@@ -64,6 +64,7 @@ class RunData:
     facts: dict[str, Any]  # what a checkpoint says of them
     config: RunConfig
     device: str
+    notes: Sequence[str]  # what a user should know of the text
 
     def encode(self) -> None:
         """Give the words their final numbers, so that several runs need not."""
@@ -107,8 +108,8 @@ def prepare_run(
         check_free(folder, overwrite=request.overwrite)  # again: another training may have begun meanwhile
         clear(folder)
     trainer.lock = lock
-    if stored is None and watch.health.sentences:
-        for line in watch.health.report(token=config.data.token):
+    if stored is None:
+        for line in data.notes:
             tell(line)
     return trainer
 
@@ -144,7 +145,8 @@ def _load(config: RunConfig, sources: Sources, device: str) -> RunData:
         facts["health"] = watch.health.to_json()
     if sources.focus:
         facts["focus_kind"] = focus_kind(sources.focus)
-    return RunData(training, development, facts, config, choose_device(device))
+    notes = list(watch.health.report(token=config.data.token)) if watch.health.sentences else []
+    return RunData(training, development, facts, config, choose_device(device), notes)
 
 
 @contextmanager
