@@ -28,9 +28,9 @@ from induce.registry import MODELS
 )
 @click.option(
     "--trees",
-    metavar="TREEBANK",
+    metavar="TREEBANK-or-RUN",
     help="Trees that onlstm-syd and prpn-syd learn from, beside TEXT: a file, folder or glob, or a name such as "
-    "wsj-train.",
+    "wsj-train; or a model or an ensemble, which parses TEXT itself.",
 )
 @click.option(
     "--focus",

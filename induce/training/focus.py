@@ -79,9 +79,12 @@ def _saw_gold(name: str) -> bool:
 
     run = _run_and_decoder(name)[0]
     if (Path(run) / ENSEMBLE).exists():
-        return bool(Description.read(Path(run)).learned_from)
+        return "gold" in Description.read(Path(run)).learned_from
     facts = read_trained(run).facts
-    return "trees" in facts or facts.get("focus_kind", PARSED) != PARSED
+    given = facts.get("trees", {"kind": "parsed", "note": ""})
+    if given["kind"] != "parsed" or "gold" in given["note"]:
+        return True
+    return facts.get("focus_kind", PARSED) != PARSED
 
 
 def _read(path: str, sentences: Iterable[Sentence]) -> Iterator[Tree]:

@@ -21,6 +21,7 @@ from treebank.tokenizing import NONE
 if TYPE_CHECKING:
     from induce.checkpoint import Checkpoint
     from induce.training.loop import Trainer
+    from treebank.sentence import Treebank
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,14 +134,23 @@ def _planned(request: RunRequest, tell: Callable[[str], None]) -> tuple[Checkpoi
 
 def _load(config: RunConfig, sources: Sources, device: str) -> RunData:
     """Texts and trees in memory."""
-    treebank = load_trees(config, sources)
     from induce.parsing.load import choose_device
+    from induce.training.teacher import PARSED, is_teacher, taught
+
+    by_teacher = is_teacher(sources.trees)
+    if by_teacher:
+        treebank: Treebank | None = taught(sources, config.data.tokenization, device=device)
+        given = replace(sources, text=())  # the text comes with its trees
+    else:
+        treebank, given = load_trees(config, sources), sources
     from induce.training.focus import focus_kind, references_of
 
     references = references_of(sources.focus, device=device) if sources.focus else None
     watch = Watch()
-    training, development = load_corpora(config, sources, treebank, references, watch)
+    training, development = load_corpora(config, given, treebank, references, watch)
     facts = sources.facts(treebank, config)
+    if by_teacher:
+        facts["trees"]["kind"] = PARSED
     if watch.health.sentences:
         facts["health"] = watch.health.to_json()
     if sources.focus:

@@ -89,3 +89,30 @@ def test_a_treebank_alone_is_the_text_too_and_a_run_cut_off_goes_on(call: Caller
     code, _, err = call("train", "--resume", "-o", "run", "--set", "train.epochs=4")
     assert code == 0, err
     assert "epoch 4" in err
+
+
+def test_a_model_learns_from_another_ones_trees(call: Caller, model: Path, parser: Path) -> None:
+    Path("text.txt").write_text(toy_text(), encoding="utf-8")
+    call.result("combine", f"{model}@layer=1", "baseline:right@weight=3", "-o", "teacher")
+    call.result("train", "--model", "onlstm-syd", "text.txt", "--trees", "teacher", "-o", "pupil", *TINY)
+    told = call.result("info", "pupil")
+    assert "trained with parsed trees: teacher (200 sentences, by ensemble)" in " ".join(told.split())
+    pupil = call.result("parse", "-m", "pupil", "text.txt")
+    taught = call.result("parse", "-m", "teacher", "text.txt")
+    same = [one == other for one, other in zip(pupil.splitlines(), taught.splitlines(), strict=True)]
+    assert sum(same) > 0.9 * len(same)  # it branches to the right, as its teacher does
+    scores = json.loads(call.result("eval", "--gold", "gold.ptb", "-m", "pupil", "--json"))
+    assert scores["scores"][0]["trained_with"] == "parsed trees: teacher (by ensemble)"
+    assert "name a TEXT" in call.refusal("train", "--model", "onlstm-syd", "--trees", "teacher", "-o", "other", *TINY)
+    call.result("train", "--model", "onlstm-syd", "text.txt", "--trees", parser, "-o", "grandchild", *TINY)
+    assert "which learned from gold trees: " in " ".join(call.result("info", "grandchild").split())
+
+
+def test_a_pupil_goes_on_after_an_interruption(call: Caller, model: Path) -> None:
+    Path("text.txt").write_text(toy_text(), encoding="utf-8")
+    given = ("--model", "onlstm-syd", "text.txt", "--trees", model, *TINY)
+    call.result("train", *given, "-o", "whole")
+    call.result("train", *given, "-o", "halves", "--max-minutes", "0.00001")
+    call.result("train", "--resume", "-o", "halves")
+    weights = [Path(run, "last", "weights.safetensors").read_bytes() for run in ("whole", "halves")]
+    assert weights[0] == weights[1]
