@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.options import default_run, device_option, reading_options
 from induce.registry import MODELS
+
+if TYPE_CHECKING:
+    from induce.training.events import Event
+    from induce.training.run import RunRequest
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,6 +55,11 @@ from induce.registry import MODELS
     metavar="SEEDS",
     help="Train a family, RUN/seed-1 and so on: 1-5 or 1,3,7, on as many cores as there are.",
 )
+@click.option(
+    "--best",
+    is_flag=True,
+    help="The best trees of TEXT: train several models in 180 minutes (or --max-minutes) and let them vote.",
+)
 @click.option("--max-minutes", type=click.FloatRange(min=0, min_open=True), metavar="M", help="Stop after M minutes.")
 @device_option
 @click.pass_context
@@ -63,25 +73,17 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     """
     if options["resume"] and options["overwrite"]:
         raise click.UsageError("--resume and --overwrite exclude each other")
-    max_minutes, seeds = options.pop("max_minutes"), options.pop("seeds")
+    max_minutes, seeds, best = options.pop("max_minutes"), options.pop("seeds"), options.pop("best")
     if max_minutes is not None and not max_minutes > 0:  # NaN is neither
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
     from induce.training.run import RunRequest, UnchangeableError, prepare_run
 
     request = RunRequest(run=run or default_run(), text=text, **options)
-    from cli.progress import lines, shown
+    from cli.progress import shown
     from induce.training.events import Finished
-    from induce.training.family import is_family, parse_seeds, train_family
 
-    if seeds or (request.resume and is_family(request.run)):
-        if request.seed is not None:
-            raise click.UsageError("--seed and --seeds exclude each other")
-        wanted = parse_seeds(seeds) if seeds else []
-        with _stop_on_signal() as stop:
-            for one in train_family(request, wanted, max_minutes=max_minutes, stop=stop, tell=_tell):
-                for line in lines(one.event):
-                    _tell(f"seed {one.seed}: {line}")
-            context.exit(130 if stop() else 0)
+    if _trained_together(context, request, seeds, best, max_minutes):
+        return
     try:
         trainer = prepare_run(request, _tell)
     except UnchangeableError as error:
@@ -90,6 +92,40 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
         for event in shown(trainer.train(max_minutes=max_minutes, stop=stop)):
             if isinstance(event, Finished) and event.reason == "interrupted":
                 context.exit(130)
+
+
+def _trained_together(
+    context: click.Context, request: RunRequest, seeds: str | None, best: bool, max_minutes: float | None
+) -> bool:
+    """Train a family of seeds, or several models that vote, if that is what is asked for. Returns whether it was."""
+    from induce.training.best import is_best, train_best
+    from induce.training.family import is_family, parse_seeds, train_family
+
+    best = best or (request.resume and is_best(request.run))
+    if not best and not seeds and not (request.resume and is_family(request.run)):
+        return False
+    chosen = ("seed", "model", "preset", "settings", "trees", "focus", "task")
+    if (request.seed is not None and seeds) or (best and (seeds or any(getattr(request, key) for key in chosen))):
+        raise click.UsageError("--seeds takes no --seed, and --best chooses models, settings and seeds itself")
+    with _stop_on_signal() as stop:
+        if best:
+            for name, event in train_best(request, max_minutes=max_minutes, stop=stop, tell=_tell):
+                _told(name, event)
+        else:
+            wanted = parse_seeds(seeds) if seeds else []
+            for one in train_family(request, wanted, max_minutes=max_minutes, stop=stop, tell=_tell):
+                _told(f"seed {one.seed}", one.event)
+        if stop():
+            _tell(f"go on with: synparse train --resume -o {shlex.quote(request.run)}")
+            context.exit(130)
+    return True
+
+
+def _told(name: str, event: Event) -> None:
+    from cli.progress import lines
+
+    for line in lines(event):
+        _tell(f"{name}: {line}")
 
 
 def _tell(line: str) -> None:

@@ -7,28 +7,20 @@ would give by itself with as many threads.
 from __future__ import annotations
 
 import json
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from multiprocessing.context import ForkProcess
 from pathlib import Path
-from queue import Empty
-from typing import Any
-
-import torch
 
 from induce.processes import can_copy, cores
 from induce.storage.run_folder import resumable
 from induce.training.events import Event
-from induce.training.run import RunData, RunRequest, UnchangeableError, load_data, prepare_run
+from induce.training.nursery import Nursery, Stop, Task
+from induce.training.run import RunRequest, UnchangeableError, load_data, prepare_run
 from treebank.errors import SynparseError, placed
 
 FAMILY = "family.json"
 KEPT = ("text", "dev", "trees", "focus", "model", "preset", "settings", "task")  # of a request
 READING = ("tokenize", "paragraphs", "form", "encoding")  # of how its input is read
-PAUSE = 0.3  # seconds between two looks at the user's wish to stop
-Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -89,7 +81,9 @@ def train_family(
                 return
         return
     threads = 1 if request.trees or request.focus else max(1, cores() // count)  # copies of used threads would hang
-    yield from _Nursery(data, max_minutes, threads, stop).train(list(trained), count)
+    tasks = [Task(f"seed {seed}", run, data, max_minutes) for seed, run in trained]
+    for name, event in Nursery(threads, stop).train(tasks, count):
+        yield FamilyEvent(int(name.removeprefix("seed ")), event)
 
 
 def _of_seed(request: RunRequest, seed: int) -> RunRequest:
@@ -129,73 +123,3 @@ def _remember(folder: Path, request: RunRequest, seeds: Sequence[int]) -> None:
     with placed(part):
         part.write_text(json.dumps({"seeds": list(seeds), "request": values}, indent=1, default=str) + "\n", "utf-8")
     part.replace(folder / FAMILY)
-
-
-class _Nursery:
-    """Runs in copies of this process, some at a time, and what they tell."""
-
-    def __init__(self, data: RunData, max_minutes: float | None, threads: int, stop: Stop) -> None:
-        self.data, self.max_minutes, self.threads, self.stop = data, max_minutes, threads, stop
-        self.context = multiprocessing.get_context("fork")
-        self.told: Any = self.context.Queue()
-        self.stopping = self.context.Event()
-
-    def train(self, waiting: list[tuple[int, RunRequest]], count: int) -> Iterator[FamilyEvent]:
-        """Train all, ``count`` at a time."""
-        torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])  # loads half of torch, which every copy would do itself
-        active: dict[int, ForkProcess] = {}
-        problem = ""
-        try:
-            while active or (waiting and not self.stopping.is_set()):
-                while waiting and len(active) < count and not self.stopping.is_set():
-                    seed, run = waiting.pop(0)
-                    active[seed] = self.context.Process(target=self._train_one, args=(seed, run))
-                    active[seed].start()
-                if self.stop():
-                    self.stopping.set()
-                for kind, seed, content in self._news(active):
-                    if kind == "event":
-                        yield FamilyEvent(seed, content)
-                        continue
-                    active.pop(seed).join()
-                    if kind == "problem":
-                        problem = problem or f"seed {seed}: {content}"
-                        self.stopping.set()
-        finally:
-            self.stopping.set()
-            for process in active.values():
-                process.join()
-        if problem:
-            raise SynparseError(problem)
-
-    def _news(self, active: dict[int, ForkProcess]) -> Iterator[tuple[str, int, Any]]:
-        """What came in the last moment; of a process that is no more, and did not say so, that."""
-        gone = [seed for seed, process in active.items() if process.exitcode is not None]
-        news: list[tuple[str, int, Any]] = []
-        with suppress(Empty):
-            while True:
-                news.append(self.told.get(timeout=0.01 if news else PAUSE))
-        yield from news
-        told = {seed for kind, seed, _ in news if kind != "event"}
-        for seed in gone:
-            if seed not in told:
-                code = active[seed].exitcode
-                yield "problem", seed, f"the process ended with code {code}; go on with synparse train --resume"
-
-    def _train_one(self, seed: int, run: RunRequest) -> None:
-        """What a copy does."""
-        import signal
-
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and says so
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        torch.set_num_threads(self.threads)
-        try:
-            trainer = prepare_run(run, lambda line: None, self.data)
-            for event in trainer.train(max_minutes=self.max_minutes, stop=self.stopping.is_set):
-                self.told.put(("event", seed, event))
-        except SynparseError as error:
-            self.told.put(("problem", seed, str(error)))
-        except OSError as error:
-            self.told.put(("problem", seed, f"{error.filename or run.run}: {error.strerror or error}"))
-        else:
-            self.told.put(("end", seed, None))

@@ -1,0 +1,239 @@
+"""The best trees that a text alone gives in the minutes that there are: several models, focused grammars, and their vote.
+
+What is trained, and for how long, comes from measurements (docs/ensembles.md). ``RUN/parts`` holds the runs,
+``RUN/plan.json`` what was asked for and what is done, and RUN itself is the ensemble. Every part can be resumed, so the
+whole can be at any moment.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from induce.data.sources import read_text
+from induce.processes import can_copy, cores
+from induce.storage.run_folder import resumable
+from induce.training.events import Event
+from induce.training.nursery import Nursery, Stop, Task
+from induce.training.run import RunData, RunRequest, load_data, prepare_run
+from treebank.errors import SynparseError, placed
+from treebank.sample import sample_treebank
+
+PLAN = "plan.json"
+MINUTES = 180.0
+LARGEST = 4.0  # times the minutes below: more did not help
+GRAMMAR_WORDS = 6000.0  # a second that a grammar learns from, at least, on one core
+SOME = 1000  # sentences to compare members on
+KEPT = ("text", "dev")  # of a request
+READING = ("tokenize", "paragraphs", "form", "encoding")
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One run of the whole: its preset, the minutes of one core that are enough for 400,000 words, its teachers."""
+
+    name: str
+    preset: str
+    minutes: float
+    seed: int = 1
+    focus: tuple[str, ...] = ()  # NAME:DECODER of another part
+    votes: bool = True
+    settings: tuple[str, ...] = ()
+
+
+TEACHERS = ("onlstm:biased", "onlstm:unbiased")
+PARTS = (
+    Part("onlstm", "onlstm-small", 14, votes=False),  # adding the teacher to its pupils cost two points
+    Part("npcfg", "npcfg-small", 10),
+    Part("prpn", "prpn-small", 5),
+    *(Part(f"focused-{seed}", "npcfg-small", 5, seed=seed, focus=TEACHERS) for seed in (1, 2, 3)),
+)
+
+
+def is_best(run: str) -> bool:
+    """Whether the folder ``run`` holds a plan to go on with."""
+    return (Path(run) / PLAN).exists()
+
+
+def train_best(
+    request: RunRequest,
+    *,
+    max_minutes: float | None = None,
+    parts: Sequence[Part] = PARTS,
+    stop: Stop = lambda: False,
+    tell: Tell = lambda line: None,
+) -> Iterator[tuple[str, Event]]:
+    """Train all ``parts`` within about ``max_minutes`` (180, or what the plan says on resume) and let them vote.
+
+    Yields the name of a part and what happens to it. After ``stop`` what there is is kept, and a request with
+    ``resume`` goes on. Raises SynparseError for what cannot be read or trained.
+    """
+    folder = Path(request.run)
+    plan = _Plan.open(folder, request, max_minutes, tell)
+    request = plan.request
+    count = cores() if request.device != "cuda" and can_copy() else 1
+    scale = min(LARGEST, plan.minutes * count * 0.85 / sum(part.minutes for part in parts))
+    if not plan.log:
+        plan.say(f"{plan.minutes:g} minutes on {count} cores: {scale:.2f} times the minutes of each part", tell)
+    for stage in ([part for part in parts if not part.focus], [part for part in parts if part.focus]):
+        left = [part for part in stage if part.name not in plan.done]
+        tasks = list(_tasks(left, plan, scale, tell))
+        for name, event in _train(tasks, min(count, len(tasks)), stop):
+            yield name, event
+        if stop():
+            return
+        plan.finish([part.name for part in left])
+    _vote(folder, request, parts, plan, tell)
+
+
+def _train(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str, Event]]:
+    """What happens to the tasks, several at a time or one after another."""
+    if count > 1:
+        yield from Nursery(1, stop).train(tasks, count)
+        return
+    for task in tasks:
+        for event in prepare_run(task.request, data=task.data).train(max_minutes=task.max_minutes, stop=stop):
+            yield task.name, event
+        if stop():
+            return
+
+
+def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iterator[Task]:
+    """The trainings of one stage; those with the same teachers share one text in memory, parsed once."""
+    shared: dict[tuple[str, tuple[str, ...]], RunData] = {}
+    for part in parts:
+        minutes = part.minutes * scale
+        asked = plan.request_of(part)
+        key = (part.preset, part.focus)
+        if part.focus and key not in shared:
+            tell(f"{part.name}: parsing the text for {', '.join(part.focus)}")
+            shared[key] = load_data(asked)
+            shared[key].encode()
+        data = shared.get(key)
+        if not asked.resume and part.preset.startswith("npcfg") and not part.settings:
+            words = (data or load_data(asked)).training.words
+            passes = max(2, min(16, round(60 * minutes * GRAMMAR_WORDS / max(1, words))))
+            plan.say(f"{part.name}: {passes} passes over {words:,} words", tell)
+            asked = replace(asked, settings=(f"train.epochs={passes}",))
+            minutes *= 2  # its schedule ends it; this is for a machine that is slower than any we know
+        plan.say(f"{part.name}: preset {part.preset}, seed {part.seed}, up to {minutes:.1f} minutes", tell)
+        yield Task(part.name, asked, data, _left(Path(asked.run), minutes) if asked.resume else minutes)
+
+
+def _left(run: Path, minutes: float) -> float:
+    """The minutes that are left to a run that has begun."""
+    from induce.checkpoint import find, read
+
+    spent = float(read(find(run, ("last",))).facts.get("seconds", 0.0)) / 60
+    return max(minutes - spent, 0.01)
+
+
+def _vote(folder: Path, request: RunRequest, parts: Sequence[Part], plan: _Plan, tell: Tell) -> None:
+    """Combine the parts that vote; right or left branching votes with them if they agree with it more than not."""
+    from induce.analysis.agreement import agreement
+    from induce.parsing.combine import combine
+    from induce.parsing.load import load_parser
+
+    members = [str(folder / "parts" / part.name) for part in parts if part.votes]
+    source = read_text(request.text, request.input_options) if request.text else sample_treebank("dev").sentences
+    some = [replace(one, tree=None) for one in islice((one for one in source if len(one.words) > 2), SOME)]
+    if not some:
+        plan.say("no sentence of three words: only the models vote", tell)
+    else:
+        report = agreement(members, some, load=load_parser, baselines=("right", "left"))
+        means = {side: _mean_with(report.pairs, f"baseline:{side}", len(members)) for side in ("right", "left")}
+        side, other = sorted(means, key=lambda name: -means[name])
+        text = f"members agree with {side} branching by {means[side]:.1f}, with {other} branching by {means[other]:.1f}"
+        plan.say(f"{text}: {side} branching votes, too", tell)
+        members.append(f"baseline:{side}")
+    combine(members, str(folder), overwrite=True, tell=tell)
+    plan.say(f"the vote of {len(members)} members is the run {folder}", tell)
+    plan.write()
+
+
+def _mean_with(pairs: Sequence[Any], name: str, members: int) -> float:
+    """The mean agreement of the members with a baseline."""
+    found = [pair.value for pair in pairs if pair.second == name and not pair.first.startswith("baseline:")]
+    return sum(found) / max(1, members)
+
+
+class _Plan:
+    """What was asked for, what is done, and what was decided: plan.json."""
+
+    def __init__(self, folder: Path, request: RunRequest, minutes: float, done: Sequence[str], log: Sequence[str]):
+        self.folder, self.request, self.minutes = folder, request, minutes
+        self.done, self.log = list(done), list(log)
+
+    @classmethod
+    def open(cls, folder: Path, request: RunRequest, minutes: float | None, tell: Tell) -> _Plan:
+        """The plan in ``folder`` if it goes on, else a new one. Raises SynparseError if there is one that must stay."""
+        path = folder / PLAN
+        if request.resume and path.exists():
+            return cls._stored(path, request, minutes)
+        if "-" in request.text:
+            raise SynparseError("--best reads its text several times; give it as a file, not as standard input")
+        if any((folder / name).exists() for name in ("best", "last", "parts", "ensemble.json", PLAN)):
+            if not request.overwrite or not path.exists():
+                raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or --resume")
+            rmtree(folder / "parts", ignore_errors=True)
+            (folder / "ensemble.json").unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        plan = cls(folder, replace(request, resume=False), minutes or MINUTES, (), ())
+        plan.write()
+        return plan
+
+    @classmethod
+    def _stored(cls, path: Path, request: RunRequest, minutes: float | None) -> _Plan:
+        try:
+            found = json.loads(path.read_bytes())
+            options = replace(request.input_options, **{key: found[key] for key in READING})
+            kept = {key: tuple(found[key]) for key in KEPT}
+            asked = replace(request, input_options=options, **kept)
+            return cls(path.parent, asked, minutes or float(found["minutes"]), found["done"], found["log"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise SynparseError(f"{path}: not the plan of a run ({error}); begin anew with --overwrite") from None
+
+    def request_of(self, part: Part) -> RunRequest:
+        """What is asked for one part; one that has begun goes on."""
+        run = self.folder / "parts" / part.name
+        if resumable(run):
+            return RunRequest(run=str(run), resume=True, device=self.request.device)
+        focus = [name.partition(":") for name in part.focus]
+        return replace(
+            self.request,
+            run=str(run),
+            preset=part.preset,
+            seed=part.seed,
+            settings=part.settings,
+            focus=tuple(f"{self.folder / 'parts' / name}{colon}{decoder}" for name, colon, decoder in focus),
+            resume=False,
+            overwrite=False,
+        )
+
+    def say(self, line: str, tell: Tell) -> None:
+        """Tell a decision, and keep it."""
+        tell(line)
+        if line not in self.log:
+            self.log.append(line)
+        self.write()
+
+    def finish(self, names: Sequence[str]) -> None:
+        """These parts are trained."""
+        self.done += names
+        self.write()
+
+    def write(self) -> None:
+        """Writes plan.json, whole or not at all."""
+        values: dict[str, Any] = {"minutes": self.minutes, "done": self.done, "log": self.log}
+        values |= {key: list(getattr(self.request, key)) for key in KEPT}
+        values |= {key: getattr(self.request.input_options, key) for key in READING}
+        part = self.folder / (PLAN + ".part")
+        with placed(part):
+            part.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.replace(self.folder / PLAN)

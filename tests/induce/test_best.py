@@ -1,0 +1,99 @@
+"""Several models and their vote, at a tiny size: what is trained, stopped, resumed and chosen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from induce.parsing.load import load_parser
+from induce.training import best
+from induce.training.best import Part, train_best
+from induce.training.events import Check
+from induce.training.run import RunRequest
+from tests.induce.tiny import SETTINGS, sentences
+from treebank.errors import SynparseError
+
+TINY = {name: tuple(part for part in SETTINGS[name] if "epochs" not in part) for name in ("onlstm", "prpn", "npcfg")}
+PARTS = (
+    Part("onlstm", "onlstm-small", 1, votes=False, settings=(*TINY["onlstm"], "train.epochs=1")),
+    Part("prpn", "prpn-small", 1, settings=(*TINY["prpn"], "train.epochs=1")),
+    Part(
+        "focused-1",
+        "npcfg-small",
+        1,
+        seed=1,
+        focus=("onlstm:biased", "onlstm:unbiased"),
+        settings=(*TINY["npcfg"], "train.epochs=1"),
+    ),
+)
+TEXT = [sentence.words for sentence in sentences(60)]
+
+
+def request(run: Path, **options: object) -> RunRequest:
+    text = run.parent / "text.txt"
+    text.write_text("".join(" ".join(words) + "\n" for words in TEXT), encoding="utf-8")
+    return RunRequest(run=str(run), text=(str(text),), device="cpu", **options)  # type: ignore[arg-type]
+
+
+def trees(run: Path) -> list[str]:
+    return list(map(str, load_parser(run).parse(TEXT)))
+
+
+@pytest.fixture(autouse=True)
+def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after another, which is faster for so little."""
+    monkeypatch.setattr(best, "cores", lambda: 1)
+
+
+def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
+    told: list[str] = []
+    names = [name for name, event in train_best(request(tmp_path / "run"), parts=PARTS, tell=told.append)]
+    assert list(dict.fromkeys(names)) == ["onlstm", "prpn", "focused-1"]
+    plan = json.loads((tmp_path / "run" / "plan.json").read_text(encoding="utf-8"))
+    assert plan["done"] == ["onlstm", "prpn", "focused-1"]
+    assert set(plan["log"]) <= set(told)
+    assert any("branching votes, too" in line for line in plan["log"])
+    ensemble = load_parser(tmp_path / "run")
+    members = [member.name for member in ensemble.description.members]  # type: ignore[union-attr]
+    assert members[:2] == ["parts/prpn", "parts/focused-1"]
+    assert members[2] in ("baseline:right", "baseline:left")
+    assert "(focus)" in ensemble.learned_from
+    before = trees(tmp_path / "run")
+    (tmp_path / "run").rename(tmp_path / "moved")
+    assert trees(tmp_path / "moved") == before
+
+
+@pytest.mark.parametrize("stopped_at", [1, 3, 5])
+def test_stopped_and_resumed_it_ends_with_the_same_trees(tmp_path: Path, stopped_at: int) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    for _ in train_best(request(tmp_path / "a" / "run"), parts=PARTS):
+        pass
+    seen: list[object] = []
+    for one in train_best(request(tmp_path / "b" / "run"), parts=PARTS, stop=lambda: len(seen) >= stopped_at):
+        seen.append(one)
+    assert not (tmp_path / "b" / "run" / "ensemble.json").exists()
+    again = RunRequest(run=str(tmp_path / "b" / "run"), resume=True, device="cpu")
+    later = list(train_best(again, parts=PARTS))
+    assert later
+    assert trees(tmp_path / "b" / "run") == trees(tmp_path / "a" / "run")
+
+
+def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+    list(train_best(request(tmp_path / "run"), parts=PARTS))
+    again = list(train_best(RunRequest(run=str(tmp_path / "run"), resume=True, device="cpu"), parts=PARTS))
+    assert [event for _, event in again if isinstance(event, Check)] == []
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SynparseError, match="several times"):
+        list(train_best(RunRequest(run=str(tmp_path / "run"), text=("-",)), parts=PARTS))
+    (tmp_path / "mine" / "best").mkdir(parents=True)
+    with pytest.raises(SynparseError, match="there is a model already"):
+        list(train_best(request(tmp_path / "mine", overwrite=True), parts=PARTS))
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "plan.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(SynparseError, match="not the plan of a run"):
+        list(train_best(request(tmp_path / "bad", resume=True), parts=PARTS))
