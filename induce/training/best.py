@@ -1,4 +1,4 @@
-"""The best trees that a text alone gives in the minutes that there are: several models, focused grammars, and their vote.
+"""The best trees that a text alone gives in the minutes there are: several models, focused grammars, and their vote.
 
 What is trained, and for how long, comes from measurements (docs/ensembles.md). ``RUN/parts`` holds the runs,
 ``RUN/plan.json`` what was asked for and what is done, and RUN itself is the ensemble. Every part can be resumed, so the
@@ -84,8 +84,7 @@ def train_best(
     for stage in ([part for part in parts if not part.focus], [part for part in parts if part.focus]):
         left = [part for part in stage if part.name not in plan.done]
         tasks = list(_tasks(left, plan, scale, tell))
-        for name, event in _train(tasks, min(count, len(tasks)), stop):
-            yield name, event
+        yield from _train(tasks, min(count, len(tasks)), stop)
         if stop():
             return
         plan.finish([part.name for part in left])
@@ -117,7 +116,8 @@ def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iter
             shared[key].encode()
         data = shared.get(key)
         if not asked.resume and part.preset.startswith("npcfg") and not part.settings:
-            words = (data or load_data(asked)).training.words
+            data = data or load_data(asked)
+            words = data.training.words
             passes = max(2, min(16, round(60 * minutes * GRAMMAR_WORDS / max(1, words))))
             plan.say(f"{part.name}: {passes} passes over {words:,} words", tell)
             asked = replace(asked, settings=(f"train.epochs={passes}",))

@@ -73,7 +73,8 @@ class RunData:
         if not data.task:
             words = self.training.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)
             for text in (self.training, self.development):
-                text.encode(words)
+                if text.words:
+                    text.encode(words)
 
 
 def load_data(request: RunRequest, tell: Callable[[str], None] = lambda line: None) -> RunData:

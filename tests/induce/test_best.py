@@ -97,3 +97,12 @@ def test_what_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad" / "plan.json").write_text("{}", encoding="utf-8")
     with pytest.raises(SynparseError, match="not the plan of a run"):
         list(train_best(request(tmp_path / "bad", resume=True), parts=PARTS))
+
+
+def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> None:
+    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
+    words = sum(len(words) - 1 for words in TEXT)  # the full stop does not count
+    minutes = 5 * words / best.GRAMMAR_WORDS / 60  # of five passes
+    (task,) = best._tasks([Part("npcfg", "npcfg-small", minutes)], plan, 1.0, print)
+    assert task.request.settings == ("train.epochs=5",)
+    assert task.max_minutes == pytest.approx(2 * minutes)
