@@ -193,7 +193,7 @@ class _Plan:
         try:
             found = json.loads(path.read_bytes())
             options = replace(request.input_options, **{key: found[key] for key in READING})
-            kept = {key: tuple(found[key]) for key in KEPT}
+            kept: dict[str, Any] = {key: tuple(found[key]) for key in KEPT}
             asked = replace(request, input_options=options, **kept)
             return cls(path.parent, asked, minutes or float(found["minutes"]), found["done"], found["log"])
         except (ValueError, KeyError, TypeError) as error:

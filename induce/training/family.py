@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from induce.processes import can_copy, cores
 from induce.storage.run_folder import resumable
@@ -103,7 +104,8 @@ def _remembered(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[Ru
         return request, seeds
     try:
         stored = json.loads(path.read_bytes())
-        values = {key: tuple(value) if isinstance(value, list) else value for key, value in stored["request"].items()}
+        asked: dict[str, Any] = stored["request"]
+        values: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in asked.items()}
         reading = replace(request.input_options, **{key: values[key] for key in READING})
         old = replace(request, input_options=reading, **{key: values[key] for key in KEPT})
         known = [int(seed) for seed in stored["seeds"]]
