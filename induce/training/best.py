@@ -19,7 +19,7 @@ from induce.data.sources import read_text
 from induce.processes import can_copy, cores
 from induce.storage.run_folder import resumable
 from induce.training.events import Event
-from induce.training.nursery import Nursery, Stop, Task
+from induce.training.parallel import ParallelTraining, Stop, Task
 from induce.training.run import RunData, RunRequest, load_data, prepare_run
 from treebank.errors import SynparseError, placed
 from treebank.sample import sample_treebank
@@ -94,7 +94,7 @@ def train_best(
 def _train(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str, Event]]:
     """What happens to the tasks, several at a time or one after another."""
     if count > 1:
-        yield from Nursery(1, stop).train(tasks, count)
+        yield from ParallelTraining(1, stop).train(tasks, count)
         return
     for task in tasks:
         for event in prepare_run(task.request, data=task.data).train(max_minutes=task.max_minutes, stop=stop):

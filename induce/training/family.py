@@ -15,7 +15,7 @@ from typing import Any
 from induce.processes import can_copy, cores
 from induce.storage.run_folder import resumable
 from induce.training.events import Event
-from induce.training.nursery import Nursery, Stop, Task
+from induce.training.parallel import ParallelTraining, Stop, Task
 from induce.training.run import RunRequest, UnchangeableError, load_data, prepare_run
 from treebank.errors import SynparseError, placed
 
@@ -83,7 +83,7 @@ def train_family(
         return
     threads = 1 if request.trees or request.focus else max(1, cores() // count)  # copies of used threads would hang
     tasks = [Task(f"seed {seed}", run, data, max_minutes) for seed, run in trained]
-    for name, event in Nursery(threads, stop).train(tasks, count):
+    for name, event in ParallelTraining(threads, stop).train(tasks, count):
         yield FamilyEvent(int(name.removeprefix("seed ")), event)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from induce.checkpoint import find, read
-from induce.training import family, nursery
+from induce.training import family, parallel
 from induce.training.events import Finished, Progress
 from induce.training.family import parse_seeds, train_family
 from induce.training.run import RunRequest, prepare_run
@@ -65,7 +65,7 @@ def test_a_seed_that_dies_is_told(text: str, tmp_path: Path, monkeypatch: pytest
     import os
 
     monkeypatch.setattr(family, "cores", lambda: 2)
-    monkeypatch.setattr(nursery, "prepare_run", lambda *arguments: os._exit(9))
+    monkeypatch.setattr(parallel, "prepare_run", lambda *arguments, **options: os._exit(9))
     with pytest.raises(SynparseError, match=r"seed [12]: the process ended with code 9"):
         list(train_family(request(tmp_path / "family", text), [1, 2]))
 

@@ -30,7 +30,7 @@ class Task:
     max_minutes: float | None = None
 
 
-class Nursery:
+class ParallelTraining:
     """Runs in copies of this process, some at a time, and what they tell."""
 
     def __init__(self, threads: int, stop: Stop) -> None:
