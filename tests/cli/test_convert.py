@@ -46,7 +46,7 @@ def test_every_format(call: Caller, penn: Path) -> None:
     assert distances[1] == {"words": ["It", "cost", "$", "5.40", "*U*", "."], "distances": [7, 6, 4, 3, 2, 5]}
     rows = call.result("convert", penn, "--to", "conllu", "--head-rules", "stanford")
     assert rows.count("\n\n") == 2
-    assert [row.split("\t")[1] for row in rows.splitlines() if row][-2:] == ["5.40", "."]
+    assert [row.split("\t")[1] for row in rows.splitlines() if "\t" in row][-2:] == ["5.40", "."]
     assert "\n\n\n" not in rows
 
 
@@ -112,7 +112,8 @@ def test_what_was_written_before_an_error_is_not_lost(call: Caller, penn: Path, 
     target.write_text("older\n", encoding="utf-8")
     assert call("convert", bad, "-o", target)[0] == 1
     assert target.read_text() == "older\n"
-    assert (tmp_path / "out.txt.part").read_text().count("\n") == 2
+    (part,) = tmp_path.glob("out.txt.*.part")
+    assert part.read_text().count("\n") == 2
 
 
 @pytest.mark.parametrize(

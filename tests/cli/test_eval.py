@@ -106,6 +106,7 @@ def test_models_then_files_then_baselines(capsys: pytest.CaptureFixture[str], op
     order = [(score["convention"], score["system"]) for score in found["scores"]]
     systems = ["fake", "right.txt", "left", "balanced"]
     assert order == [(convention, system) for convention in ("km", "on-lstm") for system in systems]
+    assert callable(options[0][1].pop("tell"))
     assert options == [("some", {"decoder": None, "layer": None, "distances": None, "device": "auto"})]
 
 

@@ -189,9 +189,11 @@ def test_a_word_with_a_blank_stays_one_word() -> None:
 def test_heads_of_trees_and_annotated_heads() -> None:
     tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps) (NP (-NONE- *))))")
     (rows,) = write([Sentence(("the", "man", "sleeps"), tree=tree)], "conllu")
-    assert [row.split("\t")[6] for row in rows.splitlines()] == ["2", "3", "0"]
+    comments, table = rows.splitlines()[:2], rows.splitlines()[2:]
+    assert comments == ["# sent_id = 1", "# text = the man sleeps"]
+    assert [row.split("\t")[6] for row in table] == ["2", "3", "0"]
     (rows,) = write([Sentence(("a", "b"), heads=(1, ROOT))], "conllu")
-    assert rows == "1\ta\t_\t_\t_\t_\t2\tdep\t_\t_\n2\tb\t_\t_\t_\t_\t0\troot\t_\t_\n"
+    assert rows == "# sent_id = 1\n# text = a b\n1\ta\t_\t_\t_\t_\t2\tdep\t_\t_\n2\tb\t_\t_\t_\t_\t0\troot\t_\t_\n"
     assert list(write([Sentence((), tree=Tree((), (), (), ()))], "conllu")) == []
 
 

@@ -51,8 +51,8 @@ def content(head: str) -> Content:
 
 def _whole_lines(head: str) -> list[str]:
     """The lines that are not blank, without the one that is cut off, unless it is all there is."""
-    lines = head.replace("\r\n", "\n").split("\n")
-    return [line for line in (lines[:-1] if len(lines) > 1 else lines) if line.strip()]
+    *lines, last = head.replace("\r\n", "\n").split("\n")
+    return [line for line in lines if line.strip()] or [last] * bool(last.strip())
 
 
 def _columns(lines: list[str]) -> Content | None:
