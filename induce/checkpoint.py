@@ -52,16 +52,28 @@ ENSEMBLE = "ensemble.json"  # what a folder has in the place of a checkpoint whe
 
 
 class _Held:
-    """An open file, closed with the last use of this object."""
+    """An open file, closed with the last use of this object.
+
+    In another process (it can be pickled) the file is opened again when it is needed; digests tell if it is another.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.size = regular_size(path)
-        self.stream: BinaryIO = path.open("rb")
+        self._stream: BinaryIO | None = path.open("rb")
+
+    @property
+    def stream(self) -> BinaryIO:
+        if self._stream is None:
+            self._stream = self.path.open("rb")
+        return self._stream
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "size": self.size, "_stream": None}
 
     def __del__(self) -> None:
-        if hasattr(self, "stream"):
-            self.stream.close()
+        if stream := getattr(self, "_stream", None):
+            stream.close()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import pickle
 import shutil
 import stat
 import subprocess
@@ -278,6 +279,16 @@ def _same(one: bytes, other: bytes) -> bool:
         return bool(json.loads(one) == json.loads(other))
     except ValueError:
         return False
+
+
+def test_a_checkpoint_in_another_process(tmp_path: Path) -> None:
+    """It opens the weights anew, and tells those of another writing."""
+    folder = stored(tmp_path / "model", packed())
+    sent = pickle.dumps(checkpoint.read(folder))
+    assert pickle.loads(sent).weights().keys() == checkpoint.read(folder).weights().keys()
+    (folder / "weights.safetensors").write_bytes(bytes(len(packed()["weights.safetensors"])))
+    with pytest.raises(CheckpointError, match="cannot be read as weights"):
+        pickle.loads(sent).weights()
 
 
 def test_numbers_that_json_does_not_have(tmp_path: Path) -> None:
