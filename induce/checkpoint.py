@@ -7,9 +7,11 @@ size and the digest of every file and of itself, so that damage is told and neve
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -220,27 +222,34 @@ def read(folder: Path) -> Checkpoint:
     """
     for _ in range(ATTEMPTS):
         place = whole(folder) or folder
-        before = _identity(place)
-        try:
-            checkpoint = _read_once(place)
-        except (OSError, SynparseError):
-            now = whole(folder) or folder
-            if now == place and _identity(now) == before:  # a folder that was renamed meanwhile is the same folder
-                raise
-        else:
-            if _identity(place) == before:
-                return checkpoint
+        with _identity(place) as before:
+            try:
+                checkpoint = _read_once(place)
+            except (OSError, SynparseError):
+                with _identity(whole(folder) or folder) as now:
+                    if now == before and (whole(folder) or folder) == place:  # else it was renamed meanwhile
+                        raise
+            else:
+                with _identity(place) as now:
+                    if now == before:
+                        return checkpoint
         time.sleep(PAUSE)
     raise CheckpointError(f"{folder}: is replaced again and again while it is read; wait for the training to end")
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from the one that takes its place."""
+@contextmanager
+def _identity(folder: Path) -> Iterator[tuple[int, int] | None]:
+    """What tells a folder from the one that takes its place, while it is held open: its number may be given anew."""
     try:
-        found = folder.stat()
+        descriptor = os.open(folder, os.O_RDONLY)
     except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        yield None  # missing, or a system that does not open folders
+        return
+    try:
+        found = os.fstat(descriptor)
+        yield found.st_dev, found.st_ino
+    finally:
+        os.close(descriptor)
 
 
 def _read_once(folder: Path) -> Checkpoint:
