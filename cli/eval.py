@@ -99,8 +99,10 @@ def evaluate(
     without any, test examples are generated.
     """
     check_usage(context, {**others, "form": form})
-    from induce.parsing.systems import find_runs, load_systems
+    from induce.parsing.systems import find_runs, is_model, load_systems
 
+    runs = [*runs, *filter(is_model, others["predicted"])]  # what a shell makes of -m runs/seed-*
+    others["predicted"] = [path for path in others["predicted"] if not is_model(path)]
     if text is not None:
         return show_text(text, find_runs(runs or [default_run()]), form, others)
     if pairs is not None:

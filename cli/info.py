@@ -20,13 +20,18 @@ PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors"
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run", required=False)
 @click.option("--data", is_flag=True, help="Only the treebanks that are found by name.")
+@click.option("--settings", "model", metavar="MODEL", help="Every setting of a model, such as onlstm: what it means.")
 @click.option("--ptb", metavar="DIR", help="A full Penn Treebank, for the names that begin with wsj.")
-def info(run: str | None, data: bool, ptb: str | None) -> None:
+def info(run: str | None, data: bool, model: str | None, ptb: str | None) -> None:
     """Show what the model folder RUN holds; without RUN, versions, devices and where data was found."""
-    if run and (data or ptb):
+    if run and (data or ptb or model):
         raise click.UsageError("--data and --ptb are not about a model; leave out RUN")
-    if run:
-        lines: Iterable[str] = list(_model(Path(run)))  # all of it, or only what is wrong with it
+    if model:
+        from induce.config import explain
+
+        lines: Iterable[str] = explain(model)
+    elif run:
+        lines = list(_model(Path(run)))  # all of it, or only what is wrong with it
     else:
         lines = chain(() if data else _machine(), _data(ptb))
     for line in lines:

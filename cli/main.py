@@ -36,6 +36,8 @@ COMMANDS = {
     "info": ("cli.info:info", "Show what a model folder holds, or versions, devices and data."),
 }
 
+COMPLETION = "_SYNPARSE_COMPLETE"  # what shells set when they ask for completions
+
 # what may go wrong with a user's files and disks; any other OSError is a bug
 FILE_TROUBLE = {
     *(errno.EACCES, errno.EPERM, errno.EROFS),
@@ -86,6 +88,10 @@ def synparse() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """The exit code of one call, everything printed."""
     stand_in()
+    if arguments is None and (instruction := os.environ.get(COMPLETION)):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(synparse, {}, "synparse", COMPLETION, instruction)
     try:
         code = _call(synparse, list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()

@@ -7,14 +7,14 @@ model; the other tables are the dataclasses below.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from induce.data.tokens import TOKENS
-from induce.registry import DECODERS, ENCODERS, MODELS, TASKS, ModelEntry, known, load
+from induce.registry import DECODERS, ENCODERS, MODELS, TASKS, ModelEntry, canonical, known, load, model_class
 from treebank.errors import SynparseError, nearest
 from treebank.normalize import RECIPES
 from treebank.tokenizing import TOKENIZATIONS
@@ -280,6 +280,7 @@ def resolve(
     if task:
         known(TASKS, task, "task")
     if model is not None:
+        model = canonical(ENCODERS if task else MODELS, model)  # ON-LSTM is onlstm
         known(ENCODERS if task else MODELS, model, f"model for task {task!r}" if task else "model")
     usual = TASKS[task].preset if task else MODELS[model or DEFAULT_MODEL].preset
     config = load_preset(preset or usual, model)
@@ -444,3 +445,26 @@ def _check_limits(table: str, values: Iterable[tuple[Any, Any]]) -> None:
             raise SynparseError(f"setting {table}.{one.name}: there is no {one.name} {value!r}; {hint}")
         if low is not None and high is not None and not low <= value <= high:
             raise SynparseError(f"setting {table}.{one.name} = {value} must lie between {low:g} and {high:g}")
+
+
+def explain(model: str) -> Iterator[str]:
+    """Every setting of a model's runs in a few words: name, type, default, limits or choices, meaning.
+
+    Loads torch. Raises SynparseError for an unknown model.
+    """
+    name = canonical(MODELS, model)
+    config = load_preset(known(MODELS, name, "model").preset)
+    yield f"defaults of preset {config.preset}; change one with --set table.key=value"
+    for table, kind in (("model", model_class(name).Config), *TABLES.items()):
+        values = config.model if table == "model" else asdict(getattr(config, table))
+        for one in fields(kind):
+            if one.name in values:
+                yield _explained(f"{table}.{one.name}", values[one.name], one.metadata)
+
+
+def _explained(name: str, value: Any, about: Mapping[str, Any]) -> str:
+    limits = [f"{word} {about[key]:g}" for key, word in (("low", "from"), ("high", "to")) if about.get(key) is not None]
+    choices = [", ".join(choice or "(none)" for choice in about.get("choices") or ())]
+    shown = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
+    parts = [f"{type(value).__name__}, default {shown}", " ".join(limits), *choices, about.get("help", "")]
+    return f"{name}: " + "; ".join(part for part in parts if part)

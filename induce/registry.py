@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, TypeVar
@@ -141,6 +141,18 @@ def known(table: Mapping[str, Entry], name: str, kind: str) -> Entry:
     if name not in table:
         raise SynparseError(f"there is no {kind} {name!r}; {nearest(name, table)}")
     return table[name]
+
+
+def canonical(table: Iterable[str], name: str) -> str:
+    """The key of ``table`` that ``name`` spells but for capitals, hyphens and underscores; else ``name`` itself."""
+    if name in table:
+        return name
+    spelt = [key for key in table if _bare(key) == _bare(name)]
+    return spelt[0] if len(spelt) == 1 else name
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
 
 
 def model_class(name: str) -> Any:

@@ -19,6 +19,12 @@ def find_runs(patterns: Sequence[str]) -> dict[str, list[str]]:
     return {pattern: _folders(pattern) for pattern in patterns}
 
 
+def is_model(path: str) -> bool:
+    """Whether a path is the folder of a model or of an ensemble, and no file or folder of trees."""
+    names = ("best", "last", "checkpoint.json", "ensemble.json")
+    return os.path.isdir(path) and any(os.path.exists(os.path.join(path, name)) for name in names)
+
+
 def _folders(pattern: str) -> list[str]:
     if os.path.lexists(pattern) or not glob.has_magic(pattern):
         return [pattern]
