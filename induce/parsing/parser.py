@@ -17,6 +17,7 @@ from induce.data.loader import bucket_by_length, pad
 from induce.data.tokens import split
 from induce.models.base import Query
 from induce.parsing.reading import Reading
+from induce.storage.facts import WEIGHTS
 from induce.structures import Structure
 from treebank.dependency import Heads
 from treebank.errors import SynparseError
@@ -42,6 +43,11 @@ class Parser(Protocol):
     output: registry.Output  # "trees" or "heads"
     token: str  # "word" or "character": what the leaves of its trees are
     learned_from: str  # trees that it was trained with, such as "gold trees: wsj-train (5 % sample)"; mostly ""
+
+    @property
+    def decoded(self) -> str:
+        """The part of a signature that says which system gives the trees, and how they are read off it."""
+        ...
 
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
         """What the model says of each sentence, in order."""
@@ -75,6 +81,11 @@ class StructureParser:
     gives: tuple[type[Structure], ...]  # what it can be asked for
     task: str = ""  # that the model was trained for, if it was one
     tokenization: str = ""  # the rule that split the text it was trained on, if one did
+
+    @property
+    def decoded(self) -> str:
+        """The part of a signature that says which system gives the trees, and how they are read off it."""
+        return f"model:{self.name}|decoder:{self.decoder}"
 
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
         """What is said of each sentence, in order. They are taken in blocks that grow: output starts early."""
@@ -175,6 +186,16 @@ class ModelParser(StructureParser):
         self.learned_from = _learned_from(checkpoint)
         self.model: Any = build_model(checkpoint).to(device)
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
+
+    @property
+    def decoded(self) -> str:
+        """``model:onlstm|checkpoint:3f2a91c0|decoder:biased|layer:2``: the digest is that of the weights."""
+        entry = entry_of(self.checkpoint.config)
+        digest = str(self.checkpoint.files[WEIGHTS]["sha256"])[:8]
+        parts = [f"model:{self.name}", f"checkpoint:{digest}", f"decoder:{self.decoder}"]
+        parts += [f"layer:{self.layer}"] if entry.layered else []
+        parts += [f"distances:{self.distances}"] if entry.sets else []
+        return "|".join(parts)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the threads, so that a parser can be sent to another process."""

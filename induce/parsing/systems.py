@@ -62,7 +62,9 @@ def load_systems(
             )
             raise SynparseError(f"{problem}; to score trees, train with data.token=word")
         name = f"{parser.name} {folder}" if len(folders) > 1 else parser.name
-        systems.append(parsed_by(parser, name=name, model=folder, learned_from=parser.learned_from))
+        systems.append(
+            parsed_by(parser, name=name, model=folder, learned_from=parser.learned_from, decoded=parser.decoded)
+        )
     return systems
 
 
@@ -76,6 +78,9 @@ def evaluate_systems(gold: str | Treebank, systems: Sequence[Any], **options: An
     baselines = [name for name in names if name in BASELINES or name in HEAD_BASELINES]
     folders = [name for name in names if name not in baselines and os.path.isdir(name)]
     files = [name for name in names if name not in baselines and name not in folders]
-    models = [parsed_by(one, name=one.name, model="", learned_from=one.learned_from) for one in parsers]
+    models = [
+        parsed_by(one, name=one.name, learned_from=one.learned_from, decoded=getattr(one, "decoded", ""))
+        for one in parsers
+    ]
     models += load_systems(find_runs(folders))
     return evaluate(EvaluationPlan(gold=gold, predicted=files, baselines=baselines, **options), models)

@@ -32,6 +32,7 @@ class FakeParser:
     output = "trees"
     token = "word"
     learned_from = ""
+    decoded = "model:fake|decoder:biased"
     shown: list[tuple[str, ...]] = []  # noqa: RUF012
 
     def parse(self, sentences: Iterable[Sentence]) -> Iterator[Tree]:

@@ -118,6 +118,7 @@ def score_system(
             seed=system.seed,
             model=system.model,
             learned_from=system.learned_from,
+            decoded=system.decoded,
         )
         if details:
             report = replace(

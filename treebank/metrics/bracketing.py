@@ -124,7 +124,9 @@ def score_trees(
                 reports.append(expected(system.name, reference, SEEDED[system.name], runs, details=details))
             else:
                 report = score(system.name, reference, *runs.values(), seed=system.seed, details=details)
-                reports.append(replace(report, model=system.model, learned_from=system.learned_from))
+                reports.append(
+                    replace(report, model=system.model, learned_from=system.learned_from, decoded=system.decoded)
+                )
     return reports
 
 

@@ -85,6 +85,7 @@ class ScoreReport:
     seed: int | None = None  # of a random baseline
     runs: Runs | None = None  # of a random baseline whose value is the exact expectation
     model: str = ""  # the folder of a trained model
+    decoded: str = ""  # which model gave the trees and how they were read; "" for what is no parser of ours
     learned_from: str = ""  # the trees that the system learned from, such as "gold trees: wsj-train"; "" for none
 
     @property
@@ -97,6 +98,7 @@ class ScoreReport:
         """How the value came about: ``UF1|conv:on-lstm|avg:sent|root:drop|…|data:wsj10 (5 % sample)|v:0.1.0``."""
         seed = "" if self.seed is None else f"|seed:{self.seed}"
         seed = "|runs:exact" if self.runs else seed
+        seed += f"|{self.decoded}" if self.decoded else ""
         seed += f"|trained with {self.learned_from}" if self.learned_from else ""
         return f"{self.metric}|{self.convention}{seed}|data:{self.data}|sentences:{len(self.counts)}|v:{VERSION}"
 
@@ -130,6 +132,8 @@ class ScoreReport:
                 entry[name] = {key: list(found) for key, found in arcs.items()}
         if self.model:
             entry["model"] = self.model
+        if self.decoded:
+            entry["parser"] = dict(part.split(":", 1) for part in self.decoded.split("|"))
         if self.learned_from:
             entry["trained_with"] = self.learned_from
         if self.runs is not None:

@@ -36,6 +36,10 @@ class _Named(Protocol):
     def learned_from(self) -> str:
         """The trees that it learned from, such as ``gold trees: wsj-train``, else nothing."""
 
+    @property
+    def decoded(self) -> str:
+        """Which model gave the trees and how they were read, ``model:onlstm|checkpoint:3f2a91c0|…``, else nothing."""
+
 
 class TreeSystem(_Named, Protocol):
     """Something that gives brackets to gold sentences."""
@@ -59,6 +63,7 @@ class Baseline:
     random_seed: int = 1
     model: str = ""
     learned_from: str = ""
+    decoded: str = ""
 
     @property
     def seed(self) -> int | None:
@@ -91,6 +96,7 @@ class Predictions:
     seed: int | None = None
     model: str = ""
     learned_from: str = ""
+    decoded: str = ""
 
     @classmethod
     def of_file(cls, path: str) -> Predictions:
@@ -111,6 +117,7 @@ class ParsedTrees:
     seed: int | None = None
     model: str = ""
     learned_from: str = ""
+    decoded: str = ""
     given: list[PredictedTree] = field(default_factory=list, repr=False)
 
     def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
@@ -142,6 +149,7 @@ class HeadBaseline:
     seed: None = None
     model: str = ""
     learned_from: str = ""
+    decoded: str = ""
 
     def heads(self, views: Sequence[HeadView], wanted: Sequence[bool]) -> list[Heads]:
         """Heads of each view's words. Raises SynparseError if there is no such baseline."""
@@ -159,6 +167,7 @@ class HeadPredictions:
     seed: int | None = None
     model: str = ""
     learned_from: str = ""
+    decoded: str = ""
 
     @classmethod
     def of_file(cls, path: str) -> HeadPredictions:
@@ -179,6 +188,7 @@ class ParsedHeads:
     seed: int | None = None
     model: str = ""
     learned_from: str = ""
+    decoded: str = ""
     given: list[GivenHeads] = field(default_factory=list, repr=False)
 
     def heads(self, views: Sequence[HeadView], wanted: Sequence[bool]) -> list[Heads]:
@@ -207,10 +217,10 @@ class Parser(Protocol):
 
 
 def parsed_by(
-    parser: Parser, *, name: str | None = None, model: str = "", learned_from: str = ""
+    parser: Parser, *, name: str | None = None, model: str = "", learned_from: str = "", decoded: str = ""
 ) -> ParsedTrees | ParsedHeads:
     """A parser as a system, under its own name if no other is given."""
     named = name or parser.name
     if parser.output == "heads":
-        return ParsedHeads(named, parser.parse_heads, model=model, learned_from=learned_from)
-    return ParsedTrees(named, parser.parse, model=model, learned_from=learned_from)
+        return ParsedHeads(named, parser.parse_heads, model=model, learned_from=learned_from, decoded=decoded)
+    return ParsedTrees(named, parser.parse, model=model, learned_from=learned_from, decoded=decoded)

@@ -70,7 +70,10 @@ def test_a_parser_is_asked_once_whatever_the_conventions() -> None:
     assert [len(sentences) for sentences in parser.asked] == [3]
     assert list(found)[:2] == [("flat", "UF1", "on-lstm"), ("left", "UF1", "on-lstm")]
     assert len(found) == 6
-    report = evaluate(plan, [parsed_by(Flat(), model="runs/flat", learned_from="gold trees: toy")]).reports[0]
+    flat = parsed_by(Flat(), model="runs/flat", learned_from="gold trees: toy", decoded="model:flat|decoder:none")
+    report = evaluate(plan, [flat]).reports[0]
+    assert "|model:flat|decoder:none|trained with gold trees: toy|" in report.signature
+    assert report.to_json()["parser"] == {"model": "flat", "decoder": "none"}
     assert (report.model, report.learned_from) == ("runs/flat", "gold trees: toy")
     assert "|trained with gold trees: toy|" in report.signature
     assert report.to_json()["trained_with"] == "gold trees: toy"
