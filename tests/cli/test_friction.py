@@ -25,7 +25,7 @@ def completed(words: str) -> list[str]:
 
 
 def test_completion_of_commands_and_options() -> None:
-    assert completed("synparse pa") == ["parse"]
+    assert completed("synparse par") == ["parse"]
     assert "--decoder" in completed("synparse parse --d")
 
 
