@@ -258,7 +258,7 @@ def test_a_pattern_of_models_gives_mean_and_deviation(
     value = found["scores"][0]["value"]
     assert group == {
         **{"systems": "runs/seed-*", "metric": "UF1", "convention": "on-lstm"},
-        **{"values": {"runs/seed-1": value, "runs/seed-2": value}, "mean": pytest.approx(value), "sd": 0},
+        **{"values": {"runs/seed-1": value, "runs/seed-2": value}, "mean": pytest.approx(value), "sd": 0, "max": value},
     }
     assert run(["eval", "--gold", "gold.mrg", "-m", "runs/seed-*"]) == 0
     assert "runs/seed-* (mean of 2)" in capsys.readouterr().out
