@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     import os
 
     from induce.data.sources import Text
+    from induce.parsing.ensemble import Ensemble
     from induce.parsing.parser import ModelParser
     from induce.training.events import Event
     from induce.training.loop import Trainer
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from treebank.metrics.run import Evaluation
     from treebank.sentence import Sentence
 
-__all__ = ["SynparseError", "__version__", "draw", "evaluate", "load", "read", "train", "trainer"]
+__all__ = ["SynparseError", "__version__", "combine", "draw", "evaluate", "load", "read", "train", "trainer"]
 
 
 def train(
@@ -67,7 +68,9 @@ def train(
     """
     for event in trainer(text, run=run, **options).train(max_minutes=max_minutes):
         show(event)
-    return load(run)
+    from induce.parsing.load import load_model_parser
+
+    return load_model_parser(run)
 
 
 def trainer(text: Text | Sequence[Text] = (), *, run: str = "synparse-model", **options: Any) -> Trainer:
@@ -78,14 +81,25 @@ def trainer(text: Text | Sequence[Text] = (), *, run: str = "synparse-model", **
     return prepare_run(RunRequest(run=run, text=texts, **options))
 
 
-def load(run: str | os.PathLike[str], **options: Any) -> ModelParser:
-    """The trained model in the folder ``run``, ready to parse.
+def load(run: str | os.PathLike[str], **options: Any) -> ModelParser | Ensemble:
+    """The trained model in the folder ``run``, or the ensemble, ready to parse.
 
     ``options``: ``decoder``, ``layer``, ``distances``, ``device``, as of ``synparse parse``.
     """
     from induce.parsing.load import load_parser
 
     return load_parser(run, **options)
+
+
+def combine(members: Sequence[str], run: str, **options: Any) -> Ensemble:
+    """An ensemble of ``members``, written to the folder ``run`` as ``synparse combine`` does.
+
+    Members are spelt as of the command: models, files of trees, ``"baseline:right"``. ``options``: ``threshold``,
+    ``sums``, ``pack``, ``overwrite``, ``decoder``, ``normalization``. Raises SynparseError for what does not fit.
+    """
+    from induce.parsing.combine import combine as make
+
+    return make(members, run, **options)
 
 
 def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:

@@ -55,6 +55,7 @@ def print_report(evaluation: Evaluation, by: Sequence[str]) -> None:
         rows = [_label_row(first[name], labels) for name in dict.fromkeys(report.system for report in trees)]
         print_table(["System", *labels], rows)
         click.echo()
+        _print_labels([report for report in first.values() if report.labels], labels)
     for what in by:
         _print_by(what, reports)
     if comparisons:
@@ -88,7 +89,9 @@ def _tables(evaluation: Evaluation) -> list[tuple[list[str], list[list[str]]]]:
     tables = []
     if trees:
         rows = [_tree_row(report) for report in trees]
-        rows += [[*_mean_names(spread), *_mean(spread), "", "", "", "", ""] for spread in _of("UF1", spreads)]
+        for spread in _of("UF1", spreads):
+            best = f"max {spread.runs.maximum:.2f}"
+            rows.append([*_mean_names(spread), *_mean(spread), best, "", "", "", ""])
         tables.append((TREES, rows))
     if heads:
         rows = [_head_row(*pair) for pair in zip(heads, undirected, strict=True)]
@@ -139,6 +142,22 @@ def _label_row(report: ScoreReport, labels: Sequence[str]) -> list[str]:
     by_label = report.by_label or {}
     counts = [by_label[label] for label in labels]
     return [report.system, *map(_percent, counts)]
+
+
+def _print_labels(reports: Sequence[ScoreReport], gold: Sequence[str]) -> None:
+    """How labels of predicted trees go with gold ones: a line for each system whose trees have labels."""
+    if not reports:
+        return
+    click.echo("Labels of the constituents found, in percent: V-measure (homogeneity, completeness), many-to-one,")
+    click.echo("and recall by gold label, where each label stands for the gold one that it goes with most often")
+    rows = []
+    for report in reports:
+        if scores := report.labels:
+            values = (scores.v_measure, scores.homogeneity, scores.completeness, scores.many_to_one)
+            recall = [_percent(scores.recall[label]) if label in scores.recall else "" for label in gold]
+            rows.append([report.system, *(f"{value:.1f}" for value in values), *recall])
+    print_table(["System", "V", "Hom.", "Compl.", "M-1", *gold], rows)
+    click.echo()
 
 
 def _comparison_row(comparison: Comparison) -> list[str]:

@@ -22,6 +22,7 @@ from induce.data.sentences import MASKINGS
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from induce.models.base import scores_sentences, scores_words
+from induce.parsing.ensemble import models_of
 from induce.parsing.load import choose_device, read_trained
 from induce.parsing.parser import LARGEST_BLOCK
 from induce.registry import model_class
@@ -163,9 +164,10 @@ def score_file(
 ) -> TextEvaluation:
     """The perplexity of a file, or of the built-in ``sample``, under the models in the folders of ``groups``.
 
-    ``groups``: pattern -> the folders that it names. Raises SynparseError if a model cannot be scored in this way.
+    ``groups``: pattern -> the folders that it names; of an ensemble the models among its members are scored.
+    Raises SynparseError if a model cannot be scored in this way.
     """
-    folders = dict.fromkeys(folder for group in groups.values() for folder in group)
+    folders = dict.fromkeys(model for group in groups.values() for folder in group for model in models_of(folder))
     scorers = [TextScorer(folder, device=device, batch_size=batch_size, cache=cache) for folder in folders]
     if text == "sample":
         sentences: Iterable[Sentence] = sample_treebank("test").sentences
@@ -177,7 +179,9 @@ def score_file(
     scores, digest = score_text(sentences, scorers, text)
     values = {score.run: score.value for score in scores}
     spreads = {
-        pattern: Runs({run: values[run] for run in group}) for pattern, group in groups.items() if len(group) > 1
+        pattern: Runs({run: values[run] for run in group})
+        for pattern, group in groups.items()
+        if len(group) > 1 and values.keys() >= set(group)
     }
     return TextEvaluation(text, digest, scores, spreads)
 

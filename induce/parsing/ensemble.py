@@ -8,6 +8,7 @@ constituents).
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -165,6 +166,21 @@ def load_ensemble(folder: Path, load: Callable[..., Parser], *, decoder: str | N
             raise SynparseError(f"{path}: this member has changed since {folder} was made; combine again")
         voters.append(make_voter(member, path, recipe, load))
     return Ensemble(description, voters, decoder=decoder)
+
+
+def models_of(run: str) -> list[str]:
+    """The folders of the models in an ensemble, and in the ensembles in it; of a model its own folder.
+
+    Raises SynparseError for an ensemble of files and baselines alone.
+    """
+    if not (Path(run) / ENSEMBLE).exists():
+        return [run]
+    members = Description.read(Path(run)).members
+    folders = [os.path.normpath(Path(run) / member.path) for member in members if not member.baseline]
+    models = [model for folder in folders if os.path.isdir(folder) for model in models_of(folder)]
+    if not models:
+        raise SynparseError(f"{run}: no member of this ensemble is a model, so there are no probabilities of words")
+    return list(dict.fromkeys(models))
 
 
 def digest_of(path: str) -> str:

@@ -261,7 +261,8 @@ def test_a_pattern_of_models_gives_mean_and_deviation(
         **{"values": {"runs/seed-1": value, "runs/seed-2": value}, "mean": pytest.approx(value), "sd": 0, "max": value},
     }
     assert run(["eval", "--gold", "gold.mrg", "-m", "runs/seed-*"]) == 0
-    assert "runs/seed-* (mean of 2)" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "runs/seed-* (mean of 2)" in out and f"max {value:.2f}" in out
     assert "no model folder fits" in failure(capsys, "--gold", "gold.mrg", "-m", "runs/none-*")
 
 

@@ -64,6 +64,18 @@ def test_models_side_by_side(call: Caller, lstm: Path, model: Path) -> None:
     assert (groups[0]["systems"], groups[0]["sd"]) == ("runs/seed-*", 0)
 
 
+def test_of_an_ensemble_the_models_in_it_are_scored(call: Caller, lstm: Path, model: Path) -> None:
+    Path("in.ptb").write_text("((The dog) (saw (a zebra)))\n", encoding="utf-8")
+    call.result("combine", f"{model}@layer=1", f"{model}@layer=2", "baseline:right", "-o", "inner")
+    call.result("combine", "inner", "in.ptb", "-o", "outer")
+    alone = json.loads(call.result("eval", "--text", "in.txt", "-m", model, "--json"))["scores"]
+    among = json.loads(call.result("eval", "--text", "in.txt", "-m", "outer", "--json"))
+    assert [one["value"] for one in among["scores"]] == [one["value"] for one in alone]
+    assert Path(among["scores"][0]["run"]).samefile(model)
+    call.result("combine", "in.ptb", "baseline:right", "-o", "files")
+    assert "no member of this ensemble is a model" in call.refusal("eval", "--text", "in.txt", "-m", "files")
+
+
 def test_vocabularies_that_differ_are_told(call: Caller, lstm: Path) -> None:
     other = trained(Path(), toy_text(30).replace("dog", "ox"))
     code, _, err = call("eval", "--text", "in.txt", "-m", lstm, "-m", other)

@@ -12,6 +12,7 @@ from treebank.dependency import Heads, delete
 from treebank.errors import SynparseError
 from treebank.formats.predictions import PredictedTree
 from treebank.metrics.conventions import HEAD_TOKENS, TOKENS, AttachmentConvention
+from treebank.metrics.tree_shape import Constituent
 from treebank.sentence import ROOT, Sentence, Treebank
 from treebank.tree import TRACE, Tree
 
@@ -54,6 +55,19 @@ class View:
                 return spans
             read.append(tree)
         raise SynparseError(self._mismatch(read, f"{predicted.path}:{predicted.line}"))
+
+    def labelled(self, predicted: PredictedTree) -> list[Constituent]:
+        """Brackets of ``predicted`` over the surviving tokens with their labels, in pre-order; none if it has none."""
+        if predicted.labelled is None:
+            return []
+        tree = predicted.labelled
+        for words, mask in self._readings():
+            if len(words) == len(tree.words) and (words == tree.words or plain(words) == plain(tree.words)):
+                top = without_top(tree)
+                before = list(accumulate(mask, initial=0))
+                spans = [(before[start], before[end]) for start, end in top.spans]
+                return [one for one in zip(spans, top.labels, strict=True) if one[1] and one[0][0] < one[0][1]]
+        return []
 
     def _spans(self, tree: Tree) -> Spans | None:
         """Brackets of ``tree`` over the surviving tokens; None if its words are not the gold sentence's."""

@@ -12,9 +12,10 @@ from treebank.errors import SynparseError
 from treebank.metrics.alignment import Spans, View, view_treebank
 from treebank.metrics.averaging import average_score, by_length, columns, statistic
 from treebank.metrics.conventions import ScoringConvention
+from treebank.metrics.labelling import label_scores
 from treebank.metrics.report import Counts, Runs, ScoreReport
 from treebank.metrics.significance import bootstrap_interval
-from treebank.metrics.systems import Expectation, TreeSystem
+from treebank.metrics.systems import Expectation, ParsedTrees, Predictions, TreeSystem, labelled_brackets
 from treebank.metrics.tree_shape import (
     Constituent,
     Shape,
@@ -84,12 +85,13 @@ class Predicted:
 
     spans: Spans
     shape: Shape
+    labelled: Sequence[Constituent] = ()  # with labels, where it has some
 
     @classmethod
-    def of(cls, spans: Spans, view: View, *, details: bool) -> Predicted:
+    def of(cls, spans: Spans, view: View, labelled: Sequence[Constituent] = (), *, details: bool) -> Predicted:
         """With ``details``, the shape holds heights too."""
         words = view.tree.words
-        return cls(spans, shape(spans, words, brackets(view.tree.spans, len(words)) if details else None))
+        return cls(spans, shape(spans, words, brackets(view.tree.spans, len(words)) if details else None), labelled)
 
 
 def score_trees(
@@ -136,8 +138,11 @@ def _trees(
     """The trees of each run of a system, usually one run, for every view; of an expectation without details."""
     details = details and not isinstance(system, Expectation)
     runs = system.runs(views) if isinstance(system, Expectation) else {"": system.spans(views, wanted)}
+    labels: Sequence[Sequence[Constituent]] = [()] * len(views)
+    if isinstance(system, Predictions | ParsedTrees):
+        labels = labelled_brackets(system, views, wanted)
     return {
-        name: [Predicted.of(one, view, details=details) for one, view in zip(spans, views, strict=True)]
+        name: [Predicted.of(*one, details=details) for one in zip(spans, views, labels, strict=True)]
         for name, spans in runs.items()
     }
 
@@ -158,6 +163,7 @@ def score(
         right_left_no_apostrophe=right_left_no_apostrophe(shapes),
         by_height=by_height(shapes) if details else None,
         predicted=[tree.spans for tree in predicted],
+        labels=label_scores(reference.constituents, [tree.labelled for tree in predicted]),
         seed=seed,
     )
 

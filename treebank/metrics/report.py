@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 from treebank.metrics.conventions import Convention
+from treebank.metrics.labelling import LabelScores
 from treebank.version import VERSION
 
 
@@ -80,6 +81,7 @@ class ScoreReport:
     right_left_no_apostrophe: float | None = None
     by_length: Mapping[str, tuple[int, float]] | None = None
     by_height: Mapping[int, tuple[int, int]] | None = None
+    labels: LabelScores | None = None  # of trees whose brackets have labels
     by_relation: Mapping[str, tuple[int, int]] | None = None  # of heads
     by_distance: Mapping[str, tuple[int, int]] | None = None
     seed: int | None = None  # of a random baseline
@@ -127,6 +129,8 @@ class ScoreReport:
             entry["by_length"] = {words: list(found) for words, found in self.by_length.items()}
         if self.by_height is not None:
             entry["by_height"] = {str(height): list(found) for height, found in self.by_height.items()}
+        if self.labels is not None:
+            entry["labels"] = self.labels.to_json()
         for name, arcs in (("by_relation", self.by_relation), ("by_distance", self.by_distance)):
             if arcs is not None:
                 entry[name] = {key: list(found) for key, found in arcs.items()}

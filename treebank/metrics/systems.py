@@ -15,6 +15,7 @@ from treebank.dependency import Heads
 from treebank.errors import SynparseError, nearest
 from treebank.formats.predictions import PredictedTree, read_prediction_heads, read_prediction_trees
 from treebank.metrics.alignment import GivenHeads, HeadView, PredictedHeads, Spans, View, align
+from treebank.metrics.tree_shape import Constituent
 from treebank.sentence import ROOT, Sentence
 from treebank.tree import Tree
 
@@ -107,6 +108,10 @@ class Predictions:
         """Brackets over each view's words. Raises SynparseError if the trees are of other sentences."""
         return align(self.name, self.trees, views, wanted, thing="tree")
 
+    @property
+    def given(self) -> Sequence[PredictedTree]:
+        return self.trees
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedTrees:
@@ -126,6 +131,20 @@ class ParsedTrees:
             sentences = [view.sentence for view, is_wanted in zip(views, wanted, strict=True) if is_wanted]
             self.given.extend(PredictedTree(self.name, i, "", tree) for i, tree in enumerate(self.parse(sentences), 1))
         return align(self.name, self.given, views, wanted, thing="tree")
+
+
+def labelled_brackets(
+    system: Predictions | ParsedTrees, views: Sequence[View], wanted: Sequence[bool]
+) -> list[Sequence[Constituent]]:
+    """Brackets over each view's words with their labels, of a system whose `spans` are known; () where it has none."""
+    trees = [one.labelled for one in system.given if one.labelled is not None]
+    if len({label for tree in trees for label in tree.labels}) < 2:
+        return [()] * len(views)
+    chosen = range(len(views)) if len(system.given) == len(views) else [i for i, one in enumerate(wanted) if one]
+    found: list[Sequence[Constituent]] = [()] * len(views)
+    for i, one in zip(chosen, system.given, strict=True):
+        found[i] = views[i].labelled(one)
+    return found
 
 
 def previous(length: int) -> Heads:
