@@ -1,7 +1,8 @@
 """``synparse``: commands that are loaded when they are called, and errors told in one line.
 
-Exit codes: 0 done, 1 something the user can act on, 2 wrong usage, 130 interrupted, 141 the reader of our output went
-away. Whatever is not a ``SynparseError`` or trouble with a file is a bug and keeps its traceback.
+Exit codes: 0 done, 1 something the user can act on, 2 wrong usage, 129 the terminal went away, 130 interrupted, 141 the
+reader of our output went away, 143 terminated. Whatever is not a ``SynparseError`` or trouble with a file is a bug and
+keeps its traceback.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from importlib import import_module
 
 import click
 
+from cli.signals import TerminatedError, ending_cleanly
 from cli.streams import stand_in
 from treebank.errors import SynparseError, nearest, printable
 from treebank.version import VERSION
@@ -92,13 +94,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
         from click.shell_completion import shell_complete
 
         return shell_complete(synparse, {}, "synparse", COMPLETION, instruction)
+    with ending_cleanly():
+        return _told(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _told(arguments: list[str]) -> int:
+    """The exit code of one call, and one line for what went wrong."""
     try:
-        code = _call(synparse, list(sys.argv[1:] if arguments is None else arguments))
+        code = _call(synparse, arguments)
         sys.stdout.flush()
         return code
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except TerminatedError as error:
+        return _end("terminated", error.code, error)
     except (KeyboardInterrupt, click.Abort) as error:
         return _end("interrupted", 130, error)
     except SynparseError as error:

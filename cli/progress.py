@@ -90,6 +90,10 @@ def lines(event: Event) -> list[str]:
             f"{REASONS[event.reason]} after {clock(event.seconds)}; best development perplexity "
             f"{event.best_perplexity:.2f}{bits} (epoch {event.best_epoch})"
         ]
+        if not event.best_epoch:
+            found = [f"{REASONS[event.reason]} after {clock(event.seconds)}"]
+        if not event.scored:
+            found[0] += "; there was no time to score the model of the last step on the development text"
         unfinished = event.reason in ("interrupted", "time")
         hint = f"; go on with: synparse train --resume -o {shlex.quote(event.run)}" if unfinished else ""
         return [*found, f"the model is in {event.run}{hint}"]

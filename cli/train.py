@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.options import default_run, device_option, reading_options
+from cli.signals import ending_after_the_step
 from induce.registry import MODELS
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="The best trees of TEXT: train several models in 180 minutes (or --max-minutes) and let them vote.",
 )
-@click.option("--max-minutes", type=click.FloatRange(min=0, min_open=True), metavar="M", help="Stop after M minutes.")
+@click.option("--max-minutes", type=click.FloatRange(min=0, min_open=True), metavar="M", help="End after M minutes.")
 @device_option
 @click.pass_context
 def train(context: click.Context, text: tuple[str, ...], run: str | None, **options: Any) -> None:
@@ -71,6 +69,7 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     published format of that task, and without TEXT expressions are generated. Ctrl-C stops and keeps the model;
     --resume goes on.
     """
+    began = time.monotonic()
     if options["resume"] and options["overwrite"]:
         raise click.UsageError("--resume and --overwrite exclude each other")
     max_minutes, seeds, best = options.pop("max_minutes"), options.pop("seeds"), options.pop("best")
@@ -88,10 +87,11 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
         trainer = prepare_run(request, _tell)
     except UnchangeableError as error:
         raise click.UsageError(str(error)) from None
-    with _stop_on_signal() as stop:
-        for event in shown(trainer.train(max_minutes=max_minutes, stop=stop)):
+    left = None if max_minutes is None else max(0.0, max_minutes - (time.monotonic() - began) / 60)
+    with ending_after_the_step() as ending:
+        for event in shown(trainer.train(max_minutes=left, stop=ending.asked, hurry=ending.hurried)):
             if isinstance(event, Finished) and event.reason == "interrupted":
-                context.exit(130)
+                context.exit(ending.code)
 
 
 def _trained_together(
@@ -107,17 +107,17 @@ def _trained_together(
     chosen = ("seed", "model", "preset", "settings", "trees", "focus", "task")
     if (request.seed is not None and seeds) or (best and (seeds or any(getattr(request, key) for key in chosen))):
         raise click.UsageError("--seeds takes no --seed, and --best chooses models, settings and seeds itself")
-    with _stop_on_signal() as stop:
+    with ending_after_the_step() as ending:
         if best:
-            for name, event in train_best(request, max_minutes=max_minutes, stop=stop, tell=_tell):
+            for name, event in train_best(request, max_minutes=max_minutes, stop=ending.asked, tell=_tell):
                 _told(name, event)
         else:
             wanted = parse_seeds(seeds) if seeds else []
-            for one in train_family(request, wanted, max_minutes=max_minutes, stop=stop, tell=_tell):
+            for one in train_family(request, wanted, max_minutes=max_minutes, stop=ending.asked, tell=_tell):
                 _told(f"seed {one.seed}", one.event)
-        if stop():
+        if ending.number:
             _tell(f"go on with: synparse train --resume -o {shlex.quote(request.run)}")
-            context.exit(130)
+            context.exit(ending.code)
     return True
 
 
@@ -130,28 +130,3 @@ def _told(name: str, event: Event) -> None:
 
 def _tell(line: str) -> None:
     click.echo(line, err=True)
-
-
-@contextmanager
-def _stop_on_signal() -> Iterator[Callable[[], bool]]:
-    """A function that says whether Ctrl-C or SIGTERM came; only a second Ctrl-C does not wait for the step."""
-    came: list[int] = []
-    told: list[bool] = []
-
-    def note(number: int, frame: object) -> None:
-        if came and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        came.append(number)
-
-    def stop() -> bool:
-        if came and not told:  # not in the handler, which may interrupt another line of output
-            told.append(True)
-            print("stopping, and keeping the model …", file=sys.stderr, flush=True)  # above the bar, if there is one
-        return bool(came)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -46,6 +46,14 @@ class Halved:
 
 
 @dataclass(frozen=True)
+class Scoring:
+    """While the development text is scored, where that takes long; not in the log."""
+
+    share: float  # of the text
+    seconds_left: float
+
+
+@dataclass(frozen=True)
 class Check:
     """After each epoch: the model is scored on the development text, without any gold tree."""
 
@@ -74,6 +82,7 @@ class Finished:
     seconds: float
     run: str
     best_bits: float | None = None
+    scored: bool = True  # False where there was no time to score the model of the last step
 
 
-Event = Started | Progress | Halved | Check | Finished
+Event = Started | Progress | Halved | Scoring | Check | Finished

@@ -18,18 +18,19 @@ import torch
 
 from induce import checkpoint as store
 from induce.config import RunConfig, entry_of, kind_of
-from induce.data.batches import Batch, SentenceBatch
 from induce.data.corpus import unknown_share
 from induce.data.loader import Loader, Step
 from induce.data.tokens import bits
 from induce.kernels.products import Products, use
-from induce.models.base import FittedModel, Loss, Model, detach
+from induce.models.base import FittedModel, Model, detach
 from induce.models.build import make_model
 from induce.registry import READINGS, check_reading, fitting_decoder, load
 from induce.storage.locking import RunLock
-from induce.training.events import Check, Event, Finished, Halved, Progress, Started
+from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
+from induce.training.limits import Limits, never
 from induce.training.microbatch import whole_or_parts
 from induce.training.optimizer import EpochEnd, Unoptimized, make_optimizer
+from induce.training.scoring import TextScore, score_text
 from induce.training.seeding import random_state, restore_random_state, seed_everything
 from treebank.errors import SynparseError, placed
 from treebank.json_text import json_text
@@ -37,6 +38,7 @@ from treebank.json_text import json_text
 LEAST_WORDS = 20  # of training text
 SAVE_SECONDS = 30.0  # between two writings of RUN/last
 REPORT_STEPS = 20
+SCORING_SECONDS = 1.0  # between two events while the development text is scored
 
 
 @dataclass
@@ -114,6 +116,9 @@ class Trainer:
         self.parts = 1  # of a batch, the most so far
         self.resumed = checkpoint is not None
         self.lock: RunLock | None = None  # of the folder, given back after training
+        self.limits = Limits()
+        self.scored = True  # whether there was time to score the model of the last step
+        self.scoring_seconds = 0.0  # that the development text took the last time
         if checkpoint:
             self._continue(checkpoint)
 
@@ -177,33 +182,40 @@ class Trainer:
         like = self.model.initial_state(1)
         return [type(one)(*(part.to(self.device) for part in parts)) for one, parts in zip(like, plain, strict=True)]
 
-    def train(self, *, max_minutes: float | None = None, stop: Callable[[], bool] = lambda: False) -> Iterator[Event]:
-        """Train to the end, yielding events; ``max_minutes`` are those of this call.
+    def train(
+        self,
+        *,
+        max_minutes: float | None = None,
+        stop: Callable[[], bool] = never,
+        hurry: Callable[[], bool] = never,
+    ) -> Iterator[Event]:
+        """Train to the end, yielding events; ``max_minutes`` are those of this call, scoring included.
 
-        ``stop`` is asked after every step; what was learned is kept.
+        ``stop`` is asked after every step: what was learned is kept at once, and scored. ``hurry`` is asked while the
+        development text is scored, too, and breaks that off.
         """
+        deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
+        self.limits = Limits(deadline, stop, hurry)
         try:
-            yield from self._train(max_minutes, stop)
+            yield from self._train()
         finally:
             if self.lock:
                 self.lock.release()
 
-    def _train(self, max_minutes: float | None, stop: Callable[[], bool]) -> Iterator[Event]:
+    def _train(self) -> Iterator[Event]:
         began = time.monotonic()
         if not self.resumed:
             self.model.prepare(self.corpus)
             self.position.seconds = time.monotonic() - began
             self._save_last()  # a kill before the first step leaves something to go on from, too
         yield self._log(self._started())
-        limit = self.position.seconds + max_minutes * 60 - (time.monotonic() - began) if max_minutes else math.inf
         reason = self._over()
         while not reason:
-            run = self._fit if isinstance(self.model, FittedModel) else self._epoch
-            reason = yield from run(limit, stop)
+            reason = yield from self._fit() if isinstance(self.model, FittedModel) else self._epoch()
         at = self.position
         self._save_last()
         best = at.best_epoch, _exp(at.best_loss), at.seconds, str(self.run), self._bits(at.best_loss)
-        yield self._log(Finished(reason, at.epoch, at.step, *best))
+        yield self._log(Finished(reason, at.epoch, at.step, *best, scored=self.scored))
 
     def _started(self) -> Started:
         return Started(
@@ -219,9 +231,9 @@ class Trainer:
             token=self.config.data.token,
         )
 
-    def _epoch(self, limit: float, stop: Callable[[], bool]) -> Generator[Event, None, str]:
+    def _epoch(self) -> Generator[Event, None, str]:
         """Train to the end of the epoch and check. Returns why training ends, or ""."""
-        at = self.position
+        at, limits = self.position, self.limits
         clock = _Clock(at)
         for step in self.loader.steps(self.rng, at.start, at.epoch):
             parts = self._learn(step)
@@ -231,22 +243,26 @@ class Trainer:
             at.seconds = clock.seconds()
             if at.step % REPORT_STEPS == 0:
                 share = self.loader.share(at.start)
-                yield self._log(self._progress(clock.speed(), limit, share, at.epoch, self.config.train.epochs))
-            if reason := _ended(stop, at.seconds, limit):
+                yield self._log(self._progress(clock.speed(), share, at.epoch, self.config.train.epochs))
+            self._expect_scoring(clock)
+            if reason := limits.ended():
+                self._keep()
                 yield from self._check(end_of_epoch=False)
                 return reason
             if clock.time_to_save():
                 self._save_last()
         ended = yield from self._check(end_of_epoch=True)
-        at.finished = "no more progress" if ended else ""
         at.seconds = clock.seconds()
+        if reason := self._unscored():
+            return reason
+        at.finished = "no more progress" if ended else ""
         self._next_epoch()
         self._save_last()
-        return self._over() or _ended(stop, at.seconds, limit)
+        return self._over() or limits.ended()
 
-    def _fit(self, limit: float, stop: Callable[[], bool]) -> Generator[Event, None, str]:
+    def _fit(self) -> Generator[Event, None, str]:
         """Let a model that learns without gradients do so, to its end. Returns why training ends."""
-        at, model = self.position, self.model
+        at, model, limits = self.position, self.model, self.limits
         assert isinstance(model, FittedModel)
         clock = _Clock(at)
         for step in model.fit(self.corpus, at.step):
@@ -257,12 +273,16 @@ class Trainer:
             at.count += step.count
             at.words += self.training.words
             at.seconds = clock.seconds()
-            yield self._log(self._progress(clock.speed(), limit, step.done / step.total, 1, 1))
-            reason = _ended(stop, at.seconds, limit)
+            yield self._log(self._progress(clock.speed(), step.done / step.total, 1, 1))
+            self._expect_scoring(clock)
+            reason = limits.ended()
+            if reason:
+                self._keep()
             if step.check or reason:
                 yield from self._check(end_of_epoch=step.check)
-                if step.check:
+                if step.check and self.scored:
                     self._next_epoch()
+                reason = reason or self._unscored()
                 self._save_last()
             if reason:
                 return reason
@@ -271,8 +291,28 @@ class Trainer:
         if at.count or not at.best_epoch:
             yield from self._check(end_of_epoch=True)
         at.seconds = clock.seconds()
+        if reason := self._unscored():
+            return reason
         at.finished = "epochs"
         return at.finished
+
+    def _expect_scoring(self, clock: _Clock) -> None:
+        """Leave time for scoring the development text: as long as last time, at first at the speed of training."""
+        self.limits.expect(self.scoring_seconds or self.development.words / max(clock.mean_speed(), 1e-9))
+
+    def _unscored(self) -> str:
+        """Why training ends after a check for which there was no time, the model kept; else ""."""
+        if self.scored:
+            return ""
+        self._keep()
+        return self.limits.ended() or "time"
+
+    def _keep(self) -> None:
+        """Write the model at once, before it is scored: ``last``, and where no model was scored yet also ``best``."""
+        self._save_last()
+        if not self.position.best_epoch:
+            with self.optimizer.averaged():
+                store.save(self.run / "best", self._pack())
 
     def _next_epoch(self) -> None:
         at = self.position
@@ -312,28 +352,52 @@ class Trainer:
         return None if data.reading == "masked" else bits(loss, data.token)
 
     def _check(self, *, end_of_epoch: bool) -> Generator[Event, None, bool]:
-        """Score the development text; keep the model if it is the best so far. Returns whether training should end."""
+        """Score the development text; keep the model if it is the best so far. Returns whether training should end.
+
+        Where there is no time for all of the text, `scored` is False and nothing has changed.
+        """
         at = self.position
         with self.optimizer.averaged():
-            loss, accuracy = mean_loss(self.model, self.held_out.check())
-            best = loss < at.best_loss or not at.best_epoch
+            score = yield from self._score()
+            self.scored = score is not None
+            if score is None:
+                return False
+            best = score.loss < at.best_loss or not at.best_epoch
             trained = at.loss_sum / max(1, at.count)
-            scores = trained, _exp(trained), loss, _exp(loss)
-            per_character = self._bits(loss)
-            event = Check(at.epoch, at.step, *scores, best, "", at.seconds, per_character, accuracy)
+            losses = trained, _exp(trained), score.loss, _exp(score.loss)
+            event = Check(at.epoch, at.step, *losses, best, "", at.seconds, self._bits(score.loss), score.accuracy)
             at.history.append(asdict(event))
             if best:
-                at.best_loss, at.best_epoch = loss, at.epoch
+                at.best_loss, at.best_epoch = score.loss, at.epoch
                 store.save(self.run / "best", self._pack())
-        decision = self.optimizer.end_of_epoch(loss) if end_of_epoch else EpochEnd()
+        decision = self.optimizer.end_of_epoch(score.loss) if end_of_epoch else EpochEnd()
         yield self._log(replace(event, note=decision.note))
         stop: bool = decision.stop
         return stop
 
-    def _progress(self, speed: float, limit: float, share: float, epoch: int, epochs: int) -> Progress:
+    def _score(self) -> Generator[Event, None, TextScore | None]:
+        """The score of the development text, with a word each second; None where there is no time for it."""
+        began = told = time.monotonic()
+        tokens, scoring = 0, score_text(self.model, self.held_out.check())
+        while True:
+            try:
+                tokens += next(scoring)
+            except StopIteration as end:
+                self.scoring_seconds = time.monotonic() - began
+                score: TextScore = end.value
+                return score
+            if self.limits.overdue():
+                return None
+            now = time.monotonic()
+            if now - told > SCORING_SECONDS:
+                told = now
+                share = min(1.0, tokens / max(1, self.development.words))
+                yield Scoring(share, (now - began) / max(share, 1e-9) * (1 - share))
+
+    def _progress(self, speed: float, share: float, epoch: int, epochs: int) -> Progress:
         at = self.position
         done = epoch - 1 + share
-        left = min(at.seconds / max(done, 1e-9) * (epochs - done), limit - at.seconds)
+        left = min(at.seconds / max(done, 1e-9) * (epochs - done), self.limits.left())
         loss = at.loss_sum / max(1, at.count)
         times = speed, at.seconds, max(0.0, left)
         return Progress(epoch, epochs, at.step, share, loss, _exp(loss), *times, self.config.data.token)
@@ -379,7 +443,7 @@ class _Clock:
         self.at = at
         now = time.monotonic()
         self.began, self.saved = now - at.seconds, now
-        self.since = (now, at.words)
+        self.since = self.start = (now, at.words)
 
     def seconds(self) -> float:
         """Of the whole run."""
@@ -392,6 +456,10 @@ class _Clock:
         self.since = now
         return speed
 
+    def mean_speed(self) -> float:
+        """Words a second in this epoch, or since it was gone on with."""
+        return (self.at.words - self.start[1]) / max(time.monotonic() - self.start[0], 1e-9)
+
     def time_to_save(self) -> bool:
         """Whether the last time is long ago; asking resets it."""
         now = time.monotonic()
@@ -401,44 +469,9 @@ class _Clock:
         return due
 
 
-def _ended(stop: Callable[[], bool], seconds: float, limit: float) -> str:
-    """Why training ends now, or ""."""
-    if stop():
-        return "interrupted"
-    return "time" if seconds > limit else ""
-
-
 def _about(text: Any) -> dict[str, Any]:
     """What a checkpoint says of a text."""
     return {"sentences": text.sentences, "words": text.words, "sha256": text.digest.hexdigest()}
-
-
-@torch.no_grad()
-def mean_loss(model: Model, batches: Iterable[Batch]) -> tuple[float, float | None]:
-    """Mean negative log-likelihood of ``batches`` in nats a target; of a task the accuracy, too."""
-    model.eval()
-    total, count, state = 0.0, 0, None
-    correct: int | None = None
-    for batch in batches:
-        if isinstance(model, FittedModel):
-            loss = sentence_loss(model, batch)
-        elif batch.carries_state:
-            loss = model.loss(batch, state)
-            state = loss.state
-        else:
-            loss = whole_or_parts(model, batch)[0]
-        total += float(loss.nll) * loss.count
-        count += loss.count
-        if loss.correct is not None:
-            correct = (correct or 0) + loss.correct
-    return total / max(1, count), None if correct is None else correct / max(1, count)
-
-
-def sentence_loss(model: FittedModel, batch: Batch) -> Loss:
-    """The loss of whole sentences by their log-probabilities, a mean over words."""
-    assert isinstance(batch, SentenceBatch)
-    nats, count = -model.log_probability(batch).sum(), batch.token_count
-    return Loss(nats / max(1, count), nats / max(1, count), count)
 
 
 def _exp(loss: float) -> float:

@@ -233,9 +233,9 @@ def test_an_interruption_keeps_the_part_and_an_older_file(model: Path, number: s
     assert Path("trees.txt").read_text() == "older"
     (part,) = parts()
     assert part.stat().st_size > 0
-    if number == signal.SIGINT:
-        said = f"synparse: interrupted; what was written before is in {part}\n"
-        assert (process.returncode, err) == (130, said.encode())
+    said = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
+    told = f"synparse: {said}; what was written before is in {part}\n"
+    assert (process.returncode, err) == (128 + number, told.encode())
 
 
 def parts() -> list[Path]:
@@ -374,7 +374,7 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, tmp_path: Path
     wait_for(lambda: Path("cut/log.jsonl").exists() and b"check" in Path("cut/log.jsonl").read_bytes())
     process.send_signal(number)
     out, err = process.communicate()
-    assert (process.returncode, out) == (130, b"")
+    assert (process.returncode, out) == (128 + number, b"")
     *rest, finished, where = err.decode().splitlines()
     assert "stopping, and keeping the model …" in rest
     assert finished.startswith("interrupted after ")
