@@ -1,7 +1,8 @@
 """The commands of the README and the quickstart run as they are printed, one after another, in an empty folder.
 
-Two things are not as in real life. A ``synparse`` that stands first on the path adds settings of a tiny model to every
-``synparse train`` (a minute's training each would be too long), and files that the texts presuppose are made here.
+Three things are not as in real life. The program is forked by a server that has loaded it (``tests.warm``); a
+``synparse`` that stands first on the path adds settings of a tiny model to every ``synparse train`` (a minute's
+training each would be too long); and files that the texts presuppose are made here.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from treebank.sample import sample_treebank
 TINY = "train.epochs=1 model.hidden_size=16 model.embedding_size=16 model.chunk_size=4 train.batch_size=200"
 WRAPPER = """#!/bin/sh
 if [ "$1" = train ] && ! echo " $* " | grep -q -e " --resume "; then set -- "$@" {settings}; fi
-exec {python} -m synparse "$@"
+exec {python} -IS {caller} {warm} "$@"
 """
 NOT_HERE = ("make", "python3 -m venv", "pip install")  # installing, and what the README is tested by
 
@@ -43,13 +44,14 @@ def test_the_commands_are_found() -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm: str) -> Path:
     """An empty folder but for the user's own files; ``synparse`` is the wrapper, ``python`` the one of the tests."""
     programs, work = tmp_path / "bin", tmp_path / "work"
     programs.mkdir()
     work.mkdir()
     settings = " ".join(f"--set {setting}" for setting in TINY.split())
-    wrapper = WRAPPER.format(settings=settings, python=shlex.quote(sys.executable))
+    python, caller = shlex.quote(sys.executable), shlex.quote(str(ROOT / "tests" / "warm.py"))
+    wrapper = WRAPPER.format(settings=settings, python=python, caller=caller, warm=warm)
     for name, content in (("synparse", wrapper), ("python", f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')):
         (programs / name).write_text(content, encoding="utf-8")
         (programs / name).chmod(stat.S_IRWXU)

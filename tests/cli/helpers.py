@@ -44,11 +44,15 @@ def start(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*PROGRAM, *arguments], **{"env": ENVIRONMENT, **pipes, **options})
 
 
-def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What bash sees in ``folder``; $RUN is the program. Python is found on the path: a folder may hold spaces."""
+def shell(command: str, folder: Path, warm: str = "") -> subprocess.CompletedProcess[str]:
+    """What bash sees in ``folder``; $RUN is the program, forked by the server at the address ``warm``, if given.
+
+    Python is found on the path: a folder may hold spaces.
+    """
     python = Path(sys.executable)
     path = f"{python.parent}{os.pathsep}{ENVIRONMENT['PATH']}"
-    environment = {**ENVIRONMENT, "PATH": path, "RUN": f"{python.name} -m synparse"}
+    program = f"{python.name} -IS {os.path.relpath(ROOT / 'tests' / 'warm.py', folder)} {warm}" if warm else ""
+    environment = {**ENVIRONMENT, "PATH": path, "RUN": program or f"{python.name} -m synparse"}
     return subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
 
 

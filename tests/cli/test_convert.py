@@ -165,13 +165,13 @@ def test_the_first_lines_come_before_the_input_ends() -> None:
 
 
 @pytest.mark.parametrize(("page", "least"), [("docs/convert.md", 10), ("docs/commands.md", 2)])
-def test_the_examples_print_what_the_page_says(tmp_path: Path, page: str, least: int) -> None:
+def test_the_examples_print_what_the_page_says(tmp_path: Path, warm: str, page: str, least: int) -> None:
     """Each fenced block: a line that begins with ``$`` is a command, the lines after it are what it prints."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    examples = "".join(re.findall(r"^```[a-z]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
-    commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", examples, re.MULTILINE)
+    examples = re.findall(r"^```[a-z]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    commands = [one for each in examples for one in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", each, re.MULTILINE)]
     assert len(commands) >= least
     for command, printed in commands:
-        done = shell(re.sub(r"\bsynparse ", "$RUN ", command), tmp_path)
+        done = shell(re.sub(r"\bsynparse ", "$RUN ", command), tmp_path, warm)
         assert done.returncode == 0, done.stderr
         assert done.stdout + done.stderr == printed, command

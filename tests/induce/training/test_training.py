@@ -6,8 +6,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from induce.kernels import products
 from induce.training import loop
 from induce.training.events import Check, Finished, Started
 from tests.induce.tiny import corpora, settings, train, trainer
+from tests.warm import Call
 from treebank.errors import SynparseError
 from treebank.sentence import Sentence
 
@@ -94,7 +93,7 @@ def test_masked_sentences_come_in_a_new_order_in_each_pass_and_are_checked_alike
     assert not torch.equal(checks[0][0].uniforms, checks[0][len(first)].uniforms)  # one batch, masked in another way
 
 
-def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
+def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path, warm: str) -> None:
     """Kill -9 in the middle of anything (writing included), again and again, then compare."""
     program = (
         "import sys; from pathlib import Path; from tests.induce.tiny import settings, trainer; "
@@ -103,24 +102,22 @@ def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path)
         "print('ready', flush=True); "
         "[None for _ in trainer(settings('onlstm'), run, resume=resume).train()]; print('done', flush=True)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
-    command = [sys.executable, "-c", program]
-    subprocess.run([*command, str(tmp_path / "whole")], check=True, env=environment, capture_output=True)
+    assert Call(warm, [str(tmp_path / "whole")], program=program).wait() == 0
     draw, kills = random.Random(7), 0
     for _ in range(60 + KILLS):
-        process = subprocess.Popen(
-            [*command, str(tmp_path / "cut")], env=environment, stdout=subprocess.PIPE, text=True
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        if kills < KILLS:
-            time.sleep(draw.uniform(0.05, 0.6))
-            process.send_signal(signal.SIGKILL)
-        rest = process.stdout.read()
-        process.wait()
+        reading, writing = os.pipe()
+        process = Call(warm, [str(tmp_path / "cut")], program=program, streams=(0, writing, 2))
+        os.close(writing)
+        with open(reading, encoding="utf-8") as lines:
+            lines.readline()
+            if kills < KILLS:
+                time.sleep(draw.uniform(0.05, 0.6))
+                os.kill(process.pid, signal.SIGKILL)
+            rest = lines.read()
+        code = process.wait()
         if "done" in rest:
             break
-        kills += process.returncode == -signal.SIGKILL
+        kills += code == -signal.SIGKILL
     assert kills >= min(3, KILLS), "the run ended before it could be killed"
     assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
     logs = [[json.loads(line) for line in (tmp_path / run / "log.jsonl").open()] for run in ("whole", "cut")]
