@@ -267,7 +267,7 @@ class Trainer:
         clock = _Clock(at)
         for step in model.fit(self.corpus, at.step):
             if not math.isfinite(step.nll):
-                raise SynparseError(f"the loss is no longer a number at step {step.done}; the last model is kept")
+                raise self._exploded("loss", step.done)
             at.step = step.done
             at.loss_sum += step.nll * step.count
             at.count += step.count
@@ -332,10 +332,7 @@ class Trainer:
         loss, parts = whole_or_parts(self.model, step.batch, self.state)
         nll = float(loss.nll.detach())
         if not math.isfinite(nll):
-            raise SynparseError(
-                f"the loss is no longer a number at step {at.step + 1} (epoch {at.epoch}); "
-                "lower train.learning_rate, and go on from the last saved state with --resume"
-            )
+            raise self._exploded("loss", at.step + 1)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
         self.optimizer.step(step.factor, step.rate)
         self.state = detach(loss.state) if step.batch.carries_state else None
@@ -345,6 +342,17 @@ class Trainer:
         at.count += loss.count
         at.words += step.batch.token_count
         return parts
+
+    def _exploded(self, what: str, step: int) -> SynparseError:
+        """What to say, and to do, when weights grew beyond all numbers; nothing of that has been saved."""
+        if isinstance(self.model, FittedModel):
+            return SynparseError(f"the {what} is no longer a number at step {step}; the last model is kept")
+        lower = f"--set train.learning_rate={self.config.train.learning_rate / 10:g}"
+        return SynparseError(
+            f"the {what} is no longer a number at step {step} (epoch {self.position.epoch}); "
+            "lower train.learning_rate, and go on from the last saved state: "
+            f"synparse train --resume -o {self.run} {lower}"
+        )
 
     def _bits(self, loss: float) -> float | None:
         """Bits per character; None of masked ones, which are not the whole text."""
@@ -362,6 +370,8 @@ class Trainer:
             self.scored = score is not None
             if score is None:
                 return False
+            if math.isnan(score.loss):
+                raise self._exploded("development loss", at.step)
             best = score.loss < at.best_loss or not at.best_epoch
             trained = at.loss_sum / max(1, at.count)
             losses = trained, _exp(trained), score.loss, _exp(score.loss)
@@ -413,6 +423,8 @@ class Trainer:
 
     def _pack(self, trainer: dict[str, Any] | None = None) -> dict[str, bytes]:
         at = self.position
+        if not all(bool(value.isfinite().all()) for value in self.model.state_dict().values()):
+            raise self._exploded("model", at.step)  # what could not be read again is not written
         facts = {
             **self.facts,
             "epoch": at.epoch,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from induce.training.loop import Trainer
     from treebank.sentence import Treebank
 
+CHANGEABLE = ("train.epochs", "train.learning_rate")  # when a run goes on
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
@@ -191,7 +193,7 @@ def _stored(folder: Path, request: RunRequest, tell: Callable[[str], None]) -> C
 
 
 def _continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, Sources]:
-    """Settings and data of a run that goes on. Only how long to train may change."""
+    """Settings and data of a run that goes on. Only how long and how fast to train may change."""
     given = {"model": request.model, "preset": request.preset, "seed": request.seed, "task": request.task or None}
     for name, value in given.items():
         if value is not None:
@@ -199,8 +201,8 @@ def _continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, 
     if request.input_options.tokenize not in ("", checkpoint.config.data.tokenization):
         raise UnchangeableError("--tokenization cannot change on --resume: the run keeps its settings")
     for change in request.settings:
-        if change.partition("=")[0].strip() != "train.epochs":
-            raise UnchangeableError(f"--set {change}: on --resume only train.epochs can change")
+        if change.partition("=")[0].strip() not in CHANGEABLE:
+            raise UnchangeableError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")
     facts = checkpoint.facts
     sources = Sources(
         tuple(request.text) or tuple(facts.get("texts", ())),

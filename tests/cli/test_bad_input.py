@@ -427,6 +427,18 @@ def test_no_gpu(call: Caller, trained: Path) -> None:
     assert call.refusal("train", trained / "text.txt", "-o", "new", *TINY, "--device", "cuda") == message
 
 
+def test_the_advice_after_a_loss_that_is_no_number_can_be_followed(call: Caller, trained: Path, tmp_path: Path) -> None:
+    explosive = {"optimizer": "nt-asgd", "learning_rate": "1e6", "weight_decay": "1e3", "clip": "1e9"}
+    settings = [part for name, value in explosive.items() for part in ("--set", f"train.{name}={value}")]
+    code, _, err = call("train", trained / "text.txt", "-o", tmp_path / "run", *TINY, *settings)
+    assert (code, "is no longer a number" in err) == (1, True)
+    advice = err.partition(": synparse ")[2].split()
+    assert advice[-2:] == ["--set", "train.learning_rate=100000"]
+    code, _, err = call(*advice[:-1], "train.learning_rate=1e-4")
+    assert code == 0, err
+    assert '"learning_rate": 0.0001' in (tmp_path / "run" / "last" / "checkpoint.json").read_text("utf-8")
+
+
 # --- runs that are there already --------------------------------------------------------------------------------------
 
 
@@ -440,7 +452,9 @@ def test_an_existing_run_is_left_alone(call: Caller, copy: Path, trained: Path) 
     write("other.txt", toy_text(150))
     message = call.refusal("train", "other.txt", "-o", copy, "--resume")
     assert "the training text is not the one that this run began with" in message
-    assert "only train.epochs can change" in call.usage("train", "-o", copy, "--resume", "--set", "train.decay=1")
+    assert "only train.epochs and train.learning_rate can change" in call.usage(
+        "train", "-o", copy, "--resume", "--set", "train.decay=1"
+    )
     assert "--seed cannot change on --resume" in call.usage("train", "-o", copy, "--resume", "--seed", "2")
     assert "train.epochs = 0 must lie" in call.refusal("train", "-o", copy, "--resume", "--set", "train.epochs=0")
     assert contents(copy) == before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from sys import intern
 
@@ -60,9 +60,11 @@ def read_dp(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
 
 
 def _read(path: str, columns: Columns, on_bad: OnBad | None, whole: bool = False) -> Iterator[Sentence]:
-    for first, comments, lines in _groups(path, columns.universal):
+    for first, comments, lines, ended in _groups(path, columns.universal):
         try:
             sentence = _sentence(path, first, lines, columns)
+            if not ended:
+                _check_whole(sentence, comments, lines)
         except TreebankError as error:
             report(error, on_bad)
             continue
@@ -72,13 +74,14 @@ def _read(path: str, columns: Columns, on_bad: OnBad | None, whole: bool = False
         yield sentence
 
 
-def _groups(path: str, universal: bool) -> Iterator[tuple[int, list[str], list[str]]]:
-    """Of each sentence the number of its first row, the comments before it where a format has them, and its rows."""
+def _groups(path: str, universal: bool) -> Iterator[tuple[int, list[str], list[str], bool]]:
+    """Of each sentence the number of its first row, the comments before it where a format has them, its rows, and
+    whether a blank line ends it."""
     first, comments, lines = 0, list[str](), list[str]()
     for number, line in open_lines(path):
         if not line.strip(" \t"):
             if lines:
-                yield first, comments, lines
+                yield first, comments, lines, True
                 comments, lines = [], []
         elif lines:
             lines.append(line)
@@ -87,7 +90,31 @@ def _groups(path: str, universal: bool) -> Iterator[tuple[int, list[str], list[s
         else:
             first, lines = number, [line]
     if lines:
-        yield first, comments, lines
+        yield first, comments, lines, False
+
+
+def _check_whole(sentence: Sentence, comments: Sequence[str], lines: Sequence[str]) -> None:
+    """Raises TreebankError if the last sentence of a file, with no blank line after it, shows that the file was cut."""
+    path, last = sentence.place.path, sentence.place.line + len(lines) - 1
+    remedy = "the file seems to be cut here; copy it again, or end it with a blank line if it is whole"
+    if sentence.heads and ROOT not in sentence.heads:
+        raise TreebankError(path, last, f"the file ends and no word of its last sentence is the root; {remedy}")
+    text = next((line.partition("=")[2] for line in comments if re.match("# *text *=", line)), "")
+    wanted, surface = "".join(text.split()), "".join(_surface(lines).split())
+    if wanted != surface and wanted.startswith(surface):
+        raise TreebankError(path, last, f"the file ends before {shorten(wanted[len(surface) :])} of # text; {remedy}")
+
+
+def _surface(lines: Iterable[str]) -> str:
+    """The words as written, one after the other: a multiword token in the place of its words."""
+    found, covered = list[str](), 0
+    for row in (line.split("\t") for line in lines):
+        if span := re.fullmatch("([0-9]+)-([0-9]+)", row[0]):
+            covered = int(span[2])
+        elif not row[0].isdecimal() or int(row[0]) <= covered:
+            continue
+        found.append(row[1])
+    return "".join(found)
 
 
 def _sentence(path: str, first: int, lines: list[str], columns: Columns) -> Sentence:

@@ -99,7 +99,7 @@ def test_a_word_with_a_blank_is_written_as_it_was(tmp_path: Path) -> None:
 
 
 def test_heads_need_not_make_a_tree(tmp_path: Path) -> None:
-    (sentence,) = read_conllu(write(tmp_path, row(1, head=2) + row(2, head=1) + row(3, head=3)))
+    (sentence,) = read_conllu(write(tmp_path, row(1, head=2) + row(2, head=1) + row(3, head=3) + "\n"))
     assert sentence.heads == (1, 0, 2)
 
 
@@ -125,6 +125,23 @@ BAD = {
     row(1, head=5000 * "9"): (1, f"the head is '{30 * '9'}…', not a word's number"),
     row(5000 * "9"): (1, f"the word's number is '{30 * '9'}…' where 1 was expected"),
 }
+
+
+def test_a_file_that_is_cut_inside_its_last_sentence(tmp_path: Path) -> None:
+    """However many rows are left of a sentence, they are never taken for all of it without a word."""
+    whole = CONLLU[: CONLLU.index("\n\n") + 1].replace("â", "á")
+    lines = whole.splitlines(keepends=True)
+    for kept in range(3, len(lines)):
+        with pytest.raises(TreebankError):
+            list(read_conllu(write(tmp_path, "".join(lines[:kept]))))
+    with pytest.raises(
+        TreebankError, match=r"conllu:6: the file ends before 'mar' of # text; the file seems to be cut"
+    ):
+        list(read_conllu(write(tmp_path, "".join(lines[:6]))))
+    assert [len(one.words) for one in read_conllu(write(tmp_path, "".join(lines)))] == [5]
+    assert not list(read_conllu(write(tmp_path, "".join(lines[:-2])), on_bad=lambda error: None))
+    with pytest.raises(TreebankError, match="no word of its last sentence is the root"):
+        list(read_conllx(write(tmp_path, row(1, head=2) + row(2, head=1), "a.conllx")))
 
 
 @pytest.mark.parametrize("text", BAD)
