@@ -47,7 +47,18 @@ if TYPE_CHECKING:
     from treebank.metrics.run import Evaluation
     from treebank.sentence import Sentence
 
-__all__ = ["SynparseError", "__version__", "combine", "draw", "evaluate", "load", "read", "train", "trainer"]
+__all__ = [
+    "SynparseError",
+    "__version__",
+    "combine",
+    "draw",
+    "evaluate",
+    "load",
+    "read",
+    "report",
+    "train",
+    "trainer",
+]
 
 
 def train(
@@ -123,6 +134,17 @@ def draw(what: Any, *others: Any, gold: Any = ()) -> Drawing:
     from treebank.drawing.notebook import draw as drawn
 
     return drawn(what, *others, gold=gold)
+
+
+def report(*runs: str | os.PathLike[str], gold: Any = None, **options: Any) -> str:
+    """The page of HTML that ``synparse report`` writes about these runs.
+
+    ``gold`` is a path, a name such as ``"wsj10"``, or a `Treebank`. ``options`` are fields of `ReportPlan`: ``text``,
+    ``baselines``, ``conventions``, ``max_length``, ``pictures``, ``title``.
+    """
+    from induce.reporting.report import Report, ReportPlan
+
+    return Report(ReportPlan(runs=[str(run) for run in runs], gold=gold, **options)).html()
 
 
 def read(path: str) -> Iterator[Sentence]:

@@ -30,6 +30,7 @@ COMMANDS = {
     "extract": ("cli.extract:extract", "Write the distances that a model gives to each sentence."),
     "decode": ("cli.decode:decode", "Turn distances from extract into trees; needs no model."),
     "draw": ("cli.draw:draw", "Draw trees and heads: SVG, PDF, PNG, HTML, LaTeX, terminal."),
+    "report": ("cli.report:report", "Write a page that shows what models have learned."),
     "convert": ("cli.convert:convert", "Turn treebanks into trees, spans, heads, distances or text."),
     "classes": ("cli.classes:classes", "Put the words of a text into classes."),
     "analyze": ("cli.analyze:analyze", "Look into a model: which channel goes with which relation."),

@@ -5,13 +5,16 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treebank.baselines import BASELINES
 from treebank.errors import SynparseError
 from treebank.metrics.run import Evaluation, EvaluationPlan, evaluate
 from treebank.metrics.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees, parsed_by
 from treebank.sentence import Treebank
+
+if TYPE_CHECKING:
+    from induce.parsing.parser import Parser
 
 
 def find_runs(patterns: Sequence[str]) -> dict[str, list[str]]:
@@ -56,16 +59,19 @@ def load_systems(
     systems = []
     for folder in folders:
         parser = load_parser(folder, device=device, decoder=decoder, layer=layer, distances=distances, tell=tell)
-        if parser.token != "word":
-            problem = (
-                f"{folder}: the trees of this model are over {parser.token}s, and those of the treebank over words"
-            )
-            raise SynparseError(f"{problem}; to score trees, train with data.token=word")
+        check_words(folder, parser)
         name = f"{parser.name} {folder}" if len(folders) > 1 else parser.name
         systems.append(
             parsed_by(parser, name=name, model=folder, learned_from=parser.learned_from, decoded=parser.decoded)
         )
     return systems
+
+
+def check_words(folder: str, parser: Parser) -> None:
+    """Raises SynparseError for a model of characters, whose trees cannot be compared with those of words."""
+    if parser.token != "word":
+        problem = f"{folder}: the trees of this model are over {parser.token}s, and those of the treebank over words"
+        raise SynparseError(f"{problem}; to score trees, train with data.token=word")
 
 
 def evaluate_systems(gold: str | Treebank, systems: Sequence[Any], **options: Any) -> Evaluation:

@@ -99,8 +99,8 @@ def counted(words: Sequence[str], tags: Sequence[str]) -> list[bool]:
     return mask if any(mask) else [True] * len(words)
 
 
-def _projected(tree: Tree, mask: Sequence[bool]) -> list[Span | None]:
-    """Each bracket over the words that are compared; None for the whole sentence and for less than two words."""
+def projected(tree: Tree, mask: Sequence[bool]) -> list[Span | None]:
+    """Each bracket over the words that ``mask`` counts; None for the whole sentence and for less than two words."""
     before = list(accumulate(map(int, mask), initial=0))
     spans = [Span(before[start], before[end]) for start, end in tree.spans]
     return [span if 1 < span.end - span.start < before[-1] else None for span in spans]
@@ -109,12 +109,15 @@ def _projected(tree: Tree, mask: Sequence[bool]) -> list[Span | None]:
 def _marked_trees(gold: Analysis, tree: Tree, analyses: Iterable[Analysis]) -> list[Marked]:
     """The gold tree, then the others. A gold bracket is missed where none of them has it."""
     mask = counted(gold.words, gold.tags)
-    wanted = _projected(tree, mask)
+    wanted = projected(tree, mask)
     reference = {span for span in wanted if span}
     found: set[Span | None] = set()
     marked = []
     for analysis in analyses:
-        spans = _projected(analysis.tree, mask) if analysis.tree is not None else []
+        if analysis.tree is None:
+            marked.append(_marked_heads(analysis, gold))
+            continue
+        spans = projected(analysis.tree, mask)
         found |= set(spans)
         inks = tuple(Ink.FAINT if span is None else Ink.SHARED if span in reference else Ink.EXTRA for span in spans)
         distinct = {span for span in spans if span}

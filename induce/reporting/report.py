@@ -1,0 +1,156 @@
+"""From runs and sentences to one page of HTML: what is asked for, what is found out for it, and the sections."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from induce.parsing.load import load_parser
+from induce.parsing.systems import check_words, find_runs
+from induce.reporting import sections
+from induce.reporting.markup import command, note, report_page
+from induce.reporting.parsed import Compared, Parsed
+from induce.reporting.runs import RunStory
+from treebank.catalog import bound_of, load_gold
+from treebank.errors import SynparseError
+from treebank.formats import read_sentences
+from treebank.metrics.run import Evaluation, EvaluationPlan, evaluate
+from treebank.metrics.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees
+from treebank.sentence import Treebank
+from treebank.version import VERSION
+
+TREE_BASELINES = ("right", "left", "balanced", "random", "oracle", "gold")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportPlan:
+    """What a report is about. ``runs``: folders, patterns or packed models. ``gold`` or ``text``: what is parsed.
+
+    ``baselines``: without any, the usual ones. ``pictures``: sentences in each group of pictures.
+    """
+
+    runs: Sequence[str]
+    gold: str | Treebank | None = None
+    text: Sequence[str] = ()
+    baselines: Sequence[str] = ()
+    conventions: Sequence[str] = ()
+    max_length: int | None = None
+    ptb: str | None = None
+    tokenize: bool = False
+    pictures: int = 4
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises SynparseError for a wrong name, or for gold and text together."""
+        if self.gold is not None and self.text:
+            raise SynparseError("a report is about gold trees or about a text; name one of them")
+        if not self.runs:
+            raise SynparseError("a report needs a model; name one with -m")
+        EvaluationPlan(gold="", baselines=self.baselines, conventions=self.conventions)
+
+    @property
+    def data(self) -> str:
+        """The name of what is parsed, "" for nothing."""
+        return self.gold.name if isinstance(self.gold, Treebank) else self.gold or ", ".join(self.text)
+
+    def command(self, name: str, *more: str) -> str:
+        """The command line ``name`` of the same models and data."""
+        words = ["synparse", name, *(part for run in self.runs for part in ("-m", run))]
+        words += ["--gold", self.data] if self.gold is not None else []
+        words += [part for path in self.text for part in ("--text", path)] if name == "report" else []
+        words += [part for one in self.conventions for part in ("--convention", one)]
+        words += ["--max-length", str(self.max_length)] if self.max_length else []
+        words += ["--ptb", self.ptb] if self.ptb else []
+        return shlex.join([*words, *more])
+
+
+class Report:
+    """All that the sections tell of; each part is found out when it is first asked for, parsing once."""
+
+    def __init__(self, plan: ReportPlan, *, tell: Callable[[str], None] = lambda line: None, **parsing: Any) -> None:
+        self.plan, self.tell, self.parsing = plan, tell, parsing
+        self.groups = find_runs(plan.runs)
+        self.runs = list(dict.fromkeys(run for group in self.groups.values() for run in group))
+        self.stories = [RunStory.read(run) for run in self.runs]
+
+    @cached_property
+    def treebank(self) -> Treebank:
+        """What is parsed; no sentences where nothing was named."""
+        plan = self.plan
+        if isinstance(plan.gold, Treebank):
+            return plan.gold
+        if plan.gold is not None:
+            return load_gold(plan.gold, ptb=plan.ptb, max_length=plan.max_length)
+        sentences = [one for one in read_sentences(plan.text, tokenize=plan.tokenize) if one.words] if plan.text else []
+        if plan.text and not sentences:
+            raise SynparseError(f"{plan.data}: there is no sentence in it")
+        return Treebank(plan.data, sentences)
+
+    @cached_property
+    def models(self) -> list[Parsed]:
+        """Each model with its analyses."""
+        found = []
+        for run in self.runs:
+            parser = load_parser(run, tell=self.tell, **self.parsing)
+            check_words(run, parser)
+            name = f"{parser.name} {run}" if len(self.runs) > 1 else parser.name
+            self.tell(f"{run}: parsing {len(self.treebank):,} sentences")
+            found.append(Parsed.of(parser, self.treebank.sentences, name=name, run=run))
+        return found
+
+    @cached_property
+    def compared(self) -> Compared:
+        return Compared(self.treebank.sentences, self.models)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """Scores of the models and of the baselines, with details and comparisons. Only with gold."""
+        plan = self.plan
+        systems = [_system(model) for model in self.models]
+        bound = plan.max_length if isinstance(plan.gold, Treebank) else bound_of(plan.gold or "", plan.max_length)
+        scored = EvaluationPlan(
+            gold=self.treebank,
+            baselines=plan.baselines or self._usual_baselines(),
+            conventions=plan.conventions,
+            max_length=bound,
+            compare=True,
+            details=True,
+        )
+        return evaluate(scored, systems, self.groups)
+
+    def _usual_baselines(self) -> list[str]:
+        outputs = {model.parser.output for model in self.models}
+        return [*(TREE_BASELINES if "trees" in outputs else ()), *(HEAD_BASELINES if "heads" in outputs else ())]
+
+    def eval_command(self) -> str:
+        """The command that prints the scores."""
+        baselines = self.plan.baselines or self._usual_baselines()
+        named = [part for one in baselines for part in ("--baseline", one)]
+        return self.plan.command("eval", *named, "--compare")
+
+    def html(self) -> str:
+        """The page."""
+        plan = self.plan
+        parts = [sections.learned(self.stories), sections.curves(self.stories)]
+        if plan.gold is not None:
+            parts += sections.scores(self.evaluation, self.eval_command())
+        if len(self.treebank):
+            parts += [sections.frequent(self.compared), sections.agreement(self.compared)]
+            evaluation = self.evaluation if plan.gold is not None else None
+            parts += sections.pictures(self.compared, evaluation, plan.pictures)
+        title = plan.title or "What was learned" + (f": {plan.data}" if plan.data else "")
+        foot = note(f"Made by synparse {VERSION} with:") + command(plan.command("report"))
+        return report_page(title, [part for part in parts if part[2]], foot)
+
+
+def _system(model: Parsed) -> ParsedTrees | ParsedHeads:
+    """The model's analyses as a system that is scored; it is asked for all sentences of the report, in order."""
+    learned_from = model.parser.learned_from
+    if model.parser.output == "heads":
+        pairs = [(one.words, one.heads) for one in model.analyses]
+        return ParsedHeads(model.name, lambda _: pairs, model=model.run, learned_from=learned_from)
+    trees = [one.tree for one in model.analyses if one.tree is not None]
+    return ParsedTrees(model.name, lambda _: trees, model=model.run, learned_from=learned_from)

@@ -1,0 +1,119 @@
+"""What a run folder tells of its training: what it learned from, with which settings, and how the loss fell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from induce.checkpoint import ENSEMBLE, Checkpoint, find, read
+from induce.parsing.ensemble import Description
+from induce.storage.run_folder import LOG
+from treebank.health import Health
+
+
+@dataclass(frozen=True)
+class RunStory:
+    """One run: ``facts`` and ``settings`` by their names, what was odd about the text, and its checks by step.
+
+    A check has ``step``, ``seconds``, ``loss`` and ``development_loss`` in nats a token. An ensemble has none.
+    """
+
+    run: str
+    model: str
+    facts: Mapping[str, str]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    findings: Sequence[str] = ()
+    checks: Sequence[Mapping[str, Any]] = ()
+
+    @classmethod
+    def read(cls, run: str) -> RunStory:
+        """The story of the run, ensemble or packed model at this path. Raises CheckpointError if it is none."""
+        if (Path(run) / ENSEMBLE).exists():
+            found = Description.read(Path(run))
+            facts = {
+                "members": ", ".join(member.name for member in found.members),
+                "votes for": found.output,
+                "decoder": found.decoder,
+                "learned from": found.learned_from or "no trees",
+            }
+            return cls(run, "ensemble", facts)
+        checkpoint = read(find(Path(run)))
+        events = read_log(Path(run) / LOG)
+        health = _health(checkpoint)
+        return cls(
+            run,
+            checkpoint.config.model_name,
+            _facts(checkpoint, events, health),
+            dict(_settings(checkpoint)),
+            [str(finding) for finding in health.findings(token=checkpoint.config.data.token)] if health else [],
+            _checks(checkpoint, events),
+        )
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The events of a run's log; none without a log. A line that a kill left broken is left out."""
+    if not path.is_file():
+        return []
+    events = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            events.append(event)
+    return events
+
+
+def _checks(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The checks by step: those of the log, which go on after the best one, else those of the checkpoint.
+
+    Of a run that was killed and resumed the later check of a step counts.
+    """
+    logged = [event for event in events if event.get("event") == "check"]
+    by_step = {check.get("step"): check for check in logged or checkpoint.facts.get("history", [])}
+    return list(by_step.values())
+
+
+def _health(checkpoint: Checkpoint) -> Health | None:
+    """What the text looked like, where the checkpoint says."""
+    found = checkpoint.facts.get("health")
+    if not isinstance(found, dict):
+        return None
+    values = {key: value for key, value in found.items() if key != "mean_words"}
+    try:
+        return Health(**{**values, "scripts": tuple(values["scripts"].items())})
+    except (TypeError, KeyError, AttributeError):
+        return None  # written by another version
+
+
+def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: Health | None) -> dict[str, str]:
+    config, facts = checkpoint.config, checkpoint.facts
+    training, unit = checkpoint.fact("training"), config.data.token
+    sample = f"generated examples of task {config.data.task}" if config.data.task else "the built-in sample"
+    found = {
+        "model": f"{config.model_name}, preset {config.preset}",
+        "source": config.source,
+        "learned from": ", ".join(facts.get("texts") or [sample]),
+        "size of it": f"{training['sentences']:,} sentences, {training['words']:,} {unit}s",
+        "text": health.summary() if health else "",
+        "trees": f"{facts['trees']['kind']} trees: {facts['trees']['name']}" if "trees" in facts else "none",
+        "vocabulary": f"{len(checkpoint.vocabulary):,} {unit}s",
+        "steps": f"{checkpoint.fact('step'):,} in {checkpoint.fact('seconds') / 60:.1f} minutes on "
+        f"{checkpoint.fact('device')}",
+        "seed": str(config.train.seed),
+        "text sha256": f"{training['sha256']:.16}…",
+    }
+    started = [event for event in events if event.get("event") == "started"]
+    if started and isinstance(started[-1].get("parameters"), int):
+        found["parameters"] = f"{started[-1]['parameters']:,}"
+    return {name: value for name, value in found.items() if value}
+
+
+def _settings(checkpoint: Checkpoint) -> list[tuple[str, str]]:
+    tables = checkpoint.config.as_dict()
+    names = ("model", "data", "train", "parse")
+    return [(f"{name}.{key}", str(value)) for name in names for key, value in tables[name].items()]
