@@ -14,7 +14,8 @@ from treebank.metrics.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees, p
 from treebank.sentence import Treebank
 
 if TYPE_CHECKING:
-    from induce.parsing.parser import Parser
+    from induce.parsing.ensemble import Ensemble
+    from induce.parsing.parser import ModelParser, Parser
 
 
 def find_runs(patterns: Sequence[str]) -> dict[str, list[str]]:
@@ -59,12 +60,18 @@ def load_systems(
     systems = []
     for folder in folders:
         parser = load_parser(folder, device=device, decoder=decoder, layer=layer, distances=distances, tell=tell)
-        check_words(folder, parser)
-        name = f"{parser.name} {folder}" if len(folders) > 1 else parser.name
-        systems.append(
-            parsed_by(parser, name=name, model=folder, learned_from=parser.learned_from, decoded=parser.decoded)
-        )
+        systems.append(system_of(parser, folder, alone=len(folders) == 1))
     return systems
+
+
+def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> ParsedTrees | ParsedHeads:
+    """The parser of a folder as a system, under the name of its model, and with the folder if it is not ``alone``.
+
+    Raises SynparseError for a model of characters, as gold trees are over words.
+    """
+    check_words(folder, parser)
+    name = parser.name if alone else f"{parser.name} {folder}"
+    return parsed_by(parser, name=name, model=folder, learned_from=parser.learned_from, decoded=parser.decoded)
 
 
 def check_words(folder: str, parser: Parser) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from induce.parsing.load import load_parser
-from induce.parsing.systems import check_words, find_runs
+from induce.parsing.systems import check_words, find_runs, system_of
 from induce.reporting import sections
 from induce.reporting.markup import command, note, report_page
 from induce.reporting.parsed import Compared, Parsed
@@ -109,7 +109,7 @@ class Report:
     def evaluation(self) -> Evaluation:
         """Scores of the models and of the baselines, with details and comparisons. Only with gold."""
         plan = self.plan
-        systems = [_system(model) for model in self.models]
+        systems = [_system(model, alone=len(self.runs) == 1) for model in self.models]
         bound = plan.max_length if isinstance(plan.gold, Treebank) else bound_of(plan.gold or "", plan.max_length)
         scored = EvaluationPlan(
             gold=self.treebank,
@@ -146,11 +146,11 @@ class Report:
         return report_page(title, [part for part in parts if part[2]], foot)
 
 
-def _system(model: Parsed) -> ParsedTrees | ParsedHeads:
+def _system(model: Parsed, *, alone: bool) -> ParsedTrees | ParsedHeads:
     """The model's analyses as a system that is scored; it is asked for all sentences of the report, in order."""
-    learned_from = model.parser.learned_from
-    if model.parser.output == "heads":
+    system = system_of(model.parser, model.run, alone=alone)
+    if isinstance(system, ParsedHeads):
         pairs = [(one.words, one.heads) for one in model.analyses]
-        return ParsedHeads(model.name, lambda _: pairs, model=model.run, learned_from=learned_from)
+        return replace(system, parse=lambda _: pairs)
     trees = [one.tree for one in model.analyses if one.tree is not None]
-    return ParsedTrees(model.name, lambda _: trees, model=model.run, learned_from=learned_from)
+    return replace(system, parse=lambda _: trees)
