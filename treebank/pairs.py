@@ -10,8 +10,9 @@ import json
 import os
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,6 +79,13 @@ PHENOMENA = {
 AFTER_NOUN = frozenset(["that", "the", "next", "to", "behind", "in", "near", "across", "from", "by", "with"])
 
 
+class _Entry(NamedTuple):
+    """A line of a file: what it tests, and what makes its pairs (cutting into words takes long)."""
+
+    phenomenon: str
+    pairs: Callable[[], Iterable[Pair]]
+
+
 def read_pairs(name: str, *, folder: str | None = None, limit: int | None = None) -> list[Pair]:
     """The pairs of ``marvin-linzen`` or ``blimp``, looked for in ``folder`` or $SYNPARSE_PAIRS, or of a file.
 
@@ -87,14 +95,14 @@ def read_pairs(name: str, *, folder: str | None = None, limit: int | None = None
     """
     path = _collection(name, folder) if name in COLLECTIONS else name
     if path.endswith(".zip"):
-        pairs = list(_zipped(path))
+        entries = list(_zipped(path))
     elif path.removesuffix(".gz").endswith((".jsonl", ".json")):
-        pairs = [_of_json(line, f"{path}:{number}") for number, line in enumerate(_lines(path), 1) if line.strip()]
+        entries = [_of_json(line, f"{path}:{number}") for number, line in enumerate(_lines(path), 1) if line.strip()]
     else:
-        pairs = list(_columns(path))
-    if not pairs:
+        entries = list(_columns(path))
+    if not entries:
         raise SynparseError(f"{path}: there is no pair in it")
-    return pairs if limit is None else _thinned(pairs, limit)
+    return [pair for entry in (entries if limit is None else _thinned(entries, limit)) for pair in entry.pairs()]
 
 
 def _collection(name: str, folder: str | None) -> str:
@@ -113,7 +121,7 @@ def _lines(path: str) -> Iterator[str]:
     return (line for _, line in open_lines(path))
 
 
-def _zipped(path: str) -> Iterator[Pair]:
+def _zipped(path: str) -> Iterator[_Entry]:
     """All ``.jsonl`` files of a zip, by name."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -129,17 +137,23 @@ def _holds_pairs(name: str) -> bool:
     return name.endswith(".jsonl") and not name.rpartition("/")[2].startswith(".")
 
 
-def _of_json(line: str, place: str) -> Pair:
+def _of_json(line: str, place: str) -> _Entry:
     """A pair of BLiMP, its text split into words as in the Penn Treebank."""
     try:
         entry: Any = json.loads(line)
-        good, bad = (Sentence(tokenize(str(entry[f"sentence_{name}"]), "english")) for name in ("good", "bad"))
+        good, bad = (str(entry[f"sentence_{name}"]) for name in ("good", "bad"))
     except (ValueError, KeyError, TypeError):
         raise SynparseError(f'{place}: expected an object with "sentence_good" and "sentence_bad"') from None
-    return Pair(good, bad, str(entry.get("UID", "all")), str(entry.get("linguistics_term", "")))
+    phenomenon, group = str(entry.get("UID", "all")), str(entry.get("linguistics_term", ""))
+
+    def pairs() -> Iterator[Pair]:
+        words = (Sentence(tokenize(text, "english")) for text in (good, bad))
+        yield Pair(*words, phenomenon, group)
+
+    return _Entry(phenomenon, pairs)
 
 
-def _columns(path: str) -> Iterator[Pair]:
+def _columns(path: str) -> Iterator[_Entry]:
     """The pairs of a file of columns."""
     names: list[str] = []
     for number, line in enumerate(_lines(path), 1):
@@ -154,13 +168,13 @@ def _columns(path: str) -> Iterator[Pair]:
             if not line.strip():
                 continue
             raise SynparseError(f"{path}:{number}: expected a good and a bad sentence with a tab between them")
-        yield from _of_row(row)
+        name = row.get("phenomenon", "all")
+        known = PHENOMENA.get(name.removesuffix("_anim").removesuffix("_inanim"), Phenomenon(name, ""))
+        yield _Entry(known.title, partial(_of_row, row, known))
 
 
-def _of_row(row: dict[str, str]) -> Iterator[Pair]:
+def _of_row(row: dict[str, str], known: Phenomenon) -> Iterator[Pair]:
     """The pair of a row, or the three of a row with a second bad sentence."""
-    name = row.get("phenomenon", "all")
-    known = PHENOMENA.get(name.removesuffix("_anim").removesuffix("_inanim"), Phenomenon(name, ""))
     good, bad, worse = (Sentence(tuple(row.get(key, "").split())) for key in ("good", "bad", "bad2"))
     if not worse.words:
         yield Pair(good, bad, known.title, known.group, _agreement(good.words, bad.words, known.subject))
@@ -185,16 +199,12 @@ def _agreement(good: Sequence[str], bad: Sequence[str], subject: str) -> Agreeme
     return Agreement(0, verb, noun)
 
 
-def _thinned(pairs: Iterable[Pair], limit: int) -> list[Pair]:
-    """About ``limit`` pairs of each phenomenon, from all over it."""
-    listed = list(pairs)
-    counts = Counter(pair.phenomenon for pair in listed)
+def _thinned(entries: Sequence[_Entry], limit: int) -> Iterator[_Entry]:
+    """About ``limit`` entries of each phenomenon, from all over it."""
+    counts = Counter(entry.phenomenon for entry in entries)
     seen: Counter[str] = Counter()
-    chosen = []
-    for pair in listed:
-        name, total = pair.phenomenon, counts[pair.phenomenon]
-        place = seen[name]
-        seen[name] += 1
+    for entry in entries:
+        total, place = counts[entry.phenomenon], seen[entry.phenomenon]
+        seen[entry.phenomenon] += 1
         if total <= limit or place * limit // total != (place + 1) * limit // total:
-            chosen.append(pair)
-    return chosen
+            yield entry
