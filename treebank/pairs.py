@@ -147,8 +147,8 @@ def _of_json(line: str, place: str) -> _Entry:
     phenomenon, group = str(entry.get("UID", "all")), str(entry.get("linguistics_term", ""))
 
     def pairs() -> Iterator[Pair]:
-        words = (Sentence(tokenize(text, "english")) for text in (good, bad))
-        yield Pair(*words, phenomenon, group)
+        one, other = (Sentence(tokenize(text, "english")) for text in (good, bad))
+        yield Pair(one, other, phenomenon, group)
 
     return _Entry(phenomenon, pairs)
 
