@@ -84,6 +84,7 @@ MODELS: dict[str, ModelEntry] = {
     "simple-pcfg": ModelEntry("induce.models.simple_pcfg:SimplePcfg", "simple-pcfg-small"),
     "structformer": ModelEntry("induce.models.structformer:StructFormer", "structformer-small"),
     "transformer": ModelEntry("induce.models.transformer:Transformer", "transformer-small"),
+    "ccm": ModelEntry("induce.models.ccm:Ccm", "ccm-small"),
     "dmv": ModelEntry("induce.models.dmv:Dmv", "dmv-small"),
     "udgn": ModelEntry("induce.models.udgn:Udgn", "udgn-small"),
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from treebank.dependency import Heads, is_tree
+from treebank.errors import SynparseError
 from treebank.sentence import ROOT
 from treebank.tagset import WORD_TAGS, is_word, tags_are_penn
 from treebank.tree import Span, Tree
@@ -88,16 +89,28 @@ def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
     return Normalized(tuple(fold_published(words[i]) for i in kept), kept)
 
 
+def _tags(words: Sequence[str], tags: Sequence[str]) -> Normalized:
+    if not tags:
+        raise SynparseError(
+            "normalization 'tags' needs part-of-speech tags, and a sentence here has none; give a treebank"
+        )
+    penn = tags_are_penn(words, tags)
+    kept = tuple(i for i, tag in enumerate(tags) if (tag in WORD_TAGS if penn else is_word(words[i])))
+    return Normalized(tuple(tags[i] for i in kept), kept)
+
+
 #: ``raw`` keeps all as it is. ``words`` lowers, folds digits to ``0`` and drops punctuation and symbols (``is_word``).
 #: ``cased`` does the same but leaves capitals, which say something of the shape of rare words (data.unknown=shape).
 #: ``ptb`` is the published recipe of PRPN and ON-LSTM: words whose tag is in ``WORD_TAGS``, in lower case, digits as
 #: ``N``; for text without tags, and where a sentence's
-#: are not the Penn Treebank's (``tags_are_penn``), it drops what ``words`` drops.
+#: are not the Penn Treebank's (``tags_are_penn``), it drops what ``words`` drops. ``tags`` has a treebank's tags in the
+#: place of the words that ``ptb`` keeps, for models that were published on tags.
 RECIPES: dict[str, Recipe] = {
     "raw": Recipe("raw", _raw),
     "words": Recipe("words", _words),
     "cased": Recipe("cased", _cased),
     "ptb": Recipe("ptb", _ptb),
+    "tags": Recipe("tags", _tags),
 }
 
 

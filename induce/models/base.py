@@ -102,6 +102,11 @@ class FittedModel(Model):
 
     seed: int = 1
 
+    def loss(self, batch: Any, state: Any = None) -> Loss:
+        """What development text is scored by: the negative log-probability of its sentences, a mean over words."""
+        nats = -self.log_probability(batch).sum() / max(1, batch.token_count)
+        return Loss(nats, nats, batch.token_count)
+
     def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
         """Learn, one `FitStep` at a time. After each the buffers hold everything, and ``fit(corpus, step.done)`` goes
         on as if nothing had been in between."""

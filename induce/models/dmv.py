@@ -17,7 +17,8 @@ from torch import Tensor
 
 from induce.config import setting
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
-from induce.data.classes import Neighbours, word_classes
+from induce.data.classes import word_classes
+from induce.data.flat_text import FlatText
 from induce.kernels.dependency_tables import by_head
 from induce.models.base import FitStep, FittedModel, Query
 from induce.models.predicates import frequency_weights, predicate_ratios
@@ -161,7 +162,7 @@ class Dmv(FittedModel):
 
     def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
         """Member after member, one pass of EM a step; a member's first step also finds its classes and its start."""
-        text = _Text(corpus)
+        text = FlatText(corpus)
         total = self.config.members * self.config.passes
         for member in range(start // self.config.passes, self.config.members):
             learner = _Learner(self, text, member)
@@ -247,35 +248,10 @@ def blocks_of_like_length(lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int
         start = end
 
 
-class _Text:
-    """A corpus as the learner wants it: words without the marks between sentences, and what is counted once."""
-
-    def __init__(self, corpus: EncodedCorpus) -> None:
-        self.lengths = corpus.lengths
-        inside = np.ones(len(corpus.ids), dtype=bool)
-        inside[corpus.offsets[1:] - 1] = False
-        self.ids, breaks = corpus.ids[inside].astype(np.int64), corpus.breaks[inside]
-        self.offsets = corpus.offsets - np.arange(len(corpus.offsets))
-        self.words, size = corpus.vocabulary.words, len(corpus.vocabulary)
-        self.neighbours = Neighbours.of(self.ids, self.offsets, breaks, size)
-        self.counts = np.bincount(self.ids, minlength=size).astype(np.float64)
-        pseudo = np.array([word.startswith("<unk") for word in self.words])
-        self.share = np.where(pseudo, 0.0, self.counts / max(1, len(self.ids)))  # a pseudo-word stands for rare words
-        stretches = np.cumsum(breaks)
-        self.fragments = (
-            stretches - np.repeat(stretches[self.offsets[:-1]], self.lengths) if len(self.ids) else stretches
-        )
-
-    def places(self, rows: np.ndarray, count: int) -> np.ndarray:
-        """Where the words (N, B) of sentences of up to ``count`` words stand; behind them any places."""
-        places: np.ndarray = np.minimum(self.offsets[rows] + np.arange(count)[:, None], len(self.ids) - 1)
-        return places
-
-
 class _Learner:
     """EM of one member. What it keeps beside the model's buffers can be made again at any pass."""
 
-    def __init__(self, model: Dmv, text: _Text, member: int) -> None:
+    def __init__(self, model: Dmv, text: FlatText, member: int) -> None:
         self.model, self.text, self.member = model, text, member
         config = model.config
         self.smoothing = Smoothing(

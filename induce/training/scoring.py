@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import torch
 
-from induce.data.batches import Batch, SentenceBatch
-from induce.models.base import FittedModel, Loss, Model
+from induce.data.batches import Batch
+from induce.models.base import FittedModel, Model
 from induce.training.microbatch import whole_or_parts
 
 
@@ -27,7 +27,7 @@ def score_text(model: Model, batches: Iterable[Batch]) -> Generator[int, None, T
     for batch in batches:
         with torch.no_grad():  # not around the yield, where others compute
             if isinstance(model, FittedModel):
-                loss = _sentence_loss(model, batch)
+                loss = model.loss(batch)
             elif batch.carries_state:
                 loss = model.loss(batch, state)
                 state = loss.state
@@ -39,10 +39,3 @@ def score_text(model: Model, batches: Iterable[Batch]) -> Generator[int, None, T
             correct = (correct or 0) + loss.correct
         yield batch.token_count
     return TextScore(total / max(1, count), None if correct is None else correct / max(1, count))
-
-
-def _sentence_loss(model: FittedModel, batch: Batch) -> Loss:
-    """The loss of whole sentences by their log-probabilities, a mean over words."""
-    assert isinstance(batch, SentenceBatch)
-    nats, count = -model.log_probability(batch).sum(), batch.token_count
-    return Loss(nats / max(1, count), nats / max(1, count), count)

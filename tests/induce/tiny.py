@@ -135,6 +135,14 @@ SETTINGS = {
         "train.epochs=3",
         "data.minimum_count=1",
     ],
+    "ccm": [
+        "model.classes=8",
+        "model.passes=6",
+        "model.sequences=500",
+        "data.normalization=words",
+        "data.development_share=0.05",
+        "data.minimum_count=1",
+    ],
     "dmv": [
         "model.members=2",
         "model.classes_low=8",

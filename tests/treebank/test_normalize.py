@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treebank.dependency import delete, is_projective, is_tree
+from treebank.errors import SynparseError
 from treebank.normalize import RECIPES, Normalized, restore, restore_heads
 from treebank.sentence import ROOT
 from treebank.tagset import WORD_TAGS, is_word
@@ -74,6 +75,16 @@ def test_published_recipe() -> None:
 
 def test_published_recipe_without_tags_drops_what_words_drops() -> None:
     assert RECIPES["ptb"](["Pay", "$", "10", "%", "."]) == Normalized(("pay", "N"), (0, 2))
+
+
+def test_tags_in_the_place_of_words() -> None:
+    """Of the words that `ptb` keeps where tags are the Penn Treebank's, else of all that is no punctuation."""
+    assert RECIPES["tags"](["It", "'s", "$", "5", "."], ["PRP", "VBZ", "$", "CD", "."]) == Normalized(
+        ("PRP", "VBZ", "CD"), (0, 1, 3)
+    )
+    assert RECIPES["tags"](["ja", "!"], ["PTKANT", "$."]) == Normalized(("PTKANT",), (0,))
+    with pytest.raises(SynparseError, match="needs part-of-speech tags, and a sentence here has none"):
+        RECIPES["tags"](["It", "rains"], [])
 
 
 def test_restore_uses_the_lowest_phrase_around() -> None:
