@@ -1,6 +1,6 @@
 """Which rule reads trees best off distances, language by language? Models of small treebanks under every decoder.
 
-    python bench/decoders.py --data FOLDER [--words 30000] [--epochs 12] [--seeds 1] [--only japanese]
+    python bench/decoders.py --data FOLDER [--words 30000] [--seen 400000] [--seeds 1] [--only japanese]
 
 Takes the sentences of up to 40 words of each treebank until there are ``--words`` words, trains ON-LSTM on their words
 alone, and scores its trees under each decoder of distances, beside the baselines, by the convention on-lstm. Treebanks
@@ -15,7 +15,6 @@ import statistics
 import sys
 import tempfile
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,13 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import synparse  # noqa: E402
-from treebank.catalog import load_whole  # noqa: E402
+from treebank.formats import InputOptions, read_sentences  # noqa: E402
 from treebank.sentence import Treebank  # noqa: E402
 
 #: language -> where its treebank is, below the data folder
 TREEBANKS = {
     "japanese": "const_other/keyaki",
-    "spanish": "nltk_data/corpora/cess_esp.zip",
+    "spanish": "nltk_data/corpora/cess_esp.zip",  # ISO-8859-15
     "chinese": "nltk_data/corpora/sinica_treebank.zip",
     "icelandic": "const_other/icepahc",
     "english": "nltk_data/corpora/treebank.zip",
@@ -46,19 +45,21 @@ def gold_of(path: Path, words: int) -> Treebank:
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:
                 archive.extractall(folder)
-        treebank = load_whole(folder if path.suffix == ".zip" else str(path), on_bad=lambda error: None)
-    kept, count = [], 0
-    for sentence in treebank.sentences:
-        if 2 < len(sentence.words) <= LONGEST and count < words:
-            kept.append(sentence)
-            count += len(sentence.words)
-    return replace(treebank, sentences=kept, name=path.name)
+        source = folder if path.suffix == ".zip" else str(path)
+        options = InputOptions(encoding="iso-8859-15" if path.stem == "cess_esp" else "", tell=lambda line: None)
+        kept, count = [], 0
+        for sentence in read_sentences([source], trees=True, input_options=options, on_bad=lambda error: None):
+            if 2 < len(sentence.words) <= LONGEST and count < words:
+                kept.append(sentence)
+                count += len(sentence.words)
+    return Treebank(path.name, kept)
 
 
-def measure(language: str, path: Path, seed: int, words: int, epochs: int) -> dict[str, Any]:
+def measure(language: str, path: Path, seed: int, words: int, seen: int) -> dict[str, Any]:
     """Scores of one model by each decoder, and of the baselines, in percent."""
     gold = gold_of(path, words)
     texts = [list(sentence.words) for sentence in gold.sentences]
+    epochs = max(1, round(seen / sum(map(len, texts))))
     with tempfile.TemporaryDirectory() as folder:
         settings = [*SETTINGS, f"train.epochs={epochs}"]
         synparse.train(texts, run=f"{folder}/run", settings=settings, seed=seed)
@@ -74,7 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--words", type=int, default=30_000)
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--seen", type=int, default=400_000, help="words of all passes together")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", action="append", choices=TREEBANKS)
     given = parser.parse_args()
@@ -86,7 +87,7 @@ def main() -> None:
             print(f"{language}: {given.data / TREEBANKS[language]} is not there")
             continue
         for seed in range(1, given.seeds + 1):
-            rows.append(measure(language, given.data / TREEBANKS[language], seed, given.words, given.epochs))
+            rows.append(measure(language, given.data / TREEBANKS[language], seed, given.words, given.seen))
             uf1 = "  ".join(f"{name} {value:.1f}" for name, value in rows[-1]["uf1"].items())
             print(f"{language} {rows[-1]['sentences']} sentences, seed {seed}: {uf1}", flush=True)
             result.write_text(json.dumps(rows, indent=1), encoding="utf-8")

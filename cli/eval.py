@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +12,7 @@ import click
 from cli.eval_pairs import pairs_options
 from cli.eval_text import check_usage, show_text, text_options
 from cli.options import decoder_option, default_run, device_option, distances_option, layer_option, note
+from cli.status import Meter
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -123,10 +124,20 @@ def evaluate(
         **{name: others[name] for name in PLAN}, details=form == "json" or bool(by), on_bad=_tell if skip_bad else None
     )
     groups = find_runs(runs or _default_runs(plan))
-    show(run_plan(plan, load_systems(groups, tell=note, **parsing), groups), form=form, by=by, worst=worst, save=save)
+    show(
+        run_plan(plan, load_systems(groups, tell=note, watched=_watched, **parsing), groups),
+        form=form,
+        by=by,
+        worst=worst,
+        save=save,
+    )
 
 
 PLAN = ("gold", "predicted", "baselines", "conventions", "max_length", "seed", "head_rules", "compare", "ptb")
+
+
+def _watched(name: str, parsed: Iterable[Any], count: int) -> Iterable[Any]:
+    return Meter(f"{name} parses").over(parsed, count)
 
 
 def _tell(error: Exception) -> None:

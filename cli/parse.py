@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from cli.options import (
     reading_options,
 )
 from cli.output import drawing, opened
+from cli.status import Lines, Meter
 from treebank.tree import Tree
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ def parse(
     from treebank.formats import check_output, expand
 
     paths = inputs(input)
-    expand(paths)  # a misspelt path is told before a model is loaded
+    files = expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
     parser = load_parser(run or default_run(), tell=note, **parsing)
     form = form or ("conllu" if parser.output == "heads" else "brackets")
@@ -80,21 +82,27 @@ def parse(
     else:
         parser.must_give("trees", "--format conllu")
     bad: list[TreebankError] = []
+    lines = Lines(files)
+    meter = Meter("parsing", results_shown=not output and not output_dir and sys.stdout.isatty())
     job = Job(
         parser,
         form,
         parser.input_options(input_options),
         draw=_drawing if form == "drawing" else None,
         on_bad=(lambda error: _skipped(error, bad)) if skip_bad else None,
+        watch=lambda place: meter.step(lambda: lines.share(*place)),
     )
-    if output_dir:
-        written = parse_into(output_dir, paths, job, resume=resume, tell=lambda text: click.echo(text, err=True))
-    else:
-        written = 0
-        with opened(output) as write:
-            for line in job.lines(paths):
-                write(line)
-                written += 1
+    try:
+        if output_dir:
+            written = parse_into(output_dir, paths, job, resume=resume, tell=meter.say)
+        else:
+            written = 0
+            with opened(output) as write:
+                for line in job.lines(paths):
+                    write(line)
+                    written += 1
+    finally:
+        meter.end()
     if bad:
         click.echo(f"{len(bad):,} of {written:,} sentences were broken and left empty", err=True)
 

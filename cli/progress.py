@@ -1,15 +1,15 @@
-"""What ``synparse train`` shows on stderr: a progress bar on a terminal, one plain line per check elsewhere."""
+"""What ``synparse train`` shows on stderr: a line for each check, and between them how far it has come."""
 
 from __future__ import annotations
 
 import shlex
-import sys
+import time
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 
 import click
 
-from induce.training.events import Check, Event, Finished, Halved, Progress, Started
+from cli.status import LOG_SECONDS, StatusLine, clock, left, on_terminal
+from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
 
 REASONS = {
     "epochs": "all epochs done",
@@ -22,43 +22,50 @@ TOKENS = {"word": "words", "character": "chars"}  # short
 
 def shown(events: Iterable[Event]) -> Iterator[Event]:
     """``events``, each shown as it passes."""
-    return _on_terminal(events) if sys.stderr.isatty() else _plainly(events)
+    return _on_terminal(events) if on_terminal() else _plainly(events)
 
 
 def _plainly(events: Iterable[Event]) -> Iterator[Event]:
+    due = time.monotonic() + LOG_SECONDS
     for event in events:
-        for line in lines(event):
+        found = lines(event)
+        if not found and (parts := _status(event)) and time.monotonic() >= due:
+            found = [", ".join(filter(None, parts))]
+        if found:
+            due = time.monotonic() + LOG_SECONDS
+        for line in found:
             click.echo(line, err=True)
         yield event
 
 
 def _on_terminal(events: Iterable[Event]) -> Iterator[Event]:
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True, highlight=False)
-    console.width -= len("^C") + 1  # what a terminal shows when the user stops must not break the bar's line
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[rest]}"))
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=1.0, rest="")
+    status = StatusLine()
+    try:
         for event in events:
-            if isinstance(event, Progress):
-                description = f"epoch {event.epoch}/{event.epochs}"
-                bar.update(task, completed=event.share, description=description, rest=_rest(event))
             for line in lines(event):
-                console.print(line, markup=False, soft_wrap=True)  # or a path would be cut where it wraps
+                status.say(line)
+            if parts := _status(event):
+                status.show(parts, getattr(event, "share", None))
             yield event
+    finally:
+        status.clear()
 
 
-def _rest(event: Progress) -> str:
-    """What stands behind the bar; short, since 80 columns must hold it."""
+def _status(event: Event) -> list[str]:
+    """What a line that is overwritten says, the most important first; nothing of an event that has lines of its own."""
+    if isinstance(event, Scoring):
+        return ["scoring the development text", f"{event.share:.0%}", left(event.seconds_left)]
+    if not isinstance(event, Progress):
+        return []
     perplexity = f"{event.perplexity:.1f}" if event.perplexity < 100 else f"{event.perplexity:.0f}"
-    left = clock(event.seconds_left).removeprefix("0:")
-    return (
-        f"step {event.step}  loss {event.loss:.2f}  perplexity {perplexity}  "
-        f"{event.words_per_second:,.0f} {TOKENS[event.token]}/s  {left} left"
-    )
+    return [
+        f"epoch {event.epoch}/{event.epochs}",
+        left(event.seconds_left),
+        f"perplexity {perplexity}",
+        f"{event.words_per_second:,.0f} {TOKENS[event.token]}/s",
+        f"step {event.step}",
+        f"loss {event.loss:.2f}",
+    ]
 
 
 def lines(event: Event) -> list[str]:
@@ -98,8 +105,3 @@ def lines(event: Event) -> list[str]:
         hint = f"; go on with: synparse train --resume -o {shlex.quote(event.run)}" if unfinished else ""
         return [*found, f"the model is in {event.run}{hint}"]
     return []
-
-
-def clock(seconds: float) -> str:
-    """``0:01:05``."""
-    return str(timedelta(seconds=round(seconds)))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.options import default_run, device_option, reading_options
 from cli.signals import ending_after_the_step
+from cli.status import Meter
 from induce.registry import MODELS
 
 if TYPE_CHECKING:
@@ -83,10 +85,14 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
 
     if _trained_together(context, request, seeds, best, max_minutes):
         return
+    meter = Meter("reading")
+    reading = replace(request.input_options, watch=lambda place: meter.step(lambda: None))
     try:
-        trainer = prepare_run(request, _tell)
+        trainer = prepare_run(replace(request, input_options=reading), meter.say)
     except UnchangeableError as error:
         raise click.UsageError(str(error)) from None
+    finally:
+        meter.end()
     left = None if max_minutes is None else max(0.0, max_minutes - (time.monotonic() - began) / 60)
     with ending_after_the_step() as ending:
         for event in shown(trainer.train(max_minutes=left, stop=ending.asked, hurry=ending.hurried)):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treebank.baselines import BASELINES
@@ -16,6 +17,8 @@ from treebank.sentence import Treebank
 if TYPE_CHECKING:
     from induce.parsing.ensemble import Ensemble
     from induce.parsing.parser import ModelParser, Parser
+
+Watched = Callable[[str, Iterable[Any], int], Iterable[Any]]
 
 
 def find_runs(patterns: Sequence[str]) -> dict[str, list[str]]:
@@ -46,11 +49,14 @@ def load_systems(
     layer: int | None = None,
     distances: str | None = None,
     tell: Callable[[str], None] | None = None,
+    watched: Watched | None = None,
 ) -> list[ParsedTrees | ParsedHeads]:
     """The models in the folders of ``groups`` as systems; they parse when they are scored.
 
     A system is called by its model, with the folder where there are several. ``tell`` hears of sentences for which a
-    member of an ensemble has no vote. Raises SynparseError for a model of characters, as gold trees are over words.
+    member of an ensemble has no vote; ``watched`` is given the name of a system, what it parses, and of how many
+    sentences, and passes that on. Raises SynparseError for a model of characters, as gold trees are over
+    words.
     """
     folders = dict.fromkeys(folder for group in groups.values() for folder in group)
     if not folders:
@@ -60,8 +66,14 @@ def load_systems(
     systems = []
     for folder in folders:
         parser = load_parser(folder, device=device, decoder=decoder, layer=layer, distances=distances, tell=tell)
-        systems.append(system_of(parser, folder, alone=len(folders) == 1))
+        system = system_of(parser, folder, alone=len(folders) == 1)
+        systems.append(_watched(system, watched) if watched else system)
     return systems
+
+
+def _watched(system: Any, watched: Watched) -> Any:
+    parse = system.parse
+    return replace(system, parse=lambda sentences: watched(system.name, parse(sentences), len(sentences)))
 
 
 def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> ParsedTrees | ParsedHeads:

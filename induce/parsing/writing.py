@@ -12,7 +12,7 @@ from typing import Any
 
 from induce.parsing.parser import StructureParser
 from treebank.errors import BadLineError, SynparseError, TreebankError, placed
-from treebank.formats import InputOptions, expand, read_sentences
+from treebank.formats import InputOptions, Watch, expand, read_sentences
 from treebank.formats.conllu_writer import ConlluWriter
 from treebank.formats.lines import OnBad
 from treebank.formats.writers import bracket_line, json_line
@@ -66,7 +66,7 @@ class Job:
     """What is written of each sentence: ``form`` of trees or heads by ``parser``, text read by ``input_options``.
 
     ``draw`` makes the pictures of the form ``drawing``. ``on_bad`` hears of each broken sentence, in whose place an
-    empty line is written; without it the first one raises.
+    empty line is written; without it the first one raises. ``watch`` hears where each sentence stands that is written.
     """
 
     parser: StructureParser
@@ -74,6 +74,7 @@ class Job:
     input_options: InputOptions
     draw: Draw | None = None
     on_bad: OnBad | None = None
+    watch: Watch | None = None
 
     def lines(self, paths: Sequence[str], *, skip: int = 0) -> Iterator[str]:
         """The lines of the sentences in ``paths``, in order, without the first ``skip`` sentences."""
@@ -99,10 +100,16 @@ class Job:
         if self.form == "conllu":
             writer = ConlluWriter(skip + 1)
             for words, heads in self.parser.parse_heads(sentences):
-                yield writer(source.next(), heads, words=words)
+                yield writer(self._next(source), heads, words=words)
             return
         for tree in self.parser.parse(sentences):
-            yield self._line(tree, source.next())
+            yield self._line(tree, self._next(source))
+
+    def _next(self, source: Alongside) -> Sentence:
+        sentence = source.next()
+        if self.watch:
+            self.watch(sentence.place)
+        return sentence
 
     def _line(self, tree: Tree, sentence: Sentence) -> str:
         if self.form == "brackets":

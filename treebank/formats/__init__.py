@@ -29,7 +29,7 @@ from treebank.formats.paths import (
     suffix,
 )
 from treebank.formats.sniff import TEXT, content_of
-from treebank.sentence import Sentence
+from treebank.sentence import Place, Sentence
 from treebank.tokenizing import DEFAULT, NONE, tokenization
 
 __all__ = [
@@ -39,12 +39,16 @@ __all__ = [
     "KINDS",
     "InputOptions",
     "OnBad",
+    "Watch",
     "check_output",
     "expand",
     "open_lines",
     "read_sentences",
     "suffix",
 ]
+
+
+Watch = Callable[[Place], None]
 
 
 def _note(text: str) -> None:
@@ -58,7 +62,8 @@ class InputOptions:
     ``tokenize`` is the rule that splits plain text into sentences and words ("" where it is tokenised, "none" where no
     model may say otherwise); ``paragraphs``
     says that its lines are broken anywhere. ``form`` forces a format, a name in ``KINDS``; ``encoding`` is that of all
-    files where it is not UTF-8. ``whole`` keeps all annotation of CoNLL-U. ``tell`` hears what was left out or is odd.
+    files where it is not UTF-8. ``whole`` keeps all annotation of CoNLL-U. ``tell`` hears what was left out or is odd,
+    ``watch`` where each sentence stands that is read.
     """
 
     tokenize: str = ""
@@ -67,6 +72,7 @@ class InputOptions:
     encoding: str = ""
     whole: bool = False
     tell: Tell = _note
+    watch: Watch | None = None
 
     def __post_init__(self) -> None:
         if self.encoding:
@@ -105,7 +111,14 @@ def read_sentences(
     files = expand(paths, trees=trees, tell=input_options.tell)
     if input_options.encoding:
         files = [InputPath(path, input_options.encoding) for path in files]
-    return (sentence for path in files for sentence in _reader(path, input_options, trees, on_bad)(path))
+    sentences = (sentence for path in files for sentence in _reader(path, input_options, trees, on_bad)(path))
+    return _watched(sentences, input_options.watch) if input_options.watch else sentences
+
+
+def _watched(sentences: Iterator[Sentence], watch: Watch) -> Iterator[Sentence]:
+    for sentence in sentences:
+        yield sentence
+        watch(sentence.place)
 
 
 def _reader(

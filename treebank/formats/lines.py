@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator
 from treebank.errors import BadLineError, TreebankError
 from treebank.formats.opening import DAMAGED, STDIN, compression, open_bytes
 
-__all__ = ["STDIN", "OnBad", "nothing_waits", "open_blocks", "open_lines", "report"]
+__all__ = ["STDIN", "OnBad", "count_lines", "nothing_waits", "open_blocks", "open_lines", "report"]
 
 OnBad = Callable[[TreebankError], None]  # told of each broken sentence by a reader that leaves it out and goes on
 _BLOCK = 1 << 18
@@ -43,6 +44,20 @@ def open_lines(path: str, *, keep_returns: bool = False, on_bad: OnBad | None = 
         for number, line in enumerate(lines, first):
             _stdin["left"] = first + len(lines) - 1 - number
             yield number, line
+
+
+def count_lines(path: str) -> int | None:
+    """How many lines a file has, counted at the speed of the disk; None of what is no plain file of lines."""
+    if not os.path.isfile(path):
+        return None
+    count = 0
+    with open(path, "rb", buffering=0) as handle:
+        if compression(block := handle.read(_BLOCK)):
+            return None
+        while block:
+            count += block.count(b"\n")
+            block = handle.read(_BLOCK)
+    return count
 
 
 def nothing_waits() -> bool:
