@@ -1,11 +1,12 @@
 # make demo: train on the built-in sample, parse, score against baselines, show a tree
 # make test: ruff, mypy and all tests
+# make docs: the documentation as a site, in site/
 # make bench: every benchmark, in at most 20 minutes; the table of docs/benchmarks.md
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test bench clean
+.PHONY: demo test docs bench clean
 
 demo: $(READY)
 	rm -rf demo && mkdir demo
@@ -24,13 +25,16 @@ test: $(READY)
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile  # one file a process, one thread each
 
+docs: $(READY)
+	PYTHONPATH=. $(BIN)/python -m mkdocs build --strict
+
 bench: $(READY)
 	$(BIN)/python bench/all.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
 	touch $@
 
 clean:
-	rm -rf .venv demo build *.egg-info
+	rm -rf .venv demo build site *.egg-info

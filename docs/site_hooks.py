@@ -1,0 +1,127 @@
+"""What the site has beside the pages in this folder: the README, options, settings and the Python face, from the code.
+
+MkDocs calls the functions whose names begin with ``on_``. Links from the pages to files of the source go to pages of
+the site that show these files, so that the site is whole by itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = re.compile(r"\]\((?:\.\./)+((?:treebank|induce|cli|bench|tests)/[\w/]+\.py)")
+REFERENCE = {"Options": "options.md", "Settings": "settings.md", "Python functions": "functions.md"}
+
+
+def on_config(config: Any) -> Any:
+    """Fill the navigation: all models, what is generated, and any page that nobody has put anywhere."""
+    pages = sorted(path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir).rglob("*.md"))
+    for entry in config.nav:
+        for title, inner in entry.items():
+            if title == "Models":
+                inner += [page for page in pages if page.startswith("models/") and page != "models/index.md"]
+            elif title == "Reference":
+                inner += [{name: page} for name, page in REFERENCE.items()]
+    missing = [page for page in pages if page not in set(_listed(config.nav))]
+    config.nav += [{"More": missing}] if missing else []
+    return config
+
+
+def _listed(nav: Any) -> Iterator[str]:
+    """The pages in a navigation, however deep."""
+    if isinstance(nav, str):
+        yield nav
+    for inner in nav.values() if isinstance(nav, dict) else nav if isinstance(nav, list) else ():
+        yield from _listed(inner)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that are generated."""
+    made = {"options.md": options_page(), "settings.md": settings_page(), "functions.md": functions_page()}
+    made["readme.md"] = (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/", "](")
+    for path in Path(config.docs_dir).rglob("*.md"):
+        for source in SOURCE.findall(path.read_text(encoding="utf-8")):
+            text = (ROOT / source).read_text(encoding="utf-8")
+            made[f"source/{source}.md"] = f"# {source}\n\n```python\n{text}```\n"
+    for name, content in made.items():
+        files.append(File.generated(config, name, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Point links to the source and to the README at the pages of the site."""
+    up = os.path.relpath(".", os.path.dirname(page.file.src_uri) or ".")
+    markdown = SOURCE.sub(lambda match: f"]({up}/source/{match[1]}.md", markdown)
+    return markdown.replace("](../README.md", f"]({up}/readme.md")
+
+
+def options_page() -> str:
+    """What ``--help`` says of every command."""
+    from cli.main import synparse
+
+    parts = ["# Options", "What `synparse COMMAND --help` says."]
+    for name, command in _commands(synparse, "synparse"):
+        with click.Context(command, info_name=name, max_content_width=100) as context:
+            parts.append(f"## {name}\n\n```\n{command.get_help(context)}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            if found is not None:
+                yield from _commands(found, f"{name} {inner}")
+
+
+def settings_page() -> str:
+    """A table of the settings of data, training and parsing, and of each model."""
+    from induce import config
+    from induce.registry import MODELS
+
+    parts = ["# Settings", "Set with `--set table.name=value`; a preset has its own values."]
+    tables = {"data": config.DataConfig, "train": config.TrainConfig, "parse": config.ParseConfig}
+    parts += [_settings(name, table, name) for name, table in tables.items()]
+    for name, entry in MODELS.items():
+        module, _, kind = entry.place.partition(":")
+        parts.append(_settings(f"Model {name}", getattr(import_module(module), kind).Config, "model"))
+    return "\n\n".join(parts) + "\n"
+
+
+def _settings(title: str, table: Any, prefix: str) -> str:
+    rows = ["| setting | default | what it is |", "| --- | --- | --- |"]
+    for field in dataclasses.fields(table):
+        default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
+        told = str(field.metadata.get("help", "")).replace("|", "\\|")
+        rows.append(f"| `{prefix}.{field.name}` | {default} | {told} |")
+    return f"## {title}\n\n" + "\n".join(rows)
+
+
+def functions_page() -> str:
+    """Signature and docstring of every function of ``synparse``."""
+    import synparse
+
+    parts = ["# Python functions", "`import synparse`; [Python](python.md) shows them at work."]
+    for name in synparse.__all__:
+        found = getattr(synparse, name)
+        if inspect.isfunction(found):
+            signature = inspect.signature(found, eval_str=False)
+            parts.append(f"## {name}\n\n```python\nsynparse.{name}{signature}\n```\n\n{_told(found)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _told(function: Any) -> str:
+    """The docstring with its quoted names as Markdown has them."""
+    return (inspect.getdoc(function) or "").replace("``", "`")
