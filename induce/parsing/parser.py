@@ -62,6 +62,11 @@ class Parser(Protocol):
         ...
 
 
+def block_after(size: int) -> int:
+    """How many sentences are read at a time after a block of ``size``."""
+    return min(8 * size, LARGEST_BLOCK)
+
+
 def as_sentence(words: Words) -> Sentence:
     """``words`` as a `Sentence`; a string is split at blanks."""
     if isinstance(words, Sentence):
@@ -81,6 +86,7 @@ class StructureParser:
     gives: tuple[type[Structure], ...]  # what it can be asked for
     task: str = ""  # that the model was trained for, if it was one
     tokenization: str = ""  # the rule that split the text it was trained on, if one did
+    first_block = FIRST_BLOCK
 
     @property
     def decoded(self) -> str:
@@ -90,13 +96,13 @@ class StructureParser:
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
         """What is said of each sentence, in order. They are taken in blocks that grow: output starts early."""
         source = each_sentence(sentences)
-        size, problem = FIRST_BLOCK, None
+        size, problem = self.first_block, None
         while not problem:
             block, problem = _take(source, size)
             if not block and not problem:
                 return
             yield from self.read_block(block)
-            size = min(8 * size, LARGEST_BLOCK)
+            size = block_after(size)
         raise problem
 
     def read_block(self, block: Sequence[Sentence]) -> Iterable[Reading]:

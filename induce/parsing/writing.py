@@ -76,13 +76,16 @@ class Job:
     on_bad: OnBad | None = None
     watch: Watch | None = None
 
-    def lines(self, paths: Sequence[str], *, skip: int = 0) -> Iterator[str]:
-        """The lines of the sentences in ``paths``, in order, without the first ``skip`` sentences."""
+    def lines(self, paths: Sequence[str], *, skip: int = 0, first: int = 1) -> Iterator[str]:
+        """The lines of the sentences in ``paths``, in order, without the first ``skip`` sentences.
+
+        ``first`` is the number that CoNLL-U gives the first of them, where ``paths`` is not where they begin.
+        """
         broken: deque[TreebankError] = deque()
         told = None if self.on_bad is None else self._teller(broken)
         options = replace(self.input_options, whole=True)
         source = Alongside(read_sentences(paths, input_options=options, on_bad=told), broken)
-        return self._written(source, skip)
+        return self._written(source, skip, first)
 
     def _teller(self, broken: deque[TreebankError]) -> OnBad:
         def tell(error: TreebankError) -> None:
@@ -93,12 +96,12 @@ class Job:
 
         return tell
 
-    def _written(self, source: Alongside, skip: int) -> Iterator[str]:
+    def _written(self, source: Alongside, skip: int, first: int) -> Iterator[str]:
         sentences = iter(source)
         for _ in islice(sentences, skip):
             source.next()
         if self.form == "conllu":
-            writer = ConlluWriter(skip + 1)
+            writer = ConlluWriter(first + skip)
             for words, heads in self.parser.parse_heads(sentences):
                 yield writer(self._next(source), heads, words=words)
             return
@@ -165,8 +168,8 @@ def parse_into(
     if job.form not in SUFFIXES:
         raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
     files = expand(paths, tell=job.input_options.tell)
-    targets = _targets(folder, files, SUFFIXES[job.form])
-    _claim(folder, job, resume)
+    targets = targets_of(folder, files, SUFFIXES[job.form])
+    claim(folder, job.facts(), resume)
     written = 0
     for number, (path, target) in enumerate(targets.items(), 1):
         if os.path.exists(target):
@@ -177,7 +180,7 @@ def parse_into(
     return written
 
 
-def _targets(folder: str, files: Sequence[str], suffix: str) -> dict[str, str]:
+def targets_of(folder: str, files: Sequence[str], suffix: str) -> dict[str, str]:
     """Of each file the one to write, named by its path below the folder that all files share."""
     if "-" in files:
         raise SynparseError("standard input is no file, so its trees have no name in --output-dir; use -o FILE")
@@ -185,10 +188,9 @@ def _targets(folder: str, files: Sequence[str], suffix: str) -> dict[str, str]:
     return {path: os.path.join(folder, os.path.relpath(os.path.abspath(path), shared) + suffix) for path in files}
 
 
-def _claim(folder: str, job: Job, resume: bool) -> None:
+def claim(folder: str, facts: dict[str, Any], resume: bool) -> None:
     """Makes the folder and notes there what its files are made with. Raises SynparseError if another batch is there."""
     note = os.path.join(folder, JOB)
-    facts = job.facts()
     if os.path.isdir(folder) and os.listdir(folder):
         if not resume:
             raise SynparseError(f"{folder}: this folder is not empty; go on with --resume, or name another one")

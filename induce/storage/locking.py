@@ -20,10 +20,11 @@ class RunLock:
     system without locks, training goes on without one. Raises SynparseError if another training holds the folder.
     """
 
-    def __init__(self, run: Path) -> None:
+    def __init__(self, run: Path, holder: str = "training") -> None:
+        """``holder`` says what holds it, for the message that another one gets."""
         run.mkdir(parents=True, exist_ok=True)
         self.path = (run / NAME).absolute()
-        self.descriptor: int | None = _acquire(run)
+        self.descriptor: int | None = _acquire(run, holder)
 
     def release(self) -> None:
         """Give the folder back; a second time does nothing."""
@@ -40,12 +41,12 @@ class RunLock:
             self.release()
 
 
-def _acquire(run: Path) -> int:
+def _acquire(run: Path, holder: str) -> int:
     """The descriptor of the lock file, locked, and the number of this process in it."""
     while True:
         descriptor = os.open(run / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            _lock(descriptor, run)
+            _lock(descriptor, run, holder)
             if _same(descriptor, run / NAME):  # else its holder has just removed it
                 with suppress(OSError):  # a full disk: then the message of another training is without it
                     os.truncate(descriptor, 0)
@@ -57,7 +58,7 @@ def _acquire(run: Path) -> int:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, run: Path) -> None:
+def _lock(descriptor: int, run: Path, kind: str) -> None:
     try:
         import fcntl
     except ImportError:  # a system without such locks
@@ -70,7 +71,7 @@ def _lock(descriptor: int, run: Path) -> None:
         holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
         who = f" (process {holder})" if holder.isdigit() else ""
         raise SynparseError(
-            f"{run}: another training is writing to this folder{who}; wait for it to end, or name another with -o"
+            f"{run}: another {kind} is writing to this folder{who}; wait for it to end, or name another with -o"
         ) from None
 
 

@@ -42,6 +42,7 @@ __all__ = [
     "Watch",
     "check_output",
     "expand",
+    "is_plain_text",
     "open_lines",
     "read_sentences",
     "suffix",
@@ -121,14 +122,21 @@ def _watched(sentences: Iterator[Sentence], watch: Watch) -> Iterator[Sentence]:
         watch(sentence.place)
 
 
+def is_plain_text(path: str, input_options: InputOptions = AS_FOUND) -> bool:
+    """Whether a file is read as text, line by line. Raises TreebankError for what cannot be read."""
+    return _target(path, input_options, None) == PLAIN
+
+
+def _target(path: str, input_options: InputOptions, trees: bool | None) -> str:
+    if input_options.form:
+        return KINDS[input_options.form]
+    return FORMATS.get(suffix(path)) or _by_content(path, input_options, trees)
+
+
 def _reader(
     path: str, input_options: InputOptions, trees: bool | None, on_bad: OnBad | None
 ) -> Callable[[str], Iterator[Sentence]]:
-    target = (
-        KINDS[input_options.form]
-        if input_options.form
-        else FORMATS.get(suffix(path)) or _by_content(path, input_options, trees)
-    )
+    target = _target(path, input_options, trees)
     rule = "" if input_options.tokenize == NONE else input_options.tokenize
     raw = {"rule": rule, "paragraphs": input_options.paragraphs} if rule else {}
     options: dict[str, Any] = {"on_bad": on_bad}

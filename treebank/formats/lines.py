@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from treebank.errors import BadLineError, TreebankError
-from treebank.formats.opening import DAMAGED, STDIN, compression, open_bytes
+from treebank.formats.opening import DAMAGED, STDIN, PathSlice, compression, open_bytes
 
 __all__ = ["STDIN", "OnBad", "count_lines", "nothing_waits", "open_blocks", "open_lines", "report"]
 
@@ -78,8 +78,8 @@ def open_blocks(path: str, *, keep_returns: bool = False, on_bad: OnBad | None =
 
     What a pipe holds is given at once. Every line ends with ``\n``, but the last of the file may not.
     """
-    line = 1
-    offset = 0
+    part = path if isinstance(path, PathSlice) else None
+    line, offset = (part.line, part.start) if part else (1, 0)
     try:
         for data in _whole_lines(path):
             good, problem = _decode(path, line, offset, data, keep_returns)

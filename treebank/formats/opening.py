@@ -43,6 +43,23 @@ class InputPath(str):
         return made
 
 
+class PathSlice(str):
+    """The path of a file of which the bytes ``start`` to ``end`` are read, whole lines of uncompressed UTF-8.
+
+    ``line`` is the number of the first of them, and ``characters`` is how many of the file stand before.
+    """
+
+    start: int
+    end: int
+    line: int
+    characters: int
+
+    def __new__(cls, path: str, start: int, end: int, line: int, characters: int) -> PathSlice:
+        made = super().__new__(cls, path)
+        made.start, made.end, made.line, made.characters = start, end, line, characters
+        return made
+
+
 @contextmanager
 def open_bytes(path: str) -> Iterator[io.BufferedReader]:
     """The file as a buffered stream of UTF-8 bytes, unpacked and decoded; stdin is not closed at the end.
@@ -53,6 +70,9 @@ def open_bytes(path: str) -> Iterator[io.BufferedReader]:
         raise TreebankError(path, 0, "this is a folder where a file was expected")
     raw = _stdin() if path == STDIN else cast("io.BufferedReader", open(path, "rb"))  # noqa: SIM115
     try:
+        if isinstance(path, PathSlice):
+            yield io.BufferedReader(_Stretch(raw, path.start, path.end))
+            return
         handle = _unpacked(path, raw)
         encoding = getattr(path, "encoding", None)
         yield handle if encoding is None else io.BufferedReader(_Recoded(path, handle, encoding))
@@ -140,6 +160,23 @@ def _partial(kind: str, head: bytes) -> bytes:
         return b""
     found: bytes = makers[kind]().decompress(head)
     return found[:_HEAD]
+
+
+class _Stretch(io.RawIOBase):
+    """Some of the bytes of a file."""
+
+    def __init__(self, handle: io.BufferedReader, start: int, end: int) -> None:
+        self._handle, self._left = handle, end - start
+        handle.seek(start)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._handle.read(min(len(buffer), self._left))
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
 
 
 class _Recoded(io.RawIOBase):

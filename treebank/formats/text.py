@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from treebank.formats.lines import OnBad, open_lines
+from treebank.formats.opening import PathSlice
 from treebank.sentence import Place, Sentence
 from treebank.tokenizing import DEFAULT, tokenization
 
@@ -53,7 +54,7 @@ def read_raw(
 
 def _lines(path: str, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:
     """Each line, its number, and how many characters of the file stand before it."""
-    offset = 0
+    offset = path.characters if isinstance(path, PathSlice) else 0
     for number, line in open_lines(path, keep_returns=True, on_bad=on_bad):
         yield number, offset, line.removesuffix("\r")
         offset += len(line) + 1

@@ -1,0 +1,163 @@
+"""A file of text cut at line ends into shards, each of which is parsed by itself to the very lines of the whole.
+
+A shard knows the number of its first line and how many characters stand before it, so that nothing that is written of a
+sentence depends on where the file was cut. Where a line is a sentence, cuts are made only where one process begins a
+new block of sentences: a worker then sees the same blocks and computes the same numbers to the last bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from induce.parsing.parser import FIRST_BLOCK, LARGEST_BLOCK, block_after
+from treebank.errors import SynparseError, TreebankError
+from treebank.formats import InputOptions, is_plain_text
+from treebank.formats.opening import PathSlice, compression
+from treebank.tokenizing import NONE
+
+SHARD_BYTES = 1 << 21  # some ten seconds of work for a small model
+CHUNK = 1 << 20  # bytes that are looked at at a time
+_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Whole lines of a file, the bytes ``start`` to ``end``; ``whole`` is a file that cannot be cut, of any format."""
+
+    path: str
+    number: int  # in its file, from 0
+    start: int
+    end: int
+    line: int  # number of its first line, from 1
+    characters: int  # of the file before it
+    sha256: str  # of these bytes
+    whole: bool = False
+
+    @property
+    def key(self) -> str:
+        """A name that is another one wherever what is written of the shard may be another."""
+        what = f"{self.line} {self.characters} {self.whole} {self.sha256}"
+        return f"{self.number:06d}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+
+    @property
+    def source(self) -> str:
+        """What to read. Raises SynparseError if the file is another by now."""
+        if self.whole:
+            return self.path
+        try:
+            with open(self.path, "rb") as stream:
+                stream.seek(self.start)
+                found = hashlib.sha256(stream.read(self.end - self.start)).hexdigest()
+        except FileNotFoundError:
+            found = ""
+        if found != self.sha256:
+            raise changed(self.path)
+        return PathSlice(self.path, self.start, self.end, self.line, self.characters)
+
+
+def changed(path: str) -> SynparseError:
+    """The error of a file that is not what it was."""
+    return SynparseError(f"{path}: this file was changed while it was being parsed; go on with --resume")
+
+
+def shards_of(path: str, options: InputOptions, *, size: int, cut: bool = True) -> Iterator[Shard]:
+    """The shards of a file of about ``size`` bytes each, in order; one for a file that cannot be cut.
+
+    Those are compressed files, files that are no plain text, in another encoding than UTF-8, or in paragraphs, and all
+    files where ``cut`` is false. Raises TreebankError for a file that cannot be read.
+    """
+    try:
+        whole = not cut or options.paragraphs or options.encoding or _compressed(path)
+        if whole or not is_plain_text(path, options):
+            yield Shard(path, 0, 0, os.path.getsize(path), 1, 0, _digest(path), whole=True)
+        else:
+            by_blocks = options.tokenize in ("", NONE)
+            yield from _cut(path, size, by_blocks)
+    except OSError as error:
+        problem = (error.strerror or str(error)).lower()
+        raise TreebankError(path, 0, f"cannot be read: {problem}") from None
+
+
+def _compressed(path: str) -> bool:
+    with open(path, "rb") as stream:
+        return compression(stream.read(8)) is not None
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _cut(path: str, size: int, by_blocks: bool) -> Iterator[Shard]:
+    """The shards of a plain text, in one pass over its bytes."""
+    at = _Stretch(path)
+    with open(path, "rb") as stream:
+        while data := stream.read(CHUNK):
+            ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
+            lines = at.lines + 1 + np.arange(len(ends))  # lines of the file up to each end
+            places = ends[_begins_block(lines)] if by_blocks else ends
+            numbers = lines[_begins_block(lines)] if by_blocks else lines
+            begun, used = at.end, 0
+            for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
+                if begun + place - at.start >= size:
+                    at.take(data[used:place])
+                    used = place
+                    yield at.finish(number)
+            at.take(data[used:])
+            at.lines += len(ends)
+    if at.end > at.start or not at.number:
+        yield at.finish(at.lines)
+
+
+def _begins_block(lines: np.ndarray) -> np.ndarray:
+    """Whether one process begins a new block of sentences after so many ``lines``."""
+    last = max(_GROWING)
+    return np.isin(lines, list(_GROWING)) | ((lines > last) & ((lines - last) % LARGEST_BLOCK == 0))
+
+
+def first_block(line: int) -> int:
+    """The size of the block of sentences that begins with line number ``line`` of a text."""
+    return _GROWING.get(line - 1, LARGEST_BLOCK)
+
+
+def _growing() -> dict[int, int]:
+    """How many sentences come before each block, until the blocks grow no more -> its size."""
+    sizes, before, size = dict[int, int](), 0, FIRST_BLOCK
+    while size < LARGEST_BLOCK:
+        sizes[before] = size
+        before, size = before + size, block_after(size)
+    return {**sizes, before: size}
+
+
+_GROWING = _growing()
+
+
+class _Stretch:
+    """The bytes since the last cut."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.number, self.lines = path, 0, 0
+        self.start = self.end = 0
+        self.line, self.characters, self.before = 1, 0, 0
+        self.digest = hashlib.sha256()
+
+    def take(self, data: bytes) -> None:
+        """Go on by these bytes; those that begin a character are counted."""
+        if not self.end and data.startswith(_MARK):
+            self.characters -= 1
+        self.digest.update(data)
+        self.end += len(data)
+        self.characters += int(np.count_nonzero((np.frombuffer(data, dtype=np.uint8) & 0xC0) != 0x80))
+
+    def finish(self, lines: int) -> Shard:
+        """The shard that ends here, after so many ``lines`` of the file."""
+        digest = self.digest.hexdigest()
+        shard = Shard(self.path, self.number, self.start, self.end, self.line, self.before, digest)
+        self.number, self.start, self.line, self.before = self.number + 1, self.end, lines + 1, self.characters
+        self.digest = hashlib.sha256()
+        return shard
