@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import trees
 from bench.all import BEGIN, END, write_page
 from bench.compare import verdict
 from bench.figures import FULL, QUICK, ROOT, TOOLS, benchmarks, numbers
@@ -72,3 +73,11 @@ def test_the_processor_has_a_name() -> None:
     assert name
     assert all(isinstance(feature, str) for feature in features)
     assert slug("Intel(R) Xeon(R) CPU @ 2.50GHz") == "intel-xeon-cpu"
+
+
+def test_scores_by_minutes_and_over_seeds() -> None:
+    base = {"kind": "right", "seed": 0, "minutes": 0.0, "UF1": 37.0}
+    values = {(1, 5.0): 40.0, (2, 5.0): 44.0, (1, 20.0): 50.0}
+    rows = [base, *({"kind": "prpn", "seed": s, "minutes": m, "UF1": value} for (s, m), value in values.items())]
+    assert trees.table(rows).splitlines()[0] == "| UF1 | 5 min | 20 min |"
+    assert trees.table(rows).splitlines()[2:] == ["| right | 37.0 | 37.0 |", "| prpn | 42.0 ± 2.8 (44.0) | 50.0 |"]

@@ -1,0 +1,192 @@
+"""How good trees from text alone are by the minutes of training: each kind of model, focused grammars, and their vote.
+
+``python bench/trees.py [TEXT --gold GOLD] [--minutes 5 20 60 180] [--seeds 3] [--out FOLDER]`` goes from a text to
+scores in one run. Every kind is trained from each seed and scored (UF1, convention ``on-lstm``) when it has had so many
+minutes of its own; ``focused`` is a grammar that begins with the trees of the ON-LSTM of the same seed. The vote is of
+all of them and right branching, and ``best`` is what ``synparse train --best`` makes of as many minutes.
+Without TEXT all this is done with the built-in sample, in a moment, which says only that it works.
+
+It prints a table, and writes ``bench/results/trees.json`` and ``trees.svg``. Runs stay in FOLDER: called again, it goes
+on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from bench.languages import synparse  # noqa: E402
+from bench.machine import describe  # noqa: E402
+
+RESULTS = HERE / "results"
+MINUTES = (5.0, 20.0, 60.0, 180.0)
+KINDS = {"onlstm": "onlstm-small", "prpn": "prpn-small", "npcfg": "npcfg-small", "simple-pcfg": "simple-pcfg-small"}
+FOCUSED = "focused"
+VOTE, BEST = "vote", "best"
+BASELINES = ("right", "left", "balanced", "oracle")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured, and where its runs are."""
+
+    text: Sequence[str]
+    gold: str
+    minutes: Sequence[float]
+    seeds: Sequence[int]
+    out: Path
+    settings: Sequence[str]  # of every training
+
+    def run(self, kind: str, seed: int) -> Path:
+        return self.out / f"{kind}-{seed}"
+
+
+def train(plan: Plan, kind: str, seed: int, minutes: float) -> float:
+    """Bring a run to so many minutes in all; the processor seconds that this took."""
+    run = plan.run(kind, seed)
+    if (run / "last").exists():
+        left = minutes - seconds_of(run) / 60
+        return synparse(["train", "--resume", "-o", str(run), "--max-minutes", f"{left:g}"])[1] if left > 0 else 0.0
+    begin = ["train", *plan.text, "--preset", KINDS.get(kind, "npcfg-small"), "--seed", str(seed), "-o", str(run)]
+    if kind == FOCUSED:
+        teacher = plan.run("onlstm", seed)
+        begin += ["--focus", f"{teacher}:biased", "--focus", f"{teacher}:unbiased"]
+    begin += [part for change in plan.settings for part in ("--set", change)]
+    return synparse([*begin, "--max-minutes", f"{minutes:g}"])[1]
+
+
+def seconds_of(run: Path) -> float:
+    """How long a run has trained."""
+    return float(json.loads((run / "last" / "checkpoint.json").read_text(encoding="utf-8"))["seconds"])
+
+
+def score(plan: Plan, *systems: str) -> dict[str, float]:
+    """UF1 of baselines and runs, by name."""
+    asked = [part for name in systems for part in (("-m", name) if Path(name).is_dir() else ("--baseline", name))]
+    printed, _ = synparse(["eval", "--gold", plan.gold, "--convention", "on-lstm", "--json", *asked])
+    return {entry.get("model") or entry["system"]: entry["value"] for entry in json.loads(printed)["scores"]}
+
+
+def measure(plan: Plan, rows: list[Row]) -> None:
+    """Add a row for every score that is not there yet; the file of results grows with each."""
+    done = {(row["kind"], row["seed"], row["minutes"]) for row in rows}
+
+    def note(kind: str, seed: int, minutes: float, value: float, processor: float) -> None:
+        rows.append({"kind": kind, "seed": seed, "minutes": minutes, "UF1": value, "processor s": processor})
+        print(f"{kind} {seed}, {minutes:g} minutes: {value:.1f}", file=sys.stderr, flush=True)
+        write(plan, rows)
+
+    if (BASELINES[0], 0, 0.0) not in done:
+        for name, value in score(plan, *BASELINES).items():
+            note(name, 0, 0.0, value, 0.0)
+    for minutes in plan.minutes:
+        for seed in plan.seeds:
+            for kind in (*KINDS, FOCUSED):
+                if (kind, seed, minutes) not in done:
+                    processor = train(plan, kind, seed, minutes)
+                    note(kind, seed, minutes, score(plan, run := str(plan.run(kind, seed)))[run], processor)
+            if (VOTE, seed, minutes) not in done:
+                run = str(plan.run(VOTE, seed))
+                members = [str(plan.run(kind, seed)) for kind in (*KINDS, FOCUSED) if kind != "onlstm"]
+                synparse(["combine", *members, "baseline:right", "-o", run, "--overwrite"])
+                note(VOTE, seed, minutes, score(plan, run)[run], 0.0)
+        if (BEST, 0, minutes) not in done and not plan.settings:
+            run = str(plan.out / f"{BEST}-{minutes:g}")
+            again = ["--resume"] if Path(run).exists() else list(plan.text)
+            _, processor = synparse(["train", *again, "--best", "--max-minutes", f"{minutes:g}", "-o", run])
+            note(BEST, 0, minutes, score(plan, run)[run], processor)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Markdown: a line for each kind, a column for each number of minutes; mean ± deviation (maximum) over seeds."""
+    columns = sorted({row["minutes"] for row in rows if row["minutes"]})
+    lines = ["| UF1 | " + " | ".join(f"{one:g} min" for one in columns) + " |", "| --- |" + " --- |" * len(columns)]
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        own = [row for row in rows if row["kind"] == kind]
+        if not own[0]["minutes"]:
+            lines.append(f"| {kind} | " + " | ".join([f"{own[0]['UF1']:.1f}"] * len(columns)) + " |")
+        else:
+            cells = [[row["UF1"] for row in own if row["minutes"] == one] for one in columns]
+            lines.append(f"| {kind} | " + " | ".join(map(spread, cells)) + " |")
+    return "\n".join(lines)
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean, and deviation and maximum where there are several."""
+    if len(values) < 2:
+        return f"{values[0]:.1f}" if values else ""
+    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f} ({max(values):.1f})"
+
+
+def write(plan: Plan, rows: Sequence[Row]) -> None:
+    """The results so far."""
+    RESULTS.mkdir(exist_ok=True)
+    content = {"machine": describe(), "text": list(plan.text), "gold": plan.gold, "rows": rows}
+    for path in (plan.out / "trees.json", RESULTS / "trees.json"):
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """A line for each kind: mean UF1 by minutes, with bars of one deviation; baselines across."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6.4, 4.0))
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        found: dict[float, list[float]] = {}
+        for row in rows:
+            if row["kind"] == kind:
+                found.setdefault(row["minutes"], []).append(row["UF1"])
+        means = [statistics.mean(values) for values in found.values()]
+        if 0.0 in found:
+            if kind != "oracle":
+                axes.axhline(means[0], linewidth=0.8, linestyle=":", color="gray")
+                axes.annotate(kind, (1, means[0]), xycoords=("axes fraction", "data"), fontsize=8)
+            continue
+        errors = [statistics.stdev(values) if len(values) > 1 else 0.0 for values in found.values()]
+        axes.errorbar(list(found), means, yerr=errors, marker="o", markersize=4, capsize=3, label=kind)
+    axes.set(xscale="log", xlabel="minutes", ylabel="UF1")
+    axes.legend(fontsize=8)
+    figure.savefig(path)
+    pyplot.close(figure)
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("text", nargs="*")
+    parser.add_argument("--gold", default="sample")
+    parser.add_argument("--minutes", type=float, nargs="+", default=None)
+    parser.add_argument("--seeds", type=int, default=0, help="3, or 1 without TEXT")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    settings = () if options.text else ("train.epochs=1",)
+    with tempfile.TemporaryDirectory() as empty:
+        out = options.out or (Path(f"{RESULTS}/trees") if options.text else Path(empty))
+        out.mkdir(parents=True, exist_ok=True)
+        minutes = options.minutes or (MINUTES if options.text else (0.1,))
+        seeds = range(1, 1 + (options.seeds or (3 if options.text else 1)))
+        plan = Plan(options.text, options.gold, sorted(minutes), seeds, out, settings)
+        path = out / "trees.json"
+        rows: list[Row] = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+        measure(plan, rows)
+        write(plan, rows)
+    print(table(rows))
+    draw(rows, RESULTS / "trees.svg")
+
+
+if __name__ == "__main__":
+    main()
