@@ -15,6 +15,7 @@ from treebank.sentence import ROOT, Place, Sentence
 
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # the id of a multiword token (1-2) or of an empty node (1.1)
 _NUMBER = re.compile(r"[0-9]{1,9}")
+_CUT = "the file seems to be cut; copy it again, or if it is whole, end it with a blank line"
 BLANK = "\u00a0"  # stands for a blank within a word, which would end it in every other format
 
 
@@ -61,6 +62,9 @@ def read_dp(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
 
 def _read(path: str, columns: Columns, on_bad: OnBad | None, whole: bool = False) -> Iterator[Sentence]:
     for first, comments, lines, ended in _groups(path, columns.universal):
+        if not lines:
+            report(TreebankError(path, first, f"after this sentence the file ends with a comment; {_CUT}"), on_bad)
+            return
         try:
             sentence = _sentence(path, first, lines, columns)
             if not ended:
@@ -76,7 +80,7 @@ def _read(path: str, columns: Columns, on_bad: OnBad | None, whole: bool = False
 
 def _groups(path: str, universal: bool) -> Iterator[tuple[int, list[str], list[str], bool]]:
     """Of each sentence the number of its first row, the comments before it where a format has them, its rows, and
-    whether a blank line ends it."""
+    whether a blank line ends it. Comments at the end of a file that holds sentences come without rows."""
     first, comments, lines = 0, list[str](), list[str]()
     for number, line in open_lines(path):
         if not line.strip(" \t"):
@@ -89,20 +93,19 @@ def _groups(path: str, universal: bool) -> Iterator[tuple[int, list[str], list[s
             comments.append(line)
         else:
             first, lines = number, [line]
-    if lines:
+    if lines or (comments and first):
         yield first, comments, lines, False
 
 
 def _check_whole(sentence: Sentence, comments: Sequence[str], lines: Sequence[str]) -> None:
     """Raises TreebankError if the last sentence of a file, with no blank line after it, shows that the file was cut."""
     path, last = sentence.place.path, sentence.place.line + len(lines) - 1
-    remedy = "the file seems to be cut here; copy it again, or end it with a blank line if it is whole"
     if sentence.heads and ROOT not in sentence.heads:
-        raise TreebankError(path, last, f"the file ends and no word of its last sentence is the root; {remedy}")
+        raise TreebankError(path, last, f"the file ends and no word of its last sentence is the root; {_CUT}")
     text = next((line.partition("=")[2] for line in comments if re.match("# *text *=", line)), "")
     wanted, surface = "".join(text.split()), "".join(_surface(lines).split())
     if wanted != surface and wanted.startswith(surface):
-        raise TreebankError(path, last, f"the file ends before {shorten(wanted[len(surface) :])} of # text; {remedy}")
+        raise TreebankError(path, last, f"the file ends before {shorten(wanted[len(surface) :])} of # text; {_CUT}")
 
 
 def _surface(lines: Iterable[str]) -> str:

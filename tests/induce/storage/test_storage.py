@@ -281,6 +281,28 @@ def _same(one: bytes, other: bytes) -> bool:
         return False
 
 
+def test_every_operation_of_loading_fails_once(tmp_path: Path) -> None:
+    """A model that is loaded is whole; nothing in its folder is touched by one that is not."""
+    folder = stored(tmp_path / "last", packed())
+    before, points, loaded = contents(folder), 0, 0
+    for at in range(200):
+        with pytest.MonkeyPatch.context() as patch:
+            fault = Fault(patch, at, OSError)
+            for name in ("open", "stat", "fstat"):
+                patch.setattr(os, name, fault.watched(getattr(os, name)))
+            with suppress(OSError, SynparseError):
+                found = checkpoint.read(checkpoint.find(tmp_path, ("last",)))
+                assert found.weights().keys() == checkpoint.build_model(found).state_dict().keys()
+                assert found.trainer() == {"position": {"step": 1}}
+                loaded += 1
+        points = points or fault.count
+        assert contents(folder) == before
+        if at == points:
+            break
+    assert points > 10
+    assert loaded >= 1
+
+
 def test_a_checkpoint_in_another_process(tmp_path: Path) -> None:
     """It opens the weights anew, and tells those of another writing."""
     folder = stored(tmp_path / "model", packed())

@@ -140,6 +140,8 @@ def test_a_file_that_is_cut_inside_its_last_sentence(tmp_path: Path) -> None:
         list(read_conllu(write(tmp_path, "".join(lines[:6]))))
     assert [len(one.words) for one in read_conllu(write(tmp_path, "".join(lines)))] == [5]
     assert not list(read_conllu(write(tmp_path, "".join(lines[:-2])), on_bad=lambda error: None))
+    with pytest.raises(TreebankError, match="conllu:3: after this sentence the file ends with a comment"):
+        list(read_conllu(write(tmp_path, "".join(lines) + "\n# sent_id = 2\n")))
     with pytest.raises(TreebankError, match="no word of its last sentence is the root"):
         list(read_conllx(write(tmp_path, row(1, head=2) + row(2, head=1), "a.conllx")))
 
