@@ -69,16 +69,6 @@ class Reference:
         return cls(convention, data, places, views, counted, [constituents(view.tree) for view in views])
 
 
-def count(predicted: Spans, gold: Collection[tuple[int, int]], length: int, convention: ScoringConvention) -> Counts:
-    """The brackets of one sentence: ``predicted`` in pre-order over ``length`` words, ``gold`` those that count."""
-    if convention.root == "node" and convention.repeats == "once":
-        predicted = list(dict.fromkeys(predicted))  # deleting words makes unary chains, which the prediction never had
-    ours = convention.counted(predicted, length)
-    if isinstance(ours, set):
-        return Counts(len(ours.intersection(gold)), len(ours), len(gold))
-    return Counts((Counter(ours) & Counter(gold)).total(), len(ours), len(gold))
-
-
 @dataclass(frozen=True, slots=True)
 class Predicted:
     """One predicted tree over the words of a view: brackets in pre-order, and its shape."""
@@ -92,6 +82,25 @@ class Predicted:
         """With ``details``, the shape holds heights too."""
         words = view.tree.words
         return cls(spans, shape(spans, words, brackets(view.tree.spans, len(words)) if details else None), labelled)
+
+
+def count(
+    predicted: Predicted, gold: Collection[tuple[int, int]], length: int, convention: ScoringConvention
+) -> Counts:
+    """The brackets of one sentence of ``length`` words: those predicted, and those of ``gold`` that count."""
+    if convention.repeats == "once" and convention.trivial == "drop":
+        whole, found = (0, length), predicted.shape.brackets
+        # the shape has the whole sentence always, which may not count, or may never have been predicted
+        less = length > 1 and (convention.root != "keep" or whole not in predicted.spans)
+        matched = len(found.intersection(gold)) - (less and whole in gold)
+        return Counts(matched, len(found) - less, len(gold))
+    spans = predicted.spans
+    if convention.root == "node" and convention.repeats == "once":
+        spans = list(dict.fromkeys(spans))  # deleting words makes unary chains, which the prediction never had
+    ours = convention.counted(spans, length)
+    if isinstance(ours, set):
+        return Counts(len(ours.intersection(gold)), len(ours), len(gold))
+    return Counts((Counter(ours) & Counter(gold)).total(), len(ours), len(gold))
 
 
 def score_trees(
@@ -214,7 +223,7 @@ def expected(
 def _counts(reference: Reference, predicted: Sequence[Predicted]) -> list[Counts]:
     """The counts of each sentence."""
     return [
-        count(tree.spans, gold, len(view), reference.convention)
+        count(tree, gold, len(view), reference.convention)
         for view, tree, gold in zip(reference.views, predicted, reference.counted, strict=True)
     ]
 
