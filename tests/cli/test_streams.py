@@ -88,17 +88,17 @@ def test_extract_and_decode_give_what_parse_gives(
     assert call.result("decode", "d.jsonl", "--decoder", "biased") == other
 
 
-def test_extract_and_decode_in_a_pipe(trained: Path) -> None:
+def test_extract_and_decode_in_a_pipe(trained: Path, warm: str) -> None:
     done = shell(
-        "$RUN parse -m run text.txt > a && $RUN extract -m run < text.txt | $RUN decode > b && cmp a b", trained
+        "$RUN parse -m run text.txt > a && $RUN extract -m run < text.txt | $RUN decode > b && cmp a b", trained, warm
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_head_ends_it_quietly(trained: Path) -> None:
+def test_head_ends_it_quietly(trained: Path, warm: str) -> None:
     write("long.txt", toy_text() * 200)
     command = f"$RUN parse -m {trained}/run long.txt | head -1; exit ${{PIPESTATUS[0]}}"
-    done = shell(command, Path())
+    done = shell(command, Path(), warm)
     assert done.stdout.count("\n") == 1
     assert (done.returncode, done.stderr) == (141, "")
 

@@ -91,7 +91,7 @@ def test_presets_name_every_setting_of_the_model(name: str) -> None:
 def test_loss_falls(name: str, tmp_path: Path) -> None:
     """Whatever the model can learn from."""
     for reading in readings(name):
-        config = settings(name, f"data.reading={reading}", "train.epochs=6")
+        config = settings(name, f"data.reading={reading}", "train.epochs=4")
         events = train(config, tmp_path / reading)
         if issubclass(model_class(name), FittedModel):  # scored on the development text once, at the end
             losses = [event.loss for event in events if isinstance(event, Progress)]
@@ -140,7 +140,7 @@ def test_padding_and_order_change_nothing(name: str, trained: Callable[[str], Pa
 @pytest.mark.usefixtures("parses")
 def test_threads_change_no_tree(name: str, trained: Callable[[str], Path]) -> None:
     run = trained(name)
-    count, longest = (60, 4) if name in CHARTS else (300, 70)
+    count, longest = (30, 4) if name in CHARTS else (75, 70)
     words = [sentence.words * (1 + k % longest) for k, sentence in enumerate(sentences(count))]
     before = torch.get_num_threads()
     for parser in parsers(run):
