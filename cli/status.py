@@ -87,14 +87,14 @@ class Meter:
 
     def _tell(self, now: float, share: float | None) -> None:
         first, self._next = self._base is None, now + (DRAWN_SECONDS if self.line else LOG_SECONDS)
+        since, before = self._base = self._base or (now, share or 0.0)
         parts = [f"{self.count:,} {self.unit}"]
         if share is not None:
-            since, before = self._base = self._base or (now, share)
             rest = (now - since) / (share - before) * (1 - share) if share > before else math.inf
             parts = [f"{share:.0%}", left(rest), *parts]
         if self.line:
             self.line.show([self.doing, *parts], share)
-        elif not first or share is None:
+        elif not first:  # which was only to know where counting began
             click.echo(f"{self.doing}: " + ", ".join(filter(None, parts)), err=True)
 
     def say(self, line: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from induce.parsing.confidence import confidence
 from induce.registry import DECODERS, decoder, decoders_of, known
 from induce.structures import Brackets, Structure
 from treebank.dependency import Heads
@@ -30,8 +31,16 @@ class Reading:
 
     def tree(self, decode: Decode) -> Tree:
         """The tree over all words: decoded over the kept ones, the others put back."""
+        return self._tree(decode(self.row))
+
+    def sure_tree(self, decode: Decode) -> tuple[Tree, float | None]:
+        """The tree, and how sure the model is of it."""
+        spans = decode(self.row)
+        return self._tree(spans), confidence(self.structure, self.row, spans)
+
+    def _tree(self, spans: Sequence[tuple[Any, ...]]) -> Tree:
         seen = self.words if len(self.kept) == len(self.words) else [self.words[index] for index in self.kept]
-        tree = tree_of_spans(seen, decode(self.row))
+        tree = tree_of_spans(seen, spans)
         return tree if seen is self.words else restore(tree, self.words, self.kept)
 
     def heads(self, decode: Decode) -> Heads:

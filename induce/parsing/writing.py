@@ -105,8 +105,13 @@ class Job:
             for words, heads in self.parser.parse_heads(sentences):
                 yield writer(self._next(source), heads, words=words)
             return
-        for tree in self.parser.parse(sentences):
-            yield self._line(tree, self._next(source))
+        self.parser.must_give("trees", "--format conllu")
+        for reading in self.parser.read(sentences):
+            if self.form == "jsonl":
+                tree, sure = reading.sure_tree(self.parser.decode)
+                yield placed_line(tree, self._next(source), sure)
+            else:
+                yield self._line(reading.tree(self.parser.decode), self._next(source))
 
     def _next(self, source: Alongside) -> Sentence:
         sentence = source.next()
@@ -115,9 +120,7 @@ class Job:
         return sentence
 
     def _line(self, tree: Tree, sentence: Sentence) -> str:
-        if self.form == "brackets":
-            return bracket_line(tree)
-        return placed_line(tree, sentence) if self.draw is None else self.draw(tree, sentence)
+        return bracket_line(tree) if self.draw is None else self.draw(tree, sentence)
 
     def facts(self) -> dict[str, Any]:
         """What the lines depend on, beside the text."""
@@ -136,13 +139,15 @@ class Job:
         }
 
 
-def placed_line(tree: Tree, sentence: Sentence) -> str:
-    """``{"words": […], "spans": [[start, end], …]}``, spans in pre-order, and what is known of the sentence's place.
+def placed_line(tree: Tree, sentence: Sentence, sure: float | None) -> str:
+    """``{"words": […], "spans": [[start, end], …], "confidence": 0.31, …}``, spans in pre-order.
 
     ``line`` is that in its file; of raw text, ``offsets`` are the characters of each word in the file; of CoNLL-U,
     ``id`` and ``document`` are what its comments say.
     """
     value: dict[str, Any] = {"words": tree.words, "spans": tree.spans, "line": sentence.place.line}
+    if sure is not None:
+        value["confidence"] = sure
     if sentence.surface and len(tree.words) == len(sentence.words):
         value["offsets"] = sentence.surface.offsets()
     if sentence.annotation:

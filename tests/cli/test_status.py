@@ -67,9 +67,9 @@ def test_a_line_a_minute_in_a_log(hours: None, capsys: pytest.CaptureFixture[str
 
 def test_counts_alone_where_nobody_knows_how_much_there_is(hours: None, capsys: pytest.CaptureFixture[str]) -> None:
     meter = Meter("reading")
-    for _ in range(3):
+    for _ in range(5):
         meter.step(lambda: None)
-    assert capsys.readouterr().err == "reading: 1 sentences\nreading: 3 sentences\n"
+    assert capsys.readouterr().err == "reading: 3 sentences\nreading: 5 sentences\n"
 
 
 def test_nothing_where_results_go_to_the_same_terminal(
