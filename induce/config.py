@@ -40,7 +40,7 @@ def setting(
 class DataConfig:
     """How text becomes a stream of word numbers."""
 
-    normalization: str = setting("words", help="a recipe: words, ptb or raw")
+    normalization: str = setting("words", help="a recipe: words, cased, ptb, mikolov, tags or raw")
     tokenization: str = setting(
         "",
         choices=("", *TOKENIZATIONS),
@@ -51,6 +51,7 @@ class DataConfig:
         10_000, low=3, high=1e9, help="the most frequent tokens kept, the two marks included"
     )
     minimum_count: int = setting(2, low=1, high=1e9, help="rarer tokens are unknown")
+    vocabulary: str = setting("", help="a file with the tokens to know, one a line, in the place of the frequent ones")
     unknown: str = setting(
         "one", choices=("one", "shape"), help="one symbol for all unknown words, or one for each shape and suffix"
     )

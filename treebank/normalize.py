@@ -14,7 +14,7 @@ from functools import lru_cache
 from treebank.dependency import Heads, is_tree
 from treebank.errors import SynparseError
 from treebank.sentence import ROOT
-from treebank.tagset import WORD_TAGS, is_word, tags_are_penn
+from treebank.tagset import AUXILIARIES, WORD_TAGS, is_word, tags_are_penn
 from treebank.tree import Span, Tree
 
 _DIGITS = re.compile(r"\d+")  # decimal digits of any script
@@ -44,6 +44,34 @@ def fold_published(word: str) -> str:
 @lru_cache(maxsize=1 << 17)
 def _word_or_none(word: str) -> str | None:
     return fold_word(word) if is_word(word) else None
+
+
+_PUNCTUATION = "`` '' ` \" , . : ; ? ! - -- --- ... -lrb- -rrb- -lcb- -rcb- -lsb- -rsb- ( ) [ ] { } </s>"
+_LEFT_OUT = frozenset(_PUNCTUATION.split())
+_NUMBER = re.compile(r"[-+.,]*[0-9][0-9.,-]*")
+_FRACTION = re.compile(r"\\?/")  # the treebank writes 3\/4
+
+
+@lru_cache(maxsize=1 << 17)
+def fold_mikolov(word: str) -> str | None:
+    """``word`` as in the language-modelling files of Mikolov et al. 2010, None for punctuation, which they leave out.
+
+    Lower case, ``N`` for a number (``N\\/N`` for a fraction); ``$``, ``%``, ``&``, ``'`` and ``30-year`` stay as they
+    are, and so do all words of those files.
+    """
+    if word in ("N", "<unk>"):
+        return word
+    lower = word.lower()
+    if lower in _LEFT_OUT:
+        return None
+    parts = _FRACTION.split(lower)
+    return "\\/".join("N" for _ in parts) if all(map(_NUMBER.fullmatch, parts)) else lower
+
+
+def _mikolov(words: Sequence[str], tags: Sequence[str]) -> Normalized:
+    forms = [fold_mikolov(word) for word in words]
+    kept = tuple(i for i, form in enumerate(forms) if form is not None)
+    return Normalized(tuple(form for form in forms if form is not None), kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +111,7 @@ def _cased(words: Sequence[str], tags: Sequence[str]) -> Normalized:
 
 def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
     if tags and tags_are_penn(words, tags):
-        kept = tuple(i for i, tag in enumerate(tags) if tag in WORD_TAGS)
+        kept = tuple(i for i, tag in enumerate(tags) if tag in WORD_TAGS or tag in AUXILIARIES)
     else:
         kept = tuple(i for i, word in enumerate(words) if is_word(word))
     return Normalized(tuple(fold_published(words[i]) for i in kept), kept)
@@ -101,15 +129,17 @@ def _tags(words: Sequence[str], tags: Sequence[str]) -> Normalized:
 
 #: ``raw`` keeps all as it is. ``words`` lowers, folds digits to ``0`` and drops punctuation and symbols (``is_word``).
 #: ``cased`` does the same but leaves capitals, which say something of the shape of rare words (data.unknown=shape).
-#: ``ptb`` is the published recipe of PRPN and ON-LSTM: words whose tag is in ``WORD_TAGS``, in lower case, digits as
-#: ``N``; for text without tags, and where a sentence's
-#: are not the Penn Treebank's (``tags_are_penn``), it drops what ``words`` drops. ``tags`` has a treebank's tags in the
-#: place of the words that ``ptb`` keeps, for models that were published on tags.
+#: ``ptb`` is the published recipe of PRPN and ON-LSTM: words whose tag is in ``WORD_TAGS`` (or AUX, AUXG), in lower
+#: case, digits as ``N``; for text without tags, and where a sentence's are not the Penn Treebank's
+#: (``tags_are_penn``), it drops what ``words`` drops. ``tags`` has a treebank's tags in the place of the words that
+#: ``ptb`` keeps, for models that were published on tags. ``mikolov`` turns a treebank's words into those of the
+#: language-modelling files of Mikolov et al. 2010, and leaves these as they are.
 RECIPES: dict[str, Recipe] = {
     "raw": Recipe("raw", _raw),
     "words": Recipe("words", _words),
     "cased": Recipe("cased", _cased),
     "ptb": Recipe("ptb", _ptb),
+    "mikolov": Recipe("mikolov", _mikolov),
     "tags": Recipe("tags", _tags),
 }
 

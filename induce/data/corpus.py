@@ -21,6 +21,7 @@ from treebank.tree import Tree
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from induce.config import DataConfig
     from induce.data.batches import SentenceBatch
 
 CHUNK = 1 << 20  # words that get their final numbers at a time
@@ -269,6 +270,13 @@ def spans_between(tree: Tree, kept: Sequence[int]) -> list[tuple[int, int]]:
     for index in kept:
         mask[index] = True
     return [(start, end) for start, end in tree.keep(mask).spans if end - start > 1]
+
+
+def choose_vocabulary(text: Corpus, data: DataConfig) -> Vocabulary:
+    """The words of the file that ``data.vocabulary`` names, else the frequent ones of the training ``text``."""
+    if data.vocabulary:
+        return Vocabulary.from_list(data.vocabulary)
+    return text.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)
 
 
 def unknown_share(counts: Mapping[str, int], vocabulary: Vocabulary) -> float:

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from treebank.errors import TreebankError
+from treebank.formats.lines import open_lines
+
 BOUNDARY = "<eos>"  # number 0: ends every sentence of a stream, stands on either side of a sentence, and is padding
 UNKNOWN = "<unk>"  # number 1
 UNKNOWNS = ("one", "shape")  # data.unknown: one symbol for all words that are not in the list, or one for each shape
@@ -54,6 +57,26 @@ class Vocabulary:
         ]
         frequent.sort(key=lambda word: (-counts[word], word))
         return frequent[: size - 2]
+
+    @classmethod
+    def from_list(cls, path: str) -> Vocabulary:
+        """The words in a file made by others, one a line; the two marks come first, wherever they stand in it.
+
+        Raises SynparseError for a line of several words and for a word that stands there twice.
+        """
+        words: dict[str, int] = {}
+        for number, line in open_lines(path):
+            word = line.strip(" \t")
+            if not word or word in (BOUNDARY, UNKNOWN):
+                continue
+            if " " in word or "\t" in word:
+                raise TreebankError(path, number, "a vocabulary has one word a line, and nothing else")
+            if word in words:
+                raise TreebankError(path, number, f"the word {word!r} stands in line {words[word]} already")
+            words[word] = number
+        if not words:
+            raise TreebankError(path, 0, "this vocabulary has no words")
+        return cls([BOUNDARY, UNKNOWN, *words])
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:

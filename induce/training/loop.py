@@ -18,7 +18,7 @@ import torch
 
 from induce import checkpoint as store
 from induce.config import RunConfig, entry_of, kind_of
-from induce.data.corpus import unknown_share
+from induce.data.corpus import choose_vocabulary, unknown_share
 from induce.data.loader import Loader, Step
 from induce.data.tokens import bits
 from induce.kernels.products import Products, use
@@ -96,11 +96,7 @@ class Trainer:
         checkpoint = store.read(store.find(run, ("last",))) if resume else None
         self.rng = seed_everything(config.train.seed)
         data = config.data
-        self.vocabulary = (
-            checkpoint.vocabulary
-            if checkpoint
-            else training.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)
-        )
+        self.vocabulary = checkpoint.vocabulary if checkpoint else choose_vocabulary(training, data)
         self.model = self._build(checkpoint)
         self.products = Products(config.train.products, checkpoint.facts.get("products", ()) if checkpoint else ())
         use(self.products, self.model)

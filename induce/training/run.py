@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from induce.config import RunConfig, changed, resolve
 from induce.data.sources import Sources, Text, load_corpora, load_trees
+from induce.data.vocabulary import Vocabulary
 from induce.storage.folders import whole
 from induce.storage.locking import RunLock
 from induce.storage.run_folder import check_free, clear, resumable, settle_run
@@ -73,7 +74,9 @@ class RunData:
         """Give the words their final numbers, so that several runs need not."""
         data = self.config.data
         if not data.task:
-            words = self.training.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)
+            from induce.data.corpus import choose_vocabulary
+
+            words = choose_vocabulary(self.training, data)
             for text in (self.training, self.development):
                 if text.words:
                     text.encode(words)
@@ -129,6 +132,8 @@ def _planned(request: RunRequest, tell: Callable[[str], None]) -> tuple[Checkpoi
     if stored is None:
         check_fits(config)
         check_free(folder, overwrite=request.overwrite)
+        if config.data.vocabulary:
+            Vocabulary.from_list(config.data.vocabulary)
     else:
         with _in_folder(stored.folder):
             check_fits(config)

@@ -73,6 +73,21 @@ def test_published_recipe() -> None:
     assert len(WORD_TAGS) == 36
 
 
+def test_auxiliaries_of_bllip_are_words() -> None:
+    words, tags = ["It", "is", "being", "fun", "."], ["PRP", "AUX", "AUXG", "NN", "."]
+    assert RECIPES["ptb"](words, tags).forms == ("it", "is", "being", "fun")
+
+
+def test_the_words_of_mikolovs_files() -> None:
+    words = ["Pay", "$", "1,000.5", ",", "or", "3\\/4", "%", "of", "investors", "'", "30-year", "AT&T", "-LRB-", "."]
+    expected = "pay $ N or N\\/N % of investors ' 30-year at&t"
+    seen = RECIPES["mikolov"](words)
+    assert " ".join(seen.forms) == expected
+    assert seen.kept == (0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11)
+    text = [*expected.split(), "<unk>", "u.s.", "n't", "&", "#", "and\\/or", "1980s"]
+    assert RECIPES["mikolov"]([*text, "</s>"]).forms == tuple(text), "that text stays as it is, and ends once"
+
+
 def test_published_recipe_without_tags_drops_what_words_drops() -> None:
     assert RECIPES["ptb"](["Pay", "$", "10", "%", "."]) == Normalized(("pay", "N"), (0, 2))
 
