@@ -48,7 +48,7 @@ def _word_or_none(word: str) -> str | None:
 
 _PUNCTUATION = "`` '' ` \" , . : ; ? ! - -- --- ... -lrb- -rrb- -lcb- -rcb- -lsb- -rsb- ( ) [ ] { } </s>"
 _LEFT_OUT = frozenset(_PUNCTUATION.split())
-_NUMBER = re.compile(r"[-+.,]*[0-9][0-9.,-]*")
+_NUMBER = re.compile(r"N|[-+.,]*[0-9][0-9.,-]*")
 _FRACTION = re.compile(r"\\?/")  # the treebank writes 3\/4
 
 
@@ -59,12 +59,10 @@ def fold_mikolov(word: str) -> str | None:
     Lower case, ``N`` for a number (``N\\/N`` for a fraction); ``$``, ``%``, ``&``, ``'`` and ``30-year`` stay as they
     are, and so do all words of those files.
     """
-    if word in ("N", "<unk>"):
-        return word
     lower = word.lower()
     if lower in _LEFT_OUT:
         return None
-    parts = _FRACTION.split(lower)
+    parts = _FRACTION.split(word)
     return "\\/".join("N" for _ in parts) if all(map(_NUMBER.fullmatch, parts)) else lower
 
 
