@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from induce.data.tokens import TOKENS
-from induce.registry import DECODERS, ENCODERS, MODELS, TASKS, ModelEntry, canonical, known, load, model_class
+from induce.registry import DECODERS, MODELS, TASKS, ModelEntry, canonical, known, load, model_class, models_of
 from treebank.errors import SynparseError, nearest
 from treebank.normalize import RECIPES
 from treebank.tokenizing import TOKENIZATIONS
 
 DEFAULT_MODEL = "onlstm"
-READINGS = ("stream", "sentences", "fragments", "masked", "expressions")
+READINGS = ("stream", "sentences", "fragments", "masked", "expressions", "demonstrations")
 
 
 def setting(
@@ -62,7 +62,7 @@ class DataConfig:
         "stream",
         choices=READINGS,
         help="stream: one long text whose state is carried on; sentences: each on its own; fragments: sentences with "
-        "the places where punctuation stood; masked: words in them to be found; expressions: those of a task",
+        "the places where punctuation stood; masked: words in them to be found; expressions, demonstrations: those of a task",
     )
     trees: str = setting(
         "gold",
@@ -70,10 +70,11 @@ class DataConfig:
         help="what a model that learns from trees is given; random ones are for comparison",
     )
     tree_share: float = setting(1.0, low=0, high=1, help="of the sentences with trees, how many keep theirs")
-    task: str = setting("", help="listops or logic: labelled expressions are learned from instead of text")
+    task: str = setting("", help="listops, logic or craft: examples are learned from instead of text")
     expressions: int = setting(20_000, low=1, high=1e9, help="of a task: examples to generate where no file is given")
     longest: int = setting(0, low=0, high=1e9, help="listops: most tokens of an expression, 0 for any number")
     operators: int = setting(6, low=0, high=1e9, help="logic: most operators of a formula")
+    sketches: str = setting("AC CD DA", help="craft: the tasks, each by the letters of its subtasks or by name")
     partition: str = setting("full", help="logic: A, B or C leave out what table 4 says")
 
 
@@ -172,7 +173,7 @@ class RunConfig:
 
 def entry_of(config: RunConfig) -> ModelEntry:
     """The entry of the model that a run trains; of its encoder where it learns a task."""
-    return known(ENCODERS if config.data.task else MODELS, config.model_name, "model")
+    return known(models_of(config.data.task), config.model_name, "model")
 
 
 def kind_of(config: RunConfig) -> Any:
@@ -281,8 +282,8 @@ def resolve(
     if task:
         known(TASKS, task, "task")
     if model is not None:
-        model = canonical(ENCODERS if task else MODELS, model)  # ON-LSTM is onlstm
-        known(ENCODERS if task else MODELS, model, f"model for task {task!r}" if task else "model")
+        model = canonical(models_of(task), model)  # ON-LSTM is onlstm
+        known(models_of(task), model, f"model for task {task!r}" if task else "model")
     usual = TASKS[task].preset if task else MODELS[model or DEFAULT_MODEL].preset
     config = load_preset(preset or usual, model)
     if config.data.task != task:
@@ -414,8 +415,7 @@ def _limits_of(one: Any, value: Any) -> tuple[float | None, float | None]:
 
 def _check(config: RunConfig) -> None:
     """Raises SynparseError for values that no run could work with."""
-    entry = known(ENCODERS if config.data.task else MODELS, config.model_name, "model")
-    known({"": "", **TASKS}, config.data.task, "task")
+    entry = known(models_of(config.data.task), config.model_name, "model")
     known(RECIPES, config.data.normalization, "normalization")
     known(dict.fromkeys(TOKENS), config.data.token, "token")
     if config.data.token != "word" and entry.learns_trees:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from induce.data.batches import (
     Batch,
+    DemonstrationBatch,
     FragmentBatch,
     LabelledBatch,
     MaskedBatch,
@@ -56,10 +57,14 @@ class DecoderEntry:
 
 @dataclass(frozen=True)
 class TaskEntry:
-    """A task that is learned from labelled expressions."""
+    """A task: labelled expressions are learned from, or demonstrations."""
 
     place: str  # "module:class"
     preset: str
+    models: Mapping[str, ModelEntry]  # what --model names where there is this --task
+    examples: str = "induce.tasks.examples:load_examples"  # "module:function": what is learned from
+    score: str = "induce.tasks.evaluation:score_task"  # "module:function" of ``synparse eval --task``
+    parser: str = "induce.parsing.parser:ModelParser"  # "module:class": from a line to a tree
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ MODELS: dict[str, ModelEntry] = {
     "udgn": ModelEntry("induce.models.udgn:Udgn", "udgn-small"),
 }
 
-ENCODERS: dict[str, ModelEntry] = {  # what --model names where there is a --task
+ENCODERS: dict[str, ModelEntry] = {  # of the expressions of a task
     "ordered-memory": ModelEntry("induce.models.encoders.ordered_memory:MemoryEncoder"),
     "lstm": ModelEntry("induce.models.encoders.recurrent:LstmEncoder"),
     "onlstm": ModelEntry("induce.models.encoders.recurrent:OnLstmEncoder"),
@@ -99,9 +104,22 @@ ENCODERS: dict[str, ModelEntry] = {  # what --model names where there is a --tas
     "tree-cell": ModelEntry("induce.models.encoders.trees:TreeCell"),
 }
 
+POLICIES: dict[str, ModelEntry] = {  # what chooses actions
+    "ocn": ModelEntry("induce.models.ocn:OptionController"),
+    "moe": ModelEntry("induce.models.ocn:MixtureOfExperts"),
+}
+
 TASKS: dict[str, TaskEntry] = {
-    "listops": TaskEntry("induce.tasks.listops:ListOps", "listops-small"),
-    "logic": TaskEntry("induce.tasks.logic:Logic", "logic-small"),
+    "listops": TaskEntry("induce.tasks.listops:ListOps", "listops-small", ENCODERS),
+    "logic": TaskEntry("induce.tasks.logic:Logic", "logic-small", ENCODERS),
+    "craft": TaskEntry(
+        "induce.tasks.craft.demonstrations:Craft",
+        "craft-small",
+        POLICIES,
+        examples="induce.tasks.craft.demonstrations:load_demonstrations",
+        score="induce.tasks.craft.evaluation:score_craft",
+        parser="induce.tasks.craft.parsing:TrajectoryParser",
+    ),
 }
 
 READINGS: dict[str, ReadingEntry] = {
@@ -110,6 +128,7 @@ READINGS: dict[str, ReadingEntry] = {
     "fragments": ReadingEntry("induce.data.fragments:FragmentLoader", (FragmentBatch, SpanSupervisedBatch)),
     "masked": ReadingEntry("induce.data.sentences:MaskedLoader", (MaskedBatch,)),
     "expressions": ReadingEntry("induce.data.expressions:ExpressionLoader", (LabelledBatch,)),
+    "demonstrations": ReadingEntry("induce.tasks.craft.loader:DemonstrationLoader", (DemonstrationBatch,)),
 }
 
 #: the first one that reads a structure is its default
@@ -159,6 +178,11 @@ def _bare(name: str) -> str:
 def model_class(name: str) -> Any:
     """The model class called ``name``. Loads torch."""
     return load(known(MODELS, name, "model").place)
+
+
+def models_of(task: str) -> Mapping[str, ModelEntry]:
+    """What --model can name where there is this --task; "" is plain text."""
+    return known(TASKS, task, "task").models if task else MODELS
 
 
 def find_task(name: str) -> Any:

@@ -167,3 +167,18 @@ class LabelledBatch(SentenceBatch):
 
         rows = torch.arange(len(self.labels)).tensor_split(min(count, len(self.labels)))
         return [self.select(chosen) for chosen in rows]
+
+
+@dataclass(frozen=True)
+class DemonstrationBatch(SentenceBatch):
+    """Trajectories: ``tokens`` (B, N) are actions, ``observations`` (B, N, F) what was seen before each of them.
+
+    ``sketches`` (B,) are the numbers of the tasks that they show.
+    """
+
+    observations: Tensor
+    sketches: Tensor
+
+    def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
+        cut = {name: getattr(self, name)[chosen, :longest] for name in ("tokens", "observations")}
+        return {**cut, "sketches": self.sketches[chosen.to(self.sketches.device)]}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from induce.config import RunConfig, entry_of
 from induce.data.batches import SpanSupervisedBatch
-from induce.registry import MODELS, READINGS
+from induce.registry import MODELS, READINGS, TASKS, load
 from treebank.catalog import load_whole
 from treebank.errors import SynparseError
 from treebank.formats import AS_FOUND, InputOptions, expand, read_sentences
@@ -111,9 +111,10 @@ def load_corpora(
     ``references`` gives the trees of each sentence that a grammar is focused on; ``watch`` sees each sentence of text.
     """
     if config.data.task:
-        from induce.tasks.examples import load_examples
-
-        return load_examples(config.data, names_of(sources.text), names_of(sources.dev))
+        loaded: tuple[Any, Any] = load(TASKS[config.data.task].examples)(
+            config.data, names_of(sources.text), names_of(sources.dev)
+        )
+        return loaded
     from induce.data.corpus import read_corpora
 
     options = replace(sources.input_options, tokenize=config.data.tokenization)

@@ -8,13 +8,13 @@ from induce.registry import find_task
 
 
 def make_model(config: RunConfig, vocabulary_size: int) -> Model:
-    """The untrained model of a run over ``vocabulary_size`` words; with a classifier around it where there is a task.
+    """The untrained model of a run over ``vocabulary_size`` words; with a classifier around it where it is an encoder.
 
     Raises SynparseError where its settings are unknown, of another type or do not fit together.
     """
     kind = kind_of(config)
     model = kind(model_settings(kind.Config, config.model, config.model_name), vocabulary_size)
-    if config.data.task:
+    if not isinstance(model, Model):
         from induce.models.classifier import Classifier, ClassifierShape
 
         task = find_task(config.data.task)

@@ -1,0 +1,221 @@
+"""Demonstrations in Craft: generated, read from files, replayed, and as training reads them, in the place of a text."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from induce.config import DataConfig
+from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
+from induce.tasks.base import SHARES, bad
+from induce.tasks.craft.demonstrator import demonstrate
+from induce.tasks.craft.episodes import LIMIT
+from induce.tasks.craft.sketches import goals_of, read_sketch, read_sketches, treasure_of
+from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map, write_maps
+from treebank.errors import SynparseError
+from treebank.formats import expand
+from treebank.formats.lines import open_lines
+from treebank.sentence import Place
+
+CHUNK = 128  # worlds that are drawn at a time
+VALIDATION = 0.25  # development demonstrations for each one of training: the thesis's 20 of 80
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """What somebody did in a world for a task, and, kept aside, where each subtask was done."""
+
+    sketch: str
+    map: str  # the world at the beginning, as `world.write_maps` says
+    actions: tuple[str, ...]
+    ends: tuple[int, ...]  # of each subtask, the index of the action that did it
+
+    def __str__(self) -> str:
+        """The line of a file: the task, the map and the actions, between tabs. The ends are found by replaying."""
+        return f"{self.sketch}\t{self.map}\t{' '.join(self.actions)}"
+
+    @property
+    def size(self) -> int:
+        """Number of actions."""
+        return len(self.actions)
+
+
+class Craft:
+    """The task of following a sketch in Craft."""
+
+    name: ClassVar[str] = "craft"
+    words: ClassVar[tuple[str, ...]] = ACTIONS
+
+    def generate(self, config: DataConfig, part: str, count: int) -> Iterator[Demonstration]:
+        """``count`` demonstrations of ``part``, the tasks of ``data.sketches`` in turn; the same at every call."""
+        streams = [generate_sketch(sketch, part) for sketch in read_sketches(config.sketches)]
+        for place in range(count):
+            yield next(streams[place % len(streams)])
+
+    def read(self, paths: Iterable[str], config: DataConfig) -> Iterator[Demonstration]:
+        """The demonstrations in files, replayed. Raises TreebankError for one of another task than ``data.sketches``."""
+        sketches = read_sketches(config.sketches)
+        for demonstration, place in read_demonstrations(paths):
+            if demonstration.sketch not in sketches:
+                raise bad(place, f"task {demonstration.sketch!r} is none of data.sketches ({' '.join(sketches)})")
+            yield demonstration
+
+
+def read_demonstrations(paths: Iterable[str]) -> Iterator[tuple[Demonstration, Place]]:
+    """The demonstrations in files, one a line, replayed. Raises TreebankError for one that does not do its task."""
+    for path in expand(paths):
+        for number, line in open_lines(path):
+            if line.strip():
+                yield parse_line(line, Place(path, number)), Place(path, number)
+
+
+def generate_sketch(sketch: str, part: str) -> Iterator[Demonstration]:
+    """Endless demonstrations of one task by the shortest way; those whose world belongs to ``part``."""
+    rng = np.random.default_rng(zlib.crc32(sketch.encode()))
+    while True:
+        worlds = draw(rng, CHUNK, treasure_of(sketch))
+        maps = write_maps(worlds)
+        rows = np.array([row for row, text in enumerate(maps) if part_of(text) == part])
+        shown = demonstrate(worlds.select(rows), sketch)
+        for place in np.flatnonzero(shown.solved):
+            actions = tuple(ACTIONS[action] for action in shown.actions[place] if action >= 0)
+            yield Demonstration(sketch, maps[rows[place]], actions, tuple(shown.ends[place].tolist()))
+
+
+def part_of(text: str) -> str:
+    """train, dev or test: decided by the map alone, so that no two parts ever share a world."""
+    percent = zlib.crc32(text.encode()) % 100
+    for part, share in SHARES.items():
+        if percent < share:
+            return part
+        percent -= share
+    return "train"
+
+
+def parse_line(line: str, place: Place = Place("-", 0)) -> Demonstration:
+    """The demonstration in one line of a file. Raises TreebankError, saying what is wrong with it."""
+    fields = line.split()
+    if len(fields) < 3:
+        raise bad(place, "expected a task, a map and actions, such as: AC <tab> map <tab> down use left use")
+    try:
+        return replay_line(read_sketch(fields[0]), fields[1], fields[2:])
+    except (ValueError, SynparseError) as error:
+        raise bad(place, str(error)) from None
+
+
+def replay_line(sketch: str, text: str, words: Sequence[str]) -> Demonstration:
+    """The demonstration of ``words`` in the world ``text``. Raises ValueError where they do not do the task."""
+    unknown = next((word for word in words if word not in ACTIONS), None)
+    if unknown is not None:
+        raise ValueError(f"{unknown!r} is no action ({', '.join(ACTIONS)})")
+    goals, ends = goals_of(sketch).tolist(), []
+    worlds = read_map([text])
+    for place, word in enumerate(words):
+        used = worlds.act(np.array([ACTIONS.index(word)]))
+        if len(ends) < len(goals) and used.changed[0] and used.kind[0] == goals[len(ends)]:
+            ends.append(place)
+    if len(ends) < len(goals):
+        raise ValueError(f"the actions do {len(ends)} of the {len(goals)} subtasks of {sketch}")
+    if ends[-1] != len(words) - 1:
+        raise ValueError(f"{sketch} is done after {ends[-1] + 1} of the {len(words)} actions; leave out the others")
+    return Demonstration(sketch, text, tuple(words), tuple(ends))
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """Demonstrations in numbers: the steps of all of them one after the other."""
+
+    before: Worlds  # the world before each step
+    actions: np.ndarray  # index of the action of each step
+    offsets: np.ndarray  # demonstration k has the steps offsets[k] to offsets[k + 1]
+    sketches: np.ndarray  # number of the task of each demonstration
+
+    def __len__(self) -> int:
+        return len(self.sketches)
+
+
+def replay(demonstrations: Sequence[Demonstration], sketches: Sequence[str]) -> Trajectories:
+    """The worlds that the agents of ``demonstrations`` went through; tasks are numbered as in ``sketches``."""
+    worlds = read_map([one.map for one in demonstrations])
+    lengths = np.array([one.size for one in demonstrations], dtype=np.int64)
+    offsets = np.concatenate(([0], lengths.cumsum()))
+    count = int(offsets[-1])
+    actions = np.array([ACTIONS.index(word) for one in demonstrations for word in one.actions], dtype=np.int64)
+    before = Worlds(
+        np.zeros((count, *worlds.grid.shape[1:]), np.uint8),
+        np.zeros((count, 2), np.int64),
+        np.zeros(count, np.int64),
+        np.zeros((count, worlds.inventory.shape[1]), np.uint8),
+    )
+    for time in range(int(lengths.max(initial=0))):
+        rows = np.flatnonzero(lengths > time)
+        running = worlds.select(rows)
+        before.replace(offsets[rows] + time, running)
+        running.act(actions[offsets[rows] + time])
+        worlds.replace(rows, running)
+    numbers = {sketch: number for number, sketch in enumerate(sketches)}
+    return Trajectories(before, actions, offsets, np.array([numbers[one.sketch] for one in demonstrations], np.int64))
+
+
+class Demonstrations:
+    """Demonstrations with what the training loop asks of a text."""
+
+    def __init__(self, demonstrations: Iterable[Demonstration], sketches: Sequence[str]) -> None:
+        self.demonstrations, self.sketches = list(demonstrations), tuple(sketches)
+        self.digest: Any = hashlib.sha256("".join(f"{one}\n" for one in self.demonstrations).encode())
+
+    @property
+    def sentences(self) -> int:
+        """Number of demonstrations."""
+        return len(self.demonstrations)
+
+    @property
+    def words(self) -> int:
+        """Number of actions."""
+        return sum(one.size for one in self.demonstrations)
+
+    def word_counts(self) -> Mapping[str, int]:
+        """All that is asked of it is whether actions are unknown, and none is."""
+        return {}
+
+    def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
+        """The actions."""
+        return Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS])
+
+    def encode(self, vocabulary: Vocabulary) -> Trajectories:
+        """What is learned from: worlds and actions, nothing of where a subtask ends."""
+        return replay(self.demonstrations, self.sketches)
+
+
+def load_demonstrations(
+    config: DataConfig, text: Sequence[str], dev: Sequence[str]
+) -> tuple[Demonstrations, Demonstrations]:
+    """Training and development demonstrations: of the files ``text`` and ``dev``, or generated where there are none.
+
+    ``data.expressions`` are generated for training, and a quarter as many for development, as in the thesis; of a file
+    without ``dev`` every fifth is set aside. Raises SynparseError for what cannot be read.
+    """
+    task, sketches = Craft(), read_sketches(config.sketches)
+    if text:
+        training = list(task.read(text, config))
+    else:
+        training = list(task.generate(config, "train", config.expressions))
+    if dev:
+        development = list(task.read(dev, config))
+    elif text:
+        every = round(1 / VALIDATION) + 1
+        development = training[every - 1 :: every]
+        training = [one for place, one in enumerate(training, 1) if place % every]
+    else:
+        development = list(task.generate(config, "dev", max(len(sketches), round(VALIDATION * config.expressions))))
+    for part, paths in ((training, text), (development, dev)):
+        if not part and paths:
+            raise SynparseError(f"{' '.join(paths)}: holds no demonstration")
+        if any(one.size > LIMIT for one in part):
+            raise SynparseError(f"{' '.join(paths)}: a demonstration has more than {LIMIT} actions")
+    return Demonstrations(training, sketches), Demonstrations(development, sketches)

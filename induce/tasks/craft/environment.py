@@ -1,0 +1,90 @@
+"""Craft for programs of reinforcement learning: an environment, and many of them as one, after Gymnasium's interface.
+
+Importing this file needs the package gymnasium (``pip install synparse[skills]``); nothing else here does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from induce.tasks.craft.episodes import LIMIT, Episodes
+from induce.tasks.craft.observation import FEATURES
+from induce.tasks.craft.world import ACTIONS, write_maps
+
+
+def spaces() -> tuple[Box, Discrete]:
+    """What an agent sees, and what it can do."""
+    return Box(0.0, float(LIMIT), (FEATURES,), np.float32), Discrete(len(ACTIONS))
+
+
+class CraftEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
+    """One world at a time in which ``sketch``, such as ``ADC``, is to be done within 64 actions."""
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 (the interface wants a plain dictionary)
+
+    def __init__(self, sketch: str = "AC", *, reward: str = "sparse", render_mode: str | None = None) -> None:
+        self.sketch, self.reward, self.render_mode = sketch, reward, render_mode
+        self.observation_space, self.action_space = spaces()
+        self.episodes: Episodes | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        """A new world; with ``seed`` the first one of its series."""
+        super().reset(seed=seed)
+        if self.episodes is None or seed is not None:
+            drawn = int(self.np_random.integers(2**32))
+            self.episodes = Episodes(self.sketch, 1, seed=drawn, reward=self.reward, renew=False)
+        else:
+            self.episodes.restart(np.arange(1))
+        return self.episodes.observe()[0], {"subtasks": 0}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """One action; ``info`` tells how many subtasks are done."""
+        if self.episodes is None:
+            raise gymnasium.error.ResetNeeded("call reset before step")
+        outcome = self.episodes.step(np.array([action]))
+        subtasks = {"subtasks": int(self.episodes.progress[0])}
+        over = bool(outcome.solved[0]), bool(outcome.timed_out[0])
+        return self.episodes.observe()[0], float(outcome.reward[0]), *over, subtasks
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """The map as lines of symbols (see `induce.tasks.craft.world`)."""
+        if self.render_mode != "ansi" or self.episodes is None:
+            return None
+        return write_maps(self.episodes.worlds)[0].replace("/", "\n")
+
+
+class CraftVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """``num_envs`` worlds side by side; an episode that ends is followed by the next one in the same step."""
+
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}  # noqa: RUF012
+
+    def __init__(self, num_envs: int, sketch: str = "AC", *, reward: str = "sparse") -> None:
+        self.num_envs, self.sketch, self.reward = num_envs, sketch, reward
+        self.single_observation_space, self.single_action_space = spaces()
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.episodes: Episodes | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """New worlds; with ``seed`` the first ones of its series."""
+        if self.episodes is None or seed is not None:
+            drawn = int(np.random.default_rng(seed).integers(2**32))
+            self.episodes = Episodes(self.sketch, self.num_envs, seed=drawn, reward=self.reward)
+        else:
+            self.episodes.restart(np.arange(self.num_envs))
+        return self.episodes.observe(), {}
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """One action in each world."""
+        if self.episodes is None:
+            raise gymnasium.error.ResetNeeded("call reset before step")
+        outcome = self.episodes.step(actions)
+        return self.episodes.observe(), outcome.reward, outcome.solved, outcome.timed_out, {}

@@ -1,0 +1,67 @@
+"""Episodes of one task in many worlds at once: progress along the sketch, reward, end."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from induce.tasks.craft.observation import observe
+from induce.tasks.craft.sketches import goals_of, read_sketch, treasure_of
+from induce.tasks.craft.world import Worlds, draw
+
+LIMIT = 64  # actions
+REWARDS = ("sparse", "dense")
+
+
+class Outcome(NamedTuple):
+    """What one step brought in each world (N,)."""
+
+    reward: np.ndarray
+    solved: np.ndarray  # the last subtask is done
+    timed_out: np.ndarray  # `LIMIT` actions, and not solved
+
+    @property
+    def over(self) -> np.ndarray:
+        """Which episodes have ended."""
+        return self.solved | self.timed_out
+
+
+class Episodes:
+    """``count`` worlds in which ``sketch`` is to be done; the same for the same ``seed`` and actions.
+
+    A reward of 1 for each subtask done in its order (``dense``), or of 1 for the last one (``sparse``).
+    """
+
+    def __init__(
+        self, sketch: str, count: int, *, seed: int, reward: str = "sparse", limit: int = LIMIT, renew: bool = True
+    ) -> None:
+        """``renew``: an episode that ends is followed by the next one in its place."""
+        self.sketch, self.reward, self.limit, self.renew = read_sketch(sketch), reward, limit, renew
+        self.goals = np.append(goals_of(self.sketch), -1)
+        self.rng = np.random.default_rng(seed)
+        self.worlds: Worlds = draw(self.rng, count, treasure_of(self.sketch))
+        self.progress = np.zeros(count, dtype=np.int64)  # subtasks done
+        self.age = np.zeros(count, dtype=np.int64)  # actions so far
+
+    def observe(self) -> np.ndarray:
+        """What the agents see: (N, 1075)."""
+        return observe(self.worlds)
+
+    def restart(self, rows: np.ndarray) -> None:
+        """Begin a new episode, in a new world, at each of ``rows``."""
+        self.worlds.replace(rows, draw(self.rng, len(rows), treasure_of(self.sketch)))
+        self.progress[rows] = self.age[rows] = 0
+
+    def step(self, actions: np.ndarray) -> Outcome:
+        """One action (N,) in each world."""
+        used = self.worlds.act(actions)
+        self.age += 1
+        done = used.changed & (used.kind == self.goals[self.progress])
+        self.progress += done
+        solved = self.progress == len(self.sketch)
+        reward = (done if self.reward == "dense" else done & solved).astype(np.float32)
+        outcome = Outcome(reward, solved, ~solved & (self.age >= self.limit))
+        if self.renew and outcome.over.any():
+            self.restart(np.flatnonzero(outcome.over))
+        return outcome

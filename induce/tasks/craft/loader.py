@@ -1,0 +1,47 @@
+"""Demonstrations side by side, with what was seen before each action."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from induce.data.batches import DemonstrationBatch
+from induce.data.expressions import ExpressionLoader
+from induce.data.vocabulary import BOUNDARY, UNKNOWN
+from induce.tasks.craft.observation import FEATURES, observe
+
+if TYPE_CHECKING:
+    from induce.config import TrainConfig
+    from induce.tasks.craft.demonstrations import Trajectories
+
+FIRST = len((BOUNDARY, UNKNOWN))  # number of the first action in the vocabulary
+
+
+class DemonstrationLoader(ExpressionLoader):
+    """Demonstrations of like length side by side, the batches in a new order in each pass."""
+
+    def __init__(self, items: Trajectories, config: TrainConfig, *, batch_size: int, device: str) -> None:
+        self.items, self.batch_size, self.device = items, batch_size, device
+        self.lengths = np.diff(items.offsets).tolist()
+
+    def batch(self, chosen: Sequence[int]) -> DemonstrationBatch:
+        """The demonstrations whose indices are ``chosen``, side by side."""
+        return make_batch(self.items, chosen).to(self.device)
+
+
+def make_batch(items: Trajectories, chosen: Sequence[int]) -> DemonstrationBatch:
+    """The demonstrations whose indices are ``chosen``, padded behind their ends."""
+    import torch
+
+    starts = items.offsets[list(chosen)]
+    lengths = items.offsets[np.array(chosen) + 1] - starts
+    real = np.arange(lengths.max()) < lengths[:, None]
+    steps = (starts[:, None] + np.arange(lengths.max()))[real]
+    tokens = np.zeros(real.shape, dtype=np.int64)
+    tokens[real] = items.actions[steps] + FIRST
+    observations = np.zeros((*real.shape, FEATURES), dtype=np.float32)
+    observations[real] = observe(items.before.select(steps))
+    arrays = tokens, lengths, observations, items.sketches[list(chosen)]
+    return DemonstrationBatch(*map(torch.from_numpy, arrays))

@@ -1,0 +1,184 @@
+"""The rules of Craft for many worlds at once: a grid, things in it, an agent that moves and uses what it faces.
+
+Rules and kinds are those of Andreas et al. 2017 in the form of Lu et al. 2021, which the thesis uses: a bridge is not
+used up, and every recipe of a workshop whose ingredients are there is carried out. N worlds; a cell is (x, y), and up
+is y + 1. The outer ring of the grid is the boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+SIZE = 10
+KINDS = (
+    *("empty", "boundary", "water", "stone", "toolshed", "workbench", "factory", "iron", "grass", "wood", "gold"),
+    *("gem", "plank", "stick", "axe", "rope", "bed", "shears", "cloth", "bridge", "ladder"),
+)
+KIND = {name: number for number, name in enumerate(KINDS)}
+EMPTY, BOUNDARY, WATER, STONE = range(4)
+WORKSHOPS = ("toolshed", "workbench", "factory")
+COLLECTED = ("iron", "grass", "wood", "gold", "gem")
+ACTIONS = ("down", "up", "left", "right", "use")
+USE = ACTIONS.index("use")
+STEPS = np.array([[0, -1], [0, 1], [-1, 0], [1, 0]])  # of the four directions, in the order of the actions
+TOOLS = {WATER: KIND["bridge"], STONE: KIND["axe"]}  # what clears a cell that is in the way
+
+RECIPES: tuple[tuple[str, str, Mapping[str, int]], ...] = (  # what is made, where, and of what
+    ("plank", "toolshed", {"wood": 1}),
+    ("axe", "toolshed", {"stick": 1, "iron": 1}),
+    ("rope", "toolshed", {"grass": 1}),
+    ("stick", "workbench", {"wood": 1}),
+    ("bed", "workbench", {"plank": 1, "grass": 1}),
+    ("shears", "workbench", {"stick": 1, "iron": 1}),
+    ("cloth", "factory", {"grass": 1}),
+    ("bridge", "factory", {"wood": 1, "iron": 1}),
+    ("ladder", "factory", {"plank": 1, "stick": 1}),
+)
+
+SCATTERED = ("iron", "grass", "wood", *WORKSHOPS)  # one of each in every world
+RINGS = {"gold": WATER, "gem": STONE}
+
+
+class Used(NamedTuple):
+    """What the last actions did to things."""
+
+    kind: np.ndarray  # (N,) the kind of the cell that was used; 0 where the action was a move
+    changed: np.ndarray  # (N,) whether that changed what the agent carries
+
+
+@dataclass
+class Worlds:
+    """N worlds, each with an agent. ``act`` changes them."""
+
+    grid: np.ndarray  # (N, 10, 10) uint8, the kind at (x, y)
+    position: np.ndarray  # (N, 2) of the agents
+    direction: np.ndarray  # (N,) in which they look, an index of `STEPS`
+    inventory: np.ndarray  # (N, 21) how many of each kind they carry
+
+    def __len__(self) -> int:
+        return len(self.grid)
+
+    def copy(self) -> Worlds:
+        """The same worlds, which no longer change with these."""
+        return Worlds(self.grid.copy(), self.position.copy(), self.direction.copy(), self.inventory.copy())
+
+    def select(self, rows: np.ndarray) -> Worlds:
+        """The worlds whose indices are ``rows``, as copies."""
+        return Worlds(self.grid[rows], self.position[rows], self.direction[rows], self.inventory[rows])
+
+    def replace(self, rows: np.ndarray, others: Worlds) -> None:
+        """Put ``others`` in the place of the worlds whose indices are ``rows``."""
+        for name in ("grid", "position", "direction", "inventory"):
+            getattr(self, name)[rows] = getattr(others, name)
+
+    def faced(self) -> np.ndarray:
+        """The cells (N, 2) that the agents look at."""
+        return self.position + STEPS[self.direction]
+
+    def act(self, actions: np.ndarray) -> Used:
+        """One action (N,) in each world. A move turns the agent, and takes it there if the cell is empty."""
+        moves = actions != USE
+        self.direction = np.where(moves, actions, self.direction)
+        cells = self.faced()
+        rows = np.arange(len(self))
+        kinds = self.grid[rows, cells[:, 0], cells[:, 1]]
+        free = moves & (kinds == EMPTY)
+        self.position = np.where(free[:, None], cells, self.position)
+        used = Used(np.where(moves, 0, kinds), np.zeros(len(self), dtype=bool))
+        users = rows[~moves]
+        if len(users):
+            used.changed[users] = self._use(users, cells[users], kinds[users])
+        return used
+
+    def _use(self, rows: np.ndarray, cells: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+        """Use the ``cells`` (n, 2) of ``kinds`` in the worlds ``rows``. Returns (n,) where anything was gained."""
+        gained = np.isin(kinds, [KIND[name] for name in COLLECTED])
+        self.inventory[rows[gained], kinds[gained]] += 1
+        cleared = gained.copy()
+        for obstacle, tool in TOOLS.items():
+            cleared |= (kinds == obstacle) & (self.inventory[rows, tool] > 0)
+        self.grid[rows[cleared], cells[cleared, 0], cells[cleared, 1]] = EMPTY
+        for product, workshop, parts in RECIPES:
+            there = kinds == KIND[workshop]
+            for part, count in parts.items():
+                there = there & (self.inventory[rows, KIND[part]] >= count)
+            for part, count in parts.items():
+                self.inventory[rows[there], KIND[part]] -= count
+            self.inventory[rows[there], KIND[product]] += 1
+            gained |= there
+        return gained
+
+
+class Treasure(NamedTuple):
+    """Which of gold and gem is in a world, and how."""
+
+    scattered: tuple[str, ...] = ()  # on a free cell, like everything else
+    ringed: str = ""  # near the lower edge, all around it water (gold) or stone (gem)
+
+
+def draw(rng: np.random.Generator, count: int, treasure: Treasure) -> Worlds:
+    """``count`` random worlds: one of each of `SCATTERED`, the treasure, and the agent, on free cells."""
+    grid = np.full((count, SIZE, SIZE), BOUNDARY, dtype=np.uint8)
+    inside = grid[:, 1:-1, 1:-1]
+    inside[:] = EMPTY
+    rows = np.arange(count)
+    if treasure.ringed:
+        column = 1 + rng.integers(SIZE - 2, size=count)
+        for x in (-1, 0, 1):
+            for y in (0, 1, 2):
+                kept = grid[rows, column + x, y] == BOUNDARY
+                grid[rows, column + x, y] = np.where(kept, BOUNDARY, RINGS[treasure.ringed])
+        grid[rows, column, 1] = KIND[treasure.ringed]
+    noise = rng.random((count, (SIZE - 2) ** 2))
+    noise[inside.reshape(count, -1) != EMPTY] = 2.0
+    things = (*SCATTERED, *treasure.scattered)
+    cells = np.argsort(noise, axis=1)[:, : len(things) + 1]
+    x, y = cells // (SIZE - 2) + 1, cells % (SIZE - 2) + 1
+    for place, name in enumerate(things):
+        grid[rows, x[:, place], y[:, place]] = KIND[name]
+    position = np.stack((x[:, -1], y[:, -1]), 1)
+    direction = rng.integers(len(STEPS), size=count)
+    return Worlds(grid, position, direction, np.zeros((count, len(KINDS)), dtype=np.int64))
+
+
+SYMBOLS = dict(zip(".#~%TWFigw$*", range(12), strict=True))  # of the kinds that can stand on a map
+AGENTS = "v^<>"  # by the direction in which it looks
+_SYMBOLS, _AGENTS = (np.frombuffer("".join(one).encode(), np.uint8) for one in (SYMBOLS, AGENTS))
+
+
+def write_maps(worlds: Worlds) -> list[str]:
+    """Each world as text: its lines without the boundary, the upper one first, joined by ``/``; the agent an arrow."""
+    rows = np.arange(len(worlds))
+    symbols = _SYMBOLS[worlds.grid]
+    symbols[rows, worlds.position[:, 0], worlds.position[:, 1]] = _AGENTS[worlds.direction]
+    lines = symbols[:, 1:-1, -2:0:-1].transpose(0, 2, 1)
+    return ["/".join(bytes(line).decode() for line in one) for one in np.ascontiguousarray(lines)]
+
+
+def read_map(texts: Sequence[str]) -> Worlds:
+    """The worlds that `write_maps` wrote, the agents carrying nothing. Raises ValueError, saying what is wrong."""
+    side = SIZE - 2
+    grid = np.full((len(texts), SIZE, SIZE), BOUNDARY, dtype=np.uint8)
+    position = np.zeros((len(texts), 2), dtype=np.int64)
+    direction = np.zeros(len(texts), dtype=np.int64)
+    for row, text in enumerate(texts):
+        lines = text.split("/")
+        if [len(line) for line in lines] != [side] * side:
+            raise ValueError(f"a map has {side} lines of {side} cells, joined by /")
+        agents = 0
+        for place, symbol in enumerate("".join(lines)):
+            x, y = place % side + 1, side - place // side
+            if symbol in AGENTS:
+                agents += 1
+                grid[row, x, y], position[row], direction[row] = EMPTY, (x, y), AGENTS.index(symbol)
+            elif symbol in SYMBOLS:
+                grid[row, x, y] = SYMBOLS[symbol]
+            else:
+                raise ValueError(f"{symbol!r} is nothing that stands on a map ({''.join(SYMBOLS)}{AGENTS})")
+        if agents != 1:
+            raise ValueError(f"{agents} agents are on the map; one is needed (v, ^, < or >)")
+    return Worlds(grid, position, direction, np.zeros((len(texts), len(KINDS)), dtype=np.int64))
