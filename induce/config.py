@@ -62,7 +62,8 @@ class DataConfig:
         "stream",
         choices=READINGS,
         help="stream: one long text whose state is carried on; sentences: each on its own; fragments: sentences with "
-        "the places where punctuation stood; masked: words in them to be found; expressions, demonstrations: those of a task",
+        "the places where punctuation stood; masked: words in them to be found; "
+        "expressions, demonstrations: those of a task",
     )
     trees: str = setting(
         "gold",

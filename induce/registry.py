@@ -136,6 +136,7 @@ DECODERS: dict[str, DecoderEntry] = {
     "unbiased": DecoderEntry("induce.decoding.distances:unbiased", Distances),
     "biased": DecoderEntry("induce.decoding.distances:biased", Distances),
     "nary": DecoderEntry("induce.decoding.distances:nary", Distances),
+    "segments": DecoderEntry("induce.decoding.distances:segments", Distances),
     "chu-liu-edmonds": DecoderEntry("induce.decoding.heads:chu_liu_edmonds", HeadDistribution, "heads"),
     "eisner": DecoderEntry("induce.decoding.heads:eisner", HeadDistribution, "heads"),
     "mbr-heads": DecoderEntry("induce.decoding.heads:mbr_heads", HeadDistribution, "heads"),

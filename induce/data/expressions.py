@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from induce.data.batches import LabelledBatch, Side
+from induce.data.batches import Batch, LabelledBatch, Side
 from induce.data.loader import Step, pad
 
 if TYPE_CHECKING:
@@ -21,34 +21,37 @@ class Item(NamedTuple):
     label: int
 
 
-class ExpressionLoader:
-    """Labelled expressions of like length side by side, the batches in a new order in each pass.
+class LengthLoader:
+    """Things of like length side by side, the batches in a new order in each pass.
 
     As in the released programs of Ordered Memory, lengths are sorted only within tenths, drawn anew for each pass.
     """
 
-    def __init__(self, items: Sequence[Item], config: TrainConfig, *, batch_size: int, device: str) -> None:
-        self.items, self.batch_size, self.device = items, batch_size, device
-        self.lengths = [max(len(side.ids) for side in item.sides) for item in items]
+    def __init__(self, lengths: Sequence[int], batch_size: int) -> None:
+        self.lengths, self.batch_size = lengths, batch_size
+
+    def batch(self, chosen: Sequence[int]) -> Batch:
+        """The things whose indices are ``chosen`` side by side."""
+        raise NotImplementedError
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
         """One pass from batch ``start`` on. Its order comes from what ``rng`` will give, which moves on at the end."""
         ahead = type(rng)()
         ahead.set_state(rng.get_state())
-        batches = self._batches(ahead.permutation(len(self.items)).tolist())
+        batches = self._batches(ahead.permutation(len(self.lengths)).tolist())
         for after, index in enumerate(ahead.permutation(len(batches)).tolist()[start:], start + 1):
             yield Step(self.batch(batches[index]), after)
         rng.set_state(ahead.get_state())
 
-    def check(self) -> Iterator[LabelledBatch]:
+    def check(self) -> Iterator[Batch]:
         """Every item, shortest first."""
-        order = sorted(range(len(self.items)), key=self.lengths.__getitem__)
+        order = sorted(range(len(self.lengths)), key=self.lengths.__getitem__)
         for start in range(0, len(order), self.batch_size):
             yield self.batch(order[start : start + self.batch_size])
 
     def share(self, start: int) -> float:
         """How many of the batches lie before ``start``."""
-        return min(1.0, start * self.batch_size / max(1, len(self.items)))
+        return min(1.0, start * self.batch_size / max(1, len(self.lengths)))
 
     def _batches(self, order: Sequence[int]) -> list[list[int]]:
         """Batches of like length within each tenth of ``order``."""
@@ -58,6 +61,14 @@ class ExpressionLoader:
             part = sorted(order[start : start + tenth], key=self.lengths.__getitem__)
             batches += [part[begin : begin + self.batch_size] for begin in range(0, len(part), self.batch_size)]
         return batches
+
+
+class ExpressionLoader(LengthLoader):
+    """Labelled expressions side by side."""
+
+    def __init__(self, items: Sequence[Item], config: TrainConfig, *, batch_size: int, device: str) -> None:
+        super().__init__([max(len(side.ids) for side in item.sides) for item in items], batch_size)
+        self.items, self.device = items, device
 
     def batch(self, chosen: Sequence[int]) -> LabelledBatch:
         """The items whose indices are ``chosen`` side by side."""

@@ -8,8 +8,11 @@ are fine.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from treebank.distances import nearest_larger, numbers, spans_from_distances
+
+EVEN = 0.5  # the probability of an end from which on there is one
 
 
 def unbiased(distances: Sequence[float]) -> list[tuple[int, int]]:
@@ -44,3 +47,11 @@ def nary(distances: Sequence[float]) -> list[tuple[int, int]]:
         for gap, left, right in zip(gaps, before, after, strict=True)
         if left < 0 or gaps[left] > gap  # an equal gap to the left has given this bracket already
     ]
+
+
+def segments(distances: Sequence[float]) -> list[tuple[int, int]]:
+    """The whole, and the segments between gaps of one half or more, for gaps that are probabilities of an end."""
+    gaps = numbers(distances)
+    cuts = [0, *(place for place, gap in enumerate(gaps) if place and gap >= EVEN), len(gaps)]
+    parts = [(start, end) for start, end in pairwise(cuts) if end - start > 1]
+    return parts if len(gaps) < 2 or len(cuts) == 2 else [(0, len(gaps)), *parts]

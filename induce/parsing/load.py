@@ -43,7 +43,10 @@ def load_parser(
 
 def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **options: Any) -> ModelParser:
     """The parser of a trained model, for those who need the model itself. Raises SynparseError for an ensemble."""
-    return ModelParser(read_trained(run), device=choose_device(device), **options)
+    checkpoint = read_trained(run)
+    task = checkpoint.config.data.task
+    kind: type[ModelParser] = registry.load(registry.TASKS[task].parser) if task else ModelParser
+    return kind(checkpoint, device=choose_device(device), **options)
 
 
 def read_trained(run: str | os.PathLike[str]) -> Checkpoint:

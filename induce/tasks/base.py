@@ -12,7 +12,7 @@ from treebank.sentence import Place
 from treebank.tree import Span
 
 if TYPE_CHECKING:
-    from induce.config import DataConfig
+    from induce.config import DataConfig, RunConfig
 
 OPEN, CLOSE = "(", ")"
 SHARES = {"test": 10, "dev": 5}  # percent of all expressions; the rest is for training
@@ -74,6 +74,10 @@ class Task(Protocol):
     labels: ClassVar[tuple[str, ...]]
     sides: ClassVar[int]  # expressions of an example
     measure: ClassVar[str]  # what the size of an example counts
+
+    def check(self, config: RunConfig) -> None:
+        """Raises SynparseError for settings that do not fit the task."""
+        ...
 
     def generate(self, config: DataConfig, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different examples of ``part``, the same at every call; ``longer``: than what is learned from."""

@@ -13,7 +13,7 @@ from induce.data.expressions import ExpressionLoader
 from induce.data.loader import bucket_by_length
 from induce.parsing.load import choose_device
 from induce.parsing.parser import ModelParser
-from induce.registry import TASKS, find_task, known
+from induce.registry import find_task
 from induce.tasks.base import CLOSE, OPEN, Example
 from induce.tasks.examples import Examples, encode
 from treebank.errors import SynparseError
@@ -65,6 +65,31 @@ class TaskEvaluation:
         """What ``synparse eval --task … --json`` writes."""
         return {"task": self.task, "data": self.data, "scores": [score.to_json() for score in self.scores]}
 
+    def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Title, columns and rows of each table that is shown: a line for each model and measure."""
+        columns = list(dict.fromkeys(name for score in self.scores for name in score.groups))
+        rows = []
+        for score in self.scores:
+            values = {name: f"{100 * found / count:.2f}" for name, (found, count) in score.groups.items()}
+            total = f"{score.accuracy:.2f}"
+            rows.append([score.system, "accuracy", total, *(values.get(name, "") for name in columns)])
+            if score.trees is not None:
+                values = {name: f"{value:.2f}" for name, value in score.trees_by_group.items()}
+                total = f"{score.trees.value:.2f}"
+                rows.append([score.system, "UF1", total, *(values.get(name, "") for name in columns)])
+        counts = self.scores[0].groups
+        number = sum(count for name, (_, count) in counts.items() if name in ("learned", "longer"))
+        counted = (str(counts[name][1]) if name in counts else "" for name in columns)
+        rows.append(["", "examples", str(number), *counted])
+        return [(f"By the number of {self.measure}, in percent", ["System", "Measure", "All", *columns], rows)]
+
+    def signatures(self) -> list[str]:
+        """What says of each score how it was taken."""
+        found = []
+        for score in self.scores:
+            found += [str(score), *([] if score.trees is None else [str(score.trees)])]
+        return found
+
 
 def score_task(
     task: str, paths: Sequence[str], runs: Sequence[str], *, device: str = "auto", largest: int | None = None
@@ -73,7 +98,6 @@ def score_task(
 
     Raises SynparseError for an unknown task, a model of another task, and where there is no example.
     """
-    known(TASKS, task, "task")
     checkpoints = {run: read_run(run, task) for run in runs}
     examples = load_test(task, paths, next(iter(checkpoints.values())).config.data, largest=largest)
     data = (" ".join(paths) or "generated") + (f" (up to {largest} {examples.task.measure})" if largest else "")

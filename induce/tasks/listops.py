@@ -17,7 +17,7 @@ from treebank.sentence import Place
 from treebank.tree import Span
 
 if TYPE_CHECKING:
-    from induce.config import DataConfig
+    from induce.config import DataConfig, RunConfig
 
 OPERATORS = ("[MIN", "[MAX", "[MED", "[SM")
 END = "]"
@@ -37,6 +37,9 @@ class ListOps:
     labels = DIGITS
     sides = 1
     measure = "tokens"
+
+    def check(self, config: RunConfig) -> None:
+        """All settings fit."""
 
     def generate(self, config: DataConfig, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different expressions of ``part``; those learned from have up to ``config.longest`` tokens."""

@@ -21,7 +21,7 @@ from treebank.sentence import Place
 from treebank.tree import Span
 
 if TYPE_CHECKING:
-    from induce.config import DataConfig
+    from induce.config import DataConfig, RunConfig
 
 VARIABLES = tuple("abcdef")
 AND, OR, NOT = "and", "or", "not"
@@ -56,6 +56,9 @@ class Logic:
     labels = RELATIONS
     sides = 2
     measure = "operators"
+
+    def check(self, config: RunConfig) -> None:
+        """All settings fit."""
 
     def generate(self, config: DataConfig, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different pairs of ``part``; those learned from have up to ``config.operators`` operators."""

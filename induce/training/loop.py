@@ -24,7 +24,7 @@ from induce.data.tokens import bits
 from induce.kernels.products import Products, use
 from induce.models.base import FittedModel, Model, detach
 from induce.models.build import make_model
-from induce.registry import READINGS, check_reading, fitting_decoder, load
+from induce.registry import READINGS, check_reading, find_task, fitting_decoder, load
 from induce.storage.locking import RunLock
 from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
 from induce.training.limits import Limits, never
@@ -66,6 +66,8 @@ def check_fits(config: RunConfig) -> None:
     kind = kind_of(config)
     model_settings(kind.Config, config.model, config.model_name)
     check_reading(config.model_name, kind.reads, config.data.reading)
+    if config.data.task:
+        find_task(config.data.task).check(config)
     if kind.gives:
         fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
 

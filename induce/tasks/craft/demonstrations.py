@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from induce.config import DataConfig
+from induce.config import DataConfig, RunConfig
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.tasks.base import SHARES, bad
 from induce.tasks.craft.demonstrator import demonstrate
@@ -36,8 +36,8 @@ class Demonstration:
     ends: tuple[int, ...]  # of each subtask, the index of the action that did it
 
     def __str__(self) -> str:
-        """The line of a file: the task, the map and the actions, between tabs. The ends are found by replaying."""
-        return f"{self.sketch}\t{self.map}\t{' '.join(self.actions)}"
+        """The line of a file: the task, the map and the actions, between blanks. The ends are found by replaying."""
+        return " ".join((self.sketch, self.map, *self.actions))
 
     @property
     def size(self) -> int:
@@ -51,6 +51,12 @@ class Craft:
     name: ClassVar[str] = "craft"
     words: ClassVar[tuple[str, ...]] = ACTIONS
 
+    def check(self, config: RunConfig) -> None:
+        """Raises SynparseError for a model with more or fewer tasks than ``data.sketches`` names."""
+        count, wanted = len(read_sketches(config.data.sketches)), config.model.get("tasks", 0)
+        if wanted != count:
+            raise SynparseError(f"setting model.tasks = {wanted}, and data.sketches names {count}; make them agree")
+
     def generate(self, config: DataConfig, part: str, count: int) -> Iterator[Demonstration]:
         """``count`` demonstrations of ``part``, the tasks of ``data.sketches`` in turn; the same at every call."""
         streams = [generate_sketch(sketch, part) for sketch in read_sketches(config.sketches)]
@@ -58,7 +64,7 @@ class Craft:
             yield next(streams[place % len(streams)])
 
     def read(self, paths: Iterable[str], config: DataConfig) -> Iterator[Demonstration]:
-        """The demonstrations in files, replayed. Raises TreebankError for one of another task than ``data.sketches``."""
+        """The demonstrations in files, replayed. Raises TreebankError for a task that is not in ``data.sketches``."""
         sketches = read_sketches(config.sketches)
         for demonstration, place in read_demonstrations(paths):
             if demonstration.sketch not in sketches:
@@ -97,11 +103,11 @@ def part_of(text: str) -> str:
     return "train"
 
 
-def parse_line(line: str, place: Place = Place("-", 0)) -> Demonstration:
+def parse_line(line: str, place: Place) -> Demonstration:
     """The demonstration in one line of a file. Raises TreebankError, saying what is wrong with it."""
     fields = line.split()
     if len(fields) < 3:
-        raise bad(place, "expected a task, a map and actions, such as: AC <tab> map <tab> down use left use")
+        raise bad(place, "expected a task, a map and actions, such as: AC MAP down use left use")
     try:
         return replay_line(read_sketch(fields[0]), fields[1], fields[2:])
     except (ValueError, SynparseError) as error:
@@ -110,19 +116,27 @@ def parse_line(line: str, place: Place = Place("-", 0)) -> Demonstration:
 
 def replay_line(sketch: str, text: str, words: Sequence[str]) -> Demonstration:
     """The demonstration of ``words`` in the world ``text``. Raises ValueError where they do not do the task."""
+    demonstration = follow(sketch, text, words)
+    ends = demonstration.ends
+    if len(ends) < len(sketch):
+        raise ValueError(f"the actions do {len(ends)} of the {len(sketch)} subtasks of {sketch}")
+    if ends[-1] != len(words) - 1:
+        raise ValueError(f"{sketch} is done after {ends[-1] + 1} of the {len(words)} actions; leave out the others")
+    return demonstration
+
+
+def follow(sketch: str, text: str, words: Sequence[str]) -> Demonstration:
+    """What ``words`` do in the world ``text``, whether it is the whole task or not. Raises ValueError for no action."""
     unknown = next((word for word in words if word not in ACTIONS), None)
     if unknown is not None:
         raise ValueError(f"{unknown!r} is no action ({', '.join(ACTIONS)})")
-    goals, ends = goals_of(sketch).tolist(), []
+    goals: list[int] = goals_of(sketch).tolist()
+    ends: list[int] = []
     worlds = read_map([text])
     for place, word in enumerate(words):
         used = worlds.act(np.array([ACTIONS.index(word)]))
         if len(ends) < len(goals) and used.changed[0] and used.kind[0] == goals[len(ends)]:
             ends.append(place)
-    if len(ends) < len(goals):
-        raise ValueError(f"the actions do {len(ends)} of the {len(goals)} subtasks of {sketch}")
-    if ends[-1] != len(words) - 1:
-        raise ValueError(f"{sketch} is done after {ends[-1] + 1} of the {len(words)} actions; leave out the others")
     return Demonstration(sketch, text, tuple(words), tuple(ends))
 
 
@@ -137,6 +151,12 @@ class Trajectories:
 
     def __len__(self) -> int:
         return len(self.sketches)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Steps of each demonstration."""
+        found: list[int] = np.diff(self.offsets).tolist()
+        return found
 
 
 def replay(demonstrations: Sequence[Demonstration], sketches: Sequence[str]) -> Trajectories:
@@ -201,10 +221,7 @@ def load_demonstrations(
     without ``dev`` every fifth is set aside. Raises SynparseError for what cannot be read.
     """
     task, sketches = Craft(), read_sketches(config.sketches)
-    if text:
-        training = list(task.read(text, config))
-    else:
-        training = list(task.generate(config, "train", config.expressions))
+    training = list(task.read(text, config) if text else task.generate(config, "train", config.expressions))
     if dev:
         development = list(task.read(dev, config))
     elif text:

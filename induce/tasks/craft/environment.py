@@ -52,7 +52,7 @@ class CraftEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         over = bool(outcome.solved[0]), bool(outcome.timed_out[0])
         return self.episodes.observe()[0], float(outcome.reward[0]), *over, subtasks
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """The map as lines of symbols (see `induce.tasks.craft.world`)."""
         if self.render_mode != "ansi" or self.episodes is None:
             return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from induce.data.batches import DemonstrationBatch
-from induce.data.expressions import ExpressionLoader
+from induce.data.expressions import LengthLoader
 from induce.data.vocabulary import BOUNDARY, UNKNOWN
 from induce.tasks.craft.observation import FEATURES, observe
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 FIRST = len((BOUNDARY, UNKNOWN))  # number of the first action in the vocabulary
 
 
-class DemonstrationLoader(ExpressionLoader):
-    """Demonstrations of like length side by side, the batches in a new order in each pass."""
+class DemonstrationLoader(LengthLoader):
+    """Demonstrations side by side."""
 
     def __init__(self, items: Trajectories, config: TrainConfig, *, batch_size: int, device: str) -> None:
-        self.items, self.batch_size, self.device = items, batch_size, device
-        self.lengths = np.diff(items.offsets).tolist()
+        super().__init__(items.lengths, batch_size)
+        self.items, self.device = items, device
 
     def batch(self, chosen: Sequence[int]) -> DemonstrationBatch:
         """The demonstrations whose indices are ``chosen``, side by side."""

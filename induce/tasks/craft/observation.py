@@ -18,7 +18,7 @@ _NOWHERE = FEATURES  # a column that is cut off
 
 
 def _tables() -> tuple[np.ndarray, np.ndarray]:
-    """For an agent at (x, y) the columns (10, 10, 100) of kind 0 of each cell: among those near it, and of its block."""
+    """For an agent at (x, y) the columns (10, 10, 100) of kind 0 of each cell: near it, and of its block."""
     cells = np.stack(np.meshgrid(np.arange(SIZE), np.arange(SIZE), indexing="ij"), -1)
     away = cells[None, None] - cells[:, :, None, None]  # agent's x, y; cell's x, y; two coordinates
     near, block = away + BLOCK // 2, (away + BLOCK * BLOCK // 2) // BLOCK

@@ -128,18 +128,18 @@ def draw(rng: np.random.Generator, count: int, treasure: Treasure) -> Worlds:
     rows = np.arange(count)
     if treasure.ringed:
         column = 1 + rng.integers(SIZE - 2, size=count)
-        for x in (-1, 0, 1):
-            for y in (0, 1, 2):
-                kept = grid[rows, column + x, y] == BOUNDARY
-                grid[rows, column + x, y] = np.where(kept, BOUNDARY, RINGS[treasure.ringed])
+        for aside in (-1, 0, 1):
+            for height in (0, 1, 2):
+                kept = grid[rows, column + aside, height] == BOUNDARY
+                grid[rows, column + aside, height] = np.where(kept, BOUNDARY, RINGS[treasure.ringed])
         grid[rows, column, 1] = KIND[treasure.ringed]
     noise = rng.random((count, (SIZE - 2) ** 2))
     noise[inside.reshape(count, -1) != EMPTY] = 2.0
     things = (*SCATTERED, *treasure.scattered)
     cells = np.argsort(noise, axis=1)[:, : len(things) + 1]
     x, y = cells // (SIZE - 2) + 1, cells % (SIZE - 2) + 1
-    for place, name in enumerate(things):
-        grid[rows, x[:, place], y[:, place]] = KIND[name]
+    for index, name in enumerate(things):
+        grid[rows, x[:, index], y[:, index]] = KIND[name]
     position = np.stack((x[:, -1], y[:, -1]), 1)
     direction = rng.integers(len(STEPS), size=count)
     return Worlds(grid, position, direction, np.zeros((count, len(KINDS)), dtype=np.int64))

@@ -16,6 +16,7 @@ from induce.tasks.craft.observation import observe
 from induce.tasks.craft.sketches import goals_of, treasure_of
 from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map
 from treebank.errors import SynparseError
+from treebank.sentence import Place
 
 CONFIG = DataConfig(task="craft", sketches="AC CD DA", expressions=24)
 
@@ -78,7 +79,7 @@ def test_generated_ones_are_the_same_at_every_call_and_in_one_part_only() -> Non
         assert {part_of(one.map) for one in found} == {part}
         assert len({one.map for one in found}) == 30
     for one in parts["dev"]:
-        assert parse_line(str(one)) == one
+        assert parse_line(str(one), Place("-", 1)) == one
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_a_workshop_makes_everything_that_it_can() -> None:
 
 @pytest.mark.parametrize(("product", "workshop", "parts"), RECIPES)
 def test_each_recipe(product: str, workshop: str, parts: dict[str, int]) -> None:
-    one = world(f">{ {'toolshed': 'T', 'workbench': 'W', 'factory': 'F'}[workshop]}......")
+    one = world(f">{ {'toolshed': 'T', 'workbench': 'W', 'factory': 'F'}[workshop] }......")
     for missing in parts:
         one.inventory[0] = 0
         one.inventory[0, [KIND[part] for part in parts if part != missing]] = 1

@@ -1,0 +1,188 @@
+"""``synparse eval --task craft``: segments, options and successes of policies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from induce.checkpoint import Checkpoint, build_model
+from induce.data.loader import bucket_by_length
+from induce.parsing.load import choose_device
+from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations
+from induce.tasks.craft.loader import FIRST, make_batch
+from induce.tasks.craft.rollout import option_success, success
+from induce.tasks.craft.scores import alignment, boundary_f1, mutual_information, probable, widest
+from induce.tasks.craft.sketches import SUBTASKS, read_sketches
+from induce.tasks.evaluation import read_run
+from treebank.errors import SynparseError
+from treebank.version import VERSION
+
+GENERATED = 300  # demonstrations, where no file is given
+WORLDS = 100  # for each task and option
+SEED = 2022  # of these worlds
+
+
+@dataclass(frozen=True, slots=True)
+class CraftScore:
+    """One policy, or the mean of several."""
+
+    system: str
+    signature: str
+    values: Mapping[str, float]  # measure -> percent
+    deviations: Mapping[str, float]  # over several models; empty for one
+    options: Mapping[str, Sequence[float]]  # subtask -> success of each option in percent; empty for a mean
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of this score in the output of ``synparse eval --task craft --json``."""
+        entry: dict[str, Any] = {"system": self.system, "signature": self.signature, "values": dict(self.values)}
+        if self.deviations:
+            entry["deviations"] = dict(self.deviations)
+        if self.options:
+            entry["options"] = {name: list(values) for name, values in self.options.items()}
+        return entry
+
+    def cell(self, measure: str) -> str:
+        """A value as it stands in a table, with its deviation if there is one."""
+        if measure not in self.values:
+            return ""
+        deviation = f" ± {self.deviations[measure]:.1f}" if self.deviations else ""
+        return f"{self.values[measure]:.1f}{deviation}"
+
+
+@dataclass(frozen=True, slots=True)
+class CraftEvaluation:
+    """The scores of several policies on one set of demonstrations."""
+
+    task: str
+    data: str
+    scores: Sequence[CraftScore]
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``synparse eval --task craft --json`` writes."""
+        return {"task": self.task, "data": self.data, "scores": [score.to_json() for score in self.scores]}
+
+    def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Title, columns and rows of each table that is shown."""
+        measures = list(dict.fromkeys(name for score in self.scores for name in score.values))
+        rows = [[score.system, *(score.cell(name) for name in measures)] for score in self.scores]
+        found = [("In percent", ["System", *measures], rows)]
+        for score in self.scores:
+            if score.options:
+                title = f"{score.system}: success of each option by itself, in percent"
+                cells = zip(*score.options.values(), strict=True)
+                numbered = [[str(place), *(f"{value:.0f}" for value in row)] for place, row in enumerate(cells, 1)]
+                found.append((title, ["Option", *score.options], numbered))
+        return found
+
+    def signatures(self) -> list[str]:
+        """What says of the scores how they were taken."""
+        return list(dict.fromkeys(score.signature for score in self.scores))
+
+
+def score_craft(
+    task: str, paths: Sequence[str], runs: Sequence[str], *, device: str = "auto", largest: int | None = None
+) -> CraftEvaluation:
+    """The policies in ``runs`` on demonstrations in files, or on generated ones, of up to ``largest`` actions.
+
+    Several runs of one model also give their mean, and the deviation of single runs. Raises SynparseError for a model
+    of another task, and where there is no demonstration.
+    """
+    checkpoints = {run: read_run(run, task) for run in runs}
+    data = (" ".join(paths) or "generated") + (f" (up to {largest} actions)" if largest else "")
+    scores = []
+    for run, checkpoint in checkpoints.items():
+        shown = load_test(paths, checkpoint, largest=largest)
+        name = checkpoint.config.model_name + (f" {run}" if len(runs) > 1 else "")
+        scores.append(score_policy(name, checkpoint, shown, data, device=choose_device(device)))
+    models = [checkpoint.config.model_name for checkpoint in checkpoints.values()]
+    for model in dict.fromkeys(models):
+        members = [score for score, name in zip(scores, models, strict=False) if name == model]
+        if len(members) > 1:
+            scores.append(mean_of(f"{model} (mean of {len(members)})", members))
+    return CraftEvaluation(task, data, scores)
+
+
+def load_test(paths: Sequence[str], checkpoint: Checkpoint, *, largest: int | None = None) -> Demonstrations:
+    """The demonstrations of files, or of the generated test part where there are none, of up to ``largest`` actions.
+
+    Raises SynparseError if there is none, or one of a task that the model of ``checkpoint`` has not learned.
+    """
+    config = checkpoint.config.data
+    craft, sketches = Craft(), read_sketches(config.sketches)
+    found = craft.read(paths, config) if paths else craft.generate(config, "test", GENERATED)
+    shown = Demonstrations((one for one in found if largest is None or one.size <= largest), sketches)
+    if not shown.demonstrations:
+        raise SynparseError(f"{' '.join(paths) or 'craft'}: there is no demonstration to score")
+    return shown
+
+
+def score_policy(
+    name: str, checkpoint: Checkpoint, shown: Demonstrations, data: str, *, device: str = "cpu"
+) -> CraftScore:
+    """Segments and options of a model along demonstrations, and what it does in worlds that are new to it."""
+    model: Any = build_model(checkpoint).to(device)
+    values = segment_scores(model, shown, checkpoint, device)
+    for number, sketch in enumerate(shown.sketches):
+        values[f"success {sketch}"] = 100 * success(model, sketch, number, count=WORLDS, seed=SEED)
+    letters = sorted(set("".join(shown.sketches)))
+    table = 100 * option_success(model, letters, count=WORLDS, seed=SEED)
+    options = {f"{letter} ({SUBTASKS[letter].name})": table[:, k].tolist() for k, letter in enumerate(letters)}
+    signature = f"craft|data:{data}|sha256:{shown.digest.hexdigest()[:12]}|demonstrations:{shown.sentences}"
+    return CraftScore(name, f"{signature}|worlds:{WORLDS}|v:{VERSION}", values, {}, options)
+
+
+@torch.inference_mode()
+def segment_scores(model: Any, shown: Demonstrations, checkpoint: Checkpoint, device: str) -> dict[str, float]:
+    """In percent: actions found, F1 of ends, alignment of steps, and information that options and subtasks share.
+
+    ``F1`` and ``align`` take as many ends as there are, the last one included, as the released program does; ``F1 own``
+    takes those that the model finds likelier than not, and leaves out the last one, which is given away.
+    """
+    items = shown.encode(checkpoint.vocabulary)
+    rows: dict[str, list[float]] = {name: [] for name in ("F1 tol 0", "F1 tol 1", "F1 own", "align")}
+    chosen, subtasks, right, weights = [], [], 0, []
+    for part in bucket_by_length(items.lengths):
+        batch = make_batch(items, part).to(device)
+        trace = model.run(batch.observations, batch.sketches)
+        right += int(((trace.actions.argmax(-1) + FIRST == batch.tokens) & (batch.tokens > 0)).sum())
+        gaps, choices = trace.end.cpu().tolist(), trace.choice.argmax(-1).cpu().numpy()
+        for row, index in enumerate(part):
+            one = shown.demonstrations[index]
+            length, true = one.size, one.ends
+            best = widest(gaps[row][:length], len(true))
+            rows["F1 tol 0"].append(boundary_f1(best, true, 0))
+            rows["F1 tol 1"].append(boundary_f1(best, true, 1))
+            rows["F1 own"].append(boundary_f1(probable(gaps[row][:length])[:-1], true[:-1], 0))
+            rows["align"].append(alignment(best, true, length))
+            weights.append(length)
+            chosen.append(choices[row, :length])
+            subtasks.append(subtasks_of(one))
+    values = {"actions": 100 * right / sum(weights)}
+    values |= {name: 100 * float(np.mean(row)) for name, row in rows.items() if name != "align"}
+    values["align"] = 100 * float(np.average(rows["align"], weights=weights))
+    values["NMI"] = 100 * mutual_information(np.concatenate(chosen), np.concatenate(subtasks))
+    return values
+
+
+def subtasks_of(shown: Demonstration) -> np.ndarray:
+    """The number of the subtask (T,) that each step belongs to, the same in all tasks."""
+    letters = np.array([list(SUBTASKS).index(letter) for letter in shown.sketch])
+    return np.repeat(letters, np.diff([-1, *shown.ends]))
+
+
+def mean_of(name: str, members: Sequence[CraftScore]) -> CraftScore:
+    """Mean and deviation (of single runs, n - 1) of the values that all ``members`` have."""
+    shared = [measure for measure in members[0].values if all(measure in one.values for one in members)]
+    table = np.array([[one.values[measure] for measure in shared] for one in members])
+    means, deviations = table.mean(0).tolist(), table.std(0, ddof=1).tolist()
+    return CraftScore(
+        name,
+        members[0].signature,
+        dict(zip(shared, means, strict=True)),
+        dict(zip(shared, deviations, strict=True)),
+        {},
+    )

@@ -1,0 +1,103 @@
+"""Segments and options are scored as by hand, and rollouts do what policies say."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from induce.config import DataConfig
+from induce.decoding.distances import segments
+from induce.models.ocn import FIRST, OptionController, OptionControllerConfig
+from induce.tasks.craft.demonstrations import Craft
+from induce.tasks.craft.demonstrator import demonstrate
+from induce.tasks.craft.episodes import Episodes
+from induce.tasks.craft.evaluation import subtasks_of
+from induce.tasks.craft.rollout import option_success, success
+from induce.tasks.craft.scores import alignment, boundary_f1, labels_of, mutual_information, probable, widest
+from induce.tasks.craft.sketches import treasure_of
+from induce.tasks.craft.world import KIND, draw
+
+
+def test_which_ends_are_read_off() -> None:
+    gaps = [1.0, 0.2, 0.7, 0.1, 0.7, 0.6]
+    assert widest(gaps, 3) == [1, 3, 5]
+    assert widest(gaps, 2) == [1, 5]
+    assert widest(gaps, 1) == [5]
+    assert probable(gaps) == [1, 3, 4, 5]
+    assert sorted(segments(gaps)) == [(0, 2), (0, 6), (2, 4)]
+    assert segments([1.0, 0.2, 0.3]) == [(0, 3)]
+    assert segments([1.0]) == segments([]) == []
+
+
+@pytest.mark.parametrize(
+    ("predicted", "true", "tolerance", "f1"),
+    [
+        ([3, 9], [3, 9], 0, 1.0),
+        ([4, 9], [3, 9], 0, 0.5),
+        ([4, 9], [3, 9], 1, 1.0),
+        ([8, 9], [3, 9], 1, 2 / 3),  # two predictions near one end: precision 1, recall 1/2
+        ([], [3], 1, 0.0),
+        ([], [], 0, 1.0),
+        ([7], [3], 1, 0.0),
+    ],
+)
+def test_f1_with_tolerance(predicted: list[int], true: list[int], tolerance: int, f1: float) -> None:
+    assert boundary_f1(predicted, true, tolerance) == pytest.approx(f1)
+
+
+def test_alignment_compares_segment_by_segment() -> None:
+    assert labels_of([1, 4], 5).tolist() == [0, 0, 1, 1, 1]
+    assert alignment([1, 4], [1, 4], 5) == 1
+    assert alignment([3, 4], [1, 4], 5) == pytest.approx(3 / 5)
+
+
+def test_mutual_information() -> None:
+    same = np.array([0, 0, 1, 1, 2])
+    assert mutual_information(same, np.array([5, 5, 3, 3, 9])) == pytest.approx(1)
+    assert mutual_information(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])) == pytest.approx(0)
+    assert mutual_information(np.zeros(4, int), np.zeros(4, int)) == 1
+    merged = mutual_information(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 2]))
+    assert merged == pytest.approx(math.log(2) / ((math.log(2) + 1.5 * math.log(2)) / 2))
+
+
+def test_steps_belong_to_the_subtask_that_their_segment_does() -> None:
+    shown = next(Craft().generate(DataConfig(sketches="DA"), "train", 1))
+    labels = subtasks_of(shown).tolist()
+    assert labels == [3] * (shown.ends[0] + 1) + [0] * (shown.ends[1] - shown.ends[0])
+
+
+def test_a_policy_that_knows_the_way_is_always_successful(monkeypatch: pytest.MonkeyPatch) -> None:
+    episodes = Episodes("AC", 12, seed=5, renew=False)
+    script = demonstrate(episodes.worlds, "AC")
+    model = OptionController(OptionControllerConfig(hidden_size=2, inner_size=2), FIRST + 5)
+    times = iter(range(64))
+
+    def act(observations: torch.Tensor, state: Any, *, first: bool) -> tuple[torch.Tensor, None, Any]:
+        actions = torch.from_numpy(np.maximum(script.actions[:, next(times)], 0))
+        return torch.nn.functional.one_hot(actions, 5).double(), None, state
+
+    monkeypatch.setattr(model, "act", act)
+    assert success(model, "AC", 0, count=12, seed=5) == script.solved.mean() > 0.9
+    times = iter([0] * 64)
+    assert success(model, "AC", 0, count=12, seed=5) < 0.5
+
+
+def test_an_option_is_what_it_gains_first() -> None:
+    """Options that always do the same action: only what lies in that direction is gained, and only while not done."""
+    model = OptionController(OptionControllerConfig(options=2, hidden_size=2, inner_size=2), FIRST + 5)
+    with torch.no_grad():
+        model.options.outer.zero_()
+        model.options.outer_bias.zero_()
+        model.options.outer_bias[:, 0, 4] = 9  # use
+        model.options.outer_bias[:, 0, -1] = -9
+    table = option_success(model, "AC", count=200, seed=1)
+    worlds = draw(np.random.default_rng(1), 200, treasure_of("AC"))
+    cells = worlds.faced()
+    kinds = worlds.grid[np.arange(200), cells[:, 0], cells[:, 1]]
+    wanted = [(kinds == KIND[name]).mean() for name in ("wood", "iron")]
+    assert table.tolist() == [wanted, wanted]
+    assert 0 < wanted[0] < 0.2
