@@ -127,7 +127,7 @@ def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
         "model 'ordered-memory' gives stack; decoder 'eisner' needs heads (try 'shift-reduce')"
     )
     assert "name a treebank with --gold" in call.usage("eval", "-m", folder / "text")
-    assert call.refusal("train", "--task", "sums") == "there is no task 'sums'; known: listops, logic"
+    assert call.refusal("train", "--task", "sums") == "there is no task 'sums'; known: craft, listops, logic"
 
 
 def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
