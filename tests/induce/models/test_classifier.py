@@ -15,7 +15,7 @@ from induce.data.batches import Side
 from induce.data.expressions import ExpressionLoader
 from induce.models.build import make_model
 from induce.models.encoders.trees import plan
-from induce.registry import ENCODERS, find_task, fitting_decoder, load
+from induce.registry import ENCODERS, find_task, fitting_decoder, load, models_of
 from induce.tasks.examples import Examples, encode, load_examples
 from induce.training.events import Check
 from induce.training.loop import Trainer
@@ -43,7 +43,7 @@ def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
 
 @pytest.mark.parametrize("preset", [name for name in preset_names() if load_preset(name).data.task])
 def test_presets_name_every_setting(preset: str) -> None:
-    for name, entry in ENCODERS.items():
+    for name, entry in models_of(load_preset(preset).data.task).items():
         config = load_preset(preset, name)
         assert config.model_name == name
         assert set(config.model) == {field.name for field in fields(load(entry.place).Config)}, name
