@@ -15,7 +15,7 @@ from induce.data.batches import Side
 from induce.data.expressions import ExpressionLoader
 from induce.models.build import make_model
 from induce.models.encoders.trees import plan
-from induce.registry import ENCODERS, decoders_of, find_task, fitting_decoder, load, models_of
+from induce.registry import ENCODERS, decoders_of, find_task, load, models_of
 from induce.tasks.examples import Examples, encode, load_examples
 from induce.training.events import Check
 from induce.training.loop import Trainer
