@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from induce.config import RunConfig, entry_of
+from induce.config import RunConfig, entry_of, resolve
 from induce.data.batches import SpanSupervisedBatch
+from induce.data.prepared import PreparedCorpus, is_prepared, prepare
 from induce.registry import MODELS, READINGS, TASKS, load
 from treebank.catalog import load_whole
 from treebank.errors import SynparseError
 from treebank.formats import AS_FOUND, InputOptions, expand, read_sentences
 from treebank.sample import sample_treebank
 from treebank.sentence import Sentence
+from treebank.tokenizing import NONE
 from treebank.tree import Tree
 
 if TYPE_CHECKING:
@@ -58,7 +60,10 @@ class Sources:
                 f"model {name!r} (data.reading = {config.data.reading}) cannot be focused on trees; "
                 "--focus is for npcfg, cpcfg and simple-pcfg"
             )
-        expand([one for one in (*self.text, *self.dev) if isinstance(one, str)])
+        prepared = [one for one in self.text if is_prepared(one)]
+        if prepared and (len(self.text) > 1 or self.trees or self.focus or config.data.task):
+            raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
+        expand([one for one in (*self.text, *self.dev) if isinstance(one, str) and not is_prepared(one)])
 
     def facts(self, treebank: Treebank | None, config: RunConfig) -> dict[str, Any]:
         """What a checkpoint says of them."""
@@ -117,6 +122,8 @@ def load_corpora(
         return loaded
     from induce.data.corpus import read_corpora
 
+    if any(map(is_prepared, sources.text)):
+        return _prepared(config, sources)
     options = replace(sources.input_options, tokenize=config.data.tokenization)
     recipe, token = config.data.normalization, config.data.token
     sample = not sources.text and (treebank is None or treebank.name == "sample-train")
@@ -136,6 +143,53 @@ def load_corpora(
     if sample:
         return training, read_corpora(sample_treebank("dev").sentences, recipe, token=token)[0]
     return training, held_out
+
+
+def _prepared(config: RunConfig, sources: Sources) -> tuple[Any, Any]:
+    """The parts of a corpus on disk; with development text of its own all of it is for training."""
+    from induce.data.corpus import read_corpora
+
+    data = config.data
+    corpus = PreparedCorpus.read(str(sources.text[0]))
+    corpus.check(normalization=data.normalization, token=data.token, tokenization=data.tokenization)
+    training, held_out = corpus.split(0.0 if sources.dev else data.development_share)
+    if not sources.dev:
+        return training, held_out
+    options = replace(sources.input_options, tokenize=data.tokenization)
+    return training, read_corpora(read_text(sources.dev, options), data.normalization, token=data.token)[0]
+
+
+def prepared_rule(text: Sequence[Text]) -> str:
+    """The rule that split a corpus on disk; "" for other text."""
+    if not text or not is_prepared(text[0]):
+        return ""
+    return str(PreparedCorpus.facts_of(str(text[0])).get("tokenization", ""))
+
+
+def prepare_text(
+    text: Sequence[str],
+    folder: str,
+    *,
+    model: str | None = None,
+    preset: str | None = None,
+    settings: Sequence[str] = (),
+    input_options: InputOptions = AS_FOUND,
+) -> list[str]:
+    """Writes a text as a corpus on disk for such a run; returns what a user should know of it."""
+    rule = input_options.tokenize.removesuffix(NONE)
+    changes = [f"data.tokenization={rule}"] if rule else []
+    data = resolve(model=model, preset=preset, settings=[*changes, *settings], sample=False).data
+    sentences = read_text(text, replace(input_options, tokenize=data.tokenization))
+    facts = prepare(
+        sentences,
+        folder,
+        normalization=data.normalization,
+        token=data.token,
+        tokenization=data.tokenization,
+        texts=text,
+    )
+    size = f"{facts['sentences']:,} sentences, {facts['words']:,} {data.token}s, {facts['types']:,} different ones"
+    return [*facts["notes"], f"{folder}: {size}"]
 
 
 def _training(

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from induce.config import RunConfig, changed, resolve
-from induce.data.sources import Sources, Text, load_corpora, load_trees
+from induce.data.prepared import PreparedText
+from induce.data.sources import Sources, Text, load_corpora, load_trees, prepared_rule
 from induce.data.vocabulary import Vocabulary
 from induce.storage.folders import whole
 from induce.storage.locking import RunLock
@@ -54,7 +55,7 @@ class RunRequest:
     @property
     def changes(self) -> list[str]:
         """All ``table.key=value``; a rule that splits text counts as the first one, a seed as the last."""
-        rule = self.input_options.tokenize
+        rule = self.input_options.tokenize or prepared_rule(self.text)
         first = [f"data.tokenization={rule.removesuffix(NONE)}"] if rule else []
         return [*first, *self.settings, *([] if self.seed is None else [f"train.seed={self.seed}"])]
 
@@ -164,6 +165,8 @@ def _load(config: RunConfig, sources: Sources, device: str) -> RunData:
     if sources.focus:
         facts["focus_kind"] = focus_kind(sources.focus)
     notes = list(watch.health.report(token=config.data.token)) if watch.health.sentences else []
+    if isinstance(training, PreparedText):
+        facts["health"], notes = training.corpus.facts["health"], training.corpus.facts["notes"]
     return RunData(training, development, facts, config, choose_device(device), notes)
 
 

@@ -1,0 +1,276 @@
+"""A corpus on disk: its words as numbers in arrays that are mapped into memory, so that training holds none of it.
+
+``synparse prepare`` writes a folder with ``corpus.json`` (what it holds, and the digest of each file), ``words.txt``
+(line k is word number k), ``ids.i32`` (the numbers of each sentence's words and 0 behind it), ``offsets.i64`` (where each
+sentence begins) and ``breaks.u1`` (1 where words were dropped in front). Each training decides which sentences are
+development text and which words are known: the numbers of its vocabulary go to files without a name, which the system
+removes with the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from induce.data.corpus import Corpus, EncodedCorpus
+from induce.data.tokens import split
+from induce.data.vocabulary import Vocabulary
+from treebank.errors import SynparseError, placed
+from treebank.health import Watch
+from treebank.normalize import RECIPES
+from treebank.sentence import Sentence
+from treebank.version import VERSION
+
+FORMAT = 1
+FACTS = "corpus.json"
+WORDS, IDS, OFFSETS, BREAKS = "words.txt", "ids.i32", "offsets.i64", "breaks.u1"
+FLUSH = 1 << 20  # words that are held while a corpus is written
+_NEEDED = ("normalization", "token", "tokenization", "sentences", "types", "sha256", "health", "notes", "files")
+_AGAIN = "copy the folder again, or prepare it anew"
+CHUNK = 1 << 17  # sentences that are looked at at a time
+
+
+def is_prepared(path: object) -> bool:
+    """Whether ``path`` is the folder of a prepared corpus."""
+    return isinstance(path, str | os.PathLike) and (Path(path) / FACTS).is_file()
+
+
+def prepare(
+    sentences: Iterable[Sentence],
+    folder: str,
+    *,
+    normalization: str = "words",
+    token: str = "word",
+    tokenization: str = "",
+    texts: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Writes the corpus of ``sentences`` into ``folder`` and returns what its corpus.json says.
+
+    The folder is written beside its place and renamed when it is whole. Raises SynparseError if it is there already, or
+    if no sentence has a word.
+    """
+    if os.path.lexists(folder):
+        raise SynparseError(f"{folder}: is there already; remove it, or name another folder with -o")
+    part = f"{os.path.normpath(folder)}.part"
+    shutil.rmtree(part, ignore_errors=True)
+    os.makedirs(part)
+    normalize, watch, corpus = RECIPES[normalization], Watch(), Corpus()
+    with placed(folder), _ArrayFiles(part) as files:
+        for sentence in watch.sentences(sentences):
+            seen = normalize(sentence.words, sentence.tags)
+            if token != "word" and seen.forms:
+                corpus.add(split(seen.forms, token))
+            elif seen.forms:
+                corpus.add(seen.forms, seen.kept)
+            if len(corpus.ids) >= FLUSH:
+                files.take(corpus)
+        files.take(corpus)
+        if not files.sentences:
+            raise SynparseError(f"{' '.join(texts) or 'the text'}: no words are left after normalisation")
+        with open(os.path.join(part, WORDS), "wb") as stream:
+            stream.writelines(word.encode("utf-8", "surrogatepass") + b"\n" for word in corpus.numbers)
+        facts = {
+            "format": FORMAT,
+            "synparse": VERSION,
+            "texts": list(texts),
+            "normalization": normalization,
+            "token": token,
+            "tokenization": tokenization,
+            "sentences": files.sentences,
+            "words": files.words,
+            "types": len(corpus.numbers),
+            "sha256": corpus.digest.hexdigest(),
+            "health": watch.health.to_json(),
+            "notes": list(watch.health.report(token=token)),
+        }
+        return _seal(part, folder, facts)
+
+
+def _seal(part: str, folder: str, facts: dict[str, Any]) -> dict[str, Any]:
+    """Write corpus.json with the digests of the other files, and put the folder into its place."""
+    for name in (WORDS, IDS, OFFSETS, BREAKS):
+        descriptor = os.open(os.path.join(part, name), os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+    facts["files"] = {name: _about(Path(part) / name) for name in (WORDS, IDS, OFFSETS, BREAKS)}
+    with open(os.path.join(part, FACTS), "w", encoding="utf-8") as stream:
+        json.dump(facts, stream, indent=1)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.rename(part, folder)
+    return facts
+
+
+def _about(path: Path) -> dict[str, Any]:
+    with path.open("rb") as stream:
+        return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
+
+
+class _ArrayFiles:
+    """The arrays of a corpus that is being written; ``part`` is its folder, which goes if anything fails."""
+
+    def __init__(self, part: str) -> None:
+        self.part = part
+        self.sentences = self.words = self.entries = 0
+
+    def __enter__(self) -> _ArrayFiles:
+        self._ids, self._offsets, self._breaks = (
+            open(os.path.join(self.part, name), "wb")  # noqa: SIM115
+            for name in (IDS, OFFSETS, BREAKS)
+        )
+        self._offsets.write(np.zeros(1, dtype="<i8").tobytes())
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        for stream in (self._ids, self._offsets, self._breaks):
+            stream.close()
+        if kind:
+            shutil.rmtree(self.part, ignore_errors=True)
+
+    def take(self, corpus: Corpus) -> None:
+        """Write the sentences of ``corpus`` and take them out of it; its words and counts stay."""
+        self._ids.write(np.asarray(corpus.ids, dtype="<i4").tobytes())
+        self._offsets.write((np.asarray(corpus.offsets[1:], dtype="<i8") + self.entries).tobytes())
+        self._breaks.write(corpus.breaks)
+        self.sentences, self.words = self.sentences + corpus.sentences, self.words + corpus.words
+        self.entries += len(corpus.ids)
+        corpus.ids, corpus.offsets, corpus.breaks = corpus.ids[:0], corpus.offsets[:1], bytearray()
+        for stream in (self._ids, self._offsets, self._breaks):
+            stream.flush()
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedCorpus:
+    """A corpus on disk, its arrays mapped into memory."""
+
+    folder: Path
+    facts: dict[str, Any]
+    ids: np.ndarray  # (words + sentences,) int32: numbers of words from 1, 0 behind each sentence
+    offsets: np.ndarray  # (sentences + 1,) int64
+    breaks: np.ndarray  # bool, beside ids
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> PreparedCorpus:
+        """The corpus in a folder. Raises SynparseError if a file is not what was written."""
+        folder, facts = Path(path), cls.facts_of(path)
+        for name in (WORDS, IDS, OFFSETS, BREAKS):
+            if not (folder / name).is_file() or _about(folder / name) != facts["files"][name]:
+                raise SynparseError(f"{folder / name}: this file is not what was written; {_AGAIN}")
+        kinds = (IDS, "<i4"), (OFFSETS, "<i8"), (BREAKS, "?")
+        return cls(folder, facts, *(np.memmap(folder / name, dtype=kind, mode="c") for name, kind in kinds))
+
+    @staticmethod
+    def facts_of(path: str | os.PathLike[str]) -> dict[str, Any]:
+        """What corpus.json says. Raises SynparseError if it is none."""
+        file = Path(path) / FACTS
+        try:
+            facts: dict[str, Any] = json.loads(file.read_bytes())
+            if facts["format"] != FORMAT:
+                raise SynparseError(f"{file}: format {facts['format']!r} is unknown to synparse {VERSION}")
+            missing = [name for name in _NEEDED if name not in facts]
+            if missing or not {WORDS, IDS, OFFSETS, BREAKS} <= facts["files"].keys():
+                raise ValueError(f"{', '.join(missing) or 'files'} missing")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SynparseError(f"{file}: this is no description of a corpus ({error}); {_AGAIN}") from None
+        return facts
+
+    def check(self, *, normalization: str, token: str, tokenization: str) -> None:
+        """Raises SynparseError where a run wants the text to be read in another way than it was."""
+        wanted = {"normalization": normalization, "token": token, "tokenization": tokenization}
+        for name, value in wanted.items():
+            if self.facts[name] != value:
+                problem = f"was prepared with data.{name} = {self.facts[name]!r}, and this run has {value!r}"
+                raise SynparseError(f"{self.folder}: {problem}; prepare it with --set data.{name}={value}")
+
+    def split(self, development_share: float) -> tuple[PreparedText, PreparedText]:
+        """Training and development text, the very sentences that `read_corpora` chooses."""
+        every = round(1 / development_share) if development_share else 0
+        return PreparedText(self, every, held_out=False), PreparedText(self, every, held_out=True)
+
+    def words(self) -> list[str]:
+        """Word number k at place k - 1."""
+        text = (self.folder / WORDS).read_bytes().decode("utf-8", "surrogatepass")
+        return text.removesuffix("\n").split("\n")
+
+
+class PreparedText:
+    """Some sentences of a corpus on disk, which a training takes in the place of a `Corpus`.
+
+    Every ``every``-th sentence if ``held_out``, else all others; with 0 there is nothing to hold out.
+    """
+
+    trees = ()  # a corpus on disk has none
+
+    def __init__(self, corpus: PreparedCorpus, every: int, *, held_out: bool) -> None:
+        self.corpus, self.every, self.held_out = corpus, every, held_out
+        self.digest = hashlib.sha256(f"{corpus.facts['sha256']} {every} {held_out}".encode())
+        self.sentences, self.entries = 0, 0
+        self._counts = np.zeros(int(corpus.facts["types"]) + 1, dtype=np.int64)
+        for ids, lengths, _ in self._stretches():
+            self.sentences += len(lengths)
+            self.entries += len(ids)
+            self._counts += np.bincount(ids, minlength=len(self._counts))
+        self._encoded: EncodedCorpus | None = None
+
+    @property
+    def words(self) -> int:
+        """Number of running words."""
+        return self.entries - self.sentences
+
+    def _stretches(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Numbers, entries of each sentence, and breaks, of some thousand sentences at a time."""
+        corpus = self.corpus
+        for first in range(0, len(corpus.offsets) - 1, CHUNK):
+            offsets = np.asarray(corpus.offsets[first : first + CHUNK + 1])
+            lengths = np.diff(offsets)
+            index = np.arange(first + 1, first + 1 + len(lengths))
+            chosen = (
+                (index % self.every == 0) == self.held_out if self.every else np.full(len(index), not self.held_out)
+            )
+            mask = np.repeat(chosen, lengths)
+            stretch = slice(int(offsets[0]), int(offsets[-1]))
+            yield corpus.ids[stretch][mask], lengths[chosen], corpus.breaks[stretch][mask]
+
+    def word_counts(self) -> dict[str, int]:
+        """Word -> number of occurrences."""
+        counts = self._counts[1:].tolist()
+        return {word: count for word, count in zip(self.corpus.words(), counts, strict=True) if count}
+
+    def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
+        """Its most frequent words, ``size`` with the two marks, that occur ``minimum_count`` times or more."""
+        return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
+
+    def encode(self, vocabulary: Vocabulary) -> EncodedCorpus:
+        """The text in the numbers of ``vocabulary``, in files without a name beside the corpus: to be called once."""
+        if self._encoded is None:
+            table = np.array([0, *map(vocabulary.id, self.corpus.words())], dtype=np.int32)
+            folder = self.corpus.folder
+            ids = _unnamed(folder, np.int32, self.entries)
+            offsets = _unnamed(folder, np.int64, self.sentences + 1)
+            breaks = _unnamed(folder, np.bool_, self.entries)
+            at = sentence = 0
+            for numbers, lengths, dropped in self._stretches():
+                ids[at : at + len(numbers)] = table[numbers]
+                breaks[at : at + len(numbers)] = dropped
+                offsets[sentence + 1 : sentence + 1 + len(lengths)] = at + np.cumsum(lengths)
+                at, sentence = at + len(numbers), sentence + len(lengths)
+            self._encoded = EncodedCorpus(vocabulary, ids, offsets, breaks, np.zeros(0, dtype=np.float32))
+        if self._encoded.vocabulary.words != vocabulary.words:
+            raise ValueError("this text has the numbers of another vocabulary already")
+        return self._encoded
+
+
+def _unnamed(folder: Path, kind: type[np.generic], count: int) -> np.ndarray:
+    """An array of zeros in a file without a name in ``folder``, or where temporary files are if that is read-only."""
+    place = folder if os.access(folder, os.W_OK) else None
+    with tempfile.TemporaryFile(dir=place) as stream:
+        return np.memmap(stream, dtype=kind, mode="w+", shape=(max(1, count),))[:count]

@@ -1,0 +1,85 @@
+"""A corpus on disk gives a training what the text itself gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import induce.data.prepared
+from induce.data.corpus import read_corpora
+from induce.data.prepared import PreparedCorpus, is_prepared, prepare
+from treebank.errors import SynparseError
+from treebank.sample import sample_treebank
+
+SENTENCES = sample_treebank("dev").sentences
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where to write, a few words at a time."""
+    monkeypatch.setattr(induce.data.prepared, "FLUSH", 100)
+    monkeypatch.setattr(induce.data.prepared, "CHUNK", 7)
+    return str(tmp_path / "corpus")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5])
+@pytest.mark.parametrize("token", ["word", "character"])
+def test_the_same_as_in_memory(folder: str, token: str, share: float) -> None:
+    facts = prepare(SENTENCES, folder, token=token)
+    parts = PreparedCorpus.read(folder).split(share)
+    texts = read_corpora(SENTENCES, "words", token=token, development_share=share)
+    assert facts["words"] == sum(text.words for text in texts)
+    vocabulary = texts[0].vocabulary(300, 2)
+    assert parts[0].vocabulary(300, 2).words == vocabulary.words
+    for part, text in zip(parts, texts, strict=True):
+        assert (part.words, part.sentences) == (text.words, text.sentences)
+        assert part.word_counts() == text.word_counts()
+        if text.words:
+            prepared, corpus = part.encode(vocabulary), text.encode(vocabulary)
+            for name in ("ids", "offsets", "breaks", "distances"):
+                assert np.array_equal(getattr(prepared, name), getattr(corpus, name))
+            assert prepared.breaks.any() == (token == "word")
+    assert parts[0].digest.hexdigest() != parts[1].digest.hexdigest()
+
+
+def test_a_whole_corpus_or_none(folder: str) -> None:
+    def broken() -> Any:
+        yield from SENTENCES
+        raise SynparseError("a.txt:9: broken")
+
+    with pytest.raises(SynparseError, match="broken"):
+        prepare(broken(), folder)
+    assert list(Path(folder).parent.iterdir()) == []
+    with pytest.raises(SynparseError, match="no words are left after normalisation"):
+        prepare([], folder)
+    prepare(SENTENCES, folder)
+    with pytest.raises(SynparseError, match="is there already"):
+        prepare(SENTENCES, folder)
+    assert is_prepared(folder)
+    assert not is_prepared(["a", "list"])
+
+
+def test_damage_is_told(folder: str) -> None:
+    prepare(SENTENCES, folder)
+    path = Path(folder) / "ids.i32"
+    content = bytearray(path.read_bytes())
+    content[10] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(SynparseError, match=r"ids\.i32: this file is not what was written; copy"):
+        PreparedCorpus.read(folder)
+    for text in ("", "[]", '{"format": 1}', '{"format": 9}'):
+        (Path(folder) / "corpus.json").write_text(text)
+        with pytest.raises(SynparseError, match=r"corpus\.json: "):
+            PreparedCorpus.read(folder)
+
+
+def test_another_way_of_reading_is_refused(folder: str) -> None:
+    prepare(SENTENCES, folder, normalization="words")
+    problem = (
+        "was prepared with data.normalization = 'words', and this run has 'cased'; prepare it with --set data.norm"
+    )
+    with pytest.raises(SynparseError, match=problem):
+        PreparedCorpus.read(folder).check(normalization="cased", token="word", tokenization="")
