@@ -1,7 +1,7 @@
 """A corpus on disk: its words as numbers in arrays that are mapped into memory, so that training holds none of it.
 
 ``synparse prepare`` writes a folder with ``corpus.json`` (what it holds, and the digest of each file), ``words.txt``
-(line k is word number k), ``ids.i32`` (the numbers of each sentence's words and 0 behind it), ``offsets.i64`` (where each
+(line k is word number k), ``ids.i32`` (numbers of each sentence's words and 0 behind it), ``offsets.i64`` (where each
 sentence begins) and ``breaks.u1`` (1 where words were dropped in front). Each training decides which sentences are
 development text and which words are known: the numbers of its vocabulary go to files without a name, which the system
 removes with the process.

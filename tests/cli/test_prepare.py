@@ -32,7 +32,7 @@ def test_the_same_weights(call: Caller) -> None:
         weights = [Path(f"{run}/{part}/weights.safetensors").read_bytes() for run in ("plain", "prepared")]
         assert weights[0] == weights[1]
     facts = [json.loads(Path(f"{run}/best/checkpoint.json").read_bytes()) for run in ("plain", "prepared")]
-    assert facts[0]["config"]["data"] == facts[1]["config"]["data"]
+    assert facts[0]["settings"]["data"] == facts[1]["settings"]["data"]
     assert facts[0]["health"] == facts[1]["health"]
 
 
