@@ -14,8 +14,20 @@ from typing import Any
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-BROWSER = os.environ.get("SYNPARSE_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+CHOSEN = os.environ.get("SYNPARSE_BROWSER")  # a program, or none
+BROWSER = (None if CHOSEN == "none" else CHOSEN) if CHOSEN else next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def _has_fonts() -> bool:
+    """Whether the fonts are there that pictures name first: others may be wider than what was measured."""
+    if BROWSER is None or not shutil.which("fc-list"):
+        return False
+    known = subprocess.run(["fc-list", ":", "family"], capture_output=True, text=True, timeout=60).stdout
+    return all(name in known for name in ("Noto Sans", "Noto Sans Thai", "Noto Sans CJK SC"))
+
+
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium here (Debian: apt-get install chromium)")
+needs_fonts = pytest.mark.skipif(not _has_fonts(), reason="needs chromium, fonts-noto-core and fonts-noto-cjk")
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=3000")
 MEASURE = """
 <script>

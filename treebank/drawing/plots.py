@@ -164,7 +164,7 @@ def _draw_names(scene: Scene, ends: Sequence[tuple[float, str]], inks: Sequence[
     for number, y in zip(order, places, strict=True):
         name = short(ends[number][1])
         scene.items.append(Text(left, y + SIZE * 0.35, name, inks[number], SIZE, "start", bold=True, kind="name"))
-        scene.width = max(scene.width, left + em_width(name) * SIZE * 1.1)
+        scene.width = max(scene.width, left + em_width(name) * SIZE * 1.25 + 4)
 
 
 def _in_words(line: Line) -> str:

@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 from pathlib import Path
 
-from tests.browser import measured, needs_browser, outside, overlaps
+from tests.browser import measured, needs_fonts, outside, overlaps
 from treebank.drawing.plots import Interval, Line, draw_intervals, draw_lines, short, ticks
 from treebank.drawing.scene import Scene, Text
 from treebank.drawing.svg import svg
@@ -53,7 +53,7 @@ def test_names_at_the_ends_stand_under_each_other() -> None:
     assert {item.text for item in names} == {short(one.name) for one in CLOSE}
 
 
-@needs_browser
+@needs_fonts
 def test_nothing_overlaps_and_nothing_is_outside(tmp_path: Path) -> None:
     drawn = scenes()
     found = measured("".join(svg(scene, name=f"p{number}") for number, scene in enumerate(drawn)), tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-from tests.browser import measured, needs_browser, outside, overlaps, struck
+from tests.browser import measured, needs_fonts, outside, overlaps, struck
 from tests.treebank.drawing.examples import GOLD, HEADS, RELATIONS, SCRIPTS, compared, compared_heads, random_tree
 from treebank.drawing.layout import scene_of
 from treebank.drawing.picture import Analysis, Picture
@@ -35,7 +35,7 @@ def pictures() -> list[Picture]:
     return found
 
 
-@needs_browser
+@needs_fonts
 def test_no_texts_overlap_no_line_strikes_one_and_all_is_inside(tmp_path: Path) -> None:
     drawn = pictures()
     markup = "".join(svg(scene_of(picture), name=f"p{number}") for number, picture in enumerate(drawn))
@@ -48,7 +48,7 @@ def test_no_texts_overlap_no_line_strikes_one_and_all_is_inside(tmp_path: Path) 
         assert outside(one["texts"], one["frame"]) == [], picture.title
 
 
-@needs_browser
+@needs_fonts
 def test_the_look_above_sees_what_is_wrong(tmp_path: Path) -> None:
     wrong = (
         '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="50">'
