@@ -1,12 +1,13 @@
 # make demo: train on the built-in sample, parse, score against baselines, show a tree
 # make test: ruff, mypy and all tests
 # make docs: the documentation as a site, in site/
+# make dist: source and wheel in dist/, looked at by twine
 # make bench: every benchmark, in at most 20 minutes; the table of docs/benchmarks.md
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test docs bench clean
+.PHONY: demo test docs dist bench clean
 
 demo: $(READY)
 	rm -rf demo && mkdir demo
@@ -28,6 +29,12 @@ test: $(READY)
 docs: $(READY)
 	PYTHONPATH=. $(BIN)/python -m mkdocs build --strict
 
+dist: $(READY)
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+
 bench: $(READY)
 	$(BIN)/python bench/all.py
 
@@ -37,4 +44,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv demo build site *.egg-info
+	rm -rf .venv demo build dist site *.egg-info
