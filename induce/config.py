@@ -84,7 +84,9 @@ class TrainConfig:
     """How a model is trained."""
 
     optimizer: str = setting(
-        "adam", choices=("adam", "nt-asgd"), help="nt-asgd: SGD with the published switch to averaging"
+        "adam",
+        choices=("adam", "sgd", "nt-asgd"),
+        help="nt-asgd: SGD with the published switch to averaging",
     )
     learning_rate: float = setting(0.002, low=1e-9, high=1e6)
     weight_decay: float = setting(1.2e-6, low=0, high=1e3)
@@ -114,10 +116,10 @@ class TrainConfig:
     beta1: float = setting(0.9, low=0, high=0.9999, help="adam: memory of its mean of gradients")
     epsilon: float = setting(1e-8, low=1e-30, high=1, help="adam: least divisor")
     decay: float = setting(
-        0.5, low=1e-3, high=1, help="adam: factor on the learning rate when the development loss stops falling"
+        0.5, low=1e-3, high=1, help="adam, sgd: factor on the learning rate when the development loss stops falling"
     )
-    patience: int = setting(1, low=1, high=1e9, help="adam: checks without progress before that")
-    decays: int = setting(4, low=1, high=1e9, help="adam: training ends after this many")
+    patience: int = setting(1, low=1, high=1e9, help="adam, sgd: checks without progress before that")
+    decays: int = setting(4, low=1, high=1e9, help="adam, sgd: training ends after this many")
     nonmonotone: int = setting(5, low=1, high=1e9, help="nt-asgd: checks looked back over before the switch")
     restart_epoch: int = setting(500, help="nt-asgd: where averaging starts anew")
     development_batch_size: int = setting(10, low=1, high=1e6)

@@ -55,7 +55,15 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         trees = "".join(f"( {sentence.tree})\n" for sentence in gold)
         (tmp_path / "ptb" / section / f"wsj_{section}01.mrg").write_text(trees, encoding="utf-8")
     text = "".join(" ".join(sentence.words) + "\n" for sentence in gold)
-    for name in ("ptb.train.txt", "ptb.valid.txt", "ptb.test.txt", "char.train.txt", "char.test.txt", "in.txt"):
+    for name in (
+        "ptb.train.txt",
+        "ptb.valid.txt",
+        "ptb.test.txt",
+        "char.train.txt",
+        "char.test.txt",
+        "wiki.txt",
+        "in.txt",
+    ):
         (tmp_path / name).write_text(text if name != "in.txt" else "The dog saw a cat .\n", encoding="utf-8")
     (tmp_path / "gold.conllu").write_text("\n".join([*ROWS, ""]) * 3, encoding="utf-8")
     (tmp_path / "syneval").mkdir()

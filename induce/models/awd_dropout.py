@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.kernels.dropout import keep_mask
@@ -26,21 +26,44 @@ class DropoutRates(Protocol):
     def weight_dropout(self) -> float: ...
 
 
+class OutputSettings(Protocol):
+    """How large the output layer is, and whether it has a table of its own."""
+
+    @property
+    def tied_embeddings(self) -> bool: ...
+    @property
+    def output_size(self) -> int: ...
+
+
+def check_output(settings: OutputSettings) -> None:
+    """Raises ValueError for an output size where the output layer has the embedding table."""
+    if settings.tied_embeddings and settings.output_size:
+        raise ValueError(
+            f"output_size = {settings.output_size} needs tied_embeddings = false; tied, it is embedding_size"
+        )
+
+
+def output_table(words: int, units: int) -> nn.Embedding:
+    """An output table (V, units) of its own, drawn as the embedding table is."""
+    table = nn.Embedding(words, units)
+    nn.init.uniform_(table.weight, -0.1, 0.1)
+    return table
+
+
 class Masks(NamedTuple):
     """The dropout masks of one segment; all but ``weights`` are already divided by the share kept."""
 
     embedding: Tensor  # (V, 1)
     input: Tensor  # (1, B, E)
     hidden: list[Tensor]  # (1, B, H) for every layer but the last
-    output: Tensor  # (1, B, E)
+    output: Tensor  # (1, B, units of the last layer)
     weights: list[Tensor]  # the shape of each layer's hidden-to-hidden matrix, true where an entry is kept
 
 
 def draw_masks(rates: DropoutRates, embedding: Tensor, recurrent: Sequence[Tensor], batch: int) -> Masks:
     """Fresh masks for one segment of ``batch`` streams.
 
-    ``embedding`` (V, E) is the embedding table, ``recurrent`` (rows, H) the hidden-to-hidden matrix of each layer; the
-    last layer has E units.
+    ``embedding`` (V, E) is the embedding table, ``recurrent`` (rows, H) the hidden-to-hidden matrix of each layer.
     """
 
     def scaled(shape: tuple[int, ...], rate: float) -> Tensor:
@@ -51,7 +74,7 @@ def draw_masks(rates: DropoutRates, embedding: Tensor, recurrent: Sequence[Tenso
         embedding=scaled((words, 1), rates.embedding_dropout),
         input=scaled((1, batch, size), rates.input_dropout),
         hidden=[scaled((1, batch, weight.shape[1]), rates.hidden_dropout) for weight in recurrent[:-1]],
-        output=scaled((1, batch, size), rates.output_dropout),
+        output=scaled((1, batch, recurrent[-1].shape[1]), rates.output_dropout),
         weights=[keep_mask(weight.shape, rates.weight_dropout, embedding.device) for weight in recurrent],
     )
 
@@ -70,7 +93,7 @@ def dropped_weight(weight: Tensor, rate: float, kept: Tensor | None) -> Tensor:
 class LanguageOutput(NamedTuple):
     """What a recurrent language model computes over a segment."""
 
-    output: Tensor  # (T, B, E), after the output dropout
+    output: Tensor  # (T, B, units of the last layer), after the output dropout
     layers: list[Any]  # what each layer returned: ``hidden`` (T, B, H), ``state`` and more
 
 

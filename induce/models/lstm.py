@@ -16,13 +16,16 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from induce.config import setting
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.kernels.cross_entropy import cross_entropy
 from induce.models.awd_dropout import (
     LanguageOutput,
     Masks,
     activation_penalty,
+    check_output,
     draw_masks,
+    output_table,
     run_layers,
     temporal_activation_penalty,
 )
@@ -39,6 +42,8 @@ class LstmConfig:
     embedding_size: int = 400
     hidden_size: int = 1150
     layers: int = 3
+    tied_embeddings: bool = True  # the output layer has the embedding table
+    output_size: int = setting(0, low=0, high=1e9)  # units of the last layer if it has not; 0: hidden_size
     embedding_dropout: float = 0.1  # whole rows of the embedding table
     input_dropout: float = 0.4  # the embedded words, one mask for all steps
     hidden_dropout: float = 0.25  # between layers, one mask for all steps
@@ -48,7 +53,13 @@ class LstmConfig:
     temporal_activation_penalty: float = 1.0  # TAR, on the last layer before dropout
 
     def check(self) -> None:
-        """Nothing here can fail to fit together."""
+        """Raises ValueError for an output size where the output layer has the embedding table."""
+        check_output(self)
+
+    @property
+    def last_size(self) -> int:
+        """Units of the last layer."""
+        return self.embedding_size if self.tied_embeddings else self.output_size or self.hidden_size
 
 
 class LayerState(NamedTuple):
@@ -85,7 +96,7 @@ class LstmLayer(nn.Module):
 
 
 class Lstm(Model):
-    """AWD-LSTM language model with tied input and output embeddings."""
+    """AWD-LSTM language model; input and output embeddings are tied, or not."""
 
     Config = LstmConfig
     reads = (StreamBatch, SentenceBatch)
@@ -94,9 +105,10 @@ class Lstm(Model):
         super().__init__()
         config.check()
         self.config = config
-        sizes = [config.embedding_size] + [config.hidden_size] * (config.layers - 1) + [config.embedding_size]
+        sizes = [config.embedding_size] + [config.hidden_size] * (config.layers - 1) + [config.last_size]
         self.embedding = nn.Embedding(vocabulary_size, config.embedding_size)
         self.layers = nn.ModuleList(LstmLayer(below, units) for below, units in pairwise(sizes))
+        self.decoder = None if config.tied_embeddings else output_table(vocabulary_size, config.last_size)
         self.decoder_bias = nn.Parameter(torch.zeros(vocabulary_size))
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
@@ -129,8 +141,8 @@ class Lstm(Model):
 
     @property
     def decoder_weight(self) -> Tensor:
-        """Output embeddings (V, E)."""
-        return self.embedding.weight
+        """Output embeddings (V, units of the last layer)."""
+        return self.embedding.weight if self.decoder is None else self.decoder.weight
 
     def predictions(self, tokens: Tensor, state: list[LayerState] | None = None) -> tuple[Tensor, list[LayerState]]:
         """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from induce.config import setting
 from induce.data.batches import Batch, SentenceBatch, StreamBatch
 from induce.kernels.cross_entropy import cross_entropy
 from induce.kernels.onlstm import recurrence
@@ -26,8 +27,10 @@ from induce.models.awd_dropout import (
     LanguageOutput,
     Masks,
     activation_penalty,
+    check_output,
     draw_masks,
     dropped_weight,
+    output_table,
     run_layers,
     temporal_activation_penalty,
 )
@@ -46,6 +49,8 @@ class OnLstmConfig:
     hidden_size: int = 1150
     layers: int = 3
     chunk_size: int = 10
+    tied_embeddings: bool = True  # the output layer has the embedding table
+    output_size: int = setting(0, low=0, high=1e9)  # units of the last layer if it has not; 0: hidden_size
     embedding_dropout: float = 0.1  # whole rows of the embedding table
     input_dropout: float = 0.5  # the embedded words, one mask for all steps
     hidden_dropout: float = 0.3  # between layers, one mask for all steps
@@ -56,9 +61,16 @@ class OnLstmConfig:
 
     def check(self) -> None:
         """Raises ValueError where the numbers do not fit together."""
-        for name in ("embedding_size", "hidden_size"):
+        check_output(self)
+        last = "embedding_size" if self.tied_embeddings else "output_size"
+        for name in (last, "hidden_size"):
             if getattr(self, name) % self.chunk_size:
                 raise ValueError(f"{name} = {getattr(self, name)} is not a multiple of chunk_size = {self.chunk_size}")
+
+    @property
+    def last_size(self) -> int:
+        """Units of the last layer."""
+        return self.embedding_size if self.tied_embeddings else self.output_size or self.hidden_size
 
 
 class LayerState(NamedTuple):
@@ -111,7 +123,7 @@ class OnLstmLayer(nn.Module):
 
 
 class OnLstm(Model):
-    """ON-LSTM language model with tied input and output embeddings (Shen et al. 2019, section 5.1)."""
+    """ON-LSTM language model (Shen et al. 2019, section 5.1); input and output embeddings are tied, or not (5.3)."""
 
     Config = OnLstmConfig
     reads: ClassVar[tuple[type[Batch], ...]] = (StreamBatch, SentenceBatch)
@@ -121,9 +133,10 @@ class OnLstm(Model):
         super().__init__()
         config.check()
         self.config = config
-        sizes = [config.embedding_size] + [config.hidden_size] * (config.layers - 1) + [config.embedding_size]
+        sizes = [config.embedding_size] + [config.hidden_size] * (config.layers - 1) + [config.last_size]
         self.embedding = nn.Embedding(vocabulary_size, config.embedding_size)
         self.layers = nn.ModuleList(OnLstmLayer(below, units, config.chunk_size) for below, units in pairwise(sizes))
+        self.decoder = None if config.tied_embeddings else output_table(vocabulary_size, config.last_size)
         self.decoder_bias = nn.Parameter(torch.zeros(vocabulary_size))
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
@@ -167,8 +180,8 @@ class OnLstm(Model):
 
     @property
     def decoder_weight(self) -> Tensor:
-        """Output embeddings (V, E)."""
-        return self.embedding.weight
+        """Output embeddings (V, units of the last layer)."""
+        return self.embedding.weight if self.decoder is None else self.decoder.weight
 
     def predictions(self, tokens: Tensor, state: list[LayerState] | None = None) -> tuple[Tensor, list[LayerState]]:
         """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
@@ -197,7 +210,7 @@ class OnLstm(Model):
         """What ``result`` costs on the targets of ``words``, activation penalties included."""
         output, layers = result
         rows, targets = words.chosen(output.flatten(0, 1))
-        nll = cross_entropy(rows, self.embedding.weight, self.decoder_bias, targets)
+        nll = cross_entropy(rows, self.decoder_weight, self.decoder_bias, targets)
         last = layers[-1].hidden  # before the output dropout, as in the released program
         objective = (
             nll

@@ -1,6 +1,7 @@
-"""Optimisers: SGD that turns into averaged SGD (NT-ASGD) as the ON-LSTM program does it, and Adam for small runs.
+"""Optimisers: SGD that turns into averaged SGD (NT-ASGD) as the ON-LSTM program does it, and Adam or plain SGD whose
+learning rate falls.
 
-Both offer the same four things to the loop: ``step(factor)``, ``end_of_epoch(loss)``, ``averaged()`` and their state.
+All offer the same four things to the loop: ``step(factor)``, ``end_of_epoch(loss)``, ``averaged()`` and their state.
 """
 
 from __future__ import annotations
@@ -123,34 +124,30 @@ class NtAsgd:
             self.averages = [average.to(parameter.device) for average, parameter in pairs]
 
 
-class Adam:
-    """Adam whose learning rate falls when the development loss stops falling, and which ends training in time."""
+class Falling:
+    """An optimiser of torch whose learning rate falls when the development loss stops falling, and which ends training
+    in time."""
 
     def __init__(
         self,
-        parameters: list[Tensor],
+        inner: torch.optim.Optimizer,
         *,
         learning_rate: float,
-        weight_decay: float,
         decay: float,
         patience: int,
         decays: int,
-        beta1: float = 0.9,
-        epsilon: float = 1e-8,
+        scaled: bool,
     ) -> None:
-        self.inner = torch.optim.Adam(
-            parameters, lr=learning_rate, betas=(beta1, 0.999), eps=epsilon, weight_decay=weight_decay
-        )
-        self.learning_rate = learning_rate
+        """``scaled``: steps are longer for longer segments, since the gradient is a mean over their words."""
+        self.inner, self.learning_rate, self.scaled = inner, learning_rate, scaled
         self.decay, self.patience, self.decays = decay, patience, decays
         self.best = float("inf")
         self.waited = 0
         self.decayed = 0
 
     def step(self, factor: float = 1.0, schedule: float = 1.0) -> None:
-        """One update. ``factor`` is not used: Adam's step does not grow with the gradient; ``schedule`` is."""
-        if schedule != 1.0:
-            self._set_rate(schedule)
+        """One update. ``factor`` is used by SGD alone: Adam's step does not grow with the gradient."""
+        self._set_rate(factor * schedule if self.scaled else schedule)
         self.inner.step()
 
     def end_of_epoch(self, loss: float) -> EpochEnd:
@@ -165,12 +162,11 @@ class Adam:
         self.decayed += 1
         if self.decayed > self.decays:
             return EpochEnd(stop=True)
-        self._set_rate()
         return EpochEnd(note=f"learning rate {self.learning_rate * self.decay**self.decayed:g}")
 
-    def _set_rate(self, schedule: float = 1.0) -> None:
+    def _set_rate(self, times: float) -> None:
         for group in self.inner.param_groups:
-            group["lr"] = self.learning_rate * self.decay**self.decayed * schedule
+            group["lr"] = self.learning_rate * self.decay**self.decayed * times
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
@@ -190,10 +186,9 @@ class Adam:
         """Go on from ``state_dict``, wherever its tensors are; torch keeps Adam's step counts on the CPU."""
         self.inner.load_state_dict(state["inner"])
         self.best, self.waited, self.decayed = state["best"], state["waited"], state["decayed"]
-        self._set_rate()
 
 
-def make_optimizer(parameters: list[Tensor], config: TrainConfig) -> NtAsgd | Adam:
+def make_optimizer(parameters: list[Tensor], config: TrainConfig) -> NtAsgd | Falling:
     """The optimiser that ``config`` names."""
     if config.optimizer == "nt-asgd":
         return NtAsgd(
@@ -203,16 +198,15 @@ def make_optimizer(parameters: list[Tensor], config: TrainConfig) -> NtAsgd | Ad
             nonmonotone=config.nonmonotone,
             restart_epoch=config.restart_epoch,
         )
-    return Adam(
-        parameters,
-        learning_rate=config.learning_rate,
-        weight_decay=config.weight_decay,
-        decay=config.decay,
-        patience=config.patience,
-        decays=config.decays,
-        beta1=config.beta1,
-        epsilon=config.epsilon,
-    )
+    rate, sgd = config.learning_rate, config.optimizer == "sgd"
+    inner: torch.optim.Optimizer
+    if sgd:
+        inner = torch.optim.SGD(parameters, lr=rate, weight_decay=config.weight_decay)
+    else:
+        betas = config.beta1, 0.999
+        inner = torch.optim.Adam(parameters, lr=rate, betas=betas, eps=config.epsilon, weight_decay=config.weight_decay)
+    falling = {"decay": config.decay, "patience": config.patience, "decays": config.decays}
+    return Falling(inner, learning_rate=rate, scaled=sgd, **falling)
 
 
 class Unoptimized:

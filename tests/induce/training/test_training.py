@@ -41,10 +41,10 @@ def assert_equal_weights(one: Path, other: Path) -> None:
             assert torch.equal(value, other_weights[name]), f"{which}: {name}"
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "nt-asgd"])
+@pytest.mark.parametrize("optimizer", ["adam", "sgd", "nt-asgd"])
 @pytest.mark.parametrize("steps", [1, 40, 77])
 def test_a_run_stopped_between_steps_goes_on_as_if_it_had_not(tmp_path: Path, optimizer: str, steps: int) -> None:
-    rate = "1.0" if optimizer == "nt-asgd" else "0.01"
+    rate = "0.01" if optimizer == "adam" else "1.0"
     config = settings("onlstm", f"train.optimizer={optimizer}", "train.nonmonotone=1", f"train.learning_rate={rate}")
     train(config, tmp_path / "whole")
     left = iter(range(steps))

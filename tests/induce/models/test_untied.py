@@ -1,0 +1,61 @@
+"""Output tables of their own, plain SGD, and the presets of targeted syntactic evaluation that need both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from induce.config import load_preset, model_settings
+from induce.models.build import make_model
+from induce.registry import model_class
+from induce.training.events import Check
+from induce.training.optimizer import make_optimizer
+from tests.induce.tiny import settings, trainer
+from treebank.errors import SynparseError
+
+UNTIED = ("model.tied_embeddings=false", "model.output_size=12", "train.optimizer=sgd", "train.learning_rate=2")
+
+
+@pytest.mark.parametrize("name", ["lstm", "onlstm", "onlstm-syd"])
+def test_an_output_table_of_its_own(tmp_path: Path, name: str) -> None:
+    run = trainer(settings(name, *UNTIED), tmp_path / "run")
+    assert run.model.decoder_weight.shape == (len(run.vocabulary), 12)
+    assert run.model.initial_state(1)[-1].h.shape[-1] == 12
+    before = {key: value.clone() for key, value in run.model.state_dict().items()}
+    checks = [event for event in run.train() if isinstance(event, Check)]
+    assert checks[-1].development_perplexity < 0.8 * len(run.vocabulary)
+    assert all(not torch.equal(value, before[key]) for key, value in run.model.state_dict().items())
+
+
+def test_an_output_size_needs_a_table() -> None:
+    config = settings("lstm")
+    with pytest.raises(SynparseError, match="output_size = 12 needs tied_embeddings = false"):
+        model_settings(model_class("lstm").Config, {**config.model, "output_size": 12}, "lstm")
+
+
+def test_the_rate_of_sgd_falls_and_grows_with_the_segment() -> None:
+    parameter = nn.Parameter(torch.zeros(1))
+    config = settings(
+        "lstm", "train.optimizer=sgd", "train.learning_rate=2", "train.decay=0.25", "train.weight_decay=0"
+    )
+    optimizer = make_optimizer([parameter], config.train)
+    steps = []
+    for loss, factor in ((5.0, 1.0), (6.0, 0.5), (4.0, 1.0)):
+        before = float(parameter.detach())
+        parameter.grad = torch.ones(1)
+        optimizer.step(factor)
+        steps.append(before - float(parameter.detach()))
+        optimizer.end_of_epoch(loss)
+    assert steps == [2.0, 1.0, 0.5]
+
+
+@pytest.mark.parametrize("name", ["lstm", "onlstm"])
+def test_the_presets_have_the_sizes_of_the_paper(name: str) -> None:
+    with torch.device("meta"):
+        model = make_model(load_preset(f"{name}-agreement"), 50_000)
+    assert model.embedding.weight.shape == (50_000, 200)
+    assert model.decoder_weight.shape == (50_000, 650)
+    assert [state.h.shape[-1] for state in model.initial_state(1)] == [650, 650]
