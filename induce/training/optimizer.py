@@ -205,8 +205,9 @@ def make_optimizer(parameters: list[Tensor], config: TrainConfig) -> NtAsgd | Fa
     else:
         betas = config.beta1, 0.999
         inner = torch.optim.Adam(parameters, lr=rate, betas=betas, eps=config.epsilon, weight_decay=config.weight_decay)
-    falling = {"decay": config.decay, "patience": config.patience, "decays": config.decays}
-    return Falling(inner, learning_rate=rate, scaled=sgd, **falling)
+    return Falling(
+        inner, learning_rate=rate, decay=config.decay, patience=config.patience, decays=config.decays, scaled=sgd
+    )
 
 
 class Unoptimized:
