@@ -42,7 +42,7 @@ def shrunk(arguments: list[str]) -> list[str]:
     preset = load_preset(named["--preset"])
     model = named.get("--model") or preset.model_name
     settings = [*SETTINGS[model], *(["model.layers=3", "parse.layer=3"] if model == "onlstm-syd" else [])]
-    if not preset.model.get("tied_embeddings", True):
+    if preset.model.get("output_size"):
         settings.append("model.output_size=12")
     flags = [part for setting in [*settings, "train.epochs=1"] for part in ("--set", setting)]
     return ["train", *flags, *arguments[1:]]
