@@ -61,6 +61,14 @@ _SYD = _paper(
     _ACL,
     "6611--6628",
 )
+_DMV = _paper(
+    "klein-manning-2004",
+    "Klein, Dan and Manning, Christopher D.",
+    "Corpus-Based Induction of Syntactic Structure: Models of Dependency and Constituency",
+    2004,
+    _ACL,
+    "478--485",
+)
 _CCM = _paper(
     "klein-manning-2002",
     "Klein, Dan and Manning, Christopher D.",
@@ -137,16 +145,8 @@ MODELS: dict[str, tuple[Reference, ...]] = {
             "Advances in Neural Information Processing Systems (NeurIPS)",
         ),
     ),
-    "dmv": (
-        _paper(
-            "klein-manning-2004",
-            "Klein, Dan and Manning, Christopher D.",
-            "Corpus-Based Induction of Syntactic Structure: Models of Dependency and Constituency",
-            2004,
-            _ACL,
-            "478--485",
-        ),
-    ),
+    "dmv": (_DMV,),
+    "dmv-ccm": (_DMV, _CCM),
 }
 PENN = Reference(
     "marcus-etal-1993",

@@ -91,6 +91,7 @@ MODELS: dict[str, ModelEntry] = {
     "transformer": ModelEntry("induce.models.transformer:Transformer", "transformer-small"),
     "ccm": ModelEntry("induce.models.ccm:Ccm", "ccm-small"),
     "dmv": ModelEntry("induce.models.dmv:Dmv", "dmv-small"),
+    "dmv-ccm": ModelEntry("induce.models.dmv_ccm:DmvCcm", "dmv-ccm-small"),
     "udgn": ModelEntry("induce.models.udgn:Udgn", "udgn-small"),
 }
 

@@ -54,6 +54,9 @@ class Ccm(FittedModel):
     reads: ClassVar[tuple[type[Batch], ...]] = (SentenceBatch,)
     gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores,)
     shortest: ClassVar[int] = 2
+    name: ClassVar[str] = "ccm"
+    limit: ClassVar[int] = LONGEST
+    power: ClassVar[int] = 2  # a sentence of N words takes N ** power numbers
 
     def __init__(self, config: CcmConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -103,7 +106,7 @@ class Ccm(FittedModel):
     def _choose_sentences(self, text: FlatText) -> np.ndarray:
         """Those of two words or more that are short enough; if there are none, the shortest."""
         usable = text.lengths >= 2
-        shortest = int(text.lengths[usable].min(initial=LONGEST))
+        shortest = int(text.lengths[usable].min(initial=self.limit))
         fit = np.flatnonzero(usable & (text.lengths <= max(shortest, self.config.longest)))
         if len(fit) > self.config.sentences:
             draw = np.random.default_rng(self.seed)
@@ -122,7 +125,7 @@ class Ccm(FittedModel):
     def _blocks(self, text: FlatText, chosen: np.ndarray) -> Iterator[Spans]:
         """The spans of sentences of one length at a time."""
         classes = self.classes.cpu().numpy()
-        for rows, count in blocks_of_one_length(text.lengths[chosen]):
+        for rows, count in blocks_of_one_length(text.lengths[chosen], self.power):
             yield Spans.of(classes[text.ids[text.places(chosen[rows], count)]], self.class_count)
 
     def _learn(self, blocks: list[Spans], *, random: bool = False) -> float:
@@ -133,7 +136,7 @@ class Ccm(FittedModel):
         for spans in blocks:
             entries = tables.entries(spans)
             if random:
-                split = random_split_probability(int(spans.ends.max()))[..., None]
+                split = random_split_probability(len(spans.classes))[..., None]
                 counts.add(spans, entries, spans.constituency(split))
                 continue
             found, logs = scorer.trees(spans, entries)
@@ -147,13 +150,18 @@ class Ccm(FittedModel):
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """The probability (B, N, N + 1) of each bracket. Raises SynparseError for a sentence too long for memory."""
-        tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
-        if lengths.max(initial=0) > LONGEST:
-            raise SynparseError(f"a sentence of {lengths.max():,} words is too long for ccm; at most {LONGEST:,}")
+        tokens, lengths = self._arrays(batch)
         score = np.zeros((*tokens.shape, tokens.shape[1] + 1))
         for rows, count, found, _ in self._trees(tokens, lengths):
             score[rows, :count, : count + 1] = found.probability.transpose(2, 0, 1)
         return SpanScores(torch.from_numpy(score).to(batch.tokens.device), batch.lengths)
+
+    def _arrays(self, batch: SentenceBatch) -> tuple[np.ndarray, np.ndarray]:
+        """Tokens and lengths. Raises SynparseError for a sentence that is too long."""
+        longest = int(batch.lengths.max()) if len(batch.lengths) else 0
+        if longest > self.limit:
+            raise SynparseError(f"a sentence of {longest:,} words is too long for {self.name}; at most {self.limit:,}")
+        return batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
 
     def loss(self, batch: SentenceBatch, state: object = None) -> Loss:
         """Mean negative log-likelihood of the sequences and contexts of all spans in sentences up to ``longest``.
@@ -173,13 +181,17 @@ class Ccm(FittedModel):
         """Rows of ``tokens`` (B, N) of one length, that length, their brackets, their log-likelihoods."""
         tables = self.tables()
         scorer, classes = SpanScorer(tables), self.classes.cpu().numpy()
-        for rows, count in blocks_of_one_length(lengths):
+        for rows, count in blocks_of_one_length(lengths, self.power):
             spans = Spans.of(classes[tokens[rows, :count].T], self.class_count)
-            yield rows, count, *scorer.trees(spans, tables.entries(spans))
+            yield rows, count, *self._brackets(scorer, spans, tables.entries(spans))
+
+    def _brackets(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[BracketCounts, np.ndarray]:
+        """Brackets of sentences of one length, and the log-likelihood (B,) of each."""
+        return scorer.trees(spans, entries)
 
     def parsing_cost(self, length: int) -> float:
-        """Square: a batch fills the tables."""
-        return 4096 * max(length, 4) ** 2 / TABLE
+        """A batch fills the tables."""
+        return float(4096 * max(length, 4) ** self.power / TABLE)
 
 
 class SpanScorer:
@@ -190,15 +202,18 @@ class SpanScorer:
 
     def trees(self, spans: Spans, entries: np.ndarray) -> tuple[BracketCounts, np.ndarray]:
         """Brackets of sentences of one length, and the log-likelihood (B,) of each, all binary trees equally likely."""
-        rows = self.sequences[:, entries] + self.contexts[:, spans.contexts]  # (2, S, B)
-        count = int(spans.ends.max())
-        words = spans.ends - spans.starts == 1
-        ratios = np.zeros((count, count + 1, entries.shape[1]))
-        open_ = spans.open
-        ratios[spans.starts[open_], spans.ends[open_]] = rows[CONSTITUENT, open_] - rows[DISTITUENT, open_]
+        ratios, fixed = self.weights(spans, entries)
         found = bracket_counts(ratios)
-        fixed = rows[CONSTITUENT, words].sum(0) + rows[DISTITUENT, ~words].sum(0)
-        return found, found.log_total + fixed - log_tree_count(count)
+        return found, found.log_total + fixed - log_tree_count(len(ratios))
+
+    def weights(self, spans: Spans, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log of what each bracket (N, N + 1, B) weighs; log-likelihood (B,) of all spans were there no bracket."""
+        rows = self.sequences[:, entries] + self.contexts[:, spans.contexts]  # (2, S, B)
+        count, batch = spans.classes.shape
+        words, open_ = spans.ends - spans.starts == 1, spans.open
+        ratios = np.zeros((count, count + 1, batch))
+        ratios[spans.starts[open_], spans.ends[open_]] = rows[CONSTITUENT, open_] - rows[DISTITUENT, open_]
+        return ratios, rows[CONSTITUENT, words].sum(0) + rows[DISTITUENT, ~words].sum(0)
 
 
 def drawn(count: Any) -> Any:
@@ -211,10 +226,13 @@ def log_tree_count(count: int) -> float:
     return lgamma(2 * count - 1) - lgamma(count) - lgamma(count + 1)
 
 
-def blocks_of_one_length(lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Indices of sentences of the same length, as many as fit into a table, and that length, from 2."""
+def blocks_of_one_length(lengths: np.ndarray, power: int = 2) -> Iterator[tuple[np.ndarray, int]]:
+    """Indices of sentences of the same length, from 2, and that length; as many as fit into a table.
+
+    A sentence of N words takes N ** ``power`` numbers there.
+    """
     for count in np.unique(lengths[lengths >= 2]).tolist():
         rows = np.flatnonzero(lengths == count)
-        size = max(1, TABLE // count**2)
+        size = max(1, TABLE // count**power)
         for start in range(0, len(rows), size):
             yield rows[start : start + size], count

@@ -28,9 +28,11 @@ STEP = np.uint64(0x9E3779B97F4A7C15)  # odd, its bits without a pattern
 class Spans:
     """All spans of B sentences of N words, S of them a sentence.
 
-    ``starts``, ``ends`` (S,); ``sequences``, ``contexts`` (S, B): keys of sequences, numbers of contexts.
+    ``starts``, ``ends`` (S,); ``sequences``, ``contexts`` (S, B): keys of sequences, numbers of contexts. ``classes``
+    (N, B) are those of the words.
     """
 
+    classes: Array
     starts: Array
     ends: Array
     sequences: Array
@@ -51,7 +53,7 @@ class Spans:
         edged = np.full((count + 2, batch), size)
         edged[1:-1] = classes
         contexts = edged[starts] * (size + 1) + edged[ends + 1]
-        return cls(starts, ends, keys.view(np.int64), contexts)
+        return cls(classes, starts, ends, keys.view(np.int64), contexts)
 
     @property
     def open(self) -> Array:

@@ -97,6 +97,10 @@ class GrammarSums:
 
     def trees(self, grammar: ValenceGrammar, block: SentenceBlock) -> TreeCounts:
         """Expected uses of arcs and stops in a block of sentences; good until the next call."""
+        return self._sums(self.weights(grammar, block), block)
+
+    def weights(self, grammar: ValenceGrammar, block: SentenceBlock) -> TreeWeights:
+        """What trees of a block of sentences are made of; good until the next call."""
         pairs = self._pairs(block.classes, len(grammar.root))
         goes_on = grammar.choose * (1 - grammar.stop)[..., None]  # (K, 2, 2, K)
         first, later = (self._tables.empty(name, pairs.shape) for name in ("first", "later"))
@@ -108,7 +112,7 @@ class GrammarSums:
         later *= arcs
         stop = np.stack([grammar.stop[_read(block.classes, side), side] for side in (0, 1)])  # (2, N, B, 2)
         root = grammar.root[block.classes] * block.root
-        return self._sums(TreeWeights(first, later, stop.transpose(0, 1, 3, 2), root, block.lengths), block)
+        return TreeWeights(first, later, stop.transpose(0, 1, 3, 2), root, block.lengths)
 
     def harmonic_trees(self, block: SentenceBlock) -> TreeCounts:
         """The same where an arc weighs 1 / (distance + 1) times its preferences, whatever the classes."""

@@ -143,6 +143,14 @@ SETTINGS = {
         "data.development_share=0.05",
         "data.minimum_count=1",
     ],
+    "dmv-ccm": [
+        "model.classes=8",
+        "model.passes=6",
+        "model.sequences=500",
+        "data.normalization=words",
+        "data.development_share=0.05",
+        "data.minimum_count=1",
+    ],
     "dmv": [
         "model.members=2",
         "model.classes_low=8",

@@ -1,8 +1,8 @@
-"""The constituent-context model: EM against all trees there are, learning that can stop anywhere, any text."""
+"""The constituent-context model and its product with DMV: all trees there are, stops anywhere, any text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -14,9 +14,10 @@ from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.decoding.chart import mbr
 from induce.kernels.bracket_inside import random_split_probability
 from induce.models.base import Query
-from induce.models.ccm import LONGEST, Ccm, CcmConfig, SpanScorer, blocks_of_one_length, log_tree_count
+from induce.models.ccm import Ccm, CcmConfig, SpanScorer, blocks_of_one_length, log_tree_count
 from induce.models.constituent_context import UNUSED, Spans, SpanTables, frequent_keys
-from induce.structures import SpanScores
+from induce.models.dmv_ccm import DmvCcm, DmvCcmConfig
+from induce.structures import HeadDistribution, SpanScores
 from tests.induce.kernels.test_bracket_inside import trees
 from treebank.errors import SynparseError
 from treebank.sample import sample_treebank
@@ -128,9 +129,43 @@ def test_tags_make_better_trees_than_chance() -> None:
     assert matches["ccm"] > 1.2 * matches["random"] > 0, matches
 
 
-def test_a_stopped_run_goes_on_bit_for_bit() -> None:
+def joint(corpus: EncodedCorpus, **settings: float) -> DmvCcm:
+    return DmvCcm(DmvCcmConfig(**{**QUICK, **settings}), len(corpus.vocabulary))
+
+
+def test_passes_make_both_models_of_a_tree_likelier() -> None:
+    corpus = sample()
+    little = ("constituent", "distituent", "choose", "stop", "root")
+    model = joint(corpus, **{f"smooth_{name}": 1e-3 for name in little})
+    losses = [step.nll for step in model.fit(corpus)]
+    assert all(later < earlier for earlier, later in pairwise(losses))
+
+
+def test_heads_and_brackets_of_two_models() -> None:
+    """Every word has one head, N words have N - 1 brackets, and each part has a say in both."""
+    corpus = sample()
+    model = joint(corpus)
+    list(model.fit(corpus))
+    batch = corpus.sentences(np.flatnonzero(corpus.lengths <= 9)[:5])
+    heads = model.structure(batch, Query(HeadDistribution)).rows()
+    brackets = model.structure(batch, Query(SpanScores)).rows()
+    for head, bracket in zip(heads, brackets, strict=True):
+        np.testing.assert_allclose(head.sum(1), 1)
+        assert bracket.sum() == pytest.approx(len(head) - 1)
+    alone = learned(corpus).structure(batch, Query(SpanScores)).rows()
+    assert any(abs(one - other).max() > 0.05 for one, other in zip(brackets, alone, strict=True))
+    model.sequences.zero_()
+    assert any(
+        abs(one - other).max() > 0.01
+        for one, other in zip(model.structure(batch, Query(HeadDistribution)).rows(), heads, strict=True)
+    )
+
+
+@pytest.mark.parametrize("fresh", [fresh, joint], ids=["ccm", "dmv-ccm"])
+def test_a_stopped_run_goes_on_bit_for_bit(fresh: Callable[[EncodedCorpus], Ccm]) -> None:
     corpus = sample(60)
-    whole = learned(corpus)
+    whole = fresh(corpus)
+    list(whole.fit(corpus))
     part = fresh(corpus)
     for step in part.fit(corpus):
         if step.done == 2:
@@ -160,9 +195,11 @@ def test_fewer_sequences_and_sentences() -> None:
 )
 def test_any_text_will_do(sentences: list[str]) -> None:
     corpus = corpus_of([Sentence(tuple(one.split())) for one in sentences])
-    model, batch = learned(corpus), corpus.sentences(np.arange(len(corpus)))
-    assert torch.isfinite(scores_of(model, batch)).all()
-    assert torch.isfinite(model.loss(batch).nll)
+    batch = corpus.sentences(np.arange(len(corpus)))
+    for model in (fresh(corpus), joint(corpus)):
+        list(model.fit(corpus))
+        assert torch.isfinite(scores_of(model, batch)).all()
+        assert torch.isfinite(model.loss(batch).nll)
 
 
 def test_a_text_of_long_sentences_only() -> None:
@@ -178,7 +215,9 @@ def test_blocks_of_one_length() -> None:
 def test_what_cannot_be_done() -> None:
     with pytest.raises(SynparseError, match="it is for texts of tags"):
         Ccm(CcmConfig(classes=0), 5000)
-    model = fresh(sample(30))
-    tokens = torch.ones(1, LONGEST + 1, dtype=torch.int64)
-    with pytest.raises(SynparseError, match="1,001 words is too long"):
-        model.structure(SentenceBatch(tokens, torch.tensor([LONGEST + 1])), Query(SpanScores))
+    corpus = sample(30)
+    for model, told in ((fresh(corpus), "1,001 words is too long for ccm"), (joint(corpus), "81 words .* dmv-ccm")):
+        tokens = torch.ones(1, model.limit + 1, dtype=torch.int64)
+        for structure in model.gives:
+            with pytest.raises(SynparseError, match=told):
+                model.structure(SentenceBatch(tokens, torch.tensor([model.limit + 1])), Query(structure))

@@ -30,7 +30,7 @@ from treebank.tree import Tree
 MODEL_NAMES = sorted(MODELS)
 #: weights that the margin of StructFormer makes free: it takes back what is added to all distances, or to all heights
 FREE = {"structformer": {"parser.distance.bias", "parser.height.bias"}}
-CHARTS = {"npcfg", "cpcfg", "simple-pcfg", "dmv", "ccm"}  # models whose parsing takes cubic time
+CHARTS = {"npcfg", "cpcfg", "simple-pcfg", "dmv", "ccm", "dmv-ccm"}  # models whose parsing takes cubic time
 DECODED = (Brackets, Heads)  # structures without numbers that could be close
 pytestmark = pytest.mark.parametrize("name", MODEL_NAMES)
 
