@@ -108,6 +108,7 @@ ENCODERS: dict[str, ModelEntry] = {  # of the expressions of a task
 POLICIES: dict[str, ModelEntry] = {  # what chooses actions
     "ocn": ModelEntry("induce.models.ocn:OptionController"),
     "moe": ModelEntry("induce.models.ocn:MixtureOfExperts"),
+    "ompn": ModelEntry("induce.models.ompn:OrderedMemoryPolicy"),
 }
 
 TASKS: dict[str, TaskEntry] = {

@@ -100,6 +100,18 @@ def test_scores(trained: Path, shown: Path, call: Caller, monkeypatch: pytest.Mo
     assert "|demonstrations:6|" in table
 
 
+@pytest.mark.parametrize("model", ["moe", "ompn"])
+def test_baselines(tmp_path: Path, shown: Path, call: Caller, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 3)
+    size = ["model.slot_size=6"] if model == "ompn" else ["model.hidden_size=6", "model.inner_size=6"]
+    settings = [word for one in (*size, "data.expressions=15", "train.epochs=1") for word in ("--set", one)]
+    call.result("train", "--task", "craft", "--model", model, *settings, "-o", tmp_path / "run")
+    score = json.loads(call.result("eval", "--task", "craft", "-m", tmp_path / "run", "--json", shown))["scores"][0]
+    assert ("NMI" in score["values"]) == (model == "moe")
+    assert "options" not in score
+    assert len(call.result("parse", "-m", tmp_path / "run", shown).splitlines()) == 7
+
+
 def test_what_does_not_go_together(trained: Path, call: Caller) -> None:
     assert "has learned craft, not task 'listops'" in call.refusal("eval", "--task", "listops", "-m", trained)
     assert "moe" in call.refusal("train", "--task", "craft", "--model", "lstm", "-o", trained / "new")

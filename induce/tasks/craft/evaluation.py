@@ -11,12 +11,14 @@ import torch
 
 from induce.checkpoint import Checkpoint, build_model
 from induce.data.loader import bucket_by_length
+from induce.models.ocn import OptionController
 from induce.parsing.load import choose_device
 from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations
 from induce.tasks.craft.loader import FIRST, make_batch
 from induce.tasks.craft.rollout import option_success, success
 from induce.tasks.craft.scores import alignment, boundary_f1, mutual_information, probable, widest
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches
+from induce.tasks.craft.world import ACTIONS
 from induce.tasks.evaluation import read_run
 from treebank.errors import SynparseError
 from treebank.version import VERSION
@@ -128,9 +130,11 @@ def score_policy(
     values = segment_scores(model, shown, checkpoint, device)
     for number, sketch in enumerate(shown.sketches):
         values[f"success {sketch}"] = 100 * success(model, sketch, number, count=WORLDS, seed=SEED)
-    letters = sorted(set("".join(shown.sketches)))
-    table = 100 * option_success(model, letters, count=WORLDS, seed=SEED)
-    options = {f"{letter} ({SUBTASKS[letter].name})": table[:, k].tolist() for k, letter in enumerate(letters)}
+    options = {}
+    if type(model) is OptionController:  # options of a mixture have no ends
+        letters = sorted(set("".join(shown.sketches)))
+        table = 100 * option_success(model, letters, count=WORLDS, seed=SEED)
+        options = {f"{letter} ({SUBTASKS[letter].name})": table[:, k].tolist() for k, letter in enumerate(letters)}
     signature = f"craft|data:{data}|sha256:{shown.digest.hexdigest()[:12]}|demonstrations:{shown.sentences}"
     return CraftScore(name, f"{signature}|worlds:{WORLDS}|v:{VERSION}", values, {}, options)
 
@@ -142,14 +146,16 @@ def segment_scores(model: Any, shown: Demonstrations, checkpoint: Checkpoint, de
     ``F1`` and ``align`` take as many ends as there are, the last one included, as the released program does; ``F1 own``
     takes those that the model finds likelier than not, and leaves out the last one, which is given away.
     """
-    items = shown.encode(checkpoint.vocabulary)
+    items, with_options = shown.encode(checkpoint.vocabulary), isinstance(model, OptionController)
     rows: dict[str, list[float]] = {name: [] for name in ("F1 tol 0", "F1 tol 1", "F1 own", "align")}
     chosen, subtasks, right, weights = [], [], 0, []
     for part in bucket_by_length(items.lengths):
         batch = make_batch(items, part).to(device)
         trace = model.run(batch.observations, batch.sketches)
-        right += int(((trace.actions.argmax(-1) + FIRST == batch.tokens) & (batch.tokens > 0)).sum())
-        gaps, choices = trace.end.cpu().tolist(), trace.choice.argmax(-1).cpu().numpy()
+        best_actions = trace.actions[..., : len(ACTIONS)].argmax(-1)  # without being done
+        right += int(((best_actions + FIRST == batch.tokens) & (batch.tokens > 0)).sum())
+        gaps = trace.end.cpu().tolist()
+        choices = trace.choice.argmax(-1).cpu().numpy() if with_options else np.zeros((0, 0))
         for row, index in enumerate(part):
             one = shown.demonstrations[index]
             length, true = one.size, one.ends
@@ -159,12 +165,14 @@ def segment_scores(model: Any, shown: Demonstrations, checkpoint: Checkpoint, de
             rows["F1 own"].append(boundary_f1(probable(gaps[row][:length])[:-1], true[:-1], 0))
             rows["align"].append(alignment(best, true, length))
             weights.append(length)
-            chosen.append(choices[row, :length])
-            subtasks.append(subtasks_of(one))
+            if with_options:
+                chosen.append(choices[row, :length])
+                subtasks.append(subtasks_of(one))
     values = {"actions": 100 * right / sum(weights)}
     values |= {name: 100 * float(np.mean(row)) for name, row in rows.items() if name != "align"}
     values["align"] = 100 * float(np.average(rows["align"], weights=weights))
-    values["NMI"] = 100 * mutual_information(np.concatenate(chosen), np.concatenate(subtasks))
+    if with_options:
+        values["NMI"] = 100 * mutual_information(np.concatenate(chosen), np.concatenate(subtasks))
     return values
 
 

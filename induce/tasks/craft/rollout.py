@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from induce.decoding.distances import EVEN
 from induce.models.ocn import OptionController
@@ -15,13 +17,29 @@ from induce.tasks.craft.sketches import goals_of, treasure_of
 from induce.tasks.craft.world import draw
 
 
+class Policy(Protocol):
+    """What chooses actions, step by step."""
+
+    def start(self, tasks: Tensor) -> Any:
+        """The state before the first step in worlds of ``tasks`` (B,)."""
+        ...
+
+    def act(self, observations: Tensor, state: Any, *, first: bool) -> tuple[Tensor, Tensor, Any]:
+        """Probabilities of actions (B, A), of an end before this step (B,), and the new state."""
+        ...
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """All parameters."""
+        ...
+
+
 @torch.inference_mode()
-def success(model: OptionController, sketch: str, task: int, *, count: int, seed: int) -> float:
+def success(model: Policy, sketch: str, task: int, *, count: int, seed: int) -> float:
     """The share of ``count`` worlds in which the model does ``sketch``, its task number ``task``, within 64 actions.
 
     It always takes the action that it finds most probable.
     """
-    device = model.first_controller_state.device
+    device = next(model.parameters()).device
     episodes = Episodes(sketch, count, seed=seed, renew=False)
     state = model.start(torch.full((count,), task, device=device))
     solved = np.zeros(count, dtype=bool)
