@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any, NamedTuple
 
 from treebank.baselines import BASELINES, SEEDED
@@ -143,6 +144,19 @@ class Evaluation:
         """The gold sentences that at least one report scores."""
         places = sorted({place for report in self.reports for place in report.places})
         return replace(self.gold, sentences=[self.gold.sentences[place] for place in places])
+
+    def _repr_html_(self) -> str:
+        """The scores as the table that a notebook shows; the signature is there where the pointer rests on a value."""
+        rows = []
+        for one in self.reports:
+            low, high = one.interval
+            value = f'<td title="{escape(one.signature)}">{one.value:.2f}</td><td>{low:.1f}–{high:.1f}</td>'
+            numbers = f"<td>{one.precision:.2f}</td><td>{one.recall:.2f}</td><td>{len(one.counts):,}</td>"
+            names = "".join(f"<td>{escape(name)}</td>" for name in (one.system, one.convention.name, one.metric))
+            rows.append(f"<tr>{names}{value}{numbers}</tr>")
+        header = ("System", "Convention", "Metric", "Score", "95 % interval", "Precision", "Recall", "Sentences")
+        heads = "".join(f"<th>{name}</th>" for name in header)
+        return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n" + "\n".join(rows) + "\n</tbody>\n</table>"
 
     def to_json(self) -> dict[str, Any]:
         """What ``synparse eval --json`` writes (see docs/conventions.md)."""
