@@ -36,8 +36,11 @@ LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it coul
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("--output-dir", metavar="DIR", help="Write a file into DIR for each file of INPUT.")
 @click.option("--resume", is_flag=True, help="With --output-dir: go on where a broken-off call stopped.")
-@click.option("--engine", type=click.Choice(["processes"]), help="With --output-dir: parse in shards, by these.")
+@click.option("--engine", type=click.Choice(["processes", "ray"]), help="With --output-dir: parse in shards, by these.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="How many parse at a time; as many as cores.")
+@click.option(
+    "--address", metavar="HOST:PORT", help="With --engine ray: a cluster that runs; else one is started here."
+)
 @click.option("--skip-bad", is_flag=True, help="Write an empty line for a broken sentence, tell of each, and go on.")
 @click.option(
     "--format",
@@ -58,6 +61,7 @@ def parse(
     resume: bool,
     engine: str | None,
     workers: int | None,
+    address: str | None,
     skip_bad: bool,
     form: str | None,
     input_options: InputOptions,
@@ -74,6 +78,8 @@ def parse(
         raise click.UsageError("--resume goes with --output-dir")
     if (engine or workers) and not output_dir:
         raise click.UsageError("--engine and --workers go with --output-dir")
+    if address and engine != "ray":
+        raise click.UsageError("--address goes with --engine ray")
     from induce.parsing.load import load_parser
     from induce.parsing.writing import Job, parse_into
     from treebank.formats import check_output, expand
@@ -103,7 +109,7 @@ def parse(
             from induce.scale.batch import parse_in_shards
             from induce.scale.engines import engine_called
 
-            make_engine = engine_called(engine or "processes", workers)
+            make_engine = engine_called(engine or "processes", workers, address)
             written = parse_in_shards(output_dir, paths, job, make_engine, resume=resume, tell=meter.say)
         elif output_dir:
             written = parse_into(output_dir, paths, job, resume=resume, tell=meter.say)

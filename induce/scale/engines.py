@@ -10,10 +10,17 @@ from induce.scale.processes import WorkerProcesses
 from induce.scale.work import ShardWork
 
 
-def engine_called(name: str, workers: int | None = None) -> MakeEngine:
-    """What makes the engine of that name with so many workers, by default one for each core."""
+def engine_called(name: str, workers: int | None = None, address: str | None = None) -> MakeEngine:
+    """What makes the engine of that name, ``processes`` or ``ray``, with so many workers, by default one for each core.
+
+    ``address`` is that of a Ray cluster that is running; without it Ray is started on this machine.
+    """
 
     def make(work: ShardWork, held: Sequence[int]) -> Engine:
+        if name == "ray":
+            from induce.scale.ray_engine import RayEngine
+
+            return RayEngine(work, workers, address)
         return WorkerProcesses(work, workers or cores(), held=held)
 
     return make

@@ -40,7 +40,7 @@ class ShardWork:
     """Parses shards into ``folder``; can be sent to another process, where the model is loaded once."""
 
     def __init__(self, job: Job, folder: str) -> None:
-        self.folder, self.skip_bad = folder, job.on_bad is not None
+        self.folder, self.skip_bad, self.place = folder, job.on_bad is not None, os.getcwd()
         options = replace(job.input_options, tell=_quiet)  # told already where the files were cut
         self.job = replace(job, input_options=options, draw=None, on_bad=None, watch=None)
         self.text_options: InputOptions = replace(options, form="text")
@@ -49,6 +49,7 @@ class ShardWork:
         """The first thing that a worker does: it computes in one thread, since there are others."""
         import torch
 
+        os.chdir(self.place)  # paths are relative to it
         torch.set_num_threads(1)
         parser: Any = self.job.parser
         if hasattr(parser, "processes"):

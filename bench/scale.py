@@ -1,0 +1,100 @@
+"""Parsing by workers against one process, and corpora on disk: times, their ratios, and the memory of each process.
+
+``python bench/scale.py [--words MILLIONS] [--minutes M]`` makes a text of some million words (1 by default) with the
+built-in sampler, trains `onlstm-small` for a moment, prints a table and writes ``bench/results/scale.json``. Each
+figure is of a program of its own, its start included. ``--part parse`` or ``--part corpus`` takes one half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from bench.machine import describe  # noqa: E402
+from bench.memory import write_text  # noqa: E402
+
+MODEL = ["--set", "train.epochs=1", "--set", "data.vocabulary_size=1000", "--max-minutes", "0.2"]
+
+
+def timed(*arguments: str, program: tuple[str, ...] = ("-m", "synparse")) -> tuple[float, float]:
+    """Seconds that a call of the program takes, and the most memory in MB of its first process."""
+    began = time.monotonic()
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent), "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, *program, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{' '.join(arguments)}: ended with {os.waitstatus_to_exitcode(status)}")
+    return time.monotonic() - began, usage.ru_maxrss / 1024
+
+
+def parsing(folder: Path, text: Path, words: int) -> dict[str, float]:
+    """One process against one worker and two, and a tenth of the text for the memory."""
+    run, tenth = str(folder / "run"), folder / "tenth.txt"
+    timed("train", "-o", run, *MODEL)
+    less = write_text(tenth, words // 10)
+    start, small = timed("parse", str(tenth), "-m", run, "--output-dir", str(folder / "tenth"), "--workers", "1")
+    figures = {"words a second, with a start, of a tenth": less / start, "memory of a tenth, MB": small}
+    one = 0.0
+    for name, options in (("one process", []), ("1 worker", ["--workers", "1"]), ("2 workers", ["--workers", "2"])):
+        seconds, memory = timed("parse", str(text), "-m", run, "--output-dir", str(folder / name), *options)
+        one = one or seconds
+        figures |= {f"{name}: words a second": words / seconds, f"{name}: memory, MB": memory}
+        figures[f"{name}: times one process"] = one / seconds
+    return figures
+
+
+def corpus(folder: Path, text: Path, words: int, minutes: float) -> dict[str, float]:
+    """Preparing a text, against counting its words; training from it."""
+    began = time.monotonic()
+    subprocess.run(["wc", "-w", text], check=True, capture_output=True)
+    counting = time.monotonic() - began
+    seconds, memory = timed("prepare", str(text), "-o", str(folder / "corpus"))
+    figures = {
+        "prepare: words a second": words / seconds,
+        "prepare: times wc -w": seconds / counting,
+        "prepare: memory, MB": memory,
+    }
+    limit = ["--max-minutes", str(minutes), "--set", "train.epochs=1"]
+    _, memory = timed("train", str(folder / "corpus"), "-o", str(folder / "trained"), *limit)
+    figures["train CORPUS: memory, MB"] = memory
+    return figures
+
+
+def main() -> None:
+    """Print and write the table."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--words", type=float, default=1.0, help="millions of words")
+    options.add_argument("--minutes", type=float, default=0.5, help="of training from a corpus on disk")
+    options.add_argument("--part", choices=["parse", "corpus"], help="only this half")
+    options.add_argument("--folder", help="where to make texts and models, a temporary folder by default")
+    given = options.parse_args()
+    with TemporaryDirectory(dir=given.folder) as place:
+        folder = Path(place)
+        text = folder / "text.txt"
+        words = write_text(text, int(given.words * 1e6))
+        figures: dict[str, float] = {"words": float(words)}
+        if given.part != "corpus":
+            figures |= parsing(folder, text, words)
+        if given.part != "parse":
+            figures |= corpus(folder, text, words, given.minutes)
+    for name, value in figures.items():
+        print(f"{name:42s} {value:14,.2f}", flush=True)
+    results = HERE / "results"
+    results.mkdir(exist_ok=True)
+    content = {"machine": describe(), "figures": figures}
+    (results / "scale.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
