@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @click.option("--model", metavar="NAME", help=f"The model: {', '.join(MODELS)}; onlstm by default.")
-@click.option("--task", metavar="NAME", default="", help="Learn a task instead of text: listops or logic.")
+@click.option("--task", metavar="NAME", default="", help="Learn a task instead of text: listops, logic or craft.")
 @click.option(
     "--preset",
     metavar="NAME",
