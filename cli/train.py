@@ -116,7 +116,7 @@ def _trained_together(
     with ending_after_the_step() as ending:
         if best:
             for name, event in train_best(request, max_minutes=max_minutes, stop=ending.asked, tell=_tell):
-                _told(name, event)
+                _told(name, event, whole=False)
         else:
             wanted = parse_seeds(seeds) if seeds else []
             for one in train_family(request, wanted, max_minutes=max_minutes, stop=ending.asked, tell=_tell):
@@ -127,10 +127,13 @@ def _trained_together(
     return True
 
 
-def _told(name: str, event: Event) -> None:
+def _told(name: str, event: Event, *, whole: bool = True) -> None:
+    """Print what happened to one of several trainings; unless it is a ``whole`` run, not how to go on with it."""
     from cli.progress import lines
+    from induce.training.events import Finished
 
-    for line in lines(event):
+    told = lines(event)
+    for line in told[:1] if isinstance(event, Finished) and not whole else told:
         _tell(f"{name}: {line}")
 
 
