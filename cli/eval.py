@@ -60,9 +60,12 @@ if TYPE_CHECKING:
     help="Scores by sentence length; precision of constituents by height; recall of arcs by relation or by distance "
     "of the head. May be repeated.",
 )
-@click.option("--json", "form", flag_value="json", help="Write JSON instead of a table.")
-@click.option("--csv", "form", flag_value="csv", help="Write comma-separated values.")
-@click.option("--latex", "form", flag_value="latex", help="Write a LaTeX table.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON instead of a table.")
+@click.option("--csv", "as_csv", is_flag=True, help="Write comma-separated values.")
+@click.option("--latex", "as_latex", is_flag=True, help="Write a LaTeX table.")
+@click.option(
+    "--digits", type=click.IntRange(0, 10), default=1, show_default=True, metavar="N", help="Decimals in tables."
+)
 @click.option("--save", metavar="DIR", help="Also write DIR/scores.json and DIR/sentences.tsv, one line a sentence.")
 @click.option(
     "--worst", type=click.IntRange(min=1), metavar="N", help="Draw the N worst trees of the first system beside gold."
@@ -81,7 +84,6 @@ if TYPE_CHECKING:
 def evaluate(
     context: click.Context,
     runs: Sequence[str],
-    form: str | None,
     save: str | None,
     worst: int | None,
     by: Sequence[str],
@@ -99,6 +101,10 @@ def evaluate(
     --task, PREDICTED are test files of that task in the published format, and
     without any, test examples are generated.
     """
+    form = _form(others)
+    if worst and form:
+        raise click.UsageError(f"--worst draws trees below a table, so it does not go with --{form}")
+    digits = others.pop("digits")
     check_usage(context, {**others, "form": form})
     from induce.parsing.systems import find_runs, is_model, load_systems
 
@@ -124,16 +130,19 @@ def evaluate(
         **{name: others[name] for name in PLAN}, details=form == "json" or bool(by), on_bad=_tell if skip_bad else None
     )
     groups = find_runs(runs or _default_runs(plan))
-    show(
-        run_plan(plan, load_systems(groups, tell=note, watched=_watched, **parsing), groups),
-        form=form,
-        by=by,
-        worst=worst,
-        save=save,
-    )
+    found = run_plan(plan, load_systems(groups, tell=note, watched=_watched, **parsing), groups)
+    show(found, form=form, by=by, worst=worst, save=save, digits=digits)
 
 
 PLAN = ("gold", "predicted", "baselines", "conventions", "max_length", "seed", "head_rules", "compare", "ptb")
+
+
+def _form(options: dict[str, Any]) -> str | None:
+    """What to write in the place of a table, taken out of ``options``. Raises UsageError for two things at once."""
+    chosen = [name for name in ("json", "csv", "latex") if options.pop(f"as_{name}")]
+    if len(chosen) > 1:
+        raise click.UsageError(" and ".join(f"--{name}" for name in chosen) + " exclude each other")
+    return chosen[0] if chosen else None
 
 
 def _watched(name: str, parsed: Iterable[Any], count: int) -> Iterable[Any]:

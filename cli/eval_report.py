@@ -11,42 +11,41 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.output import drawing, opened, plain_table, print_json, print_table
+from cli.eval_tables import interval, score_tables
+from cli.output import drawing, opened, print_json, print_table
 
 if TYPE_CHECKING:
     from treebank.metrics.compare import Comparison
     from treebank.metrics.report import ScoreReport
-    from treebank.metrics.run import Evaluation, Spread
+    from treebank.metrics.run import Evaluation
 
-TREES = ["System", "Convention", "UF1", "95 % int.", "P", "R", "Sent.", "Depth", "R/L"]
-HEADS = ["System", "Convention", "UAS", "95 % int.", "UUAS", "95 % int.", "Tokens", "Sent."]
 MANY = 8  # labels in the table at most; JSON has all
 MANY_ARCS = 20  # relations, likewise
-Spreads = Sequence["Spread"]
 
 
-def show(evaluation: Evaluation, *, form: str | None, by: Sequence[str], worst: int | None, save: str | None) -> None:
+def show(
+    evaluation: Evaluation, *, form: str | None, by: Sequence[str], worst: int | None, save: str | None, digits: int
+) -> None:
     """Print the scores in the form that was asked for; draw the ``worst`` trees; write files into ``save``."""
     if form == "json":
         print_json(evaluation.to_json())
     elif form == "csv":
         print_csv(evaluation.reports)
     elif form == "latex":
-        print_latex(evaluation)
+        print_latex(evaluation, digits)
     else:
-        print_report(evaluation, by)
+        print_report(evaluation, by, digits)
     if worst:
         print_worst(evaluation, worst)
     if save:
         save_sentences(save, evaluation)
 
 
-def print_report(evaluation: Evaluation, by: Sequence[str]) -> None:
+def print_report(evaluation: Evaluation, by: Sequence[str], digits: int) -> None:
     """Tables for a person, the signatures below them."""
     reports, comparisons = evaluation.reports, evaluation.comparisons
-    for header, rows in _tables(evaluation):
-        print_table(header, rows, text_columns=2)
-        click.echo()
+    for table in score_tables(evaluation, digits):
+        table.show()
     trees = [report for report in reports if report.metric == "UF1"]
     labels = list(trees[0].by_label or ())[:MANY] if trees else []
     if labels:
@@ -62,7 +61,7 @@ def print_report(evaluation: Evaluation, by: Sequence[str]) -> None:
         click.echo("Difference from the first system, in points: paired bootstrap, paired permutation of 10,000")
         print_table(
             ["System", "Convention", "Metric", "Diff.", "95 % int.", "p (boot.)", "p (perm.)"],
-            [_comparison_row(comparison) for comparison in comparisons],
+            [_comparison_row(comparison, digits) for comparison in comparisons],
             text_columns=3,
         )
         click.echo()
@@ -78,64 +77,6 @@ def print_report(evaluation: Evaluation, by: Sequence[str]) -> None:
             "published figures go by tags",
             err=True,
         )
-
-
-def _tables(evaluation: Evaluation) -> list[tuple[list[str], list[list[str]]]]:
-    """Header and rows of the tables: trees, and heads, whichever there are."""
-    reports, spreads = evaluation.reports, evaluation.spreads
-    trees = [report for report in reports if report.metric == "UF1"]
-    heads = [report for report in reports if report.metric == "UAS"]
-    undirected = [report for report in reports if report.metric == "UUAS"]
-    tables = []
-    if trees:
-        rows = [_tree_row(report) for report in trees]
-        for spread in _of("UF1", spreads):
-            best = f"max {spread.runs.maximum:.2f}"
-            rows.append([*_mean_names(spread), *_mean(spread), best, "", "", "", ""])
-        tables.append((TREES, rows))
-    if heads:
-        rows = [_head_row(*pair) for pair in zip(heads, undirected, strict=True)]
-        for pair in zip(_of("UAS", spreads), _of("UUAS", spreads), strict=True):
-            rows.append([*_mean_names(pair[0]), *_mean(pair[0]), *_mean(pair[1]), "", ""])
-        tables.append((HEADS, rows))
-    return tables
-
-
-def _of(metric: str, spreads: Spreads) -> Spreads:
-    return [spread for spread in spreads if spread.metric == metric]
-
-
-def _mean_names(spread: Spread) -> list[str]:
-    return [f"{spread.pattern} (mean of {len(spread.runs.values)})", spread.convention]
-
-
-def _mean(spread: Spread) -> list[str]:
-    return [f"{spread.runs.mean:.4f}", f"± {spread.runs.deviation:.2f}"]
-
-
-def _interval(report: ScoreReport) -> str:
-    low, high = report.interval
-    return f"{low:.1f}-{high:.1f}"
-
-
-def _tree_row(report: ScoreReport) -> list[str]:
-    return [
-        report.system,
-        report.convention.name,
-        f"{report.value:.4f}",
-        _interval(report),
-        f"{report.precision:.2f}",
-        f"{report.recall:.2f}",
-        str(len(report.counts)),
-        f"{report.depth:.2f}",
-        f"{report.right_left:.2f}",
-    ]
-
-
-def _head_row(directed: ScoreReport, undirected: ScoreReport) -> list[str]:
-    values = [text for one in (directed, undirected) for text in (f"{one.value:.4f}", _interval(one))]
-    tokens = f"{directed.totals.gold}"
-    return [directed.system, directed.convention.name, *values, tokens, str(len(directed.counts))]
 
 
 def _label_row(report: ScoreReport, labels: Sequence[str]) -> list[str]:
@@ -160,15 +101,14 @@ def _print_labels(reports: Sequence[ScoreReport], gold: Sequence[str]) -> None:
     click.echo()
 
 
-def _comparison_row(comparison: Comparison) -> list[str]:
-    low, high = comparison.interval
+def _comparison_row(comparison: Comparison, digits: int) -> list[str]:
     second = comparison.second
     return [
         f"{second.system} - {comparison.first.system}",
         second.convention.name,
         second.metric,
-        f"{comparison.difference:+.2f}",
-        f"{low:+.2f} {high:+.2f}",
+        f"{comparison.difference:+.{digits}f}",
+        interval(*comparison.interval, digits, "+"),
         f"{comparison.bootstrap:.4f}",
         f"{comparison.permutation:.4f}",
     ]
@@ -245,10 +185,10 @@ def print_csv(reports: Sequence[ScoreReport]) -> None:
         write([report.system, report.metric, report.convention.name, *numbers, *shape, report.signature])
 
 
-def print_latex(evaluation: Evaluation) -> None:
+def print_latex(evaluation: Evaluation, digits: int) -> None:
     """Tables for a paper, with the signatures as comments."""
-    for header, rows in _tables(evaluation):
-        click.echo(plain_table(header, rows, 2, form="latex_booktabs"))
+    for table in score_tables(evaluation, digits):
+        click.echo(table.latex())
     for signature in dict.fromkeys(report.signature for report in evaluation.reports):
         click.echo(f"% {signature}")
 

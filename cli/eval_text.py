@@ -54,6 +54,7 @@ def check_usage(context: click.Context, given: Mapping[str, Any]) -> None:
         for parameter in context.command.params
         if parameter.name and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
     }
+    names = {name: option for name, option in names.items() if not name.startswith("as_")}
     if given["form"]:
         names["form"] = f"--{given['form']}"  # one of three
     check_pairs(names)

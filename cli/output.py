@@ -11,7 +11,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the name of a file to write
 DEVICES = ("/dev/", "/proc/")
+BEST = "*"  # before the best number of a table
 LONGEST_NAME = 230  # bytes, so that there is room for what makes it another's
 SHORTEST_NAME = 12  # columns that a folded name gets at least
 
@@ -33,13 +34,16 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> None:
+def print_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1, dim: Collection[int] = ()
+) -> None:
     """Writes a table: coloured on a terminal, plain elsewhere.
 
-    The first ``text_columns`` columns are text on the left, all others numbers on the right.
+    The first ``text_columns`` columns are text on the left, all others numbers on the right. On a terminal the rows
+    ``dim`` (from 0) stand back, and numbers that begin with `BEST` stand out.
     """
     if sys.stdout.isatty():
-        _print_rich(header, rows, text_columns)
+        _print_rich(header, rows, text_columns, dim)
     else:
         click.echo(plain_table(header, rows, text_columns))
 
@@ -54,7 +58,7 @@ def plain_table(
     return tabulate(rows, headers=header, tablefmt=form, colalign=align, disable_numparse=True)
 
 
-def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int) -> None:
+def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int, dim: Collection[int]) -> None:
     """The table in the width of the terminal; long names are folded, never a number."""
     from rich import box
     from rich.console import Console
@@ -74,8 +78,11 @@ def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_colum
         else:
             justify: Literal["left", "right"] = "left" if column < text_columns else "right"
             table.add_column(title, justify=justify, no_wrap=True)
-    for row in rows:
-        table.add_row(*map(Text, row))
+    for number, row in enumerate(rows):
+        cells = [
+            Text(cell, "bold" if cell.startswith(BEST) and i >= text_columns else "") for i, cell in enumerate(row)
+        ]
+        table.add_row(*cells, style="dim" if number in dim else None)
     console.print(table)
 
 

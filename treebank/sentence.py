@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -65,3 +66,9 @@ class Treebank:
 
     def __len__(self) -> int:
         return len(self.sentences)
+
+    @property
+    def label(self) -> str:
+        """Name and note as a score line prints them; of a path the last part, which is the same on every machine."""
+        name = os.path.basename(os.path.normpath(self.name)) if os.sep in self.name else self.name
+        return f"{name} ({self.note})" if self.note else name

@@ -149,11 +149,43 @@ def test_the_plain_table(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     lines = out.splitlines()
     assert " ".join(lines[0].split()) == "System Convention UF1 95 % int. P R Sent. Depth R/L"
-    assert lines[2].split()[:3] == ["right", "on-lstm", "58.3333"]
+    assert lines[2].split()[:3] == ["right", "on-lstm", "58.3"]
     assert "Recall of constituents by label" in out
     assert sum("|data:gold.mrg|" in line for line in lines) == 2  # the random one has a signature of its own
     assert any("|seed:7|" in line for line in lines)
     assert "\x1b" not in out
+
+
+def test_the_best_is_marked_and_baselines_are_not(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("folder").mkdir()
+    Path("folder/gold.mrg").write_text(GOLD, encoding="utf-8")
+    systems = ["right.txt", "right.txt", "--baseline", "oracle"]
+    assert run(["eval", "--gold", "folder/gold.mrg", *systems, "--digits", "3"]) == 0
+    out = capsys.readouterr().out
+    values = [line.split()[2] for line in out.splitlines()[2:5]]
+    assert values == ["*75.000", "*75.000", "100.000"]
+    assert "*: the best under its convention" in out
+    assert "|data:gold.mrg|sha256:" in out  # the same wherever the folder stands
+    assert run(["eval", "--gold", "gold.mrg", *systems, "--latex"]) == 0
+    out = capsys.readouterr().out
+    assert "\\textbf{75.0}" in out
+    assert "*" not in out
+
+
+def test_the_digest_is_that_of_the_gold_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    found = scores(capsys, "right.txt", "--gold", "gold.mrg")
+    assert f"|sha256:{found['gold']['sha256'][:12]}|" in found["scores"][0]["signature"]
+    Path("other.mrg").write_text(GOLD.replace("NP", "XP"), encoding="utf-8")
+    other = scores(capsys, "right.txt", "--gold", "other.mrg")
+    assert other["gold"]["sha256"] != found["gold"]["sha256"]
+
+
+@pytest.mark.parametrize("options", [("--json", "--csv"), ("--csv", "--latex"), ("--json", "--worst", "1")])
+def test_two_forms_at_once_are_refused(capsys: pytest.CaptureFixture[str], options: tuple[str, ...]) -> None:
+    assert run(["eval", "--gold", "gold.mrg", "right.txt", *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert options[0] in captured.err
 
 
 def test_the_sample_is_built_in(capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,7 +253,7 @@ def test_the_command_of_the_issue(capsys: pytest.CaptureFixture[str], monkeypatc
     assert run(["eval", "--gold", "wsj10", *systems, "--convention", "on-lstm", "--convention", "km"]) == 0
     out = capsys.readouterr().out
     values = [line.split()[2] for line in out.splitlines()[2:8]]
-    assert values == ["58.6042", "19.1864", "84.7761", "63.2577", "29.2584", "88.2154"]
+    assert values == ["58.6", "19.2", "84.8", "63.3", "29.3", "88.2"]
     assert out.count("data:wsj10 (5 % sample)") == 2
 
 
@@ -350,7 +382,7 @@ def test_broken_gold_is_left_out_only_when_asked(capsys: pytest.CaptureFixture[s
     assert run(["eval", "--gold", "broken.mrg", "--baseline", "left", "--skip-bad"]) == 0
     captured = capsys.readouterr()
     assert captured.err.count("broken.mrg:4") == 1
-    assert "(1 broken left out)|sentences:4|" in captured.out
+    assert "(1 broken left out)|sha256:67b58173422e|sentences:4|" in captured.out
 
 
 def test_spans_without_words(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,7 @@ def score_heads(
     sentence at most ``max_length`` tokens may count. ``details`` adds scores by length, relation and distance.
     Raises SynparseError if no sentence is left.
     """
-    data = f"{gold.name} ({gold.note})" if gold.note else gold.name
+    data = gold.label
     gold_heads, made_by = _gold_heads(gold, rules)
     reports = []
     for convention in conventions:

@@ -116,7 +116,7 @@ def score_trees(
     Where few words of ``gold`` carry a tag of the Penn Treebank, tags cannot say what is a word: then every token with
     a letter or a digit is one, and the signature says so (``tokens:letters``).
     """
-    data = f"{gold.name} ({gold.note})" if gold.note else gold.name
+    data = gold.label
     tokens_of_penn = has_penn_tags(gold)
     wanted = [short_enough(length, max_length) for length in count_words(gold)]
     seen: dict[str, tuple[list[View], list[dict[str, list[Predicted]]]]] = {}

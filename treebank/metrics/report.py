@@ -88,6 +88,7 @@ class ScoreReport:
     runs: Runs | None = None  # of a random baseline whose value is the exact expectation
     model: str = ""  # the folder of a trained model
     decoded: str = ""  # which model gave the trees and how they were read; "" for what is no parser of ours
+    sha256: str = ""  # of the gold sentences of the whole evaluation, as far as it is known
     learned_from: str = ""  # the trees that the system learned from, such as "gold trees: wsj-train"; "" for none
 
     @property
@@ -102,7 +103,8 @@ class ScoreReport:
         seed = "|runs:exact" if self.runs else seed
         seed += f"|{self.decoded}" if self.decoded else ""
         seed += f"|trained with {self.learned_from}" if self.learned_from else ""
-        return f"{self.metric}|{self.convention}{seed}|data:{self.data}|sentences:{len(self.counts)}|v:{VERSION}"
+        data = f"{self.data}|sha256:{self.sha256[:12]}" if self.sha256 else self.data
+        return f"{self.metric}|{self.convention}{seed}|data:{data}|sentences:{len(self.counts)}|v:{VERSION}"
 
     def __str__(self) -> str:
         return f"{self.signature} = {self.value:.1f}"

@@ -158,10 +158,15 @@ class Evaluation:
         heads = "".join(f"<th>{name}</th>" for name in header)
         return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n" + "\n".join(rows) + "\n</tbody>\n</table>"
 
+    @property
+    def sha256(self) -> str:
+        """The digest of the gold sentences that are scored, which every signature has the first twelve digits of."""
+        return self.reports[0].sha256 if self.reports else ""
+
     def to_json(self) -> dict[str, Any]:
         """What ``synparse eval --json`` writes (see docs/conventions.md)."""
         scored = self.scored
-        head = {"name": scored.name, "sentences": len(scored), "sha256": digest(scored), "note": scored.note}
+        head = {"name": scored.name, "sentences": len(scored), "sha256": self.sha256, "note": scored.note}
         document: dict[str, Any] = {"gold": head, "scores": [report.to_json() for report in self.reports]}
         if self.comparisons:
             document["comparisons"] = [comparison.to_json() for comparison in self.comparisons]
@@ -194,6 +199,8 @@ def evaluate(
             else "trees: name a file or a --baseline"
         )
         raise SynparseError(f"nothing to score has {kind}")
+    sha256 = digest(Evaluation(gold, reports).scored)
+    reports = [replace(report, sha256=sha256) for report in reports]
     comparisons = compare_all(reports) if plan.compare else []
     return Evaluation(gold, reports, comparisons, list(spreads_of(groups or {}, reports)))
 
