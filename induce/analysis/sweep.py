@@ -77,10 +77,16 @@ def sweep(document: Any, setting: str) -> Sweep:
 
 def _counted(entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> str:
     """The name of the convention of ``entry``; all that it says where others go by the same name."""
-    name, told = entry["convention"], entry["signature"].partition("|data:")[0]
-    same = {one["signature"].partition("|data:")[0] for one in entries if one["convention"] == name}
+    name, told = entry["convention"], _convention_part(entry)
+    same = {_convention_part(one) for one in entries if one["convention"] == name}
     metrics = {one["metric"] for one in entries if one["convention"] == name}
     return name if len(same) == len(metrics) else told.removeprefix(f"{entry['metric']}|")
+
+
+def _convention_part(entry: Mapping[str, Any]) -> str:
+    """The beginning of a signature, which says what was counted and not of which model or data."""
+    told: str = entry["signature"]
+    return told.partition("|data:")[0].partition("|model:")[0]
 
 
 def _differences(configs: Sequence[RunConfig], setting: str) -> list[str]:

@@ -295,7 +295,7 @@ def test_a_pattern_of_models_gives_mean_and_deviation(
     assert run(["eval", "--gold", "gold.mrg", "-m", "runs/seed-*"]) == 0
     out = capsys.readouterr().out
     assert "runs/seed-* (mean of 2)" in out
-    assert f"max {value:.2f}" in out
+    assert f"max {value:.1f}" in out
     assert "no model folder fits" in failure(capsys, "--gold", "gold.mrg", "-m", "runs/none-*")
 
 
