@@ -74,7 +74,7 @@ def test_eval_prints_the_mean_of_models_of_heads(call: Caller, parser: Path) -> 
     )
     (mean,) = [line.split("  ") for line in out.splitlines() if "mean of 2" in line]
     assert [cell.strip() for cell in mean if cell] == [
-        *("run-* (mean of 2)", "all-tokens", "100.0000", "± 0.00", "100.0000", "± 0.00"),
+        *("run-* (mean of 2)", "all-tokens", "100.0", "± 0.0", "100.0", "± 0.0"),
     ]
 
 
