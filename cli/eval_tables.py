@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 TREES = ["System", "Convention", "UF1", "95 % int.", "P", "R", "Sent.", "Depth", "R/L"]
 HEADS = ["System", "Convention", "UAS", "95 % int.", "UUAS", "95 % int.", "Tokens", "Sent."]
 TREES_LEGEND = (
-    "UF1, precision and recall of brackets in percent, interval over sentences; depth: brackets around a word;\n"
-    "R/L: above 1 leans to the right"
+    "UF1, precision (P) and recall (R) of brackets in percent; interval: over sentences\n"
+    "Depth: brackets around a word; R/L: above 1 leans to the right"
 )
-HEADS_LEGEND = "UAS: arcs found, in percent, UUAS: in either direction; intervals over sentences"
-MARKED = f"; {BEST}: the best under its convention, baselines aside"
+HEADS_LEGEND = "UAS: arcs found, in percent; UUAS: in either direction; interval: over sentences"
+MARKED = f"\n{BEST}: the best under its convention, baselines aside"
 Spreads = Sequence["Spread"]
 
 
