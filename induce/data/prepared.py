@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -150,13 +150,11 @@ class _ArrayFiles:
 
 @dataclass(frozen=True, eq=False)
 class PreparedCorpus:
-    """A corpus on disk, its arrays mapped into memory."""
+    """A corpus on disk."""
 
     folder: Path
     facts: dict[str, Any]
-    ids: np.ndarray  # (words + sentences,) int32: numbers of words from 1, 0 behind each sentence
-    offsets: np.ndarray  # (sentences + 1,) int64
-    breaks: np.ndarray  # bool, beside ids
+    offsets: np.ndarray  # (sentences + 1,) int64, mapped into memory
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> PreparedCorpus:
@@ -165,8 +163,7 @@ class PreparedCorpus:
         for name in (WORDS, IDS, OFFSETS, BREAKS):
             if not (folder / name).is_file() or _about(folder / name) != facts["files"][name]:
                 raise SynparseError(f"{folder / name}: this file is not what was written; {_AGAIN}")
-        kinds = (IDS, "<i4"), (OFFSETS, "<i8"), (BREAKS, "?")
-        return cls(folder, facts, *(np.memmap(folder / name, dtype=kind, mode="c") for name, kind in kinds))
+        return cls(folder, facts, np.memmap(folder / OFFSETS, dtype="<i8", mode="r"))
 
     @staticmethod
     def facts_of(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -229,16 +226,16 @@ class PreparedText:
     def _stretches(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Numbers, entries of each sentence, and breaks, of some thousand sentences at a time."""
         corpus = self.corpus
-        for first in range(0, len(corpus.offsets) - 1, CHUNK):
-            offsets = np.asarray(corpus.offsets[first : first + CHUNK + 1])
-            lengths = np.diff(offsets)
-            index = np.arange(first + 1, first + 1 + len(lengths))
-            chosen = (
-                (index % self.every == 0) == self.held_out if self.every else np.full(len(index), not self.held_out)
-            )
-            mask = np.repeat(chosen, lengths)
-            stretch = slice(int(offsets[0]), int(offsets[-1]))
-            yield corpus.ids[stretch][mask], lengths[chosen], corpus.breaks[stretch][mask]
+        with open(corpus.folder / IDS, "rb") as ids, open(corpus.folder / BREAKS, "rb") as breaks:
+            for first in range(0, len(corpus.offsets) - 1, CHUNK):
+                lengths = np.diff(corpus.offsets[first : first + CHUNK + 1])
+                count = int(lengths.sum())
+                numbers, dropped = np.fromfile(ids, "<i4", count), np.fromfile(breaks, "?", count)
+                index = np.arange(first + 1, first + 1 + len(lengths))
+                held_out = index % self.every == 0 if self.every else np.zeros(len(index), dtype=bool)
+                chosen = held_out == self.held_out
+                mask = np.repeat(chosen, lengths)
+                yield numbers[mask], lengths[chosen], dropped[mask]
 
     def word_counts(self) -> dict[str, int]:
         """Word -> number of occurrences."""
@@ -253,24 +250,28 @@ class PreparedText:
         """The text in the numbers of ``vocabulary``, in files without a name beside the corpus: to be called once."""
         if self._encoded is None:
             table = np.array([0, *map(vocabulary.id, self.corpus.words())], dtype=np.int32)
-            folder = self.corpus.folder
-            ids = _unnamed(folder, np.int32, self.entries)
-            offsets = _unnamed(folder, np.int64, self.sentences + 1)
-            breaks = _unnamed(folder, np.bool_, self.entries)
-            at = sentence = 0
-            for numbers, lengths, dropped in self._stretches():
-                ids[at : at + len(numbers)] = table[numbers]
-                breaks[at : at + len(numbers)] = dropped
-                offsets[sentence + 1 : sentence + 1 + len(lengths)] = at + np.cumsum(lengths)
-                at, sentence = at + len(numbers), sentence + len(lengths)
-            self._encoded = EncodedCorpus(vocabulary, ids, offsets, breaks, np.zeros(0, dtype=np.float32))
+            with _unnamed(self) as ids, _unnamed(self) as offsets, _unnamed(self) as breaks:
+                at = 0
+                offsets.write(np.zeros(1, dtype=np.int64).tobytes())
+                for numbers, lengths, dropped in self._stretches():
+                    ids.write(table[numbers].tobytes())
+                    breaks.write(dropped.tobytes())
+                    offsets.write((at + np.cumsum(lengths)).tobytes())
+                    at += len(numbers)
+                arrays = _mapped(ids, np.int32), _mapped(offsets, np.int64), _mapped(breaks, np.bool_)
+            self._encoded = EncodedCorpus(vocabulary, *arrays, np.zeros(0, dtype=np.float32))
         if self._encoded.vocabulary.words != vocabulary.words:
             raise ValueError("this text has the numbers of another vocabulary already")
         return self._encoded
 
 
-def _unnamed(folder: Path, kind: type[np.generic], count: int) -> np.ndarray:
-    """An array of zeros in a file without a name in ``folder``, or where temporary files are if that is read-only."""
-    place = folder if os.access(folder, os.W_OK) else None
-    with tempfile.TemporaryFile(dir=place) as stream:
-        return np.memmap(stream, dtype=kind, mode="w+", shape=(max(1, count),))[:count]
+def _unnamed(text: PreparedText) -> IO[bytes]:
+    """A file without a name in the folder of the corpus, or where temporary files are if that is read-only."""
+    folder = text.corpus.folder
+    return tempfile.TemporaryFile(dir=folder if os.access(folder, os.W_OK) else None)
+
+
+def _mapped(stream: IO[bytes], kind: type[np.generic]) -> np.ndarray:
+    """What was written to a file, as an array of which only what is read takes memory."""
+    stream.flush()
+    return np.memmap(stream, dtype=kind, mode="r+") if stream.tell() else np.zeros(0, dtype=kind)
