@@ -48,7 +48,7 @@ def gold_of(path: Path, words: int) -> Treebank:
         source = folder if path.suffix == ".zip" else str(path)
         options = InputOptions(encoding="iso-8859-15" if path.stem == "cess_esp" else "", tell=lambda line: None)
         kept, count = [], 0
-        for sentence in read_sentences([source], trees=True, input_options=options, on_bad=lambda error: None):
+        for sentence in read_sentences([source], input_options=options, on_bad=lambda error: None):
             if 2 < len(sentence.words) <= LONGEST and count < words:
                 kept.append(sentence)
                 count += len(sentence.words)
