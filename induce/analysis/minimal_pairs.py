@@ -17,11 +17,10 @@ from induce.parsing.load import load_parser
 from induce.parsing.parser import StructureParser
 from treebank.formats import read_sentences
 from treebank.metrics.report import Runs
+from treebank.metrics.significance import wilson_interval
 from treebank.pairs import Pair, read_pairs
 from treebank.sentence import Sentence
 from treebank.version import VERSION
-
-Z = 1.959964  # of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +38,7 @@ class Accuracy:
     @property
     def interval(self) -> tuple[float, float]:
         """95 %, in percent, by Wilson's score; too narrow where pairs are made from few templates."""
-        share, count = self.right / self.pairs, self.pairs
-        middle = (share + Z * Z / (2 * count)) / (1 + Z * Z / count)
-        half = Z / (1 + Z * Z / count) * math.sqrt(share * (1 - share) / count + Z * Z / (4 * count * count))
-        return 100 * (middle - half), 100 * (middle + half)
+        return wilson_interval(self.right, self.pairs)
 
     def to_json(self) -> dict[str, Any]:
         """Value, interval and number of pairs."""

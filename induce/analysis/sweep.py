@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ class Sweep:
     def names(self) -> list[str]:
         """What each score is called: its metric, and its convention where there are several."""
         several = len({convention for _, convention in self.scores}) > 1
-        return [f"{metric} {convention}" if several else metric for metric, convention in self.scores]
+        return [f"{metric} {convention}" if several and convention else metric for metric, convention in self.scores]
 
     def to_json(self) -> dict[str, Any]:
         """What ``synparse analyze sweep --json`` writes."""
@@ -46,14 +46,15 @@ class Sweep:
 def sweep(document: Any, setting: str) -> Sweep:
     """The scores in ``document`` (what ``synparse eval --json`` writes) by the value that each model's run has there.
 
+    It may be of trees or heads, of a text, of a task or of minimal pairs.
+
     Raises ValueError for another document, or models of several kinds, SynparseError if a model is gone or has no such
     setting.
     """
     scores: dict[tuple[str, str], dict[Any, dict[str, float]]] = {}
     configs: dict[str, RunConfig] = {}
     try:
-        data = str(document["gold"]["name"])
-        entries = [entry for entry in document["scores"] if "model" in entry]
+        data, entries = _data_of(document), list(_entries(document["scores"]))
         for model in dict.fromkeys(entry["model"] for entry in entries):
             if not Path(model).exists():
                 raise SynparseError(f"{model}: there is no such folder; call this where `synparse eval` was called")
@@ -75,8 +76,34 @@ def sweep(document: Any, setting: str) -> Sweep:
     return Sweep(setting, data, found, _differences(list(configs.values()), setting))
 
 
+def _data_of(document: Mapping[str, Any]) -> str:
+    """What the scores are on: a treebank, a text, the examples of a task, or minimal pairs."""
+    for name in ("gold", "text"):
+        if name in document:
+            return str(document[name]["name"])
+    return str(document["data"]) if "data" in document else "minimal pairs"
+
+
+def _entries(scores: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The scores of models with a model, metric, convention and value each; a task's accuracy and its trees are two.
+
+    Those that are no numbers, such as an infinite perplexity, are left out.
+    """
+    for score in scores:
+        model = score.get("model") or score.get("run")
+        for one in (score, score.get("trees")):
+            if not model or not one:
+                continue
+            value = one["mean"] if "mean" in one and "value" not in one else one["value"]  # of phenomena of pairs
+            if value is not None:
+                metric, convention = one.get("metric", "accuracy"), one.get("convention", "")
+                yield {**one, "model": model, "metric": metric, "convention": convention, "value": value}
+
+
 def _counted(entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> str:
     """The name of the convention of ``entry``; all that it says where others go by the same name."""
+    if not entry["convention"]:
+        return ""
     name, told = entry["convention"], _convention_part(entry)
     same = {_convention_part(one) for one in entries if one["convention"] == name}
     metrics = {one["metric"] for one in entries if one["convention"] == name}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from treebank.metrics.averaging import pooled_score
 from treebank.metrics.bracketing import score_trees as score_bracketing
 from treebank.metrics.conventions import CONVENTIONS
 from treebank.metrics.report import ScoreReport, total
+from treebank.metrics.significance import wilson_interval
 from treebank.metrics.systems import ParsedTrees
 from treebank.sentence import Sentence, Treebank
 from treebank.tree import Tree
@@ -39,13 +40,22 @@ class TaskScore:
     groups: Mapping[str, tuple[int, int]]  # name -> labels found, of how many
     trees: ScoreReport | None  # None where the model gives no structure
     trees_by_group: Mapping[str, float]  # UF1 in percent
+    model: str = ""  # the folder
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 %, in percent, over the examples."""
+        count = sum(of for name, (_, of) in self.groups.items() if name in ("learned", "longer"))
+        return wilson_interval(self.accuracy * count / 100, count)
 
     def __str__(self) -> str:
-        return f"{self.signature} = {self.accuracy:.2f}"
+        low, high = self.interval
+        return f"{self.signature} = {self.accuracy:.2f} [{low:.2f}, {high:.2f}]"
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this score in the output of ``synparse eval --task … --json``."""
-        entry: dict[str, Any] = {"system": self.system, "metric": "accuracy", "value": self.accuracy}
+        entry: dict[str, Any] = {"system": self.system, "model": self.model, "metric": "accuracy"}
+        entry |= {"value": self.accuracy, "interval": list(self.interval)}
         entry |= {"signature": self.signature, "groups": {name: list(found) for name, found in self.groups.items()}}
         if self.trees is not None:
             entry["trees"] = {**self.trees.to_json(), "groups": dict(self.trees_by_group)}
@@ -102,7 +112,10 @@ def score_task(
     examples = load_test(task, paths, next(iter(checkpoints.values())).config.data, largest=largest)
     data = (" ".join(paths) or "generated") + (f" (up to {largest} {examples.task.measure})" if largest else "")
     names = {run: one.config.model_name + (f" {run}" if len(runs) > 1 else "") for run, one in checkpoints.items()}
-    scores = [score_run(names[run], one, examples, data, device=device) for run, one in checkpoints.items()]
+    scores = [
+        replace(score_run(names[run], one, examples, data, device=device), model=run)
+        for run, one in checkpoints.items()
+    ]
     return TaskEvaluation(task, data, examples.task.measure, scores)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import run as run_cli
+from induce.analysis.sweep import sweep
 from induce.models.encoders.ordered_memory import MemoryEncoder
 from tests.cli.helpers import Caller, toy_text
 from tests.induce.tiny import SETTINGS
@@ -72,6 +73,35 @@ def test_decode_reads_a_stack_without_words(call: Caller) -> None:
 def test_a_bad_stack(call: Caller, line: str, problem: str) -> None:
     Path("s.jsonl").write_text(line + "\n", encoding="utf-8")
     assert call.refusal("decode", "s.jsonl").startswith(f"s.jsonl:1: {problem}")
+
+
+def test_accuracy_by_the_value_of_a_setting(call: Caller, folder: Path) -> None:
+    Path("test.tsv").write_text("3\t[MAX 2 3 ]\n7\t7\n2\t[MIN 2 9 ]\n", encoding="utf-8")
+    scores = call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "listops", "--json")
+    (score,) = json.loads(scores)["scores"]
+    low, high = score["interval"]
+    assert 0 <= low <= score["value"] <= high <= 100
+    assert high - low > 30  # of three examples
+    Path("scores.json").write_text(scores, encoding="utf-8")
+    found = json.loads(call.result("analyze", "sweep", "scores.json", "--setting", "data.expressions", "--json"))
+    rows = {row["metric"]: (row["setting"], row["mean"]) for row in found["scores"]}
+    assert rows == {"accuracy": (200, score["value"]), "UF1": (200, score["trees"]["value"])}
+
+
+def test_texts_and_pairs_by_the_value_of_a_setting(folder: Path) -> None:
+    run = {"run": str(folder / "text"), "signature": "s"}
+    text = {"text": {"name": "t.txt"}, "scores": [{**run, "metric": "PPL", "value": 3.0}]}
+    found = sweep(text, "model.slots")
+    assert (found.data, found.names, [runs.mean for by in found.scores.values() for runs in by.values()]) == (
+        "t.txt",
+        ["PPL"],
+        [3.0],
+    )
+    pairs = {"chance": 50.0, "scores": [{"run": "", "mean": 50.0, "signature": "s"}, {**run, "mean": 61.0}]}
+    found = sweep(pairs, "model.slots")
+    assert [runs.mean for by in found.scores.values() for runs in by.values()] == [61.0]
+    with pytest.raises(ValueError, match="there are no scores of models here"):
+        sweep({"text": {"name": "t"}, "scores": [{**run, "metric": "PPL", "value": None}]}, "model.slots")
 
 
 def test_pictures_are_drawn(call: Caller, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ RESAMPLES = 1000
 PERMUTATIONS = 10_000
 CONFIDENCE = 0.95
 SEED = 1
+Z = 1.959964  # of a 95 % interval under a normal distribution
 ROUNDING = 1e-12  # equal differences must count as equal
 BLOCK = 1 << 22  # numbers drawn at a time
 
@@ -109,3 +111,11 @@ def paired_permutation(
 def _difference(first: np.ndarray, second: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     difference: np.ndarray = statistic(second) - statistic(first)
     return difference
+
+
+def wilson_interval(right: float, count: int) -> tuple[float, float]:
+    """The 95 % interval, in percent, of a share that was found ``right`` times of ``count`` (Wilson 1927)."""
+    share = right / count
+    middle = (share + Z * Z / (2 * count)) / (1 + Z * Z / count)
+    half = Z / (1 + Z * Z / count) * math.sqrt(share * (1 - share) / count + Z * Z / (4 * count * count))
+    return 100 * (middle - half), 100 * (middle + half)
