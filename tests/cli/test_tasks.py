@@ -76,7 +76,7 @@ def test_a_bad_stack(call: Caller, line: str, problem: str) -> None:
 
 
 def test_accuracy_by_the_value_of_a_setting(call: Caller, folder: Path) -> None:
-    Path("test.tsv").write_text("3\t[MAX 2 3 ]\n7\t7\n2\t[MIN 2 9 ]\n", encoding="utf-8")
+    Path("test.tsv").write_text("9\t( ( ( [MAX 2 ) 9 ) ] )\n7\t7\n1\t( ( ( [MIN 2 ) 1 ) ] )\n", encoding="utf-8")
     scores = call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "listops", "--json")
     (score,) = json.loads(scores)["scores"]
     low, high = score["interval"]
