@@ -118,4 +118,4 @@ def wilson_interval(right: float, count: int) -> tuple[float, float]:
     share = right / count
     middle = (share + Z * Z / (2 * count)) / (1 + Z * Z / count)
     half = Z / (1 + Z * Z / count) * math.sqrt(share * (1 - share) / count + Z * Z / (4 * count * count))
-    return 100 * (middle - half), 100 * (middle + half)
+    return 100 * min(share, middle - half), 100 * max(share, middle + half)  # the share is in it, whatever is rounded
