@@ -92,12 +92,11 @@ def _entries(scores: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for score in scores:
         model = score.get("model") or score.get("run")
         for one in (score, score.get("trees")):
-            if not model or not one:
+            if not model or not one or one.get("value", 0) is None:
                 continue
-            value = one["mean"] if "mean" in one and "value" not in one else one["value"]  # of phenomena of pairs
-            if value is not None:
-                metric, convention = one.get("metric", "accuracy"), one.get("convention", "")
-                yield {**one, "model": model, "metric": metric, "convention": convention, "value": value}
+            value = one.get("value", one.get("mean"))  # of minimal pairs the mean of phenomena
+            metric, convention = one.get("metric", "accuracy"), one.get("convention", "")
+            yield {**one, "model": model, "metric": metric, "convention": convention, "value": value}
 
 
 def _counted(entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> str:
