@@ -95,6 +95,17 @@ def test_extract_and_decode_in_a_pipe(trained: Path, warm: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_a_pipe_with_a_name_is_looked_at_and_then_read(call: Caller, model: Path) -> None:
+    """As bash's <(...) gives it, and /dev/stdin: it cannot be opened twice."""
+    for command in (["parse", "-m", model], ["draw"], ["convert", "--to", "text"]):
+        text = b"Yes\n" if command[0] == "parse" else b"(S (UH Yes) (UH no))\n"
+        reading, writing = os.pipe()
+        os.write(writing, text)
+        os.close(writing)
+        assert "Yes" in call.result(*command, f"/dev/fd/{reading}"), command
+        os.close(reading)
+
+
 def test_head_ends_it_quietly(trained: Path, warm: str) -> None:
     write("long.txt", toy_text() * 200)
     command = f"$RUN parse -m {trained}/run long.txt | head -1; exit ${{PIPESTATUS[0]}}"

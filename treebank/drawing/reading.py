@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,7 +12,8 @@ from treebank.errors import SynparseError, TreebankError
 from treebank.formats import FORMATS, read_sentences
 from treebank.formats.conllu import read_conllu
 from treebank.formats.jsonl import read_objects, tree_of, words_and_kept
-from treebank.formats.lines import STDIN, open_lines
+from treebank.formats.lines import STDIN
+from treebank.formats.opening import beginning
 from treebank.formats.paths import suffix
 from treebank.formats.predictions import PredictedTree, parse_bare, read_prediction_trees
 from treebank.sentence import Place
@@ -37,16 +37,8 @@ def kind_of(path: str) -> str:
 
 
 def _beginning(path: str) -> str:
-    """The first lines of a file; of standard input what has come so far, which stays there to be read."""
-    if path == STDIN:
-        peek = getattr(sys.stdin.buffer, "peek", None)
-        return peek().decode("utf-8", "replace").removeprefix("\ufeff") if peek else ""
-    text = ""
-    for _, line in open_lines(path):
-        text += f"{line}\n"
-        if line.strip(" \t") and not line.startswith("#"):
-            break
-    return text
+    """How a file begins, or what has come so far on standard input or a pipe; it stays there to be read."""
+    return beginning(path).decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 def of_json(found: dict[str, Any], name: str) -> Analysis:

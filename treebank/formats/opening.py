@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import os
+import stat
 import sys
 import zipfile
 import zlib
@@ -30,6 +31,7 @@ COMPRESSED = frozenset(MAGIC.values())
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 _HEAD = 1 << 15  # bytes that are looked at
 _replaced: dict[str, Any] = {}  # what stands in the place of standard input, and its reader
+_waiting: dict[str, io.BufferedReader] = {}  # pipes by name whose beginning was looked at: they cannot be opened again
 
 
 class InputPath(str):
@@ -68,7 +70,7 @@ def open_bytes(path: str) -> Iterator[io.BufferedReader]:
     """
     if os.path.isdir(path):
         raise TreebankError(path, 0, "this is a folder where a file was expected")
-    raw = _stdin() if path == STDIN else cast("io.BufferedReader", open(path, "rb"))  # noqa: SIM115
+    raw = _stdin() if path == STDIN else _waiting.pop(path) if path in _waiting else _open(path)
     try:
         if isinstance(path, PathSlice):
             yield io.BufferedReader(_Stretch(raw, path.start, path.end))
@@ -83,10 +85,12 @@ def open_bytes(path: str) -> Iterator[io.BufferedReader]:
 
 def beginning(path: str) -> bytes:
     """The first bytes of a file, or what has come on standard input, unpacked and decoded; nothing is used up."""
-    if path != STDIN:
+    if path != STDIN and not _is_pipe(path):
         with open_bytes(path) as handle:
             return handle.read1(_HEAD)
-    head = _stdin().peek(_HEAD)[:_HEAD]
+    if path != STDIN and path not in _waiting:
+        _waiting[path] = _open(path)
+    head = (_stdin() if path == STDIN else _waiting[path]).peek(_HEAD)[:_HEAD]
     kind = compression(head)
     if kind is not None:
         head = _partial(kind, head)
@@ -97,6 +101,19 @@ def beginning(path: str) -> bytes:
 def compression(head: bytes) -> str | None:
     """The suffix of files that begin like this; None for one that is not compressed."""
     return next((suffix for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
+
+
+def _open(path: str) -> io.BufferedReader:
+    return cast("io.BufferedReader", open(path, "rb", buffering=_HEAD))
+
+
+def _is_pipe(path: str) -> bool:
+    """Whether what is read from ``path`` is gone then: a named pipe, a shell's ``<(...)``, /dev/stdin, a terminal."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
 
 
 def _stdin() -> io.BufferedReader:
