@@ -24,7 +24,8 @@ test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile  # one file a process, one thread each
+	# one thread a process, and a process more than there are cores, since tests also wait
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
 
 docs: $(READY)
 	PYTHONPATH=. $(BIN)/python -m mkdocs build --strict

@@ -122,7 +122,7 @@ def test_every_operation_of_a_reading_fails_once(tmp_path: Path, name: str, pack
     def read(at: int) -> tuple[int, list[tuple[str, ...]], str]:
         faults, sentences = Faults(at), []
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(opening, "open", lambda path, mode: faulty(faults, path, mode), raising=False)
+            patch.setattr(opening, "open", lambda path, mode, **_: faulty(faults, path, mode), raising=False)
             try:
                 for sentence in read_sentences([str(path)]):
                     sentences.append(sentence.words)

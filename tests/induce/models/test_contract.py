@@ -180,7 +180,7 @@ def test_a_model_without_trees_says_so(name: str, tmp_path: Path) -> None:
 
 def test_a_run_cut_off_goes_on_as_if_it_had_not(name: str, tmp_path: Path) -> None:
     for reading in readings(name):
-        config = settings(name, f"data.reading={reading}")
+        config = settings(name, f"data.reading={reading}", "train.epochs=2")
         train(config, tmp_path / reading / "whole")
         left = iter(range(13))
         list(trainer(config, tmp_path / reading / "cut").train(stop=lambda left=left: next(left, None) is None))
