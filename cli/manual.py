@@ -16,18 +16,19 @@ from treebank.version import VERSION
 
 def manual_pages() -> Iterator[tuple[str, str]]:
     """The name of each page's file and its text."""
-    for name, command in _commands(synparse, "synparse"):
+    for name, command in commands_of(synparse, "synparse"):
         yield f"{name.replace(' ', '-')}.1", manual_page(name, command)
 
 
-def _commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+def commands_of(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """``command`` and all below it, each with the words that call it."""
     yield name, command
     if isinstance(command, click.Group):
         context = click.Context(command, info_name=name)
         for inner in command.list_commands(context):
             found = command.get_command(context, inner)
             if found is not None:
-                yield from _commands(found, f"{name} {inner}")
+                yield from commands_of(found, f"{name} {inner}")
 
 
 def manual_page(name: str, command: click.Command) -> str:

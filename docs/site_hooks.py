@@ -68,22 +68,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def options_page() -> str:
     """What ``--help`` says of every command."""
     from cli.main import synparse
+    from cli.manual import commands_of
 
     parts = ["# Options", "What `synparse COMMAND --help` says."]
-    for name, command in _commands(synparse, "synparse"):
+    for name, command in commands_of(synparse, "synparse"):
         with click.Context(command, info_name=name, max_content_width=100) as context:
             parts.append(f"## {name}\n\n```\n{command.get_help(context)}\n```")
     return "\n\n".join(parts) + "\n"
-
-
-def _commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
-    yield name, command
-    if isinstance(command, click.Group):
-        context = click.Context(command, info_name=name)
-        for inner in command.list_commands(context):
-            found = command.get_command(context, inner)
-            if found is not None:
-                yield from _commands(found, f"{name} {inner}")
 
 
 def settings_page() -> str:
