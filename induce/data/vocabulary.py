@@ -11,6 +11,7 @@ from treebank.formats.lines import open_lines
 
 BOUNDARY = "<eos>"  # number 0: ends every sentence of a stream, stands on either side of a sentence, and is padding
 UNKNOWN = "<unk>"  # number 1
+FIRST = len((BOUNDARY, UNKNOWN))  # number of the first word of its own
 UNKNOWNS = ("one", "shape")  # data.unknown: one symbol for all words that are not in the list, or one for each shape
 LONGEST_SUFFIX = 3
 LEAST_SEEN = 10  # rare words that a pseudo-word stands for

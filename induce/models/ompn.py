@@ -17,12 +17,11 @@ from torch.nn import functional
 
 from induce.config import setting
 from induce.data.batches import DemonstrationBatch, SentenceBatch
-from induce.data.vocabulary import BOUNDARY, UNKNOWN
+from induce.data.vocabulary import FIRST
 from induce.models.base import Loss, Model, Query
 from induce.models.padding import real_words
 from induce.structures import Distances
 
-FIRST = len((BOUNDARY, UNKNOWN))  # number of the first action in the vocabulary
 LEAST = 1e-9  # probability of being done, or of not being done
 
 

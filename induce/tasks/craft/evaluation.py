@@ -11,10 +11,11 @@ import torch
 
 from induce.checkpoint import Checkpoint, build_model
 from induce.data.loader import bucket_by_length
+from induce.data.vocabulary import FIRST
 from induce.models.ocn import OptionController
 from induce.parsing.load import choose_device
 from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations
-from induce.tasks.craft.loader import FIRST, make_batch
+from induce.tasks.craft.loader import make_batch
 from induce.tasks.craft.rollout import option_success, success
 from induce.tasks.craft.scores import alignment, boundary_f1, mutual_information, probable, widest
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches

@@ -9,14 +9,12 @@ import numpy as np
 
 from induce.data.batches import DemonstrationBatch
 from induce.data.expressions import LengthLoader
-from induce.data.vocabulary import BOUNDARY, UNKNOWN
+from induce.data.vocabulary import FIRST
 from induce.tasks.craft.observation import FEATURES, observe
 
 if TYPE_CHECKING:
     from induce.config import TrainConfig
     from induce.tasks.craft.demonstrations import Trajectories
-
-FIRST = len((BOUNDARY, UNKNOWN))  # number of the first action in the vocabulary
 
 
 class DemonstrationLoader(LengthLoader):
