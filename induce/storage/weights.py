@@ -109,7 +109,9 @@ def check_fit(make: Callable[[], nn.Module], header: dict[str, Entry]) -> None:
     """Raises ValueError if what ``make`` builds does not have exactly the tensors of ``header``. Takes no memory."""
     import torch
 
-    with torch.device("meta"), _bounded(PARTS_A_TENSOR * len(header) + SPARE_PARTS):
+    from induce.storage.unfilled import Unfilled
+
+    with torch.device("meta"), Unfilled(), _bounded(PARTS_A_TENSOR * len(header) + SPARE_PARTS):
         model = make()
     tensors = model.state_dict()
     wanted = {

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from induce.config import TrainConfig
+from induce.training.update import Adam, Sgd
 
 
 class EpochEnd(NamedTuple):
@@ -125,12 +126,11 @@ class NtAsgd:
 
 
 class Falling:
-    """An optimiser of torch whose learning rate falls when the development loss stops falling, and which ends training
-    in time."""
+    """SGD or Adam: its learning rate falls when the development loss stops falling, and it ends training in time."""
 
     def __init__(
         self,
-        inner: torch.optim.Optimizer,
+        inner: Sgd | Adam,
         *,
         learning_rate: float,
         decay: float,
@@ -147,8 +147,8 @@ class Falling:
 
     def step(self, factor: float = 1.0, schedule: float = 1.0) -> None:
         """One update. ``factor`` is used by SGD alone: Adam's step does not grow with the gradient."""
-        self._set_rate(factor * schedule if self.scaled else schedule)
-        self.inner.step()
+        times = factor * schedule if self.scaled else schedule
+        self.inner.step(self.learning_rate * self.decay**self.decayed * times)
 
     def end_of_epoch(self, loss: float) -> EpochEnd:
         """Hear the development loss; lower the learning rate after ``patience`` checks without progress."""
@@ -163,10 +163,6 @@ class Falling:
         if self.decayed > self.decays:
             return EpochEnd(stop=True)
         return EpochEnd(note=f"learning rate {self.learning_rate * self.decay**self.decayed:g}")
-
-    def _set_rate(self, times: float) -> None:
-        for group in self.inner.param_groups:
-            group["lr"] = self.learning_rate * self.decay**self.decayed * times
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
@@ -183,7 +179,7 @@ class Falling:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from ``state_dict``, wherever its tensors are; torch keeps Adam's step counts on the CPU."""
+        """Go on from ``state_dict``, wherever its tensors are."""
         self.inner.load_state_dict(state["inner"])
         self.best, self.waited, self.decayed = state["best"], state["waited"], state["decayed"]
 
@@ -199,12 +195,11 @@ def make_optimizer(parameters: list[Tensor], config: TrainConfig) -> NtAsgd | Fa
             restart_epoch=config.restart_epoch,
         )
     rate, sgd = config.learning_rate, config.optimizer == "sgd"
-    inner: torch.optim.Optimizer
+    inner: Sgd | Adam
     if sgd:
-        inner = torch.optim.SGD(parameters, lr=rate, weight_decay=config.weight_decay)
+        inner = Sgd(parameters, weight_decay=config.weight_decay)
     else:
-        betas = config.beta1, 0.999
-        inner = torch.optim.Adam(parameters, lr=rate, betas=betas, eps=config.epsilon, weight_decay=config.weight_decay)
+        inner = Adam(parameters, beta1=config.beta1, epsilon=config.epsilon, weight_decay=config.weight_decay)
     return Falling(
         inner, learning_rate=rate, decay=config.decay, patience=config.patience, decays=config.decays, scaled=sgd
     )

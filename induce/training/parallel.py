@@ -45,7 +45,6 @@ class ParallelTraining:
         Raises SynparseError where one fails, after the others were stopped and kept.
         """
         waiting = list(tasks)
-        torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])  # loads half of torch, which every copy would do itself
         active: dict[str, ForkProcess] = {}
         problem = ""
         try:

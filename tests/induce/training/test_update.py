@@ -1,0 +1,85 @@
+"""Updates of the weights are those of torch, and come without its compiler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from induce.training.update import Adam, Sgd
+from tests.warm import Call
+
+
+def weights() -> list[torch.Tensor]:
+    draw = torch.Generator().manual_seed(3)
+    return [torch.nn.Parameter(torch.randn(size, generator=draw)) for size in ((3, 5), (4,), (2, 2))]
+
+
+def give_gradients(step: int, *parts: list[torch.Tensor]) -> None:
+    """The same ones to the weights of each part; none to the second weight in every third step."""
+    for k, same in enumerate(zip(*parts, strict=True)):
+        draw = torch.Generator().manual_seed(10 * step + k)
+        gradient = torch.randn(same[0].shape, generator=draw)
+        for one in same:
+            one.grad = None if (k, step % 3) == (1, 0) else gradient.clone()
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+@pytest.mark.parametrize("kind", ["adam", "sgd"])
+def test_updates_are_those_of_torch_also_gone_on_with(kind: str, weight_decay: float) -> None:
+    mine, other = weights(), weights()
+
+    def make() -> Any:
+        if kind == "sgd":
+            return Sgd(mine, weight_decay=weight_decay)
+        return Adam(mine, beta1=0.75, epsilon=1e-6, weight_decay=weight_decay)
+
+    usual: torch.optim.Optimizer = torch.optim.SGD(other, lr=1.0, weight_decay=weight_decay)
+    if kind == "adam":
+        usual = torch.optim.Adam(other, lr=1.0, betas=(0.75, 0.999), eps=1e-6, weight_decay=weight_decay)
+    update = make()
+    for step in range(12):
+        if step == 5:
+            state = update.state_dict()
+            update = make()
+            update.load_state_dict(state)
+        if step == 8:
+            update = make()
+            update.load_state_dict(usual.state_dict())
+        give_gradients(step, mine, other)
+        usual.param_groups[0]["lr"] = 0.1 / (1 + step)
+        usual.step()
+        update.step(0.1 / (1 + step))
+        assert all(torch.equal(one, same) for one, same in zip(mine, other, strict=True)), step
+
+
+def test_the_means_of_other_weights_are_refused() -> None:
+    first, second = weights()[:2]
+    update = Adam([first], beta1=0.9, epsilon=1e-8, weight_decay=0.0)
+    give_gradients(1, [first])
+    update.step(0.1)
+    with pytest.raises(ValueError, match=r"means of shape \[3, 5\] for weights of shape \[4\]"):
+        Adam([second], beta1=0.9, epsilon=1e-8, weight_decay=0.0).load_state_dict(update.state_dict())
+
+
+def test_neither_training_nor_loading_waits_for_the_compiler_of_torch(warm: str, tmp_path: Any) -> None:
+    program = """
+import sys
+from pathlib import Path
+from induce import registry
+from induce.parsing.load import load_parser
+from induce.storage.weights import Entry, check_fit
+from induce.models.build import make_model
+from tests.induce.tiny import settings, train
+run = Path(sys.argv[1])
+train(settings("onlstm", "train.epochs=1"), run / "onlstm", max_minutes=0.01)
+load_parser(run / "onlstm")
+for name in registry.MODELS:
+    config = settings(name)
+    tensors = make_model(config, 30).state_dict().items()
+    header = {key: Entry(str(value.dtype).removeprefix("torch."), tuple(value.shape)) for key, value in tensors}
+    check_fit(lambda: make_model(config, 30), header)
+sys.exit(7 if "torch._dynamo" in sys.modules else 0)
+"""
+    assert Call(warm, [str(tmp_path)], program=program).wait() == 0
