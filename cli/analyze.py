@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.analyze_agreement import agreement
+from cli.help import HELP, Command, Group
 from cli.options import default_run, device_option
 from cli.output import print_json, print_table
 from cli.picture import check_picture, draw_channels, draw_sweep
+from cli.status import reading
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -19,16 +21,15 @@ if TYPE_CHECKING:
     from induce.analysis.sweep import Sweep
     from treebank.metrics.report import Runs
 
-HELP = {"help_option_names": ["-h", "--help"]}
 HEADER = ["Relation", "Arcs", "PCC", "Layer", "Channel"]
 
 
-@click.group(context_settings=HELP)
+@click.group(cls=Group, context_settings=HELP)
 def analyze() -> None:
     """Look into a trained model."""
 
 
-@analyze.command("channels", context_settings=HELP)
+@analyze.command("channels", cls=Command, context_settings=HELP)
 @click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
 @click.option("--gold", required=True, metavar="GOLD", help="CoNLL-U with heads and relations: a file, folder or glob.")
 @click.option(
@@ -53,20 +54,21 @@ def channels(
     """
     from induce.analysis.channels import correlate_channels
     from treebank.catalog import NAMES
-    from treebank.formats import read_sentences
+    from treebank.formats import AS_FOUND, expand, read_sentences
 
     if save:
         check_picture(save)
     if gold in NAMES:
         raise SynparseError(f"{gold} has trees and no dependency relations; give a CoNLL-U file")
-    report = correlate_channels(
-        run or default_run(),
-        read_sentences([gold], trees=True),
-        data=gold,
-        minimum=minimum,
-        subtypes=subtypes,
-        device=device,
-    )
+    with reading("parsing", expand([gold], trees=True), AS_FOUND) as counted:
+        report = correlate_channels(
+            run or default_run(),
+            read_sentences([gold], trees=True, input_options=counted),
+            data=gold,
+            minimum=minimum,
+            subtypes=subtypes,
+            device=device,
+        )
     if save:
         draw_channels(report, save)
     if as_json:
@@ -75,7 +77,7 @@ def channels(
         _print_channels(report)
 
 
-@analyze.command("grammar", context_settings=HELP)
+@analyze.command("grammar", cls=Command, context_settings=HELP)
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
 @click.option("--member", type=click.IntRange(min=1), default=1, show_default=True, help="Which grammar of several.")
@@ -88,17 +90,18 @@ def grammar(text: tuple[str, ...], run: str | None, member: int, words: int, arc
     With TEXT arcs are counted in its trees and examples come from it; without, they are what the grammar expects.
     """
     from induce.analysis.grammar import describe_grammar
-    from treebank.formats import read_sentences
+    from treebank.formats import AS_FOUND, expand, read_sentences
 
-    sentences = read_sentences(list(text)) if text else None
-    report = describe_grammar(run or default_run(), member=member, words=words, arcs=arcs, text=sentences)
+    with reading("parsing", expand(text), AS_FOUND) as counted:
+        sentences = read_sentences(text, input_options=counted) if text else None
+        report = describe_grammar(run or default_run(), member=member, words=words, arcs=arcs, text=sentences)
     if as_json:
         print_json(report.to_json())
     else:
         _print_grammar(report)
 
 
-@analyze.command("sweep", context_settings=HELP)
+@analyze.command("sweep", cls=Command, context_settings=HELP)
 @click.argument("scores", default="-", metavar="[SCORES]")
 @click.option("--setting", required=True, metavar="NAME", help="What the models differ in, such as model.mask_rate.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, with the value of each model, instead of a table.")

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.help import command
 from cli.options import device_option
 from cli.output import opened, print_json, print_table
+from cli.status import Meter
 
 if TYPE_CHECKING:
     from induce.analysis.agreement import Agreement
 
 
-@click.command("agreement", context_settings={"help_option_names": ["-h", "--help"]})
+@command("agreement")
 @click.argument("more", nargs=-1, metavar="[RUN-or-FILE]...")
 @click.option(
     "-m", "--run", "runs", multiple=True, metavar="RUN", help="A model folder, a pattern, or RUN@layer=2; repeat it."
@@ -49,7 +51,7 @@ def agreement(
 
     named = [folder for found in find_runs(runs).values() for folder in found]
     load = partial(load_parser, device=device)
-    report = agree([*named, *more], read_sentences([text]), load=load, baselines=baselines)
+    report = agree([*named, *more], read_sentences([text]), load=load, baselines=baselines, watched=_watched)
     if select:
         with opened(select) as write:
             write(json.dumps(report.choice(), indent=1, ensure_ascii=False))
@@ -57,6 +59,10 @@ def agreement(
         print_json(report.to_json())
     else:
         _print(report)
+
+
+def _watched(systems: Sequence[Any]) -> Iterable[Any]:
+    return Meter("parsing", "systems").over(systems, len(systems))
 
 
 def _print(report: Agreement) -> None:

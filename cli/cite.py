@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from cli.help import command
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+
+@command()
 @click.option("-m", "--run", metavar="RUN", help="A model, whose paper and treebank are cited too.")
 @click.option("--gold", "golds", multiple=True, metavar="NAME", help="A treebank that it was scored on, such as wsj10.")
 @click.option("--convention", "conventions", multiple=True, metavar="NAME", help="A way of counting, such as on-lstm.")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from cli.help import command
 from cli.options import inputs, seed_option
 from cli.output import opened
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @click.option("--classes", type=click.IntRange(1, 10_000), default=40, show_default=True, help="How many.")
 @click.option(

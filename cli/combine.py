@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import click
 
+from cli.help import command
 from cli.options import decoder_option, note
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("members", nargs=-1, required=True, metavar="RUN-or-FILE...")
 @click.option("-o", "--output", "run", required=True, metavar="RUN", help="The folder of the ensemble.")
 @click.option("--pack", is_flag=True, help="Copy the members into RUN, so that it can be moved.")

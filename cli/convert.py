@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.help import command
 from cli.options import inputs, reading_options
 from cli.output import opened
+from cli.status import reading
 from treebank.errors import TreebankError
 from treebank.formats.writers import FORMS
 from treebank.head_rules import HEAD_RULES
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from treebank.formats import InputOptions
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("--to", type=click.Choice(list(FORMS)), default="brackets", show_default=True, help="What to write.")
@@ -67,27 +70,30 @@ def convert(
     """
     from treebank.convert import Conversion, is_name
     from treebank.convert import convert as converted
-    from treebank.formats import check_output
+    from treebank.formats import check_output, expand
 
     if vocabulary_of and not recipe:
         raise click.UsageError("--vocabulary-of is of use only with --recipe")
     paths = inputs(input)
-    check_output(output, [path for path in paths if not is_name(path)])
-    lines = converted(
-        paths,
-        to,
-        Conversion(**steps),
-        rules=head_rules,
-        recipe=recipe is not None,
-        vocabulary_of=vocabulary_of,
-        ptb=ptb,
-        tell=_note,
-        on_bad=_skipped if skip_bad else None,
-        input_options=input_options,
-    )
-    with opened(output) as write_line:
-        for text in lines:
-            write_line(text)
+    given = [path for path in paths if not is_name(path)]
+    check_output(output, given)
+    shown = not output and sys.stdout.isatty()
+    with reading("converting", expand(given, trees=True), input_options, results_shown=shown) as counted:
+        lines = converted(
+            paths,
+            to,
+            Conversion(**steps),
+            rules=head_rules,
+            recipe=recipe is not None,
+            vocabulary_of=vocabulary_of,
+            ptb=ptb,
+            tell=_note,
+            on_bad=_skipped if skip_bad else None,
+            input_options=counted,
+        )
+        with opened(output) as write_line:
+            for text in lines:
+                write_line(text)
 
 
 def _skipped(error: TreebankError) -> None:

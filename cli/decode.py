@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
+from cli.help import command
 from cli.output import opened
 from treebank.errors import SynparseError, TreebankError
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("file", default="-")
 @click.option(
     "--decoder",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.help import command
 from cli.options import decoder_option, default_run, device_option, distances_option, inputs, layer_option
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from treebank.drawing.picture import Picture
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
 @click.option("-m", "--run", "runs", multiple=True, metavar="RUN", help="Parse with this model; may be repeated.")
 @click.option("-o", "--output", metavar="FILE", help="Draw into FILE: .svg, .pdf, .png, .html or .tex.")

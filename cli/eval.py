@@ -11,6 +11,7 @@ import click
 
 from cli.eval_pairs import pairs_options
 from cli.eval_text import check_usage, show_text, text_options
+from cli.help import command
 from cli.options import decoder_option, default_run, device_option, distances_option, layer_option, note
 from cli.status import Meter
 from treebank.errors import SynparseError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from treebank.metrics.run import EvaluationPlan
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("predicted", nargs=-1, metavar="[PREDICTED]...")
 @click.option(
     "--gold",

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from cli.eval_pairs import check_pairs
 from cli.options import Decorated
 from cli.output import print_json, print_table
+from cli.status import Meter
 
 if TYPE_CHECKING:
     from induce.analysis.continuous_cache import Cache
@@ -79,14 +80,19 @@ def show_text(text: str, groups: Mapping[str, Sequence[str]], form: str | None, 
     """Score ``text`` under the models in the folders of ``groups`` and print a table, or JSON."""
     from induce.analysis.perplexity import score_file
 
-    evaluation = score_file(
-        text,
-        groups,
-        device=given["device"],
-        batch_size=given["batch_size"],
-        cache=_cache(given),
-        tokenize=given["tokenize"],
-    )
+    meter = Meter("scoring", "tokens")
+    try:
+        evaluation = score_file(
+            text,
+            groups,
+            device=given["device"],
+            batch_size=given["batch_size"],
+            cache=_cache(given),
+            tokenize=given["tokenize"],
+            watch=Scored(meter, sum(map(len, groups.values()))),
+        )
+    finally:
+        meter.end()
     if form == "json":
         print_json(evaluation.to_json())
         return
@@ -97,6 +103,21 @@ def show_text(text: str, groups: Mapping[str, Sequence[str]], form: str | None, 
             "perplexities do not compare",
             err=True,
         )
+
+
+class Scored:
+    """Passes on to a meter how far the scoring of one text under several models has come."""
+
+    def __init__(self, meter: Meter, models: int) -> None:
+        self.meter, self.models = meter, models
+        self._behind: dict[str, int] = {}  # model -> its tokens that are scored
+
+    def __call__(self, run: str, done: int, total: int) -> None:
+        """Of ``total`` tokens ``done`` are scored under the model in ``run``."""
+        more = done - self._behind.get(run, 0)
+        self._behind[run] = done
+        everything = total * max(self.models, len(self._behind))
+        self.meter.step(lambda: min(1.0, self.meter.count / everything), by=more)
 
 
 def _cache(given: Mapping[str, Any]) -> Cache | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.help import command
 from cli.options import default_run, device_option, distances_option, inputs, layer_option, note, reading_options
 from cli.output import opened
+from cli.status import reading
 from induce.registry import DECODERS
 from treebank.errors import SynparseError
 from treebank.json_text import has_nan
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
 @click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
@@ -53,15 +56,15 @@ def extract(
     from treebank.formats.writers import json_line
 
     paths = inputs(input)
-    expand(paths)  # a misspelt path is told before a model is loaded
+    files = expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
     parser = load_parser(run or default_run(), tell=note, **parsing)
-    sentences = read_sentences(paths, input_options=parser.input_options(input_options))
     if what:
         parser.offer(what)
-    with opened(output) as write:
-        for reading in parser.read(sentences):
-            line = json_line(reading.to_json(parser.decoder))
-            if "NaN" in line and has_nan(reading.to_json(parser.decoder)):
+    options, shown = parser.input_options(input_options), not output and sys.stdout.isatty()
+    with opened(output) as write, reading("extracting", files, options, results_shown=shown) as counted:
+        for one in parser.read(read_sentences(paths, input_options=counted)):
+            line = json_line(one.to_json(parser.decoder))
+            if "NaN" in line and has_nan(one.to_json(parser.decoder)):
                 raise SynparseError(f"model {parser.name!r}: what it says of a sentence is not a number; train it anew")
             write(line)

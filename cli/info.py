@@ -11,13 +11,14 @@ from textwrap import wrap
 
 import click
 
+from cli.help import command
 from treebank.errors import printable
 from treebank.version import VERSION
 
 PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("run", required=False)
 @click.option("--data", is_flag=True, help="Only the treebanks that are found by name.")
 @click.option("--settings", "model", metavar="MODEL", help="Every setting of a model, such as onlstm: what it means.")

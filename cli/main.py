@@ -17,7 +17,7 @@ import click
 
 from cli.signals import TerminatedError, ending_cleanly
 from cli.streams import stand_in
-from treebank.errors import SynparseError, nearest, printable
+from treebank.errors import SynparseError, UnknownNameError, nearest, printable
 from treebank.version import VERSION
 
 # name -> where the command is, and what `synparse --help` says about it
@@ -113,6 +113,8 @@ def _told(arguments: list[str]) -> int:
         return _end("terminated", error.code, error)
     except (KeyboardInterrupt, click.Abort) as error:
         return _end("interrupted", 130, error)
+    except UnknownNameError as error:
+        return _end(str(error), 2, error)
     except SynparseError as error:
         return _end(str(error), 1, error)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
+from cli.help import examples_of, option_groups
 from cli.main import synparse
 from treebank.version import VERSION
 
@@ -39,16 +40,24 @@ def manual_page(name: str, command: click.Command) -> str:
     lines.append(rf"{roff(title)} \- {roff(command.get_short_help_str(200))}")
     lines += [".SH SYNOPSIS", rf"\fB{roff(name)}\fR {roff(' '.join(command.collect_usage_pieces(context)))}"]
     lines += [".SH DESCRIPTION", *_paragraphs(command.help or "")]
-    records = [record for one in command.get_params(context) if (record := one.get_help_record(context))]
-    for heading, entries in (("OPTIONS", records), ("COMMANDS", _inner(command, context))):
-        if entries:
-            lines.append(f".SH {heading}")
-        for term, told in entries:
-            lines += [".TP", rf"\fB{roff(term)}\fR", roff(told)]
+    groups = list(option_groups(command, context))
+    lines.append(".SH OPTIONS")
+    for title, records in groups:
+        lines += [f".SS {roff(title)}"] * (len(groups) > 1) + list(_defined(records))
+    if inner := _inner(command, context):
+        lines += [".SH COMMANDS", *_defined(inner)]
+    if examples := examples_of(context):
+        lines += [".SH EXAMPLES", *_defined(examples)]
     above = name.rpartition(" ")[0]
     if above:
         lines += [".SH SEE ALSO", rf"\fB{roff(above.replace(' ', '-'))}\fR(1)"]
     return "\n".join(lines) + "\n"
+
+
+def _defined(records: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Each term, and what is said of it."""
+    for term, told in records:
+        yield from (".TP", rf"\fB{roff(term)}\fR", roff(told))
 
 
 def _inner(command: click.Command, context: click.Context) -> list[tuple[str, str]]:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from cli.help import command
 from cli.options import default_run
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("run", required=False)
 @click.option("-o", "--output", metavar="FILE", required=True, help="The file to write, such as mine.synparse.")
 def pack(run: str | None, output: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.help import command
 from cli.options import (
     decoder_option,
     default_run,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it could be looked at on
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
 @click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.help import command
 from cli.options import inputs, reading_options
 
 if TYPE_CHECKING:
     from treebank.formats import InputOptions
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @click.option("-o", "--output", required=True, metavar="CORPUS", help="The folder to write.")
 @click.option("--model", metavar="NAME", help="The model that will be trained; onlstm by default.")

@@ -61,7 +61,7 @@ def _status(event: Event) -> list[str]:
     return [
         f"epoch {event.epoch}/{event.epochs}",
         left(event.seconds_left),
-        f"perplexity {perplexity}",
+        "" if event.task else f"perplexity {perplexity}",
         f"{event.words_per_second:,.0f} {TOKENS[event.token]}/s",
         f"step {event.step}",
         f"loss {event.loss:.2f}",
@@ -72,10 +72,11 @@ def lines(event: Event) -> list[str]:
     """The lines of text that stay on the screen; none for an event that only moves the bar."""
     if isinstance(event, Started):
         start = f"going on at step {event.resumed_at}" if event.resumed_at else "training"
+        items, text = ("examples", "examples") if event.task else ("sentences", "text")
         found = [
-            f"{start} on {event.sentences:,} sentences, {event.words:,} {event.token}s "
+            f"{start} on {event.sentences:,} {items}, {event.words:,} {event.token}s "
             f"({event.unknown_share:.1%} unknown)",
-            f"development text: {event.development_sentences:,} sentences; vocabulary: {event.vocabulary:,}; "
+            f"development {text}: {event.development_sentences:,} {items}; vocabulary: {event.vocabulary:,}; "
             f"{event.parameters:,} weights, on {event.device}",
         ]
         return [*found, f"note: {event.note}"] if event.note else found
@@ -97,6 +98,9 @@ def lines(event: Event) -> list[str]:
             f"{REASONS[event.reason]} after {clock(event.seconds)}; best development perplexity "
             f"{event.best_perplexity:.2f}{bits} (epoch {event.best_epoch})"
         ]
+        if event.best_accuracy is not None:
+            accuracy = f"best development accuracy {event.best_accuracy:.2%} (epoch {event.best_epoch})"
+            found = [f"{REASONS[event.reason]} after {clock(event.seconds)}; {accuracy}"]
         if not event.best_epoch:
             found = [f"{REASONS[event.reason]} after {clock(event.seconds)}"]
         if not event.scored:
@@ -105,3 +109,28 @@ def lines(event: Event) -> list[str]:
         hint = f"; go on with: synparse train --resume -o {shlex.quote(event.run)}" if unfinished else ""
         return [*found, f"the model is in {event.run}{hint}"]
     return []
+
+
+def next_steps(event: Finished, run: str = "") -> list[str]:
+    """What to type next with the model of a training that ended, or with all those that the pattern ``run`` names."""
+    run, model = run or event.run, f"-m {shlex.quote(run or event.run)}"
+    if event.task:
+        steps = {f"synparse eval --task {event.task} {model}": "its accuracy, by size and kind"}
+    elif not event.gives:
+        text = "sample" if event.on_sample else "TEXT"
+        steps = {
+            f"synparse eval --text {text} {model}": "its perplexity",
+            f"synparse score {model} TEXT": "how probable each sentence is",
+        }
+    else:
+        gold = "sample" if event.on_sample else "TREEBANK"
+        one = "tree" if event.gives == "trees" else "word with its head"
+        steps = {
+            f"synparse parse {model} TEXT": f"one {one} a line",
+            f"synparse eval {model} --gold {gold}": f"how good the {event.gives} are",
+            f"synparse draw {model} TEXT": "pictures of them",
+        }
+        if "*" in run:  # several models are scored and compared; one of them parses
+            steps = {step: told for step, told in steps.items() if " eval " in step}
+    wide = max(map(len, steps))
+    return [f"{'next:' if not i else '':5} {step:{wide}}  {told}" for i, (step, told) in enumerate(steps.items())]

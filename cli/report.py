@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
+from cli.help import command
 from cli.options import decoder_option, default_run, device_option, distances_option, layer_option, note
 from cli.output import opened
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.option(
     "-m", "--run", "runs", multiple=True, metavar="RUN", help="A model folder or a pattern of several; may be repeated."
 )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from cli.help import command
 from cli.options import default_run, device_option, inputs, reading_options
 from cli.output import opened
+from cli.status import reading
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from treebank.formats import InputOptions
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
 @click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
@@ -43,15 +46,15 @@ def score(
     from treebank.formats import check_output, expand, read_sentences
 
     paths = inputs(input)
-    expand(paths)  # a misspelt path is told before a model is loaded
+    files = expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
     scorer = SentenceScorer(run or default_run(), device=device)
     if form == "words" and not scorer.gives_words:
         raise SynparseError(f"model {scorer.name!r} has probabilities of sentences, not of words; leave out --words")
-    sentences = read_sentences(paths, input_options=scorer.input_options(input_options))
     line = LINES[form or "sentence"]
-    with opened(output) as write:
-        for one in scorer.score(sentences):
+    options, shown = scorer.input_options(input_options), not output and sys.stdout.isatty()
+    with opened(output) as write, reading("scoring", files, options, results_shown=shown) as counted:
+        for one in scorer.score(read_sentences(paths, input_options=counted)):
             write(line(one))
 
 

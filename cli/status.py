@@ -8,10 +8,15 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from treebank.formats import InputOptions
 
 LOG_SECONDS = 60.0  # between two lines in a log
 FIRST_SECONDS = 1.0  # a call that is over by then shows nothing
@@ -79,9 +84,9 @@ class Meter:
         self._next = time.monotonic() + FIRST_SECONDS
         self._base: tuple[float, float] | None = None  # a moment, and what was done by then
 
-    def step(self, share: Callable[[], float | None]) -> None:
-        """One more is done, which makes ``share()`` of all; None where nobody knows."""
-        self.count += 1
+    def step(self, share: Callable[[], float | None], *, by: int = 1) -> None:
+        """One more is done, or ``by``, which makes ``share()`` of all; None where nobody knows."""
+        self.count += by
         if not self._silent and (now := time.monotonic()) >= self._next:
             self._tell(now, share())
 
@@ -115,6 +120,18 @@ class Meter:
                 self.step(lambda: self.count / total if total else None)
         finally:
             self.end()
+
+
+@contextmanager
+def reading(
+    doing: str, files: Sequence[str], input_options: InputOptions, *, results_shown: bool = False
+) -> Iterator[InputOptions]:
+    """``input_options`` by which sentences of ``files`` are counted as they are read: how many, and the time left."""
+    lines, meter = Lines(files), Meter(doing, results_shown=results_shown)
+    try:
+        yield replace(input_options, watch=lambda place: meter.step(lambda: lines.share(*place)))
+    finally:
+        meter.end()
 
 
 class Lines:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.help import command
 from cli.options import default_run, device_option, reading_options
 from cli.signals import ending_after_the_step
 from cli.status import Meter
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from induce.training.run import RunRequest
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command()
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @click.option("--model", metavar="NAME", help=f"The model: {', '.join(MODELS)}; onlstm by default.")
 @click.option("--task", metavar="NAME", default="", help="Learn a task instead of text: listops, logic or craft.")
@@ -80,7 +81,7 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     from induce.training.run import RunRequest, UnchangeableError, prepare_run
 
     request = RunRequest(run=run or default_run(), text=text, **options)
-    from cli.progress import shown
+    from cli.progress import next_steps, shown
     from induce.training.events import Finished
 
     if _trained_together(context, request, seeds, best, max_minutes):
@@ -94,17 +95,24 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     finally:
         meter.end()
     left = None if max_minutes is None else max(0.0, max_minutes - (time.monotonic() - began) / 60)
+    steps: list[str] = []
     with ending_after_the_step() as ending:
         for event in shown(trainer.train(max_minutes=left, stop=ending.asked, hurry=ending.hurried)):
-            if isinstance(event, Finished) and event.reason == "interrupted":
-                context.exit(ending.code)
+            if isinstance(event, Finished):
+                if event.reason == "interrupted":
+                    context.exit(ending.code)
+                steps = next_steps(event)
+    for line in steps:
+        _tell(line)
 
 
 def _trained_together(
     context: click.Context, request: RunRequest, seeds: str | None, best: bool, max_minutes: float | None
 ) -> bool:
     """Train a family of seeds, or several models that vote, if that is what is asked for. Returns whether it was."""
+    from cli.progress import next_steps
     from induce.training.best import is_best, train_best
+    from induce.training.events import Finished
     from induce.training.family import is_family, parse_seeds, train_family
 
     best = best or (request.resume and is_best(request.run))
@@ -113,17 +121,23 @@ def _trained_together(
     chosen = ("seed", "model", "preset", "settings", "trees", "focus", "task")
     if (request.seed is not None and seeds) or (best and (seeds or any(getattr(request, key) for key in chosen))):
         raise click.UsageError("--seeds takes no --seed, and --best chooses models, settings and seeds itself")
+    last: Event | None = None
     with ending_after_the_step() as ending:
         if best:
             for name, event in train_best(request, max_minutes=max_minutes, stop=ending.asked, tell=_tell):
                 _told(name, event, whole=False)
+                last = event
         else:
             wanted = parse_seeds(seeds) if seeds else []
             for one in train_family(request, wanted, max_minutes=max_minutes, stop=ending.asked, tell=_tell):
                 _told(f"seed {one.seed}", one.event)
+                last = one.event
         if ending.number:
             _tell(f"go on with: synparse train --resume -o {shlex.quote(request.run)}")
             context.exit(ending.code)
+    if isinstance(last, Finished):
+        for line in next_steps(last, request.run if best else f"{request.run}/seed-*"):
+            _tell(line)
     return True
 
 

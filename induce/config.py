@@ -15,7 +15,7 @@ from typing import Any
 
 from induce.data.tokens import TOKENS
 from induce.registry import DECODERS, MODELS, TASKS, ModelEntry, canonical, known, load, model_class, models_of
-from treebank.errors import SynparseError, nearest
+from treebank.errors import SynparseError, UnknownNameError, nearest
 from treebank.normalize import RECIPES
 from treebank.tokenizing import TOKENIZATIONS
 
@@ -235,7 +235,7 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
 def _shipped_preset(name: str) -> dict[str, Any]:
     if name not in preset_names():
         hint = nearest(name, preset_names())
-        raise SynparseError(f"there is no preset {name!r}; {hint} (a file of your own must end in .toml)")
+        raise UnknownNameError(f"there is no preset {name!r}; {hint} (a file of your own must end in .toml)")
     return tomllib.loads((files("induce") / "presets" / f"{name}.toml").read_text("utf-8"))
 
 
@@ -330,7 +330,7 @@ def setting_of(config: RunConfig, name: str) -> Any:
 def _table(config: RunConfig, table: str, asked: str) -> Any:
     """The settings under [table]."""
     if table not in ("model", *TABLES):
-        raise SynparseError(f"setting {asked!r}: there is no table {table!r}; {nearest(table, ('model', *TABLES))}")
+        raise UnknownNameError(f"setting {asked!r}: there is no table {table!r}; {nearest(table, ('model', *TABLES))}")
     return config.model if table == "model" else getattr(config, table)
 
 
@@ -338,7 +338,7 @@ def _value(part: Any, table: str, key: str, asked: str) -> Any:
     """The value of ``key`` in the settings ``part`` under [table]."""
     known = part if isinstance(part, Mapping) else {one.name: getattr(part, one.name) for one in fields(part)}
     if key not in known:
-        raise SynparseError(f"setting {asked!r}: [{table}] has no setting {key!r}; {nearest(key, known)}")
+        raise UnknownNameError(f"setting {asked!r}: [{table}] has no setting {key!r}; {nearest(key, known)}")
     return known[key]
 
 
@@ -446,7 +446,7 @@ def _check_limits(table: str, values: Iterable[tuple[Any, Any]]) -> None:
         choices = one.metadata.get("choices")
         if choices and value not in choices:
             hint = nearest(str(value), choices)
-            raise SynparseError(f"setting {table}.{one.name}: there is no {one.name} {value!r}; {hint}")
+            raise UnknownNameError(f"setting {table}.{one.name}: there is no {one.name} {value!r}; {hint}")
         if low is not None and high is not None and not low <= value <= high:
             raise SynparseError(f"setting {table}.{one.name} = {value} must lie between {low:g} and {high:g}")
 

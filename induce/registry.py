@@ -29,7 +29,7 @@ from induce.structures import (
     StackDecisions,
     Structure,
 )
-from treebank.errors import SynparseError, nearest
+from treebank.errors import SynparseError, UnknownNameError, nearest
 
 Entry = TypeVar("Entry")
 Output = Literal["trees", "heads"]
@@ -162,7 +162,7 @@ def load(place: str) -> Any:
 def known(table: Mapping[str, Entry], name: str, kind: str) -> Entry:
     """``table[name]``, or a SynparseError that names the nearest key."""
     if name not in table:
-        raise SynparseError(f"there is no {kind} {name!r}; {nearest(name, table)}")
+        raise UnknownNameError(f"there is no {kind} {name!r}; {nearest(name, table)}")
     return table[name]
 
 

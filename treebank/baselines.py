@@ -13,7 +13,7 @@ from math import exp, lgamma
 from random import Random
 
 from treebank.distances import distances_from_tree, spans_from_distances
-from treebank.errors import SynparseError, nearest
+from treebank.errors import UnknownNameError, nearest
 from treebank.tree import Tree
 
 Spans = Sequence[tuple[int, int]]
@@ -145,5 +145,5 @@ SEEDED: dict[str, Callable[[int, int, bool], float]] = {
 def find_baseline(name: str) -> Baseline:
     """The baseline of that name. Raises SynparseError, naming the nearest, if there is none."""
     if name not in BASELINES:
-        raise SynparseError(f"no baseline {name!r}; {nearest(name, BASELINES)}")
+        raise UnknownNameError(f"no baseline {name!r}; {nearest(name, BASELINES)}")
     return BASELINES[name]

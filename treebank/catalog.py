@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from treebank.brackets import root_offsets
-from treebank.errors import SynparseError, TreebankError, nearest
+from treebank.errors import SynparseError, TreebankError, UnknownNameError, nearest
 from treebank.formats import OnBad, read_sentences
 from treebank.formats.bracketed import parse_trees, read_bracketed
 from treebank.sentence import Place, Sentence, Treebank
@@ -81,7 +81,7 @@ def load_whole(name_or_path: str, *, ptb: str | None = None, on_bad: OnBad | Non
     if source in SECTIONS:
         return _named(name_or_path, _wall_street_journal(ptb, SECTIONS[source], on_bad))
     if source != "-" and not os.path.lexists(os.path.expanduser(source)) and not glob.has_magic(source):
-        raise SynparseError(f"no treebank {source!r}: neither a file nor a name; {nearest(source, NAMES)}")
+        raise UnknownNameError(f"no treebank {source!r}: neither a file nor a name; {nearest(source, NAMES)}")
     sentences = list(read_sentences([source], trees=True, on_bad=on_bad))
     if on_bad:
         sentences = [sentence for sentence in sentences if _has_gold(sentence, on_bad)]

@@ -254,9 +254,9 @@ def convert(
     concat_syn = None
     if recipe:
         unheard = (lambda error: None) if on_bad else None  # told when it is read again
-        concat_syn = ConcatSyn(
-            count_forms(read_again(vocabulary_of or paths, ptb=ptb, on_bad=unheard, input_options=input_options))
-        )
+        again = replace(input_options, watch=None)
+        counts = count_forms(read_again(vocabulary_of or paths, ptb=ptb, on_bad=unheard, input_options=again))
+        concat_syn = ConcatSyn(counts)
         sentences = concat_syn(sentences)
     lines = write(conversion(sentences, lambda text: tell(f"note: {text}")), to, rules=rules)
     return lines if concat_syn is None else _reported(lines, concat_syn, tell)

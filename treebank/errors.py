@@ -11,6 +11,10 @@ class SynparseError(Exception):
     """One line that says where, what was found, and what helps."""
 
 
+class UnknownNameError(SynparseError):
+    """Somebody asked for something by a name that nothing has; ``synparse`` ends as for any wrong usage, with 2."""
+
+
 class TreebankError(SynparseError):
     """Something wrong at one line of one file: ``path:line: message``.
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from treebank.dependency import Heads
-from treebank.errors import SynparseError, nearest
+from treebank.errors import UnknownNameError, nearest
 from treebank.sentence import ROOT
 from treebank.tagset import LATER_PUNCTUATION_TAGS, PUNCTUATION_TAGS, bare_label
 from treebank.tree import Tree
@@ -219,7 +219,7 @@ HEAD_RULES = {
 def find_rules(name: str) -> HeadRules:
     """The head rules of that name. Raises SynparseError, naming the nearest, if there are none."""
     if name not in HEAD_RULES:
-        raise SynparseError(f"no head rules {name!r}; {nearest(name, HEAD_RULES)}")
+        raise UnknownNameError(f"no head rules {name!r}; {nearest(name, HEAD_RULES)}")
     return HEAD_RULES[name]
 
 

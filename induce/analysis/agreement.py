@@ -89,11 +89,17 @@ class Agreement:
 
 
 def agreement(
-    systems: Sequence[str], text: Iterable[Sentence], *, load: Callable[..., Any], baselines: Sequence[str] = ()
+    systems: Sequence[str],
+    text: Iterable[Sentence],
+    *,
+    load: Callable[..., Any],
+    baselines: Sequence[str] = (),
+    watched: Callable[[Sequence[Voter]], Iterable[Voter]] = iter,
 ) -> Agreement:
     """The agreement of ``systems`` (spelt as members of an ensemble are) and ``baselines`` on a text.
 
-    ``load`` makes a parser of a run. Raises SynparseError for fewer than two, or trees and heads at a time.
+    ``load`` makes a parser of a run; ``watched`` passes on the voters and sees how far they are.
+    Raises SynparseError for fewer than two, or trees and heads at a time.
     """
     members = [spelt(name) for name in (*systems, *(f"baseline:{name}" for name in baselines))]
     names = [member.name for member in members]
@@ -105,7 +111,7 @@ def agreement(
         raise SynparseError("some give trees and some heads; name a decoder: RUN@decoder=heads-to-tree")
     sentences = [one for one in text if one.words]
     kept = [RECIPES[RECIPE](sentence.words, sentence.tags).kept for sentence in sentences]
-    votes = [voter.vote(sentences, kept, False) for voter in voters]
+    votes = [voter.vote(sentences, kept, False) for voter in watched(voters)]
     compare = shared_spans if outputs == {"trees"} else shared_heads
     pairs = [
         _pair((names[i], names[j]), [compare(a, b) for a, b in zip(votes[i], votes[j], strict=True)])

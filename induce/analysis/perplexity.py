@@ -24,7 +24,6 @@ from induce.data.vocabulary import Vocabulary
 from induce.models.base import scores_sentences, scores_words
 from induce.parsing.ensemble import models_of
 from induce.parsing.load import choose_device, read_trained
-from induce.parsing.parser import LARGEST_BLOCK
 from induce.registry import model_class
 from treebank.errors import SynparseError
 from treebank.formats import read_sentences
@@ -34,8 +33,15 @@ from treebank.sample import sample_treebank
 from treebank.sentence import Sentence
 from treebank.version import VERSION
 
+Watched = Callable[[str, int, int], None]  # hears a model's folder, how many tokens are scored, and of how many
+
 POSITIONS = 512  # tokens of a stream at a time
+BLOCK = 512  # sentences at a time
 ENTRIES = 2**24  # likenesses of states at a time, under a large cache
+
+
+def unwatched(run: str, done: int, total: int) -> None:
+    """For who does not want to know how far scoring has come."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,10 +167,12 @@ def score_file(
     batch_size: int | None = None,
     cache: Cache | None = None,
     tokenize: bool = False,
+    watch: Watched = unwatched,
 ) -> TextEvaluation:
     """The perplexity of a file, or of the built-in ``sample``, under the models in the folders of ``groups``.
 
     ``groups``: pattern -> the folders that it names; of an ensemble the models among its members are scored.
+    ``watch`` is told of each model how many tokens are scored, and how many there are.
     Raises SynparseError if a model cannot be scored in this way.
     """
     folders = dict.fromkeys(model for group in groups.values() for folder in group for model in models_of(folder))
@@ -176,7 +184,7 @@ def score_file(
         if len(rules) > 1 and not tokenize:
             raise SynparseError(f"{text}: these models split raw text by several rules; score them one by one")
         sentences = read_sentences([text], tokenize=tokenize or rules.pop())
-    scores, digest = score_text(sentences, scorers, text)
+    scores, digest = score_text(sentences, scorers, text, watch)
     values = {score.run: score.value for score in scores}
     spreads = {
         pattern: Runs({run: values[run] for run in group})
@@ -222,6 +230,7 @@ class TextScorer:
             )
         self.ids = array("i", [0])  # the mark before the first sentence; 0 behind each
         self.sentences = self.unknown = self.characters = 0
+        self._watch: Callable[[int], None] = lambda done: None
 
     def add(self, sentence: Sentence) -> None:
         """Count one sentence; one without a word after normalisation is left out, as in training."""
@@ -236,12 +245,13 @@ class TextScorer:
         self.characters += sum(map(len, forms)) + len(forms)
 
     @torch.inference_mode()
-    def score(self, data: str) -> Perplexity:
+    def score(self, data: str, watch: Watched = unwatched) -> Perplexity:
         """The perplexity of what was added, under the name ``data``. Raises SynparseError if it is nothing."""
         words = len(self.ids) - 1 - self.sentences
         normalization = self.checkpoint.config.data.normalization
         if not words:
             raise SynparseError(f"{data}: there is no word in it after normalisation {normalization!r}")
+        self._watch = lambda done: watch(self.run, done, len(self.ids) - 1)
         total = self._total(build_model(self.checkpoint).to(self.device))
         if not total.tokens:
             raise SynparseError(f"{data}: {words:,} words are too few to be scored in this way")
@@ -267,24 +277,27 @@ class TextScorer:
 
     def _total(self, model: Any) -> _Total:
         if self.reading != "stream":
-            return OTHERS[self.reading](model, self.ids, self.device)
+            return OTHERS[self.reading](model, _blocks(self.ids, self._watch), self.device)
         batch = self.batch_size or 1
         tokens = (len(self.ids) - 1) // batch * batch
         steps = max(1, POSITIONS // batch)
-        if self.cache is None:
-            return _Total(stream_nll(model, stream_pieces(self.ids, batch, steps, self.device)), tokens)
-        steps = max(1, min(steps, ENTRIES // (batch * self.cache.size)))
-        return _Total(cached_nll(model, stream_pieces(self.ids, batch, steps, self.device), self.cache), tokens)
+        if self.cache is not None:
+            steps = max(1, min(steps, ENTRIES // (batch * self.cache.size)))
+        pieces = _told(stream_pieces(self.ids, batch, steps, self.device), self._watch)
+        total = stream_nll(model, pieces) if self.cache is None else cached_nll(model, pieces, self.cache)
+        return _Total(total, tokens)
 
 
-def score_text(sentences: Iterable[Sentence], scorers: Sequence[TextScorer], data: str) -> tuple[list[Perplexity], str]:
+def score_text(
+    sentences: Iterable[Sentence], scorers: Sequence[TextScorer], data: str, watch: Watched = unwatched
+) -> tuple[list[Perplexity], str]:
     """The perplexity of a text under each model, read once for all, and the SHA-256 of its words."""
     digest = hashlib.sha256()
     for sentence in sentences:
         digest.update(" ".join(sentence.words).encode("utf-8", "surrogatepass") + b"\n")
         for scorer in scorers:
             scorer.add(sentence)
-    return [scorer.score(data) for scorer in scorers], digest.hexdigest()
+    return [scorer.score(data, watch) for scorer in scorers], digest.hexdigest()
 
 
 def stream_pieces(ids: array[int], batch: int, steps: int, device: str) -> Iterator[tuple[Tensor, Tensor]]:
@@ -300,6 +313,15 @@ def stream_pieces(ids: array[int], batch: int, steps: int, device: str) -> Itera
         yield tokens[:, here].t().long().contiguous().to(device), targets[:, here].t().long().contiguous().to(device)
 
 
+def _told(pieces: Iterable[tuple[Tensor, Tensor]], tell: Callable[[int], None]) -> Iterator[tuple[Tensor, Tensor]]:
+    """``pieces``; ``tell`` hears how many tokens are behind after each."""
+    done = 0
+    for piece in pieces:
+        yield piece
+        done += piece[0].numel()
+        tell(done)
+
+
 def stream_nll(model: Any, pieces: Iterable[tuple[Tensor, Tensor]]) -> float:
     """Sum over consecutive ``pieces``, the state carried from one to the next."""
     total, state = 0.0, None
@@ -310,10 +332,10 @@ def stream_nll(model: Any, pieces: Iterable[tuple[Tensor, Tensor]]) -> float:
     return total
 
 
-def sentence_nll(model: Any, ids: array[int], device: str) -> _Total:
+def sentence_nll(model: Any, blocks: Iterable[list[list[int]]], device: str) -> _Total:
     """Each sentence by itself, its end included: a mark behind it, or of a grammar the last of its decisions."""
     total, count = 0.0, 0
-    for block in _blocks(ids):
+    for block in blocks:
         for chosen in bucket_by_length(list(map(len, block)), cost=model.parsing_cost):
             batch = SentenceBatch(*pad([block[index] for index in chosen])).to(device)
             total -= float(model.log_probability(batch).double().sum())
@@ -321,11 +343,11 @@ def sentence_nll(model: Any, ids: array[int], device: str) -> _Total:
     return _Total(total, count)
 
 
-def masked_nll(model: Any, ids: array[int], device: str) -> _Total:
+def masked_nll(model: Any, blocks: Iterable[list[list[int]]], device: str) -> _Total:
     """The masked words of `MASKINGS` maskings, all together; these depend on the text and the mask rate."""
     generators = [torch.Generator().manual_seed(number) for number in range(MASKINGS)]
     total, count = 0.0, 0
-    for block in _blocks(ids):
+    for block in blocks:
         maskings = [[torch.rand(len(sentence), generator=one) for sentence in block] for one in generators]
         for chosen in bucket_by_length(list(map(len, block))):
             tokens, lengths = pad([block[index] for index in chosen])
@@ -338,18 +360,20 @@ def masked_nll(model: Any, ids: array[int], device: str) -> _Total:
 
 
 #: data.reading, but for streams -> how it is scored
-OTHERS: dict[str, Callable[[Any, array[int], str], _Total]] = {
+OTHERS: dict[str, Callable[[Any, Iterable[list[list[int]]], str], _Total]] = {
     "sentences": sentence_nll,
     "fragments": sentence_nll,
     "masked": masked_nll,
 }
 
 
-def _blocks(ids: array[int]) -> Iterator[list[list[int]]]:
-    """The sentences of ``ids``, some at a time."""
-    sentences = _sentences(ids)
-    while block := list(islice(sentences, LARGEST_BLOCK)):
+def _blocks(ids: array[int], tell: Callable[[int], None]) -> Iterator[list[list[int]]]:
+    """The sentences of ``ids``, some at a time; ``tell`` hears how many tokens are behind after each block."""
+    sentences, done = _sentences(ids), 0
+    while block := list(islice(sentences, BLOCK)):
         yield block
+        done += sum(map(len, block)) + len(block)
+        tell(done)
 
 
 def _sentences(ids: array[int]) -> Iterator[list[int]]:

@@ -19,7 +19,7 @@ from induce.parsing.parser import Parser
 from induce.structures import HeadDistribution, SpanScores
 from treebank.baselines import find_baseline
 from treebank.dependency import delete
-from treebank.errors import SynparseError, nearest
+from treebank.errors import SynparseError, UnknownNameError, nearest
 from treebank.formats.paths import HEAD_SUFFIXES, suffix
 from treebank.formats.predictions import read_prediction_heads, read_prediction_trees
 from treebank.metrics.alignment import plain
@@ -68,7 +68,7 @@ def spelt(text: str) -> Member:
     for part in settings.split(","):
         key, _, value = part.partition("=")
         if key not in SETTINGS:
-            raise SynparseError(f"{text}: a member has no {key!r}; {nearest(key, SETTINGS)}")
+            raise UnknownNameError(f"{text}: a member has no {key!r}; {nearest(key, SETTINGS)}")
         try:
             values[key] = SETTINGS[key](value)
         except ValueError:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, bad, distinct
-from treebank.errors import SynparseError, nearest
+from treebank.errors import SynparseError, UnknownNameError, nearest
 from treebank.formats.lines import open_lines
 from treebank.sentence import Place
 from treebank.tree import Span
@@ -98,7 +98,7 @@ class Logic:
 def partition(name: str) -> re.Pattern[str]:
     """What the training pairs of a partition of table 4 must not hold. SynparseError: there is none of this name."""
     if name not in PARTITIONS:
-        raise SynparseError(f"setting data.partition = {name!r}: {nearest(name, PARTITIONS)}")
+        raise UnknownNameError(f"setting data.partition = {name!r}: {nearest(name, PARTITIONS)}")
     return PARTITIONS[name]
 
 

@@ -19,6 +19,7 @@ class Started:
     resumed_at: int  # step, 0 for a fresh run
     note: str = ""
     token: str = "word"
+    task: str = ""  # the sentences are its examples
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Progress:
     seconds: float
     seconds_left: float
     token: str = "word"
+    task: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,10 @@ class Finished:
     run: str
     best_bits: float | None = None
     scored: bool = True  # False where there was no time to score the model of the last step
+    best_accuracy: float | None = None  # of a task
+    task: str = ""
+    gives: str = ""  # what the model parses into: "trees", "heads", or nothing
+    on_sample: bool = False  # whether it learned from the built-in sample
 
 
 Event = Started | Progress | Halved | Scoring | Check | Finished

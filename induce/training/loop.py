@@ -24,7 +24,7 @@ from induce.data.tokens import bits
 from induce.kernels.products import Products, use
 from induce.models.base import FittedModel, Model, detach
 from induce.models.build import make_model
-from induce.registry import READINGS, check_reading, find_task, fitting_decoder, load
+from induce.registry import DECODERS, READINGS, check_reading, find_task, fitting_decoder, load
 from induce.storage.locking import RunLock
 from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
 from induce.training.limits import Limits, never
@@ -210,10 +210,23 @@ class Trainer:
         reason = self._over()
         while not reason:
             reason = yield from self._fit() if isinstance(self.model, FittedModel) else self._epoch()
-        at = self.position
         self._save_last()
+        yield self._log(self._finished(reason))
+
+    def _finished(self, reason: str) -> Finished:
+        at, config = self.position, self.config
         best = at.best_epoch, _exp(at.best_loss), at.seconds, str(self.run), self._bits(at.best_loss)
-        yield self._log(Finished(reason, at.epoch, at.step, *best, scored=self.scored))
+        accuracy = next((check["development_accuracy"] for check in reversed(at.history) if check["best"]), None)
+        gives = kind_of(config).gives
+        decoder = fitting_decoder(config.model_name, gives, config.parse.decoder) if gives else ""
+        return Finished(
+            *(reason, at.epoch, at.step, *best),
+            scored=self.scored,
+            best_accuracy=accuracy,
+            task=config.data.task,
+            gives=DECODERS[decoder].gives if decoder else "",
+            on_sample=not config.data.task and not self.facts.get("texts"),
+        )
 
     def _started(self) -> Started:
         return Started(
@@ -227,6 +240,7 @@ class Trainer:
             resumed_at=self.position.step,
             note=self.note,
             token=self.config.data.token,
+            task=self.config.data.task,
         )
 
     def _epoch(self) -> Generator[Event, None, str]:
@@ -408,7 +422,9 @@ class Trainer:
         left = min(at.seconds / max(done, 1e-9) * (epochs - done), self.limits.left())
         loss = at.loss_sum / max(1, at.count)
         times = speed, at.seconds, max(0.0, left)
-        return Progress(epoch, epochs, at.step, share, loss, _exp(loss), *times, self.config.data.token)
+        return Progress(
+            epoch, epochs, at.step, share, loss, _exp(loss), *times, self.config.data.token, self.config.data.task
+        )
 
     def _log(self, event: Any) -> Any:
         """``event``, after it is appended to the run's log."""

@@ -390,7 +390,8 @@ def test_unknown_names_and_values(call: Caller, trained: Path, arguments: tuple[
         given += ["-m", trained / "run"]
     if command == "train":
         given += ["-o", "new"]
-    assert message in call.refusal(command, *rest, *given)
+    wrong_name = "did you mean" in message  # is wrong usage
+    assert message in call.refusal(command, *rest, *given, code=2 if wrong_name else 1)
     assert not Path("new").exists()
 
 

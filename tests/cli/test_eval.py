@@ -71,11 +71,12 @@ def scores(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
 
 
 def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert run(["eval", *arguments]) == 1
+    code = run(["eval", *arguments])
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert captured.err.startswith("synparse: ")
+    assert code == (2 if "; did you mean" in captured.err else 1)  # a wrong name is wrong usage
     return captured.err.removeprefix("synparse: ").rstrip("\n")
 
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
+from cli.main import synparse
+from cli.progress import next_steps
 from induce.config import resolve
-from tests.cli.helpers import ENVIRONMENT, PROGRAM, Caller
+from induce.training.events import Finished
+from tests.cli.helpers import ENVIRONMENT, PROGRAM, TINY, Caller, toy_text
 
 
 def completed(words: str) -> list[str]:
@@ -51,3 +57,45 @@ def test_every_setting_is_explained(call: Caller) -> None:
     assert any(
         line.startswith("train.clip: float, default 0.25; from 1e-09 to 1e+09; global gradient norm") for line in lines
     )
+
+
+def finished(**what: Any) -> Finished:
+    return Finished("epochs", 1, 9, 1, 2.0, 60.0, "my run", **what)
+
+
+@pytest.mark.parametrize(
+    ("event", "commands"),
+    [
+        (finished(gives="trees", on_sample=True), ["parse", "eval", "draw"]),
+        (finished(gives="heads"), ["parse", "eval", "draw"]),
+        (finished(), ["eval", "score"]),
+        (finished(task="listops", gives="trees"), ["eval"]),
+    ],
+)
+def test_what_to_type_next_can_be_typed(event: Finished, commands: list[str]) -> None:
+    lines = next_steps(event)
+    assert lines[0].startswith("next: synparse ")
+    typed = [shlex.split(line.removeprefix("next:").partition("   ")[0].strip().partition("  ")[0]) for line in lines]
+    assert [command for _, command, *_ in typed] == commands
+    for _, command, *arguments in typed:
+        assert arguments[arguments.index("-m") + 1] == "my run"
+        called = synparse.get_command(click.Context(synparse), command)
+        assert called is not None
+        called.make_context(command, arguments)
+
+
+def test_after_a_family_all_of_it_is_scored() -> None:
+    assert next_steps(finished(gives="trees"), "runs/seed-*") == [
+        "next: synparse eval -m 'runs/seed-*' --gold TREEBANK  how good the trees are"
+    ]
+
+
+def test_train_ends_with_what_to_type_next(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
+    code, out, err = call("train", tmp_path / "text.txt", "-o", tmp_path / "run", *TINY)
+    assert (code, out) == (0, "")
+    *_, where, first, second, third = err.splitlines()
+    assert where == f"the model is in {tmp_path / 'run'}"
+    assert first.startswith(f"next: synparse parse -m {tmp_path / 'run'} TEXT ")
+    assert f"synparse eval -m {tmp_path / 'run'} --gold TREEBANK " in second
+    assert f"synparse draw -m {tmp_path / 'run'} TEXT " in third

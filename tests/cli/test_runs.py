@@ -71,7 +71,7 @@ def test_a_preset_of_ones_own(call: Caller) -> None:
         ("[model\n", "mine.toml: cannot be read as TOML"),
     ):
         Path("mine.toml").write_text(text, "utf-8")
-        assert problem in call.refusal("train", "text.txt", "--preset", "mine.toml", "-o", "other")
+        assert problem in call.refusal("train", "text.txt", "--preset", "mine.toml", "-o", "other")  # the file is bad
     assert "nowhere.toml: there is no such preset" in call.refusal("train", "text.txt", "--preset", "nowhere.toml")
 
 

@@ -119,3 +119,32 @@ def test_parsing_and_evaluating_tell_how_far_they_are(
     code, out, err = call("eval", "-m", model, "--gold", tmp_path / "gold.ptb")
     assert code == 0, err
     assert "onlstm parses: 100%, 00:00 left, 3 sentences\n" in err
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("extract", "-m", "MODEL", "in.ptb"), "extracting: 100%, 00:00 left, 40 sentences"),
+        (("score", "-m", "MODEL", "in.ptb"), "scoring: 100%, 00:00 left, 40 sentences"),
+        (("convert", "in.ptb", "--to", "text"), "converting: 100%, 00:00 left, 40 sentences"),
+        (("eval", "-m", "MODEL", "--text", "in.ptb"), "scoring: 100%, 00:00 left, 240 tokens"),
+        (("analyze", "agreement", "-m", "MODEL", "--baseline", "right", "--text", "in.ptb"), "parsing: 100%, "),
+    ],
+)
+def test_long_calls_tell_how_far_they_are(
+    call: Caller,
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hours: None,
+    command: tuple[str, ...],
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.ptb").write_text("(S (NP (A the) (B dog)) (VP (C saw) (NP (A a) (B cat))))\n" * 40)
+    monkeypatch.setattr(status, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr("induce.analysis.perplexity.POSITIONS", 60)
+    code, _, err = call(*(model if part == "MODEL" else part for part in command))
+    assert code == 0, err
+    lines = [line for line in err.splitlines() if line.startswith(told.partition(" ")[0])]
+    assert lines[-1].startswith(told)

@@ -108,7 +108,8 @@ def test_models_that_differ_in_more_than_the_setting(call: Caller, runs: Path) -
 def test_what_cannot_be_read(call: Caller, content: str, setting: str, problem: str) -> None:
     if content:
         Path("scores.json").write_text(content, encoding="utf-8")
-    assert problem in call.refusal("analyze", "sweep", "scores.json", "--setting", setting)
+    code = 2 if "did you mean" in problem else 1
+    assert problem in call.refusal("analyze", "sweep", "scores.json", "--setting", setting, code=code)
 
 
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib (the extra `draw`) is not installed")

@@ -138,7 +138,11 @@ def test_training_on_files_and_going_on(call: Caller) -> None:
     lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "2\t( ( ( [MIN 2 ) 9 ) ] )"] * 30
     Path("train.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     arguments = ["--task", "listops", "train.tsv", "-o", "run", *options(*TINY, *OM)]
-    call.result("train", *arguments)
+    code, _, err = call("train", *arguments)
+    assert code == 0, err
+    assert "training on 54 examples, " in err
+    assert "; best development accuracy " in err
+    assert err.splitlines()[-1].startswith("next: synparse eval --task listops -m run ")
     call.result("train", "--resume", "-o", "run", "--set", "train.epochs=2")
     assert "accuracy" in (Path("run") / "log.jsonl").read_text(encoding="utf-8")
     stored = json.loads((Path("run") / "last" / "checkpoint.json").read_text(encoding="utf-8"))
@@ -157,7 +161,7 @@ def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
         "model 'ordered-memory' gives stack; decoder 'eisner' needs heads (try 'shift-reduce')"
     )
     assert "name a treebank with --gold" in call.usage("eval", "-m", folder / "text")
-    assert call.refusal("train", "--task", "sums") == "there is no task 'sums'; known: craft, listops, logic"
+    assert call.refusal("train", "--task", "sums", code=2) == "there is no task 'sums'; known: craft, listops, logic"
 
 
 def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:

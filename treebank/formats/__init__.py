@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
-from treebank.errors import SynparseError, TreebankError
+from treebank.errors import TreebankError, UnknownNameError
 from treebank.formats.lines import OnBad, open_lines
 from treebank.formats.opening import DAMAGED, STDIN, InputPath
 from treebank.formats.paths import (
@@ -80,7 +80,7 @@ class InputOptions:
             try:
                 "".encode(self.encoding)
             except LookupError:
-                raise SynparseError(
+                raise UnknownNameError(
                     f"there is no encoding {self.encoding!r}; try utf-8, iso-8859-15 or cp1252"
                 ) from None
         if self.tokenize not in ("", NONE):

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from treebank.errors import BadLineError, TreebankError
-from treebank.formats.opening import DAMAGED, STDIN, PathSlice, compression, open_bytes
+from treebank.formats.opening import DAMAGED, STDIN, PathSlice, compression, ends_as_on_old_macs, open_bytes
 
 __all__ = ["STDIN", "OnBad", "count_lines", "nothing_waits", "open_blocks", "open_lines", "report"]
 
@@ -29,11 +29,12 @@ def report(error: TreebankError, on_bad: OnBad | None) -> None:
 def open_lines(path: str, *, keep_returns: bool = False, on_bad: OnBad | None = None) -> Iterator[tuple[int, str]]:
     r"""Each line of a file with its number (from 1), without its end; ``-`` reads stdin, compressed files are unpacked.
 
-    A line ends at ``\n`` and nowhere else; one ``\r`` before it is dropped. So U+2028, U+0085, form feed and a
-    lone ``\r`` stay inside their line; with ``keep_returns`` so does the one before ``\n``, as who counts characters
-    wants it. A byte-order mark at the start is dropped. Raises TreebankError for a file that cannot be read, is not
-    UTF-8 (or the encoding that an `InputPath` names), holds NUL bytes, or is a damaged compressed file. With
-    ``on_bad``, a line that is not UTF-8 or holds NUL bytes is told to it as a `BadLineError` and read as an empty one.
+    A line ends at ``\n`` and nowhere else; one ``\r`` before it is dropped. So U+2028, U+0085, form feed and a lone
+    ``\r`` stay inside their line, unless the file begins with lines of an old Mac, which end with ``\r`` alone; with
+    ``keep_returns`` so does the one before ``\n``, as who counts characters wants it. A byte-order mark at the start is
+    dropped. Raises TreebankError for a file that cannot be read, is not UTF-8 (or the encoding that an `InputPath`
+    names), holds NUL bytes, or is a damaged compressed file. With ``on_bad``, a line that is not UTF-8 or holds NUL
+    bytes is told to it as a `BadLineError` and read as an empty one.
     """
     watched = path == STDIN
     for first, text in open_blocks(path, keep_returns=keep_returns, on_bad=on_bad):
@@ -50,14 +51,15 @@ def count_lines(path: str) -> int | None:
     """How many lines a file has, counted at the speed of the disk; None of what is no plain file of lines."""
     if not os.path.isfile(path):
         return None
-    count = 0
+    count, last = 0, b""
     with open(path, "rb", buffering=0) as handle:
         if compression(block := handle.read(_BLOCK)):
             return None
+        end = b"\r" if ends_as_on_old_macs(block) else b"\n"
         while block:
-            count += block.count(b"\n")
+            count, last = count + block.count(end), block[-1:]
             block = handle.read(_BLOCK)
-    return count
+    return count + (last not in (b"", end))
 
 
 def nothing_waits() -> bool:

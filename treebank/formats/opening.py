@@ -73,11 +73,13 @@ def open_bytes(path: str) -> Iterator[io.BufferedReader]:
     raw = _stdin() if path == STDIN else _waiting.pop(path) if path in _waiting else _open(path)
     try:
         if isinstance(path, PathSlice):
-            yield io.BufferedReader(_Stretch(raw, path.start, path.end))
-            return
-        handle = _unpacked(path, raw)
-        encoding = getattr(path, "encoding", None)
-        yield handle if encoding is None else io.BufferedReader(_Recoded(path, handle, encoding))
+            handle, first = io.BufferedReader(_Stretch(raw, path.start, path.end)), not path.start
+        else:
+            handle, first = _unpacked(path, raw), True
+        if encoding := getattr(path, "encoding", None):
+            handle = io.BufferedReader(_Recoded(path, handle, encoding))
+        old = first and ends_as_on_old_macs(handle.peek(_HEAD)[:_HEAD])
+        yield io.BufferedReader(_OldLines(handle)) if old else handle
     finally:
         if path != STDIN:
             raw.close()
@@ -95,12 +97,18 @@ def beginning(path: str) -> bytes:
     if kind is not None:
         head = _partial(kind, head)
     encoding = getattr(path, "encoding", None)
-    return head if encoding is None else head.decode(encoding, "replace").encode()
+    head = head if encoding is None else head.decode(encoding, "replace").encode()
+    return head.replace(b"\r", b"\n") if ends_as_on_old_macs(head) else head
 
 
 def compression(head: bytes) -> str | None:
     """The suffix of files that begin like this; None for one that is not compressed."""
     return next((suffix for magic, suffix in MAGIC.items() if head.startswith(magic)), None)
+
+
+def ends_as_on_old_macs(head: bytes) -> bool:
+    r"""Whether the lines of what begins like this end with ``\r`` alone, as on Macs before 2001."""
+    return b"\r" in head[:-1] and b"\n" not in head and b"\0" not in head
 
 
 def _open(path: str) -> io.BufferedReader:
@@ -193,6 +201,21 @@ class _Stretch(io.RawIOBase):
         data = self._handle.read(min(len(buffer), self._left))
         buffer[: len(data)] = data
         self._left -= len(data)
+        return len(data)
+
+
+class _OldLines(io.RawIOBase):
+    r"""The same bytes with ``\n`` in the place of ``\r``, so that every character keeps its place."""
+
+    def __init__(self, handle: io.BufferedReader) -> None:
+        self._handle = handle
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._handle.read1(len(buffer)).replace(b"\r", b"\n")
+        buffer[: len(data)] = data
         return len(data)
 
 

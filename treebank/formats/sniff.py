@@ -40,9 +40,6 @@ def content(head: str) -> Content:
     for mark, name in _BINARY.items():
         if head.startswith(mark):
             return Content(problem=f"this is {name}; save it as plain text (UTF-8) first")
-    if "\n" not in head and head.count("\r") > 1:
-        problem = "the lines end as on old Macs, which no program here reads as line ends"
-        return Content(problem=f"{problem}; convert them: tr '\\r' '\\n' < OLD > NEW")
     lines = _whole_lines(head)
     if not lines:
         return Content()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from treebank.errors import SynparseError, nearest
+from treebank.errors import SynparseError, UnknownNameError, nearest
 from treebank.sentence import Sentence, Treebank
 from treebank.tagset import (
     AUXILIARIES,
@@ -133,7 +133,7 @@ def find_convention(name: str) -> ScoringConvention:
     if ":" in first:
         first, parts = "on-lstm", [first, *parts]
     if first not in CONVENTIONS:
-        raise SynparseError(f"no convention {first!r}; {nearest(first, CONVENTIONS)}")
+        raise UnknownNameError(f"no convention {first!r}; {nearest(first, CONVENTIONS)}")
     spelt = replace(CONVENTIONS[first], name="custom")
     for part in parts:
         spelt = replace(spelt, **_choice(part))
@@ -152,7 +152,7 @@ def _choice(part: str) -> dict[str, Any]:
             raise SynparseError(f"{part!r} in a convention: write len:2-10, or len:2- without an upper bound")
         return {"min_words": int(found[1]), "max_words": int(found[2]) if found[2] else None}
     if key not in CHOICES:
-        raise SynparseError(f"a convention has no part {key!r}; {nearest(key, [*CHOICES, 'len'])}")
+        raise UnknownNameError(f"a convention has no part {key!r}; {nearest(key, [*CHOICES, 'len'])}")
     if value not in CHOICES[key]:
         raise SynparseError(f"{part!r} in a convention: {key} is {' or '.join(CHOICES[key])}")
     return {"average" if key == "avg" else key: value}
@@ -233,7 +233,7 @@ ATTACHMENT_CONVENTIONS = {
 def find_attachment_convention(name: str) -> AttachmentConvention:
     """The convention of that name. Raises SynparseError, naming the nearest, if there is none."""
     if name not in ATTACHMENT_CONVENTIONS:
-        raise SynparseError(f"no convention {name!r} for heads; {nearest(name, ATTACHMENT_CONVENTIONS)}")
+        raise UnknownNameError(f"no convention {name!r} for heads; {nearest(name, ATTACHMENT_CONVENTIONS)}")
     return ATTACHMENT_CONVENTIONS[name]
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from treebank.baselines import BASELINES, SEEDED
 from treebank.catalog import bound_of, digest, load_whole
-from treebank.errors import SynparseError, TreebankError, nearest
+from treebank.errors import SynparseError, TreebankError, UnknownNameError, nearest
 from treebank.formats.lines import OnBad
 from treebank.formats.paths import HEAD_SUFFIXES, suffix
 from treebank.head_rules import find_rules
@@ -75,12 +75,12 @@ class EvaluationPlan:
             if name not in ATTACHMENT_CONVENTIONS and first in ATTACHMENT_CONVENTIONS:
                 raise SynparseError(f"convention {name!r}: those of heads cannot be changed, but by --max-length")
             if ":" not in name and first not in known:
-                raise SynparseError(f"no convention {name!r}; {nearest(name, known)}")
+                raise UnknownNameError(f"no convention {name!r}; {nearest(name, known)}")
             if name not in ATTACHMENT_CONVENTIONS:
                 find_convention(name)
         for name in self.baselines:
             if name not in BASELINES and name not in HEAD_BASELINES:
-                raise SynparseError(f"no baseline {name!r}; {nearest(name, {**BASELINES, **HEAD_BASELINES})}")
+                raise UnknownNameError(f"no baseline {name!r}; {nearest(name, {**BASELINES, **HEAD_BASELINES})}")
         if self.head_rules:
             find_rules(self.head_rules)
 
@@ -150,8 +150,8 @@ class Evaluation:
         rows = []
         for one in self.reports:
             low, high = one.interval
-            value = f'<td title="{escape(one.signature)}">{one.value:.2f}</td><td>{low:.1f}–{high:.1f}</td>'
-            numbers = f"<td>{one.precision:.2f}</td><td>{one.recall:.2f}</td><td>{len(one.counts):,}</td>"
+            value = f'<td title="{escape(one.signature)}">{one.value:.1f}</td><td>{low:.1f}–{high:.1f}</td>'
+            numbers = f"<td>{one.precision:.1f}</td><td>{one.recall:.1f}</td><td>{len(one.counts):,}</td>"
             names = "".join(f"<td>{escape(name)}</td>" for name in (one.system, one.convention.name, one.metric))
             rows.append(f"<tr>{names}{value}{numbers}</tr>")
         header = ("System", "Convention", "Metric", "Score", "95 % interval", "Precision", "Recall", "Sentences")

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from treebank.baselines import SEEDED, find_baseline
 from treebank.dependency import Heads
-from treebank.errors import SynparseError, nearest
+from treebank.errors import UnknownNameError, nearest
 from treebank.formats.predictions import PredictedTree, read_prediction_heads, read_prediction_trees
 from treebank.metrics.alignment import GivenHeads, HeadView, PredictedHeads, Spans, View, align
 from treebank.metrics.tree_shape import Constituent
@@ -173,7 +173,7 @@ class HeadBaseline:
     def heads(self, views: Sequence[HeadView], wanted: Sequence[bool]) -> list[Heads]:
         """Heads of each view's words. Raises SynparseError if there is no such baseline."""
         if self.name not in HEAD_BASELINES:
-            raise SynparseError(f"no baseline {self.name!r} for heads; {nearest(self.name, HEAD_BASELINES)}")
+            raise UnknownNameError(f"no baseline {self.name!r} for heads; {nearest(self.name, HEAD_BASELINES)}")
         return [HEAD_BASELINES[self.name](len(view.heads)) for view in views]
 
 

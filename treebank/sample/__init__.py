@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from treebank.errors import SynparseError, nearest
+from treebank.errors import UnknownNameError, nearest
 from treebank.sample.grammar import Symbol, read_grammar
 from treebank.sample.lexicon import read_lexicon
 from treebank.sample.sampler import Sampler, key
@@ -25,7 +25,7 @@ def sample_treebank(part: str) -> Treebank:
     part is drawn without the others. Raises SynparseError for another name.
     """
     if part not in SIZES:
-        raise SynparseError(f"the sample corpus has no part {part!r} ({nearest(part, SIZES)})")
+        raise UnknownNameError(f"the sample corpus has no part {part!r} ({nearest(part, SIZES)})")
     taken = _taken(part)
     sampler = Sampler(_grammar(), SEEDS[part])
     sentences: list[Sentence] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from treebank.annotation import Surface
-from treebank.errors import SynparseError, nearest
+from treebank.errors import UnknownNameError, nearest
 from treebank.tokenizing.english import english_spans
 from treebank.tokenizing.segmenters import SEGMENTERS, character_spans, segmented
 from treebank.tokenizing.sentences import sentence_spans
@@ -45,7 +45,7 @@ class Tokenization:
 def tokenization(name: str) -> Tokenization:
     """The rule of that name. Raises SynparseError for one that is unknown or whose package is missing."""
     if name not in TOKENIZATIONS:
-        raise SynparseError(f"there is no tokenization {name!r}; {nearest(name, TOKENIZATIONS)}")
+        raise UnknownNameError(f"there is no tokenization {name!r}; {nearest(name, TOKENIZATIONS)}")
     if name == "english":
         return Tokenization(name, partial(sentence_spans, english=True), english_spans)
     if name in SEGMENTERS:

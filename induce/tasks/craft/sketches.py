@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from induce.tasks.craft.world import COLLECTED, KIND, RINGS, Treasure
-from treebank.errors import SynparseError, nearest
+from treebank.errors import SynparseError, UnknownNameError, nearest
 
 
 class Subtask(NamedTuple):
@@ -56,7 +56,7 @@ def read_sketch(text: str) -> str:
     """
     letters = NAMED.get(text, text)
     if not letters or any(letter not in SUBTASKS for letter in letters):
-        raise SynparseError(
+        raise UnknownNameError(
             f"{text!r} is no task of Craft: write letters of {''.join(SUBTASKS)}, such as AC, or a name; "
             f"{nearest(text, NAMED)}"
         )

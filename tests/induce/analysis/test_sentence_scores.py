@@ -89,9 +89,8 @@ def test_which_models_have_probabilities() -> None:
 
 def test_the_text_of_a_model_of_sentences() -> None:
     """Words and the end of each sentence are counted, as of other models."""
-    from array import array
 
-    total = sentence_nll(Grammar(), array("i", [0, 5, 6, 7, 0, 8, 0]), "cpu")
+    total = sentence_nll(Grammar(), [[[5, 6, 7], [8]]], "cpu")
     assert total == (3 + 2 + 1 + 2, 4 + 2)
 
 

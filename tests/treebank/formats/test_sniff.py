@@ -46,7 +46,6 @@ REFUSED = {
     "1\tIt rained\n2\tWe stayed\n3\tYes we did\n": "a table of 2 columns between tabs",
     '[\n {"words": ["a"]}\n]\n': "JSON over several lines",
     '{"id": 3, "body": "x"}\n': "(but id, body)",
-    "One\rTwo\rThree\r": "old Macs",
     "%PDF-1.7\n": "a PDF file",
 }
 
@@ -64,7 +63,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(TreebankError) as caught:
         list(read_sentences([path]))
     assert REFUSED[text] in str(caught.value)
-    if not text.startswith(("One", "%PDF")):
+    if not text.startswith("%PDF"):
         assert list(read_sentences([path], input_options=InputOptions(form="text")))
 
 
