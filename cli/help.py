@@ -25,6 +25,7 @@ GROUPS = {
     "Scoring": "--baseline --convention --compare --by --head-rules --minimum --subtypes",
     "With --text": "--batch-size --cache --cache-theta --cache-lambda",
     "With --pairs": "--pairs --pairs-folder --limit --ngram-text",
+    "Classes": "--classes --minimum-count --endings",
     "Changes": "--strip --unary --binarize --labels --recipe",
     "What is written": (
         "--output --output-dir --format --json --csv --latex --digits --save --worst --what --to --words --arcs "
@@ -36,6 +37,7 @@ GROUPS = {
 ELSEWHERE = {
     "train": {"What is written": "--output"},
     "eval": {"Scoring": "--seed --task"},
+    "classes": {"Classes": "--seed"},
     "convert": {"Changes": "--head-rules --max-length"},
     "combine": {"What is written": "--run", "The vote": "--threshold --votes --decoder"},
 }
