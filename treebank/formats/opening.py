@@ -73,13 +73,13 @@ def open_bytes(path: str) -> Iterator[io.BufferedReader]:
     raw = _stdin() if path == STDIN else _waiting.pop(path) if path in _waiting else _open(path)
     try:
         if isinstance(path, PathSlice):
-            handle, first = io.BufferedReader(_Stretch(raw, path.start, path.end)), not path.start
+            handle, first = _buffered(_Stretch(raw, path.start, path.end)), not path.start
         else:
             handle, first = _unpacked(path, raw), True
         if encoding := getattr(path, "encoding", None):
-            handle = io.BufferedReader(_Recoded(path, handle, encoding))
+            handle = _buffered(_Recoded(path, handle, encoding))
         old = first and ends_as_on_old_macs(handle.peek(_HEAD)[:_HEAD])
-        yield io.BufferedReader(_OldLines(handle)) if old else handle
+        yield _buffered(_OldLines(handle)) if old else handle
     finally:
         if path != STDIN:
             raw.close()
@@ -113,6 +113,10 @@ def ends_as_on_old_macs(head: bytes) -> bool:
 
 def _open(path: str) -> io.BufferedReader:
     return cast("io.BufferedReader", open(path, "rb", buffering=_HEAD))
+
+
+def _buffered(raw: Any) -> io.BufferedReader:
+    return io.BufferedReader(raw)
 
 
 def _is_pipe(path: str) -> bool:
