@@ -75,7 +75,7 @@ def finished(**what: Any) -> Finished:
 def test_what_to_type_next_can_be_typed(event: Finished, commands: list[str]) -> None:
     lines = next_steps(event)
     assert lines[0].startswith("next: synparse ")
-    typed = [shlex.split(line.removeprefix("next:").partition("   ")[0].strip().partition("  ")[0]) for line in lines]
+    typed = [shlex.split(line.removeprefix("next:").strip().partition("  ")[0]) for line in lines]
     assert [command for _, command, *_ in typed] == commands
     for _, command, *arguments in typed:
         assert arguments[arguments.index("-m") + 1] == "my run"
