@@ -280,7 +280,7 @@ class _Learner:
         """A grammar from the expected uses under ``grammar``, or under harmonic weights; the log-likelihood before."""
         counts, total = ValenceGrammar.zeros(self.model.class_count), 0.0
         for block in self.blocks:
-            trees = self.sums.harmonic_trees(block) if grammar is None else self.sums.trees(grammar, block)
+            trees = self.sums.harmonic_heads(block) if grammar is None else self.sums.trees(grammar, block)
             self.sums.add(counts, block, trees)
             total += float(trees.log_total.sum())
         found = ValenceGrammar.from_counts(counts, self.smoothing)

@@ -71,7 +71,7 @@ class DmvCcm(Ccm):
         for spans in blocks:
             entries, block = tables.entries(spans), _block(spans)
             if random:
-                sums.add(uses, block, sums.harmonic_trees(block))
+                sums.add(uses, block, sums.harmonic_heads(block))
                 brackets = random_split_probability(len(spans.classes))[..., None]
             else:
                 found, logs = self._joint(scorer, spans, entries)

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from induce.kernels.dependency_inside import Workspace, tree_counts
-from induce.kernels.dependency_tables import Fragments, TreeCounts, TreeWeights
+from induce.kernels.dependency_tables import Fragments, TreeCounts, TreeWeights, by_reading
 
 Array = np.ndarray
+
+HARMONIC = 0.0  # added to the distance in the first guess at heads
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,30 @@ class GrammarSums:
         root = grammar.root[block.classes] * block.root
         return TreeWeights(first, later, stop.transpose(0, 1, 3, 2), root, block.lengths)
 
-    def harmonic_trees(self, block: SentenceBlock) -> TreeCounts:
-        """The same where an arc weighs 1 / (distance + 1) times its preferences, whatever the classes."""
+    def harmonic_heads(self, block: SentenceBlock) -> TreeCounts:
+        """Where EM begins: each word draws its head by itself, whether that makes a tree or not.
+
+        It is the root by its weight among the words of its sentence, else a head's chance falls with the distance,
+        1 / (distance + `HARMONIC`), times the head's weight, and the penalty if they lie in different fragments. How
+        many children a head has on a side is taken as drawn from a Poisson distribution. ``log_total`` is 0.
+        """
         count = len(block.classes)
-        arcs = self._arc_preferences(block) / (np.arange(count) + 1)[:, None]
-        stop = np.ones((2, count, 2, block.classes.shape[1]))
-        return self._sums(TreeWeights(arcs, arcs, stop, block.root, block.lengths), block)
+        inside = np.arange(count)[:, None] < block.lengths
+        with np.errstate(divide="ignore"):
+            near = np.where(np.arange(count) > 0, 1 / (np.arange(count) + HARMONIC), 0.0)
+        distances = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
+        arcs = near[distances][..., None] * (block.head * inside)[:, None]  # (N, N, B) of [head, child]
+        arcs[block.fragments[:, None] != block.fragments] *= self.preferences.penalty
+        root = np.where(inside, block.root, 0.0)
+        root /= root.sum(0)
+        into = arcs.sum(0)
+        tables = by_reading(arcs * np.divide(inside * (1 - root), into, out=np.zeros_like(into), where=into > 0))
+        means = tables.sum(2)  # (2, N, B): children of each word on each side
+        childless = np.exp(-means)
+        share = np.divide(1 - childless, means, out=np.zeros_like(means), where=means > 0)[:, :, None]
+        held = np.stack([inside, inside[::-1]])
+        stop = np.stack([childless, 1 - childless], 2) * held[:, :, None]
+        return TreeCounts(tables * share, tables * (1 - share), stop, root, np.zeros(len(block.lengths)))
 
     def add(self, counts: ValenceGrammar, block: SentenceBlock, trees: TreeCounts) -> None:
         """Add the expected uses in a block to ``counts``, by class."""

@@ -97,7 +97,7 @@ def test_em_never_lowers_the_likelihood(extended: bool) -> None:
 def test_counts_add_up() -> None:
     """Every sentence has one root, every word but it one head and four sides to stop on."""
     sums, block = GrammarSums(Preferences(0.2, 0.1)), a_block(9, 6)
-    for trees in (sums.trees(a_grammar(), block), sums.harmonic_trees(block)):
+    for trees in (sums.trees(a_grammar(), block), sums.harmonic_heads(block)):
         counts = ValenceGrammar.zeros(CLASSES)
         sums.add(counts, block, trees)
         assert counts.root.sum() == pytest.approx(6)
@@ -105,13 +105,31 @@ def test_counts_add_up() -> None:
         assert counts.stop.sum() == pytest.approx(6 * 9 * 2)
 
 
-def test_harmonic_start_prefers_near_heads() -> None:
-    block = a_block(8, 1)
-    trees = GrammarSums(PLAIN).harmonic_trees(block)
-    arcs = by_head(trees.first + trees.later)[..., 0]
-    distances = np.abs(np.subtract.outer(np.arange(8), np.arange(8)))
-    means = [arcs[distances == distance].mean() for distance in range(1, 8)]
-    assert means[0] > means[1] > means[3]
+def test_harmonic_start_by_definition() -> None:
+    """Three words, a mark after the second: heads drawn one by one, and children as if from a Poisson distribution."""
+    fragments, ones, head = np.array([[0], [0], [1]]), np.ones((3, 1)), np.array([[0.5], [1.0], [1.0]])
+    block = SentenceBlock(np.zeros((3, 1), dtype=int), fragments, head, ones, np.array([3]))
+    counts = GrammarSums(Preferences(length_bias=9.0, penalty=0.1)).harmonic_heads(block)
+    np.testing.assert_allclose(counts.root[:, 0], 1 / 3)
+    arcs = by_head(counts.first + counts.later)[..., 0]
+    near, far = 1.0, 0.1 / 2  # weights of heads of the first word: its neighbour, and the word behind the mark
+    assert arcs[1, 0] == pytest.approx(2 / 3 * near / (near + far))
+    assert arcs[0, 1] == pytest.approx(2 / 3 * 0.5 / (0.5 + 0.1))
+    right = arcs[1, 2]  # the second word's only child on its right
+    assert counts.stop[0, 1, :, 0] == pytest.approx([np.exp(-right), 1 - np.exp(-right)])
+    assert counts.first[0, 1, 1, 0] == pytest.approx(1 - np.exp(-right))
+
+
+def test_harmonic_start_leaves_out_what_is_behind_a_sentence() -> None:
+    long, short = a_block(7, 1, weighted=True), a_block(4, 1, seed=3, weighted=True)
+    both = [np.concatenate([getattr(short, name), getattr(long, name)[4:]]) for name in ("classes", "fragments")]
+    weights = [np.concatenate([getattr(short, name), getattr(long, name)[4:]]) for name in ("head", "root")]
+    sums, counts = GrammarSums(Preferences(0.0, 0.2)), []
+    for block in (short, SentenceBlock(*both, *weights, np.array([4]))):
+        counts.append(ValenceGrammar.zeros(CLASSES))
+        sums.add(counts[-1], block, sums.harmonic_heads(block))
+    for name in ("root", "stop", "choose"):
+        np.testing.assert_allclose(getattr(counts[0], name), getattr(counts[1], name), atol=1e-12)
 
 
 def test_probabilities_are_smoothed() -> None:
