@@ -82,14 +82,18 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
 
     request = RunRequest(run=run or default_run(), text=text, **options)
     from cli.progress import next_steps, shown
+    from induce.process_group import join
     from induce.training.events import Finished
 
+    group = join(request.device)
+    if group.size > 1 and (seeds or best):
+        raise click.UsageError("--seeds and --best start processes of their own; several processes train one model")
     if _trained_together(context, request, seeds, best, max_minutes):
         return
-    meter = Meter("reading")
+    meter = Meter("reading", results_shown=not group.first)
     reading = replace(request.input_options, watch=lambda place: meter.step(lambda: None))
     try:
-        trainer = prepare_run(replace(request, input_options=reading), meter.say)
+        trainer = prepare_run(replace(request, input_options=reading), meter.say, group=group)
     except UnchangeableError as error:
         raise click.UsageError(str(error)) from None
     finally:
@@ -97,12 +101,13 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     left = None if max_minutes is None else max(0.0, max_minutes - (time.monotonic() - began) / 60)
     steps: list[str] = []
     with ending_after_the_step() as ending:
-        for event in shown(trainer.train(max_minutes=left, stop=ending.asked, hurry=ending.hurried)):
+        events = trainer.train(max_minutes=left, stop=ending.asked, hurry=ending.hurried)
+        for event in shown(events) if group.first else events:
             if isinstance(event, Finished):
                 if event.reason == "interrupted":
                     context.exit(ending.code)
                 steps = next_steps(event)
-    for line in steps:
+    for line in steps if group.first else ():
         _tell(line)
 
 

@@ -110,10 +110,11 @@ class Products:
     on products that were rounded to bfloat16.
     """
 
-    def __init__(self, setting: str = "auto", record: Iterable[str] = ()) -> None:
+    def __init__(self, setting: str = "auto", record: Iterable[str] = (), *, measure: bool = True) -> None:
+        """Without ``measure`` "auto" means the rule, for processes that must choose alike."""
         if setting not in SETTINGS:
             raise ValueError(f"products = {setting!r} is none of {', '.join(SETTINGS)}")
-        self.setting = setting
+        self.setting, self.measure = setting, measure
         self.choices = {shape: way for shape, _, way in (line.partition(": ") for line in record) if way in WAYS}
 
     def record(self) -> list[str]:
@@ -122,7 +123,8 @@ class Products:
 
     def way(self, matrix: Tensor, rows: int, steps: int, *, learning: bool = True) -> str:
         """The way for ``steps`` products of ``rows`` rows with ``matrix`` (K, M); by the rule if not ``learning``."""
-        if not learning or (self.setting == "auto" and (rule(matrix) != "left" or matrix.dtype != torch.float32)):
+        choice = self.measure and rule(matrix) == "left" and matrix.dtype == torch.float32
+        if not learning or (self.setting == "auto" and not choice):
             return rule(matrix)
         if self.setting != "auto":
             return self.setting

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
+from induce.process_group import ALONE, ProcessGroup
 from induce.structures import Structure
 
 if TYPE_CHECKING:
@@ -23,9 +24,15 @@ class Loss:
 
     objective: Tensor  # scalar: what is minimised, penalties included
     nll: Tensor  # scalar: mean negative log-likelihood in nats, to report
-    count: int  # what ``nll`` is the mean over, and by what the parts of a batch are weighed
+    count: int  # what ``nll`` is the mean over
     state: Any = None  # to carry into the next segment of a stream (detach it first)
     correct: int | None = None  # of a task: how many labels were found
+    rows: int | None = None  # what ``objective`` is the mean over, where that is not ``count``
+
+    @property
+    def weight(self) -> int:
+        """By what the objectives of the parts of a batch are weighed."""
+        return self.count if self.rows is None else self.rows
 
 
 class Query(NamedTuple):
@@ -97,10 +104,12 @@ class FitStep:
 class FittedModel(Model):
     """A model that learns without gradients, such as a grammar by expectation maximisation.
 
-    All that it learns lives in buffers, so that a checkpoint holds it. ``seed`` is that of the run.
+    All that it learns lives in buffers, so that a checkpoint holds it. ``seed`` is that of the run; ``group`` are the
+    processes that learn together, each of which has the whole text, counts in its share of it, and adds up.
     """
 
     seed: int = 1
+    group: ProcessGroup = ALONE
 
     def loss(self, batch: Any, state: Any = None) -> Loss:
         """What development text is scored by: the negative log-probability of its sentences, a mean over words."""

@@ -91,6 +91,7 @@ class Ccm(FittedModel):
         chosen = self._choose_sentences(text)
         if not start:
             self._find_classes(text)
+            self.group.equalize(self)
         blocks = list(self._blocks(text, chosen))
         if not start:
             found = np.concatenate([spans.sequences.ravel() for spans in blocks] or [np.zeros(0, dtype=np.int64)])
@@ -131,9 +132,9 @@ class Ccm(FittedModel):
     def _learn(self, blocks: list[Spans], *, random: bool = False) -> float:
         """Count anew, under what has been counted or in ``random`` trees; the log-likelihood of classes before."""
         tables = self.tables()
-        counts, total = tables.empty(), 0.0
+        counts, total = tables.empty(), np.zeros(1)
         scorer = SpanScorer(tables)
-        for spans in blocks:
+        for spans in self.group.share(blocks):
             entries = tables.entries(spans)
             if random:
                 split = random_split_probability(len(spans.classes))[..., None]
@@ -141,10 +142,11 @@ class Ccm(FittedModel):
                 continue
             found, logs = scorer.trees(spans, entries)
             counts.add(spans, entries, spans.constituency(found.probability))
-            total += float(logs.sum())
+            total += logs.sum()
+        self.group.add_up(counts.sequences, counts.contexts, total)
         self.sequences.copy_(torch.from_numpy(counts.sequences))
         self.contexts.copy_(torch.from_numpy(counts.contexts))
-        return total
+        return float(total[0])
 
     # reading sentences
 

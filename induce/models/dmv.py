@@ -268,6 +268,7 @@ class _Learner:
         """One pass after ``done`` of them: mean negative log-likelihood of classes, a word, and the number of words."""
         if done == 0:
             self._prepare()
+            self.model.group.equalize(self.model)
         self._choose_sentences(done)
         if done == 0:
             self._learn(None)
@@ -278,15 +279,16 @@ class _Learner:
 
     def _learn(self, grammar: ValenceGrammar | None) -> float:
         """A grammar from the expected uses under ``grammar``, or under harmonic weights; the log-likelihood before."""
-        counts, total = ValenceGrammar.zeros(self.model.class_count), 0.0
-        for block in self.blocks:
+        counts, total, group = ValenceGrammar.zeros(self.model.class_count), np.zeros(1), self.model.group
+        for block in group.share(self.blocks):
             trees = self.sums.harmonic_heads(block) if grammar is None else self.sums.trees(grammar, block)
             self.sums.add(counts, block, trees)
-            total += float(trees.log_total.sum())
+            total += trees.log_total.sum()
+        group.add_up(counts.root, counts.stop, counts.choose, total)
         found = ValenceGrammar.from_counts(counts, self.smoothing)
         for name in ("root", "stop", "choose"):
             getattr(self.model, name)[self.member] = torch.from_numpy(getattr(found, name))
-        return total
+        return float(total[0])
 
     def _preferences(self, stage: int) -> Preferences:
         """Those of the member; if it is annealed its bias towards near heads falls from stage to stage."""

@@ -66,9 +66,9 @@ class DmvCcm(Ccm):
     def _learn(self, blocks: list[Spans], *, random: bool = False) -> float:
         """Count anew, under both models, or in the beginning in harmonic and in random trees; the log-likelihood."""
         tables, sums = self.tables(), _sums()
-        spans_seen, uses, total = tables.empty(), ValenceGrammar.zeros(self.class_count), 0.0
+        spans_seen, uses, total = tables.empty(), ValenceGrammar.zeros(self.class_count), np.zeros(1)
         scorer = SpanScorer(tables)
-        for spans in blocks:
+        for spans in self.group.share(blocks):
             entries, block = tables.entries(spans), _block(spans)
             if random:
                 sums.add(uses, block, sums.harmonic_heads(block))
@@ -76,8 +76,10 @@ class DmvCcm(Ccm):
             else:
                 found, logs = self._joint(scorer, spans, entries)
                 sums.add(uses, block, found.trees)
-                brackets, total = found.brackets, total + float(logs.sum())
+                brackets, total = found.brackets, total + logs.sum()
             spans_seen.add(spans, entries, spans.constituency(brackets))
+        counted = spans_seen.sequences, spans_seen.contexts, uses.root, uses.stop, uses.choose
+        self.group.add_up(*counted, total)
         grammar = ValenceGrammar.from_counts(uses, self.smoothing)
         for name, table in {
             **vars(grammar),
@@ -85,7 +87,7 @@ class DmvCcm(Ccm):
             "contexts": spans_seen.contexts,
         }.items():
             getattr(self, name).copy_(torch.from_numpy(table))
-        return total
+        return float(total[0])
 
     def _joint(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[JointCounts, np.ndarray]:
         """What trees under both models are made of, and the log (B,) of the sum over them."""

@@ -97,7 +97,7 @@ class Grammar(Model):
         for rows, tokens in same_length(batch):
             total = total - self._log_probability(tokens, self._weights(batch, rows, tokens.shape[1])).sum()
         words = max(1, batch.token_count)
-        return Loss(total / len(batch.lengths), total / words, words)
+        return Loss(total / len(batch.lengths), total / words, words, rows=len(batch.lengths))
 
     def log_probability(self, batch: SentenceBatch) -> Tensor:
         """Log-probability of each sentence (B,) in nats; of a compound grammar a bound below it."""

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+ENDINGS = ("", "time", "interrupted")  # why a call ends, the stronger reason last
+
 
 def never() -> bool:
     """Nobody asks for an end."""

@@ -24,11 +24,12 @@ from induce.data.tokens import bits
 from induce.kernels.products import Products, use
 from induce.models.base import FittedModel, Model, detach
 from induce.models.build import make_model
+from induce.process_group import ALONE, ProcessGroup
 from induce.registry import DECODERS, READINGS, check_reading, find_task, fitting_decoder, load
 from induce.storage.locking import RunLock
+from induce.training.distributed import learn, own_state, whole_state
 from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
-from induce.training.limits import Limits, never
-from induce.training.microbatch import whole_or_parts
+from induce.training.limits import ENDINGS, Limits, never
 from induce.training.optimizer import EpochEnd, Unoptimized, make_optimizer
 from induce.training.scoring import TextScore, score_text
 from induce.training.seeding import random_state, restore_random_state, seed_everything
@@ -85,10 +86,14 @@ class Trainer:
         device: str,
         facts: dict[str, Any] | None = None,
         resume: bool = False,
+        group: ProcessGroup = ALONE,
     ) -> None:
-        """``training`` and ``development`` are a `Corpus` each, or `Examples` of a task."""
+        """``training`` and ``development`` are a `Corpus` each, or `Examples` of a task.
+
+        The processes of a ``group`` train one model; the first of them writes the folder and the log.
+        """
         check_fits(config)
-        self.config, self.run, self.device = config, run, device
+        self.config, self.run, self.device, self.group = config, run, device, group
         self.training, self.development, self.note = training, development, ""
         self._check_enough((facts or {}).get("texts", ()))
         if not development.words:
@@ -100,10 +105,14 @@ class Trainer:
         data = config.data
         self.vocabulary = checkpoint.vocabulary if checkpoint else choose_vocabulary(training, data)
         self.model = self._build(checkpoint)
-        self.products = Products(config.train.products, checkpoint.facts.get("products", ()) if checkpoint else ())
+        choices = checkpoint.facts.get("products", ()) if checkpoint else ()
+        self.products = Products(config.train.products, choices, measure=group.size == 1)
         use(self.products, self.model)
-        fitted = isinstance(self.model, FittedModel)
-        self.optimizer: Any = Unoptimized() if fitted else make_optimizer(list(self.model.parameters()), config.train)
+        self.optimizer: Any = Unoptimized()
+        if isinstance(self.model, FittedModel):
+            self.model.group = group
+        else:
+            self.optimizer = make_optimizer(list(self.model.parameters()), config.train)
         self.unknown_share = unknown_share(training.word_counts(), self.vocabulary)
         self.corpus = training.encode(self.vocabulary)
         self.loader = self._loader(self.corpus, config.train.batch_size)
@@ -169,12 +178,13 @@ class Trainer:
                 f"{checkpoint.folder}: this run cannot be resumed ({problem}); train anew with --overwrite"
             ) from None
         log = self.run / "log.jsonl"
-        if log.exists() and log.stat().st_size > self.position.log_bytes:
+        if self.group.first and log.exists() and log.stat().st_size > self.position.log_bytes:
             with log.open("r+b") as stream:  # what was logged after the state was written happens again
                 stream.truncate(self.position.log_bytes)
 
     def _carried(self, plain: Any) -> Any:
         """Carried state from the nested lists that trainer.pt holds, on the device."""
+        plain = own_state(self.group, self.model, plain)
         if plain is None:
             return None
         like = self.model.initial_state(1)
@@ -204,6 +214,7 @@ class Trainer:
         began = time.monotonic()
         if not self.resumed:
             self.model.prepare(self.corpus)
+            self.group.equalize(self.model)
             self.position.seconds = time.monotonic() - began
             self._save_last()  # a kill before the first step leaves something to go on from, too
         yield self._log(self._started())
@@ -236,7 +247,7 @@ class Trainer:
             vocabulary=len(self.vocabulary),
             unknown_share=self.unknown_share,
             parameters=sum(parameter.numel() for parameter in self.model.parameters()),
-            device=self.device,
+            device=self.device if self.group.size == 1 else f"{self.device} ({self.group.size} processes)",
             resumed_at=self.position.step,
             note=self.note,
             token=self.config.data.token,
@@ -245,7 +256,7 @@ class Trainer:
 
     def _epoch(self) -> Generator[Event, None, str]:
         """Train to the end of the epoch and check. Returns why training ends, or ""."""
-        at, limits = self.position, self.limits
+        at = self.position
         clock = _Clock(at)
         for step in self.loader.steps(self.rng, at.start, at.epoch):
             parts = self._learn(step)
@@ -257,11 +268,12 @@ class Trainer:
                 share = self.loader.share(at.start)
                 yield self._log(self._progress(clock.speed(), share, at.epoch, self.config.train.epochs))
             self._expect_scoring(clock)
-            if reason := limits.ended():
+            reason, save = self._ended(clock)
+            if reason:
                 self._keep()
                 yield from self._check(end_of_epoch=False)
                 return reason
-            if clock.time_to_save():
+            if save:
                 self._save_last()
         ended = yield from self._check(end_of_epoch=True)
         at.seconds = clock.seconds()
@@ -270,11 +282,11 @@ class Trainer:
         at.finished = "no more progress" if ended else ""
         self._next_epoch()
         self._save_last()
-        return self._over() or limits.ended()
+        return self._over() or self._ended()[0]
 
     def _fit(self) -> Generator[Event, None, str]:
         """Let a model that learns without gradients do so, to its end. Returns why training ends."""
-        at, model, limits = self.position, self.model, self.limits
+        at, model = self.position, self.model
         assert isinstance(model, FittedModel)
         clock = _Clock(at)
         for step in model.fit(self.corpus, at.step):
@@ -287,7 +299,7 @@ class Trainer:
             at.seconds = clock.seconds()
             yield self._log(self._progress(clock.speed(), step.done / step.total, 1, 1))
             self._expect_scoring(clock)
-            reason = limits.ended()
+            reason, save = self._ended(clock)
             if reason:
                 self._keep()
             if step.check or reason:
@@ -298,7 +310,7 @@ class Trainer:
                 self._save_last()
             if reason:
                 return reason
-            if clock.time_to_save():
+            if save:
                 self._save_last()
         if at.count or not at.best_epoch:
             yield from self._check(end_of_epoch=True)
@@ -312,19 +324,25 @@ class Trainer:
         """Leave time for scoring the development text: as long as last time, at first at the speed of training."""
         self.limits.expect(self.scoring_seconds or self.development.words / max(clock.mean_speed(), 1e-9))
 
+    def _ended(self, clock: _Clock | None = None) -> tuple[str, bool]:
+        """Why training ends now, or "", and whether it is time to save; decided for all processes."""
+        save = self.group.first and clock is not None and clock.time_to_save()
+        ended, due = self.group.largest(ENDINGS.index(self.limits.ended()), save)
+        return ENDINGS[int(ended)], bool(due)
+
     def _unscored(self) -> str:
         """Why training ends after a check for which there was no time, the model kept; else ""."""
         if self.scored:
             return ""
         self._keep()
-        return self.limits.ended() or "time"
+        return self._ended()[0] or "time"
 
     def _keep(self) -> None:
         """Write the model at once, before it is scored: ``last``, and where no model was scored yet also ``best``."""
         self._save_last()
         if not self.position.best_epoch:
             with self.optimizer.averaged():
-                store.save(self.run / "best", self._pack())
+                self._store("best")
 
     def _next_epoch(self) -> None:
         at = self.position
@@ -341,7 +359,7 @@ class Trainer:
         """One update. Returns in how many parts the batch was taken."""
         at, config = self.position, self.config.train
         self.model.train()
-        loss, parts = whole_or_parts(self.model, step.batch, self.state)
+        loss, parts = learn(self.group, self.model, step.batch, self.state, key=(config.seed, at.step))
         nll = float(loss.nll.detach())
         if not math.isfinite(nll):
             raise self._exploded("loss", at.step + 1)
@@ -391,7 +409,7 @@ class Trainer:
             at.history.append(asdict(event))
             if best:
                 at.best_loss, at.best_epoch = score.loss, at.epoch
-                store.save(self.run / "best", self._pack())
+                self._store("best")
         decision = self.optimizer.end_of_epoch(score.loss) if end_of_epoch else EpochEnd()
         yield self._log(replace(event, note=decision.note))
         stop: bool = decision.stop
@@ -400,7 +418,7 @@ class Trainer:
     def _score(self) -> Generator[Event, None, TextScore | None]:
         """The score of the development text, with a word each second; None where there is no time for it."""
         began = told = time.monotonic()
-        tokens, scoring = 0, score_text(self.model, self.held_out.check())
+        tokens, scoring = 0, score_text(self.model, self.held_out.check(), self.group)
         while True:
             try:
                 tokens += next(scoring)
@@ -408,7 +426,7 @@ class Trainer:
                 self.scoring_seconds = time.monotonic() - began
                 score: TextScore = end.value
                 return score
-            if self.limits.overdue():
+            if any(self.group.largest(self.limits.overdue())):
                 return None
             now = time.monotonic()
             if now - told > SCORING_SECONDS:
@@ -428,6 +446,8 @@ class Trainer:
 
     def _log(self, event: Any) -> Any:
         """``event``, after it is appended to the run's log."""
+        if not self.group.first:
+            return event
         self.run.mkdir(parents=True, exist_ok=True)
         line = json_text({"event": type(event).__name__.lower(), **asdict(event)}) + "\n"
         with placed(self.run / "log.jsonl"), (self.run / "log.jsonl").open("ab") as log:
@@ -446,6 +466,7 @@ class Trainer:
             "seconds": round(at.seconds, 1),
             "device": self.device,
             "threads": torch.get_num_threads(),
+            **({"processes": self.group.size} if self.group.size > 1 else {}),
             "products": self.products.record(),
             "history": at.history,
         }
@@ -456,10 +477,15 @@ class Trainer:
         trainer = {
             "optimizer": self.optimizer.state_dict(),
             "position": asdict(self.position),
-            "state": None if self.state is None else [list(part) for part in self.state],
+            "state": whole_state(self.group, self.model, self.state and [list(part) for part in self.state]),
             "random": random_state(self.rng, self.device),
         }
-        store.save(self.run / "last", self._pack(trainer))
+        self._store("last", trainer)
+
+    def _store(self, name: str, trainer: dict[str, Any] | None = None) -> None:
+        """Write the model as it is to the folder ``name`` of the run."""
+        if self.group.first:
+            store.save(self.run / name, self._pack(trainer))
 
 
 class _Clock:

@@ -24,9 +24,10 @@ _OUT_OF_MEMORY = (
 def whole_or_parts(model: Model, batch: Batch, state: Any = None) -> tuple[Loss, int]:
     """The loss of ``batch`` after its gradient was put into ``model``, and in how many parts that was done.
 
-    Where there is not enough memory, twice as many parts are tried. Parts are weighed by `Loss.count`, so that loss and
-    gradient are those of the whole batch but for rounding, for dropout, which is drawn anew, and for what looks at a
-    whole batch (batch normalisation; StructFormer's calibration "batch"). With gradients off there is only the loss.
+    Where there is not enough memory, twice as many parts are tried. Parts are weighed by `Loss.weight`, so that
+    loss and gradient are those of the whole batch but for rounding, for dropout, which is drawn anew, and for what
+    looks at a whole batch (batch normalisation; StructFormer's calibration "batch"; means over pairs of gold distances,
+    and over padding). With gradients off there is only the loss.
     Raises SynparseError if one sentence by itself is too much, or a segment of a stream, which carries a state.
     """
     rows, parts = len(batch.tokens), 1
@@ -55,19 +56,20 @@ def _in_parts(model: Model, batch: Batch, state: Any, parts: int) -> Loss:
         loss = model.loss(batch, state)
         _backward(loss.objective)
         return loss
-    sums, count, correct = [], 0, None
+    sums, count, weight, correct = [], 0, 0, None
     for part in batch.parts(parts):
         loss = model.loss(part)
-        _backward(loss.objective * loss.count)
+        _backward(loss.objective * loss.weight)
         sums.append(loss.nll.detach() * loss.count)
         count += loss.count
+        weight += loss.weight
         if loss.correct is not None:
             correct = (correct or 0) + loss.correct
     for parameter in model.parameters():
         if parameter.grad is not None:
-            parameter.grad /= max(1, count)
+            parameter.grad /= max(1, weight)
     mean = torch.stack(sums).sum() / max(1, count)
-    return Loss(mean, mean, count, correct=correct)
+    return Loss(mean, mean, count, correct=correct, rows=weight)
 
 
 def _backward(objective: Tensor) -> None:

@@ -12,6 +12,7 @@ from induce.config import RunConfig, changed, resolve
 from induce.data.prepared import PreparedText
 from induce.data.sources import Sources, Text, load_corpora, load_trees, prepared_rule
 from induce.data.vocabulary import Vocabulary
+from induce.process_group import ALONE, ProcessGroup, join
 from induce.storage.folders import whole
 from induce.storage.locking import RunLock
 from induce.storage.run_folder import check_free, clear, resumable, settle_run
@@ -85,33 +86,46 @@ class RunData:
 
 def load_data(request: RunRequest, tell: Callable[[str], None] = lambda line: None) -> RunData:
     """The data of a run, new or resumed, without touching its folder."""
-    _, config, sources = _planned(request, tell)
+    _, config, sources = _planned(request, tell, ALONE)
     return _load(config, sources, request.device)
 
 
 def prepare_run(
-    request: RunRequest, tell: Callable[[str], None] = lambda line: None, data: RunData | None = None
+    request: RunRequest,
+    tell: Callable[[str], None] = lambda line: None,
+    data: RunData | None = None,
+    group: ProcessGroup | None = None,
 ) -> Trainer:
     """The trainer of a run, new or resumed. What cannot work is refused before any text is read, and a new run's folder
     is touched only when everything else is known to be right; ``tell`` hears what a user should know. The trainer holds
     the lock of the folder until it has trained, or is no more.
 
-    ``data`` is what it learns from, where that is in memory already. Raises SynparseError for settings, data or a
-    folder that will not do.
+    ``data`` is what it learns from, where that is in memory already. Of a ``group`` of processes, by default that in
+    which this one was started, each prepares the same run, and the first has the folder. Raises SynparseError for
+    settings, data or a folder that will not do.
     """
-    folder = Path(request.run)
-    lock = RunLock(folder) if request.resume and resumable(folder) else None
+    folder, group = Path(request.run), group or join(request.device)
+    tell = tell if group.first else lambda line: None
+    lock = RunLock(folder) if group.first and request.resume and resumable(folder) else None
     if lock:
         settle_run(folder)
-    stored, config, sources = _planned(request, tell)
+    group.wait()
+    stored, config, sources = _planned(request, tell, group)
     data = data or _load(config, sources, request.device)
     from induce.training.loop import Trainer
 
     resume = stored is not None
     trainer = Trainer(
-        config, data.training, data.development, folder, device=data.device, facts=data.facts, resume=resume
+        config,
+        data.training,
+        data.development,
+        folder,
+        device=data.device,
+        facts=data.facts,
+        resume=resume,
+        group=group,
     )
-    if lock is None:
+    if group.first and lock is None:
         lock = RunLock(folder)
         check_free(folder, overwrite=request.overwrite)  # again: another training may have begun meanwhile
         clear(folder)
@@ -122,17 +136,22 @@ def prepare_run(
     return trainer
 
 
-def _planned(request: RunRequest, tell: Callable[[str], None]) -> tuple[Checkpoint | None, RunConfig, Sources]:
+def _planned(
+    request: RunRequest, tell: Callable[[str], None], group: ProcessGroup
+) -> tuple[Checkpoint | None, RunConfig, Sources]:
     """The state to go on from, if there is one, and settings and sources that fit together and the folder."""
     folder = Path(request.run)
     stored = _stored(folder, request, tell) if request.resume else None
     config, sources = _continued(stored, request) if stored else (_resolved(request), request.sources)
     sources.check(config)
+    if group.size > 1 and "-" in (*sources.text, *sources.dev):
+        raise SynparseError("standard input can be read by one process alone; give the text as a file")
     from induce.training.loop import check_fits
 
     if stored is None:
         check_fits(config)
-        check_free(folder, overwrite=request.overwrite)
+        if group.first:
+            check_free(folder, overwrite=request.overwrite)
         if config.data.vocabulary:
             Vocabulary.from_list(config.data.vocabulary)
     else:
@@ -202,15 +221,10 @@ def _stored(folder: Path, request: RunRequest, tell: Callable[[str], None]) -> C
 
 def _continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, Sources]:
     """Settings and data of a run that goes on. Only how long and how fast to train may change."""
-    given = {"model": request.model, "preset": request.preset, "seed": request.seed, "task": request.task or None}
-    for name, value in given.items():
-        if value is not None:
-            raise UnchangeableError(f"--{name} cannot change on --resume: the run keeps its settings")
-    if request.input_options.tokenize not in ("", checkpoint.config.data.tokenization):
-        raise UnchangeableError("--tokenization cannot change on --resume: the run keeps its settings")
-    for change in request.settings:
-        if change.partition("=")[0].strip() not in CHANGEABLE:
-            raise UnchangeableError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")
+    config = checkpoint.config
+    if not _asks_for(request, config):
+        _check_unchanged(request, config)
+        config = changed(config, request.settings)
     facts = checkpoint.facts
     sources = Sources(
         tuple(request.text) or tuple(facts.get("texts", ())),
@@ -219,7 +233,28 @@ def _continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, 
         _reading_of(facts, request.input_options),
         tuple(request.focus) or tuple(facts.get("focus", ())),
     )
-    return changed(checkpoint.config, request.settings), sources
+    return config, sources
+
+
+def _asks_for(request: RunRequest, config: RunConfig) -> bool:
+    """Whether a new run would have these settings, so that the call that began a run can go on with it."""
+    try:
+        return _resolved(request).as_dict() == config.as_dict()
+    except SynparseError:
+        return False
+
+
+def _check_unchanged(request: RunRequest, config: RunConfig) -> None:
+    """Raises UnchangeableError for an option that changes what a run has to keep."""
+    given = {"model": request.model, "preset": request.preset, "seed": request.seed, "task": request.task or None}
+    for name, value in given.items():
+        if value is not None:
+            raise UnchangeableError(f"--{name} cannot change on --resume: the run keeps its settings")
+    if request.input_options.tokenize not in ("", config.data.tokenization):
+        raise UnchangeableError("--tokenization cannot change on --resume: the run keeps its settings")
+    for change in request.settings:
+        if change.partition("=")[0].strip() not in CHANGEABLE:
+            raise UnchangeableError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")
 
 
 def _reading_of(facts: Mapping[str, Any], given: InputOptions) -> InputOptions:

@@ -1,0 +1,150 @@
+"""A model that several processes train is the one that a single process trains."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from dataclasses import fields
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+import induce.models.ccm
+import induce.models.dmv
+from induce import checkpoint as store
+from induce.config import RunConfig
+from induce.process_group import ProcessGroup
+from induce.registry import model_class
+from induce.training import loop
+from induce.training.microbatch import _in_parts
+from tests.cli.helpers import TINY, toy_text
+from tests.induce.tiny import settings, trainer
+from tests.induce.training.copies import together
+from tests.warm import Call
+from treebank.errors import SynparseError
+
+STEPS = 8
+COUNTING = {
+    "dmv": ["model.members=1", "model.short_passes=2", "model.middle_passes=1", "model.long_passes=0"],
+    "ccm": ["model.passes=3"],
+    "dmv-ccm": ["model.passes=3"],
+}
+
+
+def without_dropout(model: str, *more: str) -> RunConfig:
+    """Settings of a tiny run in which nothing is drawn at random but the batches."""
+    names = [one.name for one in fields(model_class(model).Config) if one.name.endswith("dropout")]
+    return settings(model, *(f"model.{name}=0" for name in names), *more)
+
+
+def weights(run: Path) -> dict[str, Tensor]:
+    return dict(store.read(run / "last").weights())
+
+
+def trained(models: list[str], folder: Path, group: ProcessGroup) -> None:
+    """Train a tiny run of each of ``models`` for some steps, in float64, where rounding does not add up."""
+    torch.set_default_dtype(torch.float64)
+    induce.models.dmv.TABLE, induce.models.ccm.TABLE = 200, 20_000  # so that there are some blocks to share
+    last = group.rank == group.size - 1  # the one that ends training, for all
+    for name in models:
+        run = trainer(without_dropout(name, "train.epochs=9", *COUNTING.get(name, [])), folder / name, group=group)
+        run.model.double()
+        for _ in run.train(stop=lambda at=run.position: last and at.step >= STEPS):
+            pass
+        assert name in COUNTING or run.position.step == STEPS
+
+
+@pytest.mark.parametrize("name", ["onlstm", "prpn", "ordered-memory", "npcfg", "simple-pcfg"])
+def test_the_gradient_of_the_parts_is_that_of_the_whole(name: str, tmp_path: Path) -> None:
+    run = trainer(without_dropout(name), tmp_path / "run")
+    model = run.model.double().eval()
+    batches = [step.batch for step in islice(run.loader.steps(run.rng, 0), 5)]
+    batch = max(batches, key=lambda batch: batch.token_count)
+    whole = _in_parts(model, batch, None, 1)
+    wanted = {key: parameter.grad.clone() for key, parameter in model.named_parameters()}
+    model.zero_grad()
+    loss = _in_parts(model, batch, None, 3)
+    assert (loss.count, loss.weight) == (whole.count, whole.weight)
+    assert float(loss.nll) == pytest.approx(float(whole.nll.detach()), abs=1e-12)
+    for key, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.grad, wanted[key], rtol=1e-9, atol=1e-12)
+
+
+def test_one_two_and_four_processes_give_the_same_weights(tmp_path: Path) -> None:
+    several = {2: ["onlstm", "dmv-ccm"], 4: ["npcfg", "udgn", "dmv", "ccm"]}
+    for size, models in {1: [*several[2], *several[4]], **several}.items():
+        assert together(partial(trained, models, tmp_path / str(size)), size, tmp_path / "stores") == [0] * size
+    for size, models in several.items():
+        for name in models:
+            expected = weights(tmp_path / "1" / name)
+            for key, value in weights(tmp_path / str(size) / name).items():
+                if key != "growth":  # a scale of numbers, in which no result is
+                    torch.testing.assert_close(value, expected[key], rtol=1e-10, atol=1e-10, msg=f"{name} {key}")
+
+
+def killed_or_whole(folder: Path, deadly: int, resume: bool, group: ProcessGroup) -> None:
+    """Train a tiny run with dropout, saved at each step; the last process is killed at the step ``deadly``."""
+    loop.SAVE_SECONDS = 0.0
+    run = trainer(settings("onlstm", "train.epochs=1"), folder, group=group, resume=resume)
+
+    def stop() -> bool:
+        if group.rank == group.size - 1 and run.position.step == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return False
+
+    try:
+        for _ in run.train(stop=stop):
+            pass
+    except SynparseError as error:
+        (folder / "told").write_text(str(error), "utf-8")
+        raise
+
+
+def test_a_killed_run_goes_on_bit_by_bit(tmp_path: Path) -> None:
+    stores, cut = tmp_path / "stores", tmp_path / "cut"
+    assert together(partial(killed_or_whole, tmp_path / "whole", 0, False), 2, stores) == [0, 0]
+    assert together(partial(killed_or_whole, cut, 7, False), 2, stores) == [1, -signal.SIGKILL]
+    assert "process 0 of 2: the others do not answer (" in (cut / "told").read_text("utf-8")
+    assert store.read(cut / "last").trainer()["position"]["step"] in (6, 7)
+    assert together(partial(killed_or_whole, cut, 0, True), 2, stores) == [0, 0]
+    expected = weights(tmp_path / "whole")
+    for key, value in weights(cut).items():
+        assert torch.equal(value, expected[key]), key
+
+
+def torchrun(warm: str, arguments: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
+    """Exit codes and what was written, by the program in two processes with the variables of ``torchrun``."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    variables = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    calls, files = [], [folder / "first", folder / "second"]
+    for rank, path in enumerate(files):
+        for name, value in {**variables, "RANK": str(rank), "LOCAL_RANK": str(rank)}.items():
+            monkeypatch.setenv(name, value)
+        with path.open("w") as stream:
+            calls.append(Call(warm, arguments, streams=(0, stream.fileno(), stream.fileno())))
+    return [(call.wait(), path.read_text("utf-8")) for call, path in zip(calls, files, strict=True)]
+
+
+def test_the_command(tmp_path: Path, warm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, run = tmp_path / "a.txt", tmp_path / "run"
+    text.write_text(toy_text(), encoding="utf-8")
+    arguments = ["train", str(text), "-o", str(run), *TINY, "--set", "train.epochs=1", "--resume"]
+    for beginning in ("nothing to resume, so training starts", "going on at step"):  # the same call does both
+        (first, told), (second, silence) = torchrun(warm, arguments, tmp_path, monkeypatch)
+        assert (first, second, silence) == (0, 0, "")
+        assert beginning in told
+        assert "on cpu (2 processes)" in told
+        assert f"the model is in {run}" in told
+    assert store.read(run / "best").facts["processes"] == 2
+    for wrong, code, message in (
+        ([*arguments[:-1], "--seeds", "1-2"], 2, "several processes train one model"),
+        (["train", "-", *arguments[2:]], 1, "standard input can be read by one process alone"),
+    ):
+        assert all(one == code and message in told for one, told in torchrun(warm, wrong, tmp_path, monkeypatch))
