@@ -1,9 +1,9 @@
 """The public face: everything that a command does, in a call.
 
 >>> import synparse
->>> parser = synparse.train("corpus.txt", run="runs/mine")  # doctest: +SKIP
->>> print(next(parser.parse("the cat sat")))  # doctest: +SKIP
-(X (X (W the) (W cat)) (W sat))
+>>> parser = synparse.load("english")  # the built-in model; synparse.train("corpus.txt") gives one of your own
+>>> print(next(parser.parse("the cat saw a dog")))
+(X (X (W the) (W cat)) (X (W saw) (X (W a) (W dog))))
 """
 
 from __future__ import annotations
@@ -66,19 +66,23 @@ def train(
     *,
     run: str = "synparse-model",
     max_minutes: float | None = None,
-    show: Callable[[Event], None] = lambda event: None,
+    show: Callable[[Event], None] | None = None,
     **options: Any,
 ) -> ModelParser:
     """Train a model as ``synparse train`` does and return its parser.
 
     ``text`` is a path, a list of paths, or a list of sentences, each a list of words; without it the model learns from
-    the built-in sample. ``run`` is the folder to write, ``show`` hears every event, ``max_minutes`` bounds the
-    training. ``options`` are those of the command: ``model``, ``preset``, ``settings`` (a list of
-    ``"table.key=value"``), ``dev``, ``trees``, ``task``, ``seed``, ``resume``, ``overwrite``, ``device``.
+    the built-in sample. ``run`` is the folder to write, ``max_minutes`` bounds the training, and ``show`` hears every
+    event; without it a notebook shows them by itself. ``options`` are those of the command: ``model``, ``preset``,
+    ``settings`` (a list of ``"table.key=value"``), ``dev``, ``trees``, ``task``, ``seed``, ``resume``, ``overwrite``,
+    ``device``.
     Raises SynparseError for what cannot be trained.
     """
+    from cli.notebook import shower
+
+    hear = show or shower()
     for event in trainer(text, run=run, **options).train(max_minutes=max_minutes):
-        show(event)
+        hear(event)
     from induce.parsing.load import load_model_parser
 
     return load_model_parser(run)
@@ -92,14 +96,17 @@ def trainer(text: Text | Sequence[Text] = (), *, run: str = "synparse-model", **
     return prepare_run(RunRequest(run=run, text=texts, **options))
 
 
-def load(run: str | os.PathLike[str], **options: Any) -> ModelParser | Ensemble:
+def load(run: str | os.PathLike[str] | None = None, **options: Any) -> ModelParser | Ensemble:
     """The trained model in the folder ``run``, or the ensemble, ready to parse.
 
-    ``options``: ``decoder``, ``layer``, ``distances``, ``device``, as of ``synparse parse``.
+    Without ``run`` it is that of $SYNPARSE_MODEL, else that in ./synparse-model; where nothing was trained, it is the
+    built-in model of English, which is also called ``"english"``. ``options``: ``decoder``, ``layer``, ``distances``,
+    ``device``, as of ``synparse parse``.
     """
+    from induce.builtin import parsing_run
     from induce.parsing.load import load_parser
 
-    return load_parser(run, **options)
+    return load_parser(parsing_run() if run is None else run, **options)
 
 
 def combine(members: Sequence[str], run: str, **options: Any) -> Ensemble:
@@ -119,6 +126,10 @@ def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
     ``gold`` is a path, a name such as ``"wsj10"``, or a `Treebank`; a system is a parser, the path of a model's folder
     or of a file of trees, or the name of a baseline, such as ``"right"``. ``options``: ``conventions``,
     ``max_length`` and the other fields of `EvaluationPlan`. Raises SynparseError for what cannot be scored.
+
+    >>> [report] = evaluate("sample", "right", conventions=["on-lstm"]).reports
+    >>> round(report.value, 1)
+    39.6
     """
     from induce.parsing.systems import evaluate_systems
 
@@ -130,6 +141,9 @@ def draw(what: Any, *others: Any, gold: Any = ()) -> Drawing:
 
     ``others`` are further systems' analyses of the same sentences, ``gold`` what all are compared with.
     Raises SynparseError where the words of gold are others.
+
+    >>> print(draw((["the", "cat", "sat"], [1, 2, -1])).to_latex().splitlines()[0])
+    \\begin{dependency}
     """
     from treebank.drawing.notebook import draw as drawn
 

@@ -12,7 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
-TOOLS = ("all", "compare", "figures", "machine", "trees")  # what measures no speed
+TOOLS = ("builtin", "all", "compare", "figures", "machine", "trees")  # what measures no speed
 QUICK = {  # options with which a benchmark takes a minute or two; those not named run without any
     "reading": ["--rounds", "2"],
     "pcfg": ["--rounds", "2"],

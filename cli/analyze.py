@@ -9,10 +9,11 @@ import click
 
 from cli.analyze_agreement import agreement
 from cli.help import HELP, Command, Group
-from cli.options import default_run, device_option
+from cli.options import device_option
 from cli.output import print_json, print_table
 from cli.picture import check_picture, draw_channels, draw_sweep
 from cli.status import reading
+from induce.builtin import default_run
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:

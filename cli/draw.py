@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.help import command
-from cli.options import decoder_option, default_run, device_option, distances_option, inputs, layer_option
+from cli.options import decoder_option, device_option, distances_option, inputs, layer_option, parsing_run
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
@@ -48,9 +48,9 @@ def draw(
     """Draw trees and heads: of a model, or those that are in INPUT.
 
     INPUT are files of trees (brackets), of heads (CoNLL-U), JSON lines of `synparse extract` or `convert`, or text,
-    which is parsed with -m, by default with ./synparse-model. With --gold, INPUT are predictions for its sentences;
-    what is shared, missed and extra is told by colour, by dashes and by a legend. Without -o, the pictures are drawn
-    in the terminal.
+    which is parsed with -m, by default with ./synparse-model, else with the model that is built in. With --gold, INPUT
+    are predictions for its sentences; what is shared, missed and extra is told by colour, by dashes and by a legend.
+    Without -o, the pictures are drawn in the terminal.
     """
     from induce.parsing.pictures import FIRST, chosen_numbers, pictures
     from treebank.catalog import load_gold
@@ -80,7 +80,7 @@ def _parsers(runs: Sequence[str], paths: Sequence[str], parsing: dict[str, Any])
 
     if not runs and not holds_text(paths):
         return []
-    parsers = [(run, load_parser(run, **parsing)) for run in runs or [default_run()]]
+    parsers = [(run, load_parser(run, **parsing)) for run in runs or [parsing_run()]]
     return [(f"{parser.name} {run}" if len(parsers) > 1 else parser.name, parser) for run, parser in parsers]
 
 

@@ -12,8 +12,9 @@ import click
 from cli.eval_pairs import pairs_options
 from cli.eval_text import check_usage, show_text, text_options
 from cli.help import command
-from cli.options import decoder_option, default_run, device_option, distances_option, layer_option, note
+from cli.options import decoder_option, device_option, distances_option, layer_option, note
 from cli.status import Meter
+from induce.builtin import default_run
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.help import command
-from cli.options import default_run, device_option, distances_option, inputs, layer_option, note, reading_options
+from cli.options import device_option, distances_option, inputs, layer_option, note, parsing_run, reading_options
 from cli.output import opened
 from cli.status import reading
 from induce.registry import DECODERS
@@ -24,7 +24,7 @@ STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
 
 @command()
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
-@click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
+@click.option("-m", "--run", metavar="RUN", help="The model: ./synparse-model, or what is built in.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option(
     "--what",
@@ -58,7 +58,7 @@ def extract(
     paths = inputs(input)
     files = expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
-    parser = load_parser(run or default_run(), tell=note, **parsing)
+    parser = load_parser(run or parsing_run(), tell=note, **parsing)
     if what:
         parser.offer(what)
     options, shown = parser.input_options(input_options), not output and sys.stdout.isatty()

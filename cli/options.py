@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -10,13 +9,17 @@ from typing import Any
 
 import click
 
-DEFAULT_RUN = "synparse-model"
+from induce import builtin
+
 Decorated = Callable[..., Any]
 
 
-def default_run() -> str:
-    """The model folder that is meant when none is named: $SYNPARSE_MODEL, else ./synparse-model."""
-    return os.environ.get("SYNPARSE_MODEL") or DEFAULT_RUN
+def parsing_run() -> str:
+    """The model to parse with when none is named, with a word where it is the built-in one."""
+    run = builtin.parsing_run()
+    if run == builtin.NAME:
+        note(f"no model is trained here yet; this is the built-in one of English ({builtin.ORIGIN})")
+    return run
 
 
 def inputs(given: Sequence[str]) -> list[str]:

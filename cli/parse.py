@@ -11,12 +11,12 @@ import click
 from cli.help import command
 from cli.options import (
     decoder_option,
-    default_run,
     device_option,
     distances_option,
     inputs,
     layer_option,
     note,
+    parsing_run,
     reading_options,
 )
 from cli.output import drawing, opened
@@ -33,7 +33,7 @@ LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it coul
 
 @command()
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
-@click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
+@click.option("-m", "--run", metavar="RUN", help="The model: ./synparse-model, or what is built in.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
 @click.option("--output-dir", metavar="DIR", help="Write a file into DIR for each file of INPUT.")
 @click.option("--resume", is_flag=True, help="With --output-dir: go on where a broken-off call stopped.")
@@ -88,7 +88,7 @@ def parse(
     paths = inputs(input)
     files = expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
-    parser = load_parser(run or default_run(), tell=note, **parsing)
+    parser = load_parser(run or parsing_run(), tell=note, **parsing)
     form = form or ("conllu" if parser.output == "heads" else "brackets")
     if form == "conllu":
         parser.must_give("heads", "another --format")

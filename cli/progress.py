@@ -29,7 +29,7 @@ def _plainly(events: Iterable[Event]) -> Iterator[Event]:
     due = time.monotonic() + LOG_SECONDS
     for event in events:
         found = lines(event)
-        if not found and (parts := _status(event)) and time.monotonic() >= due:
+        if not found and (parts := status(event)) and time.monotonic() >= due:
             found = [", ".join(filter(None, parts))]
         if found:
             due = time.monotonic() + LOG_SECONDS
@@ -39,19 +39,19 @@ def _plainly(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _on_terminal(events: Iterable[Event]) -> Iterator[Event]:
-    status = StatusLine()
+    last = StatusLine()
     try:
         for event in events:
             for line in lines(event):
-                status.say(line)
-            if parts := _status(event):
-                status.show(parts, getattr(event, "share", None))
+                last.say(line)
+            if parts := status(event):
+                last.show(parts, getattr(event, "share", None))
             yield event
     finally:
-        status.clear()
+        last.clear()
 
 
-def _status(event: Event) -> list[str]:
+def status(event: Event) -> list[str]:
     """What a line that is overwritten says, the most important first; nothing of an event that has lines of its own."""
     if isinstance(event, Scoring):
         return ["scoring the development text", f"{event.share:.0%}", left(event.seconds_left)]

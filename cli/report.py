@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from cli.help import command
-from cli.options import decoder_option, default_run, device_option, distances_option, layer_option, note
+from cli.options import decoder_option, device_option, distances_option, layer_option, note
 from cli.output import opened
+from induce.builtin import default_run
 
 
 @command()

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.help import command
-from cli.options import default_run, device_option, inputs, reading_options
+from cli.options import device_option, inputs, reading_options
 from cli.output import opened
 from cli.status import reading
+from induce.builtin import default_run
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.help import command
-from cli.options import default_run, device_option, reading_options
+from cli.options import device_option, reading_options
 from cli.signals import ending_after_the_step
 from cli.status import Meter
+from induce.builtin import default_run
 from induce.registry import MODELS
 
 if TYPE_CHECKING:

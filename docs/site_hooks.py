@@ -20,7 +20,29 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = re.compile(r"\]\((?:\.\./)+((?:treebank|induce|cli|bench|tests)/[\w/]+\.py)")
-REFERENCE = {"Options": "options.md", "Settings": "settings.md", "Python functions": "functions.md"}
+REFERENCE = {"Options": "options.md", "Settings": "settings.md", "Python reference": "functions.md"}
+EXAMPLE = re.compile(r"(?m)^>>> .*\n?(?:^(?!$).*\n?)*")
+ADDRESS = re.compile(r"<function (\w+) at 0x\w+>")  # of a default that is a function
+OURS = ("treebank.", "induce.", "cli.")
+CLASSES = (  # what a program holds in its hands
+    "treebank.tree:Tree",
+    "treebank.sentence:Sentence",
+    "treebank.sentence:Treebank",
+    "treebank.drawing.notebook:Drawing",
+    "treebank.metrics.run:EvaluationPlan",
+    "treebank.metrics.run:Evaluation",
+    "treebank.metrics.report:ScoreReport",
+    "induce.parsing.parser:ModelParser",
+    "induce.parsing.reading:Reading",
+    "induce.parsing.ensemble:Ensemble",
+    "induce.training.run:RunRequest",
+    "induce.training.loop:Trainer",
+    "induce.models.base:Model",
+    "induce.models.base:FittedModel",
+    "induce.structures:Distances",
+    "induce.structures:HeadDistribution",
+    "induce.structures:SpanScores",
+)
 
 
 def on_config(config: Any) -> Any:
@@ -101,18 +123,43 @@ def _settings(title: str, table: Any, prefix: str) -> str:
 
 
 def functions_page() -> str:
-    """Signature and docstring of every function of ``synparse``."""
+    """Signature and docstring of every function of ``synparse``, and of the public parts of what they take and give."""
     import synparse
 
-    parts = ["# Python functions", "`import synparse`; [Python](python.md) shows them at work."]
+    parts = ["# Python reference", "`import synparse`; [Python](python.md) shows it at work."]
     for name in synparse.__all__:
         found = getattr(synparse, name)
         if inspect.isfunction(found):
-            signature = inspect.signature(found, eval_str=False)
-            parts.append(f"## {name}\n\n```python\nsynparse.{name}{signature}\n```\n\n{_told(found)}")
+            parts.append(f"## {name}\n\n{_called(f'synparse.{name}', found)}")
+    parts += [_class_entry(place) for place in CLASSES]
     return "\n\n".join(parts) + "\n"
 
 
-def _told(function: Any) -> str:
-    """The docstring with its quoted names as Markdown has them."""
-    return (inspect.getdoc(function) or "").replace("``", "`")
+def _class_entry(place: str) -> str:
+    """A class with its public methods and properties, those that it inherits from our own classes included."""
+    module, _, name = place.partition(":")
+    found = getattr(import_module(module), name)
+    parts = [f"## {name}", f"`{module}.{name}`", _told(found)]
+    if dataclasses.is_dataclass(found):
+        parts.append("\n".join(f"- `{field.name}`: `{field.type}`" for field in dataclasses.fields(found)))
+    for member, value in inspect.getmembers(found):
+        inner = getattr(value, "__func__", value)
+        own = member in {key for one in found.__mro__ if one.__module__.startswith(OURS) for key in vars(one)}
+        if member.startswith("_") or not own:
+            continue
+        if inspect.isfunction(inner):
+            parts.append(f"### {name}.{member}\n\n{_called(f'{name}.{member}', inner)}")
+        elif isinstance(value, property) and value.__doc__:
+            parts.append(f"### {name}.{member}\n\n{_told(value)}")
+    return "\n\n".join(filter(None, parts))
+
+
+def _called(name: str, function: Any) -> str:
+    signature = ADDRESS.sub(r"\1", str(inspect.signature(function, eval_str=False)))
+    return f"```python\n{name}{signature}\n```\n\n{_told(function)}"
+
+
+def _told(thing: Any) -> str:
+    """The docstring with its quoted names as Markdown has them, and its examples as blocks."""
+    text = (inspect.getdoc(thing) or "").replace("``", "`")
+    return EXAMPLE.sub(lambda match: f"```pycon\n{match[0].rstrip()}\n```\n", text)

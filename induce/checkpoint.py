@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from induce.builtin import place_of
 from induce.config import RunConfig
 from induce.data.vocabulary import Vocabulary
 from induce.packing import unpack
@@ -198,10 +199,11 @@ def pack(
 def find(run: Path, which: tuple[str, ...] = ("best", "last")) -> Path:
     """The checkpoint folder of ``run``: its ``best``, else its ``last``, else ``run`` itself. Touches nothing.
 
-    Of a packed model (a file) it is a folder with its parts, which is there until the program ends.
+    Of a packed model (a file, or the built-in ``english``) it is a folder with its parts, which is there until the
+    program ends.
     """
-    if run.is_file():
-        return unpack(run)
+    if (place := place_of(run)).is_file():
+        return unpack(place)
     for name in which:
         if whole(run / name):
             return run / name

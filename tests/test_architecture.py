@@ -70,7 +70,7 @@ def test_imports_point_one_way(path: Path) -> None:
         ("from induce.parsing.load import load_parser", "treebank"),
         ("if True:\n    import numpy as np", "treebank"),
         ("def f():\n    import click", "induce"),
-        ("from cli.options import default_run", "induce"),
+        ("from cli.options import note", "induce"),
         ("import torch", "cli"),
         ("class A:\n    from nltk import Tree", "cli"),
     ],

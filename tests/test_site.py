@@ -39,7 +39,9 @@ def test_what_is_generated_is_there(site: Path) -> None:
     settings = (site / "settings.html").read_text(encoding="utf-8")
     assert all(f'id="model-{name}"' in settings for name in MODELS)
     assert "the most frequent tokens kept" in settings
-    assert "synparse.evaluate(gold" in (site / "functions.html").read_text(encoding="utf-8")
+    functions = (site / "functions.html").read_text(encoding="utf-8")
+    assert "synparse.evaluate(gold" in functions
+    assert all(f'id="{name}"' in functions for name in ("tree", "treefrom_spans", "modelparserparse", "modelloss"))
     assert (site / "source" / "induce" / "models" / "onlstm.py.html").exists()
 
 

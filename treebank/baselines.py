@@ -26,7 +26,11 @@ def left(gold: Tree, chance: Random) -> Spans:
 
 
 def right(gold: Tree, chance: Random) -> Spans:
-    """Brackets of ``(a (b (c d)))``."""
+    """Brackets of ``(a (b (c d)))``.
+
+    >>> right(Tree.from_spans(["a", "b", "c", "d"], []), Random(1))
+    [(0, 4), (1, 4), (2, 4)]
+    """
     n = len(gold)
     return [(start, n) for start in range(n - 1)]
 

@@ -13,12 +13,20 @@ Heads = tuple[int, ...]
 
 
 def roots(heads: Sequence[int]) -> list[int]:
-    """The words without a head, in order."""
+    """The words without a head, in order.
+
+    >>> roots([1, ROOT, 1])
+    [1]
+    """
     return [i for i, head in enumerate(heads) if head == ROOT]
 
 
 def is_tree(heads: Sequence[int]) -> bool:
-    """Whether there is exactly one root and every word leads up to it."""
+    """Whether there is exactly one root and every word leads up to it.
+
+    >>> is_tree([1, ROOT, 1]), is_tree([1, 0, ROOT])
+    (True, False)
+    """
     n = len(heads)
     if len(roots(heads)) != 1 or not all(ROOT <= head < n for head in heads):
         return False
@@ -34,7 +42,11 @@ def is_tree(heads: Sequence[int]) -> bool:
 
 
 def is_projective(heads: Sequence[int]) -> bool:
-    """Whether no two arcs cross, drawn above the words; that of a root comes from before the first word."""
+    """Whether no two arcs cross, drawn above the words; that of a root comes from before the first word.
+
+    >>> is_projective([1, ROOT, 1, 2]), is_projective([2, 3, ROOT, 2])
+    (True, False)
+    """
     arcs = sorted((min(i, head), -max(i, head)) for i, head in enumerate(heads))
     ends: list[int] = []  # of the arcs that are still open, the innermost last
     for start, end in arcs:

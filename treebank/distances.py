@@ -17,6 +17,9 @@ def distances_from_tree(tree: Tree) -> list[int]:
 
     A word has height 1, a node one more than its higher child, and a gap the height of the node that it splits
     (Du et al. 2020, Algorithm 1).
+
+    >>> distances_from_tree(Tree.from_text("(X (X the (X old man)) (X saw (X a dog)))"))
+    [5, 3, 2, 4, 3, 2]
     """
     distances = [0] * len(tree.words)
     starts: list[int] = []  # first word and height of each finished part that still waits for its parent
@@ -51,6 +54,9 @@ def spans_from_distances(distances: Sequence[float]) -> list[tuple[int, int]]:
     """Brackets of the binary tree that splits at the widest gap first, the first one on ties; entry 0 is ignored.
 
     One bracket per gap, the whole sentence included (Du et al. 2020, Algorithm 2). Raises SynparseError for NaN.
+
+    >>> sorted(spans_from_distances([5, 3, 2, 4, 3, 2]))
+    [(0, 3), (0, 6), (1, 3), (3, 6), (4, 6)]
     """
     gaps = numbers(distances)[1:]  # gap g lies between the words g and g + 1
     before, after = nearest_larger(gaps)

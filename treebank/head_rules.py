@@ -227,6 +227,9 @@ def heads_from_tree(tree: Tree, rules: str = "collins") -> Heads:
     """The heads of the words of a tree, traces left out; one root, and no arcs that cross.
 
     Each phrase has a head child by the rules named; the heads of the other children depend on its head.
+
+    >>> heads_from_tree(Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))"))
+    (1, 2, -1)
     """
     chosen, tree = find_rules(rules), tree.without_traces()
     if not tree.words:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from treebank.annotation import Annotation, Surface
 from treebank.tree import Tree
@@ -49,6 +49,15 @@ class Sentence:
         """The sentence of another tree; its heads, if it had any, are of other words and go."""
         plain = tree.without_traces()
         return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, place=self.place)
+
+    def to_spacy(self, vocab: Any = None) -> Any:
+        """The sentence as spaCy's ``Doc``, its brackets as ``doc.spans["constituents"]`` (`treebank.interchange`)."""
+        return import_module("treebank.interchange").spacy_doc(self, vocab)
+
+    def to_latex(self) -> str:
+        """Its tree for the LaTeX package forest, its heads for tikz-dependency."""
+        drawn: str = import_module("treebank.drawing.notebook").draw(self).to_latex()
+        return drawn
 
     def _repr_svg_(self) -> str:
         """Its tree or heads as a picture, which notebooks show; the room of pictures is known here by name alone."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import accumulate, compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from treebank import brackets
 from treebank.brackets import Span
@@ -52,6 +52,9 @@ class Tree:
         """Tree with one bracket, labelled ``label``, for each different span and for the whole sentence.
 
         One-word spans are left out unless they are the whole sentence. Raises ValueError if two spans cross.
+
+        >>> print(Tree.from_spans(["the", "cat", "sat"], [(0, 2)]))
+        (X (X (W the) (W cat)) (W sat))
         """
         length = len(words)
         wanted = {(start, end) for start, end in spans if end - start > 1}
@@ -77,6 +80,12 @@ class Tree:
         """Tree of one labelled bracketing, ``(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))``.
 
         Raises ValueError if ``text`` does not hold exactly one balanced tree.
+
+        >>> tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))")
+        >>> tree.words, tree.labels
+        (('the', 'man', 'sleeps'), ('S', 'NP', 'VP'))
+        >>> [tuple(span) for span in tree.spans]
+        [(0, 3), (0, 2), (2, 3)]
         """
         trees = list(brackets.parse(text))
         if len(trees) != 1:
@@ -127,6 +136,14 @@ class Tree:
                 k += 1
             stack[-1][1].append(NltkTree(tag, [word]) if tag else word)
         return root[0] if len(root) == 1 and isinstance(root[0], NltkTree) else root
+
+    def to_spacy(self, vocab: Any = None) -> Any:
+        """The words as spaCy's ``Doc``, the brackets as ``doc.spans["constituents"]``.
+
+        Raises SynparseError where spaCy is not installed.
+        """
+        sentence = import_module("treebank.sentence").Sentence
+        return sentence(self.without_traces().words, tree=self).to_spacy(vocab)
 
     def to_latex(self) -> str:
         """The tree in the notation of the LaTeX package forest."""

@@ -16,7 +16,11 @@ EVEN = 0.5  # the probability of an end from which on there is one
 
 
 def unbiased(distances: Sequence[float]) -> list[tuple[int, int]]:
-    """Brackets of the tree that splits at the widest gap first (Du et al. 2020, Algorithm 2); entry 0 is ignored."""
+    """Brackets of the tree that splits at the widest gap first (Du et al. 2020, Algorithm 2); entry 0 is ignored.
+
+    >>> unbiased([9.0, 1.0, 3.0, 2.0])
+    [(0, 2), (0, 4), (2, 4)]
+    """
     return spans_from_distances(distances)
 
 
@@ -26,6 +30,9 @@ def biased(distances: Sequence[float]) -> list[tuple[int, int]]:
     In a segment, word k with the largest entry (the segment's first word included) is joined to the tree of all that
     follows it; what precedes it is the left part. So every word k heads one segment, the one in which its entry is
     the first maximum, and gives the brackets of that segment and of its right part, which begins at k.
+
+    >>> sorted(biased([0.0, 3.0, 1.0, 2.0]))
+    [(0, 4), (1, 4), (2, 4)]
     """
     spans = []
     before, after = nearest_larger(numbers(distances))
@@ -39,7 +46,11 @@ def biased(distances: Sequence[float]) -> list[tuple[int, int]]:
 
 
 def nary(distances: Sequence[float]) -> list[tuple[int, int]]:
-    """Brackets of the tree that splits at all widest gaps at once, flat on ties (StructFormer); entry 0 is ignored."""
+    """Brackets of the tree that splits at all widest gaps at once, flat on ties (StructFormer); entry 0 is ignored.
+
+    >>> nary([9.0, 1.0, 3.0, 3.0])
+    [(0, 2), (0, 4)]
+    """
     gaps = numbers(distances)[1:]
     before, after = nearest_larger(gaps)
     return [

@@ -25,7 +25,11 @@ ROUNDING = 2.0**-52  # of a sum, relative to each of its parts: roots whose tree
 
 
 def argmax(probability: Matrix) -> Heads:
-    """Each word's most probable head, the first on ties; a word that chooses itself is a root. Not always a tree."""
+    """Each word's most probable head, the first on ties; a word that chooses itself is a root. Not always a tree.
+
+    >>> argmax([[0.1, 0.9, 0.0], [0.8, 0.2, 0.0], [0.0, 0.7, 0.3]])
+    (1, 0, 1)
+    """
     matrix = _probabilities(probability)
     if not len(matrix):
         return ()
@@ -33,7 +37,11 @@ def argmax(probability: Matrix) -> Heads:
 
 
 def chu_liu_edmonds(probability: Matrix, *, root: Root = "given") -> Heads:
-    """The heads of the best tree; its arcs may cross. Quadratic time."""
+    """The heads of the best tree; its arcs may cross. Quadratic time.
+
+    >>> chu_liu_edmonds([[0.1, 0.9, 0.0], [0.8, 0.2, 0.0], [0.0, 0.7, 0.3]])
+    (1, -1, 1)
+    """
     return maximum_tree(*_scores(probability, root))
 
 

@@ -45,6 +45,10 @@ class Entry:
     dtype: str  # as torch calls it
     shape: tuple[int, ...]
 
+    def fills(self, wanted: Entry) -> bool:
+        """Whether a parameter like ``wanted`` can be filled with it: a half-precision number is a single one, too."""
+        return self == wanted or (self.shape == wanted.shape and wanted.dtype == "float32" and self.dtype == "float16")
+
 
 def read_header(stream: BinaryIO, size: int) -> dict[str, Entry]:
     """Name of each tensor -> its type and shape, from the beginning of a file of ``size`` bytes.
@@ -106,7 +110,10 @@ def check_numbers(settings: Mapping[str, Any], size: int) -> None:
 
 
 def check_fit(make: Callable[[], nn.Module], header: dict[str, Entry]) -> None:
-    """Raises ValueError if what ``make`` builds does not have exactly the tensors of ``header``. Takes no memory."""
+    """Raises ValueError if what ``make`` builds does not have the tensors of ``header``, no more and no less.
+
+    Numbers of half precision stand for single ones. Takes no memory.
+    """
     import torch
 
     from induce.storage.unfilled import Unfilled
@@ -118,7 +125,7 @@ def check_fit(make: Callable[[], nn.Module], header: dict[str, Entry]) -> None:
         name: Entry(str(value.dtype).removeprefix("torch."), tuple(value.shape)) for name, value in tensors.items()
     }
     for name in [*wanted, *header]:
-        if wanted.get(name) != header.get(name):
+        if not (name in wanted and name in header and header[name].fills(wanted[name])):
             raise ValueError(
                 f"{name}: the settings ask for {_said(wanted.get(name))}, the file has {_said(header.get(name))}"
             )
@@ -156,6 +163,17 @@ def _bounded(most: int) -> Iterator[None]:
     finally:
         for handle in handles:
             handle.remove()
+
+
+def halved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Single-precision numbers in half precision, others as they are. Raises ValueError if one is too large for it."""
+    import torch
+
+    result = {name: value.half() if value.dtype == torch.float32 else value for name, value in tensors.items()}
+    for name, value in result.items():
+        if not value.isfinite().all():
+            raise ValueError(f"{name} holds numbers that are too large for half precision")
+    return result
 
 
 def parse(data: bytes) -> dict[str, Tensor]:

@@ -220,7 +220,7 @@ def test_a_disk_that_fills_up_while_training(call: Caller, trained: Path, small_
 def test_no_model(call: Caller, trained: Path) -> None:
     text = trained / "text.txt"
     hint = "train one with: synparse train -o"
-    assert call.refusal("parse", text) == f"synparse-model: there is no such model; {hint} synparse-model"
+    assert call.refusal("score", text) == f"synparse-model: there is no such model; {hint} synparse-model"
     assert call.refusal("parse", "-m", "none", text) == f"none: there is no such model; {hint} none"
     assert (
         call.refusal("info", write("file", "x"))

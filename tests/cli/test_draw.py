@@ -81,7 +81,7 @@ def test_many_sentences_are_not_drawn_silently_in_part(call: Caller) -> None:
         (("trees.txt", "-o", "no/a.svg"), "there is no folder no"),
         (("trees.txt", "--sentences", "0"), "give numbers from 1"),
         (("trees.txt", "--sentences", "a-b"), "give numbers from 1"),
-        (("in.txt",), "synparse-model"),
+        (("in.txt", "-m", "none"), "none: there is no such model"),
         (("in.txt", "--gold", "gold.mrg"), "name a model with -m"),
         (("missing.txt",), "no such file"),
     ],

@@ -163,6 +163,30 @@ class Evaluation:
         """The digest of the gold sentences that are scored, which every signature has the first twelve digits of."""
         return self.reports[0].sha256 if self.reports else ""
 
+    def to_pandas(self) -> Any:
+        """A pandas ``DataFrame`` with a row for each score. Raises SynparseError where pandas is not installed."""
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            raise SynparseError("pandas is not installed; pip install pandas") from None
+        return DataFrame([self._row(one) for one in self.reports])
+
+    @staticmethod
+    def _row(one: ScoreReport) -> dict[str, Any]:
+        low, high = one.interval
+        return {
+            "system": one.system,
+            "convention": one.convention.name,
+            "metric": one.metric,
+            "value": one.value,
+            "low": low,
+            "high": high,
+            "precision": one.precision,
+            "recall": one.recall,
+            "sentences": len(one.counts),
+            "signature": one.signature,
+        }
+
     def to_json(self) -> dict[str, Any]:
         """What ``synparse eval --json`` writes (see docs/conventions.md)."""
         scored = self.scored

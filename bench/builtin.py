@@ -1,0 +1,58 @@
+"""Train the built-in model of English: text in, one packed file out.
+
+``python bench/builtin.py craft_train.txt.gz`` (the sentences of CRAFT's training part, one a line) trains an ON-LSTM
+for two passes, then a neural PCFG that begins with the trees of that ON-LSTM and goes on freely, and packs it in half
+precision into ``FOLDER/english.synparse``, as ``induce/builtin/english.synparse`` is. Called again, it goes on where
+it was. The file of the text is linked into FOLDER, so that the model tells its name and not where it lay. ``--gold``
+scores the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from bench.languages import synparse  # noqa: E402
+
+TEACHER, RUN, FILE = "onlstm", "npcfg", "english.synparse"
+FIRST = ("--preset", "onlstm-small", "--set", "train.epochs=2")
+SECOND = (
+    *("--preset", "npcfg-small", "--set", "train.epochs=8", "--set", "model.prior_votes=0.3"),
+    *("--focus", f"{TEACHER}:biased", "--focus", f"{TEACHER}:unbiased"),
+)
+
+
+def train(run: str, text: str, *options: str) -> None:
+    """Train a run to its end, or go on with it; nothing where it has come to its end."""
+    again = ["--resume"] if Path(run).exists() else [text, *options]
+    seconds = synparse(["train", *again, "-o", run])[1]
+    print(f"{run}: {seconds:.0f} seconds of the processor", file=sys.stderr)
+
+
+def main() -> None:
+    """Train, pack, and score where there are gold trees."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("text", type=Path)
+    parser.add_argument("--gold", nargs="*", default=[], help="treebanks: files, or names such as wsj10")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "builtin")
+    options = parser.parse_args()
+    text, golds = options.text.resolve(), [os.path.abspath(one) if os.path.exists(one) else one for one in options.gold]
+    options.out.mkdir(parents=True, exist_ok=True)
+    os.chdir(options.out)
+    if not Path(text.name).exists():
+        Path(text.name).symlink_to(text)
+    train(TEACHER, text.name, *FIRST)
+    train(RUN, text.name, *SECOND)
+    print(synparse(["pack", RUN, "--half", "-o", FILE])[0], end="")
+    print(f"{Path(FILE).stat().st_size:,} bytes")
+    for gold in golds:
+        print(synparse(["eval", "--gold", gold, "-m", FILE, "--baseline", "right", "--baseline", "oracle"])[0])
+
+
+if __name__ == "__main__":
+    main()
