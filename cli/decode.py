@@ -49,4 +49,4 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
             if isinstance(result, Tree):
                 write(bracket_line(result))
             else:
-                write(ConlluWriter(number)(Sentence(tuple(reading.words)), result))
+                write(ConlluWriter(number)(Sentence(tuple(reading.leaves)), result))

@@ -53,6 +53,11 @@ if TYPE_CHECKING:
     help="on-lstm (the default), km, km-wsj10, km-prose, kim-sentence, kim-corpus or evalb, or one spelt like "
     "avg:corpus,root:keep; of heads udgn (their default), no-punct or all-tokens; may be repeated.",
 )
+@click.option(
+    "--characters",
+    is_flag=True,
+    help="Score trees over characters, and words by themselves, as is done for models of characters.",
+)
 @click.option("--max-length", type=click.IntRange(min=1), metavar="N", help="Only sentences of up to N words.")
 @click.option("--compare", is_flag=True, help="Test the difference of every system from the first one.")
 @click.option(
@@ -136,7 +141,10 @@ def evaluate(
     show(found, form=form, by=by, worst=worst, save=save, digits=digits)
 
 
-PLAN = ("gold", "predicted", "baselines", "conventions", "max_length", "seed", "head_rules", "compare", "ptb")
+PLAN = (
+    *("gold", "predicted", "baselines", "conventions", "characters", "max_length", "seed", "head_rules", "compare"),
+    "ptb",
+)
 
 
 def _form(options: dict[str, Any]) -> str | None:

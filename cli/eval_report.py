@@ -15,6 +15,7 @@ from cli.eval_tables import interval, score_tables
 from cli.output import drawing, opened, print_json, print_table
 
 if TYPE_CHECKING:
+    from treebank.metrics.characters import WordScore
     from treebank.metrics.compare import Comparison
     from treebank.metrics.report import ScoreReport
     from treebank.metrics.run import Evaluation
@@ -46,6 +47,7 @@ def print_report(evaluation: Evaluation, by: Sequence[str], digits: int) -> None
     reports, comparisons = evaluation.reports, evaluation.comparisons
     for table in score_tables(evaluation, digits):
         table.show()
+    _print_words(evaluation.words, digits)
     trees = [report for report in reports if report.metric == "UF1"]
     labels = list(trees[0].by_label or ())[:MANY] if trees else []
     if labels:
@@ -77,6 +79,19 @@ def print_report(evaluation: Evaluation, by: Sequence[str], digits: int) -> None
             "published figures go by tags",
             err=True,
         )
+
+
+def _print_words(scores: Sequence[WordScore], digits: int) -> None:
+    """How many words were found, where trees are over characters."""
+    if not scores:
+        return
+    click.echo("Words that are leaves, and words of several characters that have a bracket, in percent")
+    rows = [
+        [one.system, *(f"{value:.{digits}f}" for value in (one.value, one.precision, one.recall, one.in_brackets))]
+        for one in scores
+    ]
+    print_table(["System", "Word F1", "Precision", "Recall", "In brackets"], rows)
+    click.echo()
 
 
 def _label_row(report: ScoreReport, labels: Sequence[str]) -> list[str]:

@@ -22,7 +22,7 @@ GROUPS = {
         "--gold --text --dev --ptb --tokenize --tokenization --paragraphs --as --encoding --skip-bad --max-length "
         "--sentences --vocabulary-of"
     ),
-    "Scoring": "--baseline --convention --compare --by --head-rules --minimum --subtypes",
+    "Scoring": "--baseline --convention --characters --compare --by --head-rules --minimum --subtypes",
     "With --text": "--batch-size --cache --cache-theta --cache-lambda",
     "With --pairs": "--pairs --pairs-folder --limit --ngram-text",
     "Classes": "--classes --minimum-count --endings",

@@ -62,7 +62,7 @@ def load_gold(
     broken sentence of a file, which is left out; without it the first one raises.
     Raises SynparseError that says how to get what is missing.
     """
-    return _shorter(load_whole(name_or_path, ptb=ptb, on_bad=on_bad), bound_of(name_or_path, max_length))
+    return up_to(load_whole(name_or_path, ptb=ptb, on_bad=on_bad), bound_of(name_or_path, max_length))
 
 
 def bound_of(name_or_path: str, max_length: int | None = None) -> int | None:
@@ -121,7 +121,7 @@ def survey(ptb: str | None = None) -> Iterator[tuple[str, Treebank | SynparseErr
             elif isinstance(whole, SynparseError):
                 yield name, whole
             else:
-                yield name, _shorter(_named(name, whole), bound)
+                yield name, up_to(_named(name, whole), bound)
         except SynparseError as error:
             yield name, error
 
@@ -132,7 +132,8 @@ def shorter(gold: Treebank, max_length: int) -> Treebank:
     return replace(gold, sentences=[one for one, length in counted if short_enough(length, max_length)])
 
 
-def _shorter(gold: Treebank, bound: int | None) -> Treebank:
+def up_to(gold: Treebank, bound: int | None) -> Treebank:
+    """The sentences of at least one and at most ``bound`` words; all of them without a bound."""
     return gold if bound is None else shorter(gold, bound)
 
 
@@ -156,7 +157,7 @@ def _named(name: str, found: Treebank) -> Treebank:
     if len(gold) != COUNTS[source]:
         cut = "" if bound is None else "cut from "
         return replace(gold, note=f"{cut}{len(gold):,} of {COUNTS[source]:,} sentences")
-    if name in COUNTS and (count := len(_shorter(gold, bound))) != COUNTS[name]:
+    if name in COUNTS and (count := len(up_to(gold, bound))) != COUNTS[name]:
         return replace(gold, note=f"{count:,} of {COUNTS[name]:,} sentences")
     return gold
 

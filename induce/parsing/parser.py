@@ -127,7 +127,7 @@ class StructureParser:
     def parse_heads(self, sentences: Iterable[Words]) -> Iterator[tuple[Sequence[str], Heads]]:
         """The words and their heads, in order, as ``parse`` does. Raises SynparseError if the decoder gives trees."""
         self.must_give("heads", "parse")
-        return ((reading.words, reading.heads(self.decode)) for reading in self.read(sentences))
+        return ((reading.leaves, reading.heads(self.decode)) for reading in self.read(sentences))
 
     def input_options(self, given: InputOptions = AS_FOUND) -> InputOptions:
         """How text for this model is read: ``given``, and the rule that split the text it was trained on.
@@ -233,7 +233,7 @@ class ModelParser(StructureParser):
         for (words, one), row in zip(seen, rows, strict=True):
             if isinstance(row, SynparseError):
                 raise row
-            yield Reading(words, one.kept, self.structure, row)
+            yield Reading(words, one.kept, self.structure, row, self.token)
 
     def _seen(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
         """The words of a sentence and what the model sees of them; of a model of characters both are these."""

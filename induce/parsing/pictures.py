@@ -139,13 +139,15 @@ def analysis_of_line(found: dict[str, Any], name: str) -> Analysis:
     numbers = _numbers(reading)
     if DECODERS[chosen].gives == "heads":
         heads = tuple(reading.heads(decoder(chosen)))
-        return Analysis(name, tuple(reading.words), heads=heads, **numbers)
-    return Analysis(name, tuple(reading.words), (), reading.tree(decoder(chosen)), **numbers)
+        return Analysis(name, tuple(reading.leaves), heads=heads, **numbers)
+    return Analysis(name, tuple(reading.leaves), (), reading.tree(decoder(chosen)), **numbers)
 
 
 def _numbers(reading: Reading) -> dict[str, Any]:
     """Distances or head probabilities of all words, where that is what the model gives."""
     count, kept, row = len(reading.words), reading.kept, reading.row
+    if len(reading.leaves) < count:
+        return {}  # the gaps on both sides of a space would stand for one
     if reading.structure.name == "distances":
         return {"distances": spread(row, kept, count)}
     if reading.structure.name == "heights":

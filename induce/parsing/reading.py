@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from induce.data.tokens import SPACE
 from induce.parsing.confidence import confidence
 from induce.registry import DECODERS, decoder, decoders_of, known
 from induce.structures import Brackets, Structure
-from treebank.dependency import Heads
+from treebank.dependency import Heads, delete
 from treebank.formats.jsonl import words_and_kept
 from treebank.normalize import restore, restore_heads
 from treebank.tree import Tree
@@ -21,13 +22,23 @@ Decode = Callable[[Any], Any]
 class Reading:
     """The words of a sentence, the indices of those that the model saw, and the row of a structure over these.
 
-    The words of a model of characters are the characters that it saw.
+    The words of a model of characters (``token``) are the characters that it saw, spaces among them, which are no
+    leaves of its trees.
     """
 
     words: Sequence[str]
     kept: Sequence[int]
     structure: type[Structure]
     row: Any
+    token: str = "word"
+
+    @property
+    def leaves(self) -> Sequence[str]:
+        """The words of its tree."""
+        return self.words if self.token == "word" else tuple(word for word in self.words if word != SPACE)
+
+    def _is_leaf(self) -> list[bool]:
+        return [self.token == "word" or word != SPACE for word in self.words]
 
     def tree(self, decode: Decode) -> Tree:
         """The tree over all words: decoded over the kept ones, the others put back."""
@@ -41,17 +52,21 @@ class Reading:
     def _tree(self, spans: Sequence[tuple[Any, ...]]) -> Tree:
         seen = self.words if len(self.kept) == len(self.words) else [self.words[index] for index in self.kept]
         tree = tree_of_spans(seen, spans)
-        return tree if seen is self.words else restore(tree, self.words, self.kept)
+        tree = tree if seen is self.words else restore(tree, self.words, self.kept)
+        return tree if self.token == "word" else tree.keep(self._is_leaf()).collapse_unary()
 
     def heads(self, decode: Decode) -> Heads:
         """The heads of all words: decoded over the kept ones, the others put in."""
-        return restore_heads(decode(self.row), self.kept, len(self.words))
+        heads = restore_heads(decode(self.row), self.kept, len(self.words))
+        return heads if self.token == "word" else delete(heads, self._is_leaf())
 
     def to_json(self, decoder_name: str) -> dict[str, Any]:
         """The line of `synparse extract`; the decoder is named where `from_json` would not choose it by itself."""
         line: dict[str, Any] = {"words": list(self.words)}
         if len(self.kept) < len(self.words):
             line["kept"] = list(self.kept)
+        if self.token != "word":
+            line["token"] = self.token
         line[self.structure.name] = self.structure.to_json(self.row)
         if decoder_name != decoders_of((self.structure,))[0]:
             line["decoder"] = decoder_name
@@ -93,7 +108,7 @@ def from_json(line: Mapping[str, Any], chosen: str | None = None) -> tuple[Readi
         if structure.words_of(row) > count:
             raise ValueError(f"a span ends at {structure.words_of(row)}, but there are {count} words")
     words, kept = words_and_kept(dict(line), count, structure.entries)
-    return Reading(words, kept, structure, row), name
+    return Reading(words, kept, structure, row, "character" if line.get("token") == "character" else "word"), name
 
 
 def expected() -> str:

@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from treebank.baselines import BASELINES
@@ -55,8 +56,8 @@ def load_systems(
 
     A system is called by its model, with the folder where there are several. ``tell`` hears of sentences for which a
     member of an ensemble has no vote; ``watched`` is given the name of a system, what it parses, and of how many
-    sentences, and passes that on. Raises SynparseError for a model of characters, as gold trees are over
-    words.
+    sentences, and passes that on. Trees of a model of characters, or of one that splits text into characters, ask for
+    scores over characters. Raises SynparseError for heads over characters.
     """
     folders = dict.fromkeys(folder for group in groups.values() for folder in group)
     if not folders:
@@ -67,27 +68,38 @@ def load_systems(
     for folder in folders:
         parser = load_parser(folder, device=device, decoder=decoder, layer=layer, distances=distances, tell=tell)
         system = system_of(parser, folder, alone=len(folders) == 1)
+        if isinstance(system, ParsedTrees) and getattr(parser, "tokenization", "") == "characters":
+            system = replace(system, characters=True)
         systems.append(_watched(system, watched) if watched else system)
     return systems
 
 
 def _watched(system: Any, watched: Watched) -> Any:
-    parse = system.parse
-    return replace(system, parse=lambda sentences: watched(system.name, parse(sentences), len(sentences)))
+    def counted(parse: Any) -> Any:
+        return parse and (lambda sentences: watched(system.name, parse(sentences), len(sentences)))
+
+    system = replace(system, parse=counted(system.parse))
+    return replace(system, parse_text=counted(system.parse_text)) if isinstance(system, ParsedTrees) else system
 
 
 def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> ParsedTrees | ParsedHeads:
     """The parser of a folder as a system, under the name of its model, and with the folder if it is not ``alone``.
 
-    Raises SynparseError for a model of characters, as gold trees are over words.
+    Raises SynparseError for heads over characters, as those of a treebank are over words.
     """
-    check_words(folder, parser)
+    if parser.output == "heads":
+        check_words(folder, parser)
     name = parser.name if alone else f"{parser.name} {folder}"
-    return parsed_by(parser, name=name, model=folder, learned_from=parser.learned_from, decoded=parser.decoded)
+    system = parsed_by(parser, name=name, model=folder, learned_from=parser.learned_from, decoded=parser.decoded)
+    if isinstance(system, ParsedHeads) or (parser.token == "word" and not getattr(parser, "tokenization", "")):
+        return system
+    from induce.parsing.characters import parse_text
+
+    return replace(system, parse_text=partial(parse_text, parser), characters=parser.token == "character")
 
 
 def check_words(folder: str, parser: Parser) -> None:
-    """Raises SynparseError for a model of characters, whose trees cannot be compared with those of words."""
+    """Raises SynparseError for a model of characters, whose trees and heads cannot be compared with those of words."""
     if parser.token != "word":
         problem = f"{folder}: the trees of this model are over {parser.token}s, and those of the treebank over words"
         raise SynparseError(f"{problem}; to score trees, train with data.token=word")

@@ -76,7 +76,7 @@ class Parsed:
         found = cls(name, run, parser)
         for reading in parser.read(sentences):
             result = decoded(reading, parser.decoder)
-            words = tuple(reading.words)
+            words = tuple(reading.leaves)
             if isinstance(result, Tree):
                 found.analyses.append(Analysis(name, words, (), result))
             else:

@@ -38,15 +38,15 @@ def test_training_tells_bits_per_character(call: Caller, tmp_path: Path) -> None
     assert f"{logged['development_bits']:.3f} bits per character (epoch 1)" in rest[0]
 
 
-def test_a_tree_has_a_leaf_for_each_character_and_shows_spaces(call: Caller, spelling: Path, tmp_path: Path) -> None:
+def test_a_tree_has_a_leaf_for_each_character_that_is_no_space(call: Caller, spelling: Path, tmp_path: Path) -> None:
     (tmp_path / "input.txt").write_text("A (b\n\n\u00e9\n", encoding="utf-8")
     tree, empty, one = call.result("parse", tmp_path / "input.txt", "-m", spelling / "run").split("\n")[:3]
-    assert tree.count("(W ") == 4
-    assert "(W \u2423)" in tree
+    assert tree.count("(W ") == 3
+    assert "\u2423" not in tree
     assert "(W -LRB-)" in tree
     assert (empty, one) == ("", "(X (W \u00e9))")
     spans = call.result("parse", tmp_path / "input.txt", "-m", spelling / "run", "--format", "jsonl")
-    assert json.loads(spans.splitlines()[0])["words"] == ["A", "\u2423", "(", "b"]
+    assert json.loads(spans.splitlines()[0])["words"] == ["A", "(", "b"]
 
 
 def test_extract_and_decode_give_what_parse_gives(call: Caller, spelling: Path, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_heads_are_of_characters(call: Caller, tmp_path: Path) -> None:
     call.result("train", tmp_path / "text.txt", "-o", tmp_path / "run", "--model", "udgn", *sizes, *LETTERS)
     (tmp_path / "input.txt").write_text("a dog\n", encoding="utf-8")
     out = call.result("parse", tmp_path / "input.txt", "-m", tmp_path / "run")
-    assert [line.split("\t")[1] for line in out.splitlines() if "\t" in line] == ["a", "\u2423", *"dog"]
+    assert [line.split("\t")[1] for line in out.splitlines() if "\t" in line] == ["a", *"dog"]
     refusal = call.refusal("eval", "--gold", "sample", "-m", tmp_path / "run", "--convention", "udgn")
     assert "are over characters" in refusal
 
@@ -82,11 +82,35 @@ def test_info_says_the_unit(call: Caller, spelling: Path) -> None:
     assert " bits per character (best so far)\n" in out
 
 
-def test_trees_over_characters_are_not_scored_against_words(call: Caller, spelling: Path) -> None:
-    assert call.refusal("eval", "--gold", "sample", "-m", spelling / "run") == (
-        f"{spelling / 'run'}: the trees of this model are over characters, and those of the treebank over words; "
-        "to score trees, train with data.token=word"
-    )
+GOLD = "(S (NP (N \u72ac)) (VP (V \u898b\u308b) (NP (N 1996) (N \u732b)) (P \u3002)))\n(S (N \u72ac\u732b))\n"
+
+
+def test_trees_over_characters_are_scored_against_words(call: Caller, spelling: Path, tmp_path: Path) -> None:
+    (tmp_path / "gold.ptb").write_text(GOLD, encoding="utf-8")
+    arguments = ("eval", "--gold", tmp_path / "gold.ptb", "-m", spelling / "run", "--baseline", "oracle")
+    found = json.loads(call.result(*arguments, "--json"))
+    assert found["gold"]["note"] == "over characters"
+    (words,) = found["words"]
+    assert words["recall"] == pytest.approx(100 * 3 / 6)  # of six words three have one character
+    assert words["precision"] == pytest.approx(100 * 3 / 11)
+    assert {score["system"]: score["sentences"] for score in found["scores"]} == {"onlstm": 2, "oracle": 2}
+    assert "data:gold.ptb (over characters)" in found["scores"][0]["signature"]
+    assert "Word F1" in call.result(*arguments)
+
+
+def test_files_of_words_found_by_a_segmenter(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "gold.ptb").write_text(GOLD, encoding="utf-8")
+    (tmp_path / "same.txt").write_text(GOLD, encoding="utf-8")
+    (tmp_path / "other.txt").write_text(GOLD.replace("(V \u898b\u308b)", "(V \u898b) (V \u308b)"), encoding="utf-8")
+    arguments = ("eval", "--gold", tmp_path / "gold.ptb", "--characters", "--json")
+    found = json.loads(call.result(*arguments, tmp_path / "same.txt", tmp_path / "other.txt"))
+    same, other = found["words"]
+    assert (same["value"], same["in_brackets"]) == (100, 100)
+    assert other["precision"] == pytest.approx(100 * 5 / 7)
+    first, second = (score["value"] for score in found["scores"])
+    assert first == 100 > second
+    (tmp_path / "other.txt").write_text(GOLD.replace("\u732b", "\u72d7"), encoding="utf-8")
+    assert "the characters differ from" in call.refusal(*arguments, tmp_path / "other.txt")
 
 
 def test_a_run_of_characters_is_resumed(call: Caller, spelling: Path, tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) 
         problem = TreebankError(path, line + text.count("\n"), _not_utf8(found, raw, data))
     if "\0" in text:
         text = text[: text.rfind("\n", 0, text.index("\0")) + 1]
-        problem = TreebankError(path, line + text.count("\n"), "this is a binary file (it holds a NUL byte), not text")
+        problem = TreebankError(path, line + text.count("\n"), _with_nul(data))
     if not offset:
         text = text.removeprefix("\ufeff")
     if "\r" in text and not keep_returns:
@@ -176,7 +176,18 @@ def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) 
     return text, problem
 
 
+def _with_nul(data: bytes) -> str:
+    """What a file with NUL bytes is: one of two-byte characters without their mark, or no text."""
+    pairs = len(data) // 2
+    for name, zeros in (("utf-16-le", data[1::2]), ("utf-16-be", data[::2])):
+        if pairs > 1 and zeros.count(0) > 0.4 * pairs and data.count(0) < 1.1 * zeros.count(0):
+            return f"this holds NUL bytes and looks like UTF-16; give --encoding {name}, or convert it to UTF-8"
+    return "this is a binary file (it holds a NUL byte), not text"
+
+
 def _not_utf8(found: str, raw: bytes, block: bytes) -> str:
+    if raw[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+        return f"{found}: this looks like UTF-32; give --encoding utf-32, or convert it to UTF-8"
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return f"{found}: this looks like UTF-16; give --encoding utf-16, or convert it to UTF-8"
     if b"\0" in raw:

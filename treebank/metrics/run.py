@@ -11,13 +11,14 @@ from html import escape
 from typing import Any, NamedTuple
 
 from treebank.baselines import BASELINES, SEEDED
-from treebank.catalog import bound_of, digest, load_whole
+from treebank.catalog import bound_of, digest, load_whole, up_to
 from treebank.errors import SynparseError, TreebankError, UnknownNameError, nearest
 from treebank.formats.lines import OnBad
 from treebank.formats.paths import HEAD_SUFFIXES, suffix
 from treebank.head_rules import find_rules
 from treebank.metrics.attachment import score_heads
 from treebank.metrics.bracketing import score_trees
+from treebank.metrics.characters import WordScore, spelt_systems, spelt_treebank
 from treebank.metrics.compare import Comparison, compare_all
 from treebank.metrics.conventions import (
     ATTACHMENT_CONVENTIONS,
@@ -51,8 +52,9 @@ class EvaluationPlan:
 
     ``gold``: a treebank, or the name or path of one. ``predicted``: files of trees or, by their suffix, of heads.
     ``conventions``: without any, those that fit. ``seed``: draw random baselines once from it, instead of their exact
-    expectation. ``head_rules``: gold heads from trees. ``details``: also the scores by length, height, relation and
-    distance. ``on_bad``: is told of each broken gold sentence, which is left out; without it the first one raises.
+    expectation. ``head_rules``: gold heads from trees. ``characters``: score trees over characters, as is done for
+    models of characters (see `treebank.metrics.characters`). ``details``: also the scores by length, height, relation
+    and distance. ``on_bad``: is told of each broken gold sentence, which is left out; without it the first one raises.
     """
 
     gold: str | Treebank
@@ -64,6 +66,7 @@ class EvaluationPlan:
     head_rules: str | None = None
     compare: bool = False
     details: bool = False
+    characters: bool = False
     ptb: str | None = None
     on_bad: OnBad | None = None
 
@@ -138,6 +141,7 @@ class Evaluation:
     reports: Sequence[ScoreReport]
     comparisons: Sequence[Comparison] = ()
     spreads: Sequence[Spread] = ()
+    words: Sequence[WordScore] = ()  # where trees are over characters
 
     @property
     def scored(self) -> Treebank:
@@ -194,6 +198,8 @@ class Evaluation:
         document: dict[str, Any] = {"gold": head, "scores": [report.to_json() for report in self.reports]}
         if self.comparisons:
             document["comparisons"] = [comparison.to_json() for comparison in self.comparisons]
+        if self.words:
+            document["words"] = [score.to_json() for score in self.words]
         if self.spreads:
             document["groups"] = [spread.to_json() for spread in self.spreads]
         return document
@@ -211,7 +217,12 @@ def evaluate(
     tree_conventions, head_conventions = choose_conventions(plan, gold, models)
     bound = plan.max_length if isinstance(plan.gold, Treebank) else bound_of(plan.gold, plan.max_length)
     reports: list[ScoreReport] = []
-    if tree_conventions and (trees := plan.tree_systems(models)):
+    trees, words = plan.tree_systems(models), list[WordScore]()
+    if tree_conventions and (plan.characters or any(getattr(one, "characters", False) for one in trees)):
+        gold, bound = up_to(gold, bound), None
+        trees, words = spelt_systems(trees, gold)
+        gold, head_conventions = spelt_treebank(gold), ()
+    if tree_conventions and trees:
         reports += score_trees(gold, trees, tree_conventions, max_length=bound, details=plan.details)
     if head_conventions and (heads := plan.head_systems(models)):
         rules = plan.head_rules
@@ -226,7 +237,7 @@ def evaluate(
     sha256 = digest(Evaluation(gold, reports).scored)
     reports = [replace(report, sha256=sha256) for report in reports]
     comparisons = compare_all(reports) if plan.compare else []
-    return Evaluation(gold, reports, comparisons, list(spreads_of(groups or {}, reports)))
+    return Evaluation(gold, reports, comparisons, list(spreads_of(groups or {}, reports)), words)
 
 
 def load_gold(plan: EvaluationPlan) -> Treebank:

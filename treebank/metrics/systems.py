@@ -124,6 +124,8 @@ class ParsedTrees:
     learned_from: str = ""
     decoded: str = ""
     given: list[PredictedTree] = field(default_factory=list, repr=False)
+    parse_text: Callable[[Sequence[Sentence]], Iterable[Tree]] | None = None  # of the surface, its leaves what it finds
+    characters: bool = False  # whether its leaves are characters, so that all is scored over these
 
     def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
         """Brackets over each view's words."""

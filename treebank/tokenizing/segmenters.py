@@ -86,6 +86,11 @@ def character_spans(sentence: str) -> Iterator[Span]:
     return _cut(sentence, lambda text: compiled(r"\X").findall(text))
 
 
+def is_unspaced(character: str) -> bool:
+    """Whether a character is of a script that puts no spaces between words, or a stop or bracket of East Asia."""
+    return compiled(rf"[{_SCRIPTS}\u3000-\u303f\uff00-\uff65]").match(character) is not None
+
+
 def _cut(sentence: str, segment: Segment) -> Iterator[Span]:
     """The Unicode words between the stretches without spaces, and the pieces of these."""
     spans = list(word_spans(sentence))

@@ -121,7 +121,7 @@ def test_structures_are_over_characters(name: str, tmp_path: Path) -> None:
 def test_without_dropping_anything_the_characters_are_the_users_own(tmp_path: Path) -> None:
     train(settings("prpn", *LETTERS, "data.normalization=raw"), tmp_path / "run")
     (tree,) = load_parser(tmp_path / "run").parse([["(A", "d\u00d6g)"]])
-    assert tree.words == ("(", "A", SPACE, "d", "\u00d6", "g", ")")
+    assert tree.words == ("(", "A", "d", "\u00d6", "g", ")")
     assert str(tree).count("-LRB-") == 1
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from treebank.errors import SynparseError, TreebankError
-from treebank.formats import expand, open_lines, read_sentences
+from treebank.formats import InputOptions, expand, open_lines, read_sentences
 from treebank.formats.lines import _BLOCK
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -174,3 +174,13 @@ def test_reading_trees_loads_no_heavy_library() -> None:
         "assert not {'torch', 'nltk', 'numpy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32", "utf-16"])
+def test_wide_characters_are_told_and_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "wide.txt"
+    path.write_bytes("a dog sees\n".encode(encoding))
+    with pytest.raises(TreebankError, match=f"give --encoding {encoding}, or convert"):
+        list(read_sentences([path]))
+    (sentence,) = read_sentences([path], input_options=InputOptions(encoding=encoding))
+    assert sentence.words == ("a", "dog", "sees")
