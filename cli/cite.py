@@ -18,7 +18,14 @@ def cite(run: str | None, golds: Sequence[str], conventions: Sequence[str]) -> N
     """Print BibTeX for this tool, a model's paper, the Penn Treebank where it was used, and ways of counting."""
     from induce.checkpoint import find, read
     from induce.citation import bibtex, references
+    from treebank.catalog import check_known
+    from treebank.metrics.conventions import ATTACHMENT_CONVENTIONS, find_convention
 
+    for name in conventions:
+        if name not in ATTACHMENT_CONVENTIONS:
+            find_convention(name)  # an unknown one is told
+    for name in golds:
+        check_known(name)
     model, treebanks = "", list(golds)
     if run:
         checkpoint = read(find(Path(run)))

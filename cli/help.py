@@ -46,6 +46,16 @@ ELSEWHERE = {
 class Command(click.Command):
     """A command whose help has groups of options, and examples behind them."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Raises UsageError where a model or an output is named twice, as only the last one would count."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for name in ("run", "output"):
+            named = [one for one in order if one.name == name and not one.multiple]
+            if len(named) > 1:
+                several = "; several models vote together after synparse combine" if "-m" in named[0].opts else ""
+                raise click.UsageError(f"{named[0].opts[0]} was given {len(named)} times{several}", ctx)
+        return super().parse_args(ctx, args)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, records in option_groups(self, ctx):
             with formatter.section(title):

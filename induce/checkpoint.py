@@ -212,6 +212,12 @@ def find(run: Path, which: tuple[str, ...] = ("best", "last")) -> Path:
     if (run / ENSEMBLE).exists():
         raise CheckpointError(f"{run}: this is an ensemble, which parses; it has no model of its own for anything else")
     if run.is_dir():
+        models = sorted(one.name for one in run.iterdir() if any(whole(one / name) for name in which))
+        if models:
+            shown = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
+            raise CheckpointError(
+                f"{run}: this is a folder of models ({shown}); name one of them: -m {run / models[0]}"
+            )
         raise CheckpointError(f"{run}: this folder holds no model; train one with: synparse train -o {run}")
     raise CheckpointError(f"{run}: there is no such model; train one with: synparse train -o {run}")
 

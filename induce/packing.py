@@ -62,7 +62,8 @@ def unpack(path: Path) -> Path:
             for name, fact in _manifest(path, packed).items():
                 _copy(path, packed, name, fact, folder / name)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError) as error:
-        raise PackError(f"{path}: this is no packed model, or it is damaged ({error})") from None
+        problem = f"this file is no packed model, or it is damaged ({error})"
+        raise PackError(f"{path}: {problem}; -m takes the folder of a model, or what synparse pack wrote") from None
     return folder
 
 

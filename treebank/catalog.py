@@ -80,14 +80,21 @@ def load_whole(name_or_path: str, *, ptb: str | None = None, on_bad: OnBad | Non
         return Treebank(name_or_path, sample_treebank("test").sentences)
     if source in SECTIONS:
         return _named(name_or_path, _wall_street_journal(ptb, SECTIONS[source], on_bad))
-    if source != "-" and not os.path.lexists(os.path.expanduser(source)) and not glob.has_magic(source):
-        raise UnknownNameError(f"no treebank {source!r}: neither a file nor a name; {nearest(source, NAMES)}")
+    check_known(source)
     sentences = list(read_sentences([source], trees=True, on_bad=on_bad))
     if on_bad:
         sentences = [sentence for sentence in sentences if _has_gold(sentence, on_bad)]
     if not sentences:
         raise TreebankError(source, 0, "there is no sentence with a tree or heads in it")
     return Treebank(name_or_path, sentences)
+
+
+def check_known(source: str) -> None:
+    """Raises UnknownNameError for what is neither the name of a treebank nor that of a file, a pattern or stdin."""
+    if source in NAMES or source == "-" or os.path.lexists(os.path.expanduser(source)) or glob.has_magic(source):
+        return
+    kind = SynparseError if os.path.splitext(source)[1] or os.sep in source else UnknownNameError
+    raise kind(f"no treebank {source!r}: neither a file nor a name; {nearest(source, NAMES)}")
 
 
 def _has_gold(sentence: Sentence, on_bad: OnBad) -> bool:

@@ -193,7 +193,9 @@ def read_treebanks(
     ``tell`` hears the note of a named treebank, such as that it is a sample; ``on_bad`` is told of each broken
     sentence, which is left out. Raises SynparseError at once for a path without a file.
     """
-    sources = [found for path in paths for found in ([path] if is_name(path) else expand([path], trees=True))]
+    sources = [
+        found for path in paths for found in ([path] if is_name(path) else expand([path], trees=True, tell=tell))
+    ]
     return (sentence for source in sources for sentence in _read(source, ptb, tell, on_bad, input_options))
 
 

@@ -117,7 +117,7 @@ def test_a_model_sees_words_only_and_only_those_that_are_scored(
 ) -> None:
     found = scores(capsys, "--gold", "gold.mrg", "-m", "a", "-m", "b", "--max-length", "4", "--decoder", "biased")
     assert FakeParser.shown == 2 * [("dogs", "of", "war", "bark"), ("go", "!")]
-    assert [score["system"] for score in found["scores"]] == ["fake a", "fake b"]
+    assert [(score["system"], score["model"]) for score in found["scores"]] == [("fake", "a"), ("fake", "b")]
     assert [score["sentences"] for score in found["scores"]] == [2, 2]
     assert found["gold"]["sentences"] == 2
     assert options[0][1]["decoder"] == "biased"

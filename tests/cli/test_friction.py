@@ -99,3 +99,40 @@ def test_train_ends_with_what_to_type_next(call: Caller, tmp_path: Path) -> None
     assert first.startswith(f"next: synparse parse -m {tmp_path / 'run'} TEXT ")
     assert f"synparse eval -m {tmp_path / 'run'} --gold TREEBANK " in second
     assert f"synparse draw -m {tmp_path / 'run'} TEXT " in third
+
+
+def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, tmp_path: Path) -> None:
+    text = tmp_path / "in.txt"
+    text.write_text("a dog\n", encoding="utf-8")
+    problem = call.usage("parse", "-m", model, "-m", model, text)
+    assert problem == "Error: -m was given 2 times; several models vote together after synparse combine"
+    assert call.usage("parse", "-m", model, text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
+    assert not Path("a").exists()
+
+
+def test_a_folder_of_models_says_so(call: Caller, model: Path, tmp_path: Path) -> None:
+    for seed in "12":
+        shutil.copytree(model, tmp_path / "runs" / f"seed-{seed}")
+    hint = f"name one of them: -m {tmp_path / 'runs' / 'seed-1'}"
+    assert call.refusal("info", tmp_path / "runs").endswith(f"this is a folder of models (seed-1, seed-2); {hint}")
+
+
+def test_what_is_cited_must_be_known(call: Caller) -> None:
+    assert "did you mean 'wsj10'?" in call.refusal("cite", "--gold", "wjs10", code=2)
+    assert "no convention 'zz'" in call.refusal("cite", "--convention", "zz", code=2)
+    assert "@software" in call.result("cite", "--convention", "udgn")
+
+
+def test_an_output_among_the_files_of_a_folder_is_not_read(call: Caller, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a dog\n", encoding="utf-8")
+    assert call("parse", "-m", model, tmp_path, "-o", tmp_path / "trees.out") == (0, "", "")
+    assert (tmp_path / "trees.out").read_text(encoding="utf-8").count("\n") == 1
+
+
+def test_a_folder_of_several_kinds_gives_the_commonest(call: Caller, tmp_path: Path) -> None:
+    for name in ("a.mrg", "b.mrg"):
+        (tmp_path / name).write_text("(S (A a) (B b))\n", encoding="utf-8")
+    (tmp_path / "c.conllu").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    code, out, err = call("convert", tmp_path)
+    assert (code, out) == (0, "(S (A a) (B b))\n" * 2)
+    assert "reading 2 files (a.mrg, b.mrg), leaving out 1 file (c.conllu)" in err

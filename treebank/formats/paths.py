@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
@@ -46,6 +47,7 @@ KINDS: dict[str, str] = {
     "jsonl": JSON_LINES,
 }
 JSON = (".json", ".jsonl")
+_HIDDEN = re.compile(r"^\.|\.[0-9a-f]{6}\.part$")  # the latter are outputs that are being written, perhaps by this call
 _NO_TEXT = ("readme", "licen", "copying", "notice", "change", "citation", "authors", "makefile")
 _NO_TEXT_NAMES = (
     ".md .rst .html .htm .xml .json .csv .tsv .pdf .doc .docx .odt .rtf .tex .bib .py .sh .pl .png .jpg .jpeg .gif "
@@ -84,10 +86,9 @@ def expand(
 ) -> list[str]:
     """The files that ``paths`` name: files, glob patterns, folders (files below, sorted) and ``-`` for stdin.
 
-    Hidden files and folders are skipped in folders. With ``trees``, a folder gives its treebank files; without, those
-    of its commonest treebank format, or if it has none, all but read-me files, licences and other files that are no
-    text. ``tell`` hears what a folder gave and what was left out. Raises SynparseError for a path, pattern or folder
-    without a file.
+    Hidden files and folders are skipped in folders. A folder gives the files of its commonest treebank format; if it
+    has none, and no ``trees`` are wanted, all but read-me files, licences and other files that are no text. ``tell``
+    hears what a folder gave and what was left out. Raises SynparseError for a path, pattern or folder without a file.
     """
     files: list[str] = []
     for path in [os.fspath(given) for given in paths]:
@@ -114,8 +115,8 @@ def _folder(path: str, trees: bool | None, tell: Tell | None) -> list[str]:
     files: list[str] = []
     for folder, inner, names in os.walk(path, onerror=_unreadable):
         inner[:] = [name for name in inner if not name.startswith(".")]
-        files.extend(os.path.join(folder, name) for name in names if not name.startswith("."))
-    chosen = [name for name in files if suffix(name) in FORMATS] if trees else _of_one_kind(files)
+        files.extend(os.path.join(folder, name) for name in names if not _HIDDEN.search(name))
+    chosen = _of_one_kind([name for name in files if suffix(name) in FORMATS] if trees else files)
     if not chosen:
         kinds = f" of a treebank ({' '.join(FORMATS)})" if trees else " of text" if files else ""
         raise SynparseError(f"{path}: this folder holds no file{kinds}")

@@ -36,6 +36,7 @@ class WordScore:
     gold: int
     bracketed: int  # of the words of several characters, how many have a bracket or a leaf of their own
     several: int  # of those there are
+    model: str = ""  # the folder of a trained model
 
     @property
     def precision(self) -> float:
@@ -58,7 +59,9 @@ class WordScore:
     def to_json(self) -> dict[str, Any]:
         """The entry under ``words`` in the output of ``synparse eval --json``."""
         scores = {"value": self.value, "precision": self.precision, "recall": self.recall}
-        return {"system": self.system, "metric": "word F1", **scores, "in_brackets": self.in_brackets}
+        system = self.system.removesuffix(f" {self.model}") if self.model else self.system
+        entry = {"system": system, "metric": "word F1", **scores, "in_brackets": self.in_brackets}
+        return entry | ({"model": self.model} if self.model else {})
 
 
 def over_characters(tree: Tree) -> Tree:
@@ -113,7 +116,7 @@ def spelt_systems(
     for system in systems:
         if isinstance(system, Predictions | ParsedTrees):
             trees = [_fitting(*pair) for pair in zip(_given(system, gold), gold.sentences, strict=True)]
-            scores.append(word_score(system.name, trees, gold))
+            scores.append(replace(word_score(system.name, trees, gold), model=system.model))
             system = Predictions(
                 system.name,
                 [PredictedTree(system.name, i, "", over_characters(tree)) for i, tree in enumerate(trees, 1)],

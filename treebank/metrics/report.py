@@ -112,7 +112,7 @@ class ScoreReport:
     def to_json(self) -> dict[str, Any]:
         """The entry of this score in the output of ``synparse eval --json``."""
         entry = {
-            "system": self.system,
+            "system": self.system.removesuffix(f" {self.model}") if self.model else self.system,
             "metric": self.metric,
             "convention": self.convention.name,
             "value": self.value,
