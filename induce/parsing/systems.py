@@ -91,10 +91,13 @@ def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> Pa
         check_words(folder, parser)
     name = parser.name if alone else f"{parser.name} {folder}"
     system = parsed_by(parser, name=name, model=folder, learned_from=parser.learned_from, decoded=parser.decoded)
-    if isinstance(system, ParsedHeads) or (parser.token == "word" and not getattr(parser, "tokenization", "")):
-        return system
     from induce.parsing.characters import parse_text
+    from induce.parsing.parser import ModelParser
 
+    if isinstance(system, ParsedHeads) or not isinstance(parser, ModelParser):
+        return system
+    if parser.token == "word" and not parser.tokenization:
+        return system
     return replace(system, parse_text=partial(parse_text, parser), characters=parser.token == "character")
 
 
