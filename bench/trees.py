@@ -2,8 +2,9 @@
 
 ``python bench/trees.py [TEXT --gold GOLD] [--minutes 5 20 60 180] [--seeds 3] [--out FOLDER]`` goes from a text to
 scores in one run. Every kind is trained from each seed and scored (UF1, convention ``on-lstm``) when it has had so many
-minutes of its own; ``focused`` is a grammar that begins with the trees of the ON-LSTM of the same seed. The vote is of
-all of them and right branching, and ``best`` is what ``synparse train --best`` makes of as many minutes.
+minutes of its own; ``focused`` is a grammar that begins with the trees of the ON-LSTM of the same seed, ``second`` and
+``second-simple`` are grammars that begin with those of ``focused``. The vote is of these three, and ``best`` is what
+``synparse train --best`` makes of as many minutes.
 Without TEXT all this is done with the built-in sample, in a moment, which says only that it works.
 
 It prints a table, and writes ``bench/results/trees.json`` and ``trees.svg``. Runs stay in FOLDER: called again, it goes
@@ -31,7 +32,12 @@ from bench.machine import describe  # noqa: E402
 RESULTS = HERE / "results"
 MINUTES = (5.0, 20.0, 60.0, 180.0)
 KINDS = {"onlstm": "onlstm-small", "prpn": "prpn-small", "npcfg": "npcfg-small", "simple-pcfg": "simple-pcfg-small"}
-FOCUSED = "focused"
+RIGHT = ("model.prior_votes=0.2", "model.end_votes=2")
+PUPILS = {  # by name: preset and teachers
+    "focused": ("npcfg-small", ("onlstm-{seed}:biased", "onlstm-{seed}:unbiased")),
+    "second": ("npcfg-small", ("focused-{seed}",)),
+    "second-simple": ("simple-pcfg-small", ("focused-{seed}",)),
+}
 VOTE, BEST = "vote", "best"
 BASELINES = ("right", "left", "balanced", "oracle")
 Row = dict[str, Any]
@@ -58,10 +64,10 @@ def train(plan: Plan, kind: str, seed: int, minutes: float) -> float:
     if (run / "last").exists():
         left = minutes - seconds_of(run) / 60
         return synparse(["train", "--resume", "-o", str(run), "--max-minutes", f"{left:g}"])[1] if left > 0 else 0.0
-    begin = ["train", *plan.text, "--preset", KINDS.get(kind, "npcfg-small"), "--seed", str(seed), "-o", str(run)]
-    if kind == FOCUSED:
-        teacher = plan.run("onlstm", seed)
-        begin += ["--focus", f"{teacher}:biased", "--focus", f"{teacher}:unbiased"]
+    preset, teachers = PUPILS.get(kind) or (KINDS[kind], ())
+    begin = ["train", *plan.text, "--preset", preset, "--seed", str(seed), "-o", str(run)]
+    begin += [part for name in teachers for part in ("--focus", str(plan.out / name.format(seed=seed)))]
+    begin += [part for change in RIGHT if teachers for part in ("--set", change)]
     begin += [part for change in plan.settings for part in ("--set", change)]
     return synparse([*begin, "--max-minutes", f"{minutes:g}"])[1]
 
@@ -92,14 +98,14 @@ def measure(plan: Plan, rows: list[Row]) -> None:
             note(name, 0, 0.0, value, 0.0)
     for minutes in plan.minutes:
         for seed in plan.seeds:
-            for kind in (*KINDS, FOCUSED):
+            for kind in (*KINDS, *PUPILS):
                 if (kind, seed, minutes) not in done:
                     processor = train(plan, kind, seed, minutes)
                     note(kind, seed, minutes, score(plan, run := str(plan.run(kind, seed)))[run], processor)
             if (VOTE, seed, minutes) not in done:
                 run = str(plan.run(VOTE, seed))
-                members = [str(plan.run(kind, seed)) for kind in (*KINDS, FOCUSED) if kind != "onlstm"]
-                synparse(["combine", *members, "baseline:right", "-o", run, "--overwrite"])
+                members = [str(plan.run(kind, seed)) for kind in PUPILS]
+                synparse(["combine", *members, "-o", run, "--overwrite"])
                 note(VOTE, seed, minutes, score(plan, run)[run], 0.0)
         if (BEST, 0, minutes) not in done and not plan.settings:
             run = str(plan.out / f"{BEST}-{minutes:g}")

@@ -73,11 +73,35 @@ def log_partition(
 
 @torch.no_grad()
 def span_marginals(
-    emissions: Tensor, rules: Rules, *, weights: Tensor | None = None, growth: float | Tensor = 0.0
+    emissions: Tensor,
+    rules: Rules,
+    *,
+    weights: Tensor | None = None,
+    growth: float | Tensor = 0.0,
+    symbols: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """log Z (B,) and P(span i, j | sentence) (B, N, N + 1) for spans of two or more words, 0 elsewhere.
 
-    Arguments as of `log_partition`. A sentence's marginals sum to N - 1; they are 0 where there is no tree.
+    Arguments as of `log_partition`. A sentence's marginals sum to N - 1; they are 0 where there is no tree. With
+    ``symbols`` (S,) a span has the mean of these numbers over its symbols, times its probability.
+    """
+    log_z, shares = symbol_marginals(emissions, rules, weights=weights, growth=growth)
+    batch, count, _ = emissions.shape
+    marginals = emissions.new_zeros(batch, count, count + 1)
+    for width in range(2, count + 1):
+        share = shares[width]
+        share = share.sum(-1) if symbols is None else share @ symbols.to(share.dtype)
+        marginals.diagonal(width, 1, 2).copy_(share.t())
+    return log_z, marginals
+
+
+@torch.no_grad()
+def symbol_marginals(
+    emissions: Tensor, rules: Rules, *, weights: Tensor | None = None, growth: float | Tensor = 0.0
+) -> tuple[Tensor, list[Tensor]]:
+    """log Z (B,), and for each width (spans, B, S) how probable each nonterminal is over each span, by its start.
+
+    Arguments as of `log_partition`; there is nothing for widths below 2.
     """
     kind = _kind(rules)
     scaled, scale = _scale(emissions, growth)
@@ -90,15 +114,14 @@ def span_marginals(
         by_width = _by_width(weights, scaled.dtype)
         z, chart = kind.inside(scaled, *rules, by_width, keep=False)
     gradients = kind.outside(rules.root, torch.where(z > 0, 1 / z, 0.0), chart, by_width).by_width
-    batch, count, _ = emissions.shape
-    marginals = scaled.new_zeros(batch, count, count + 1)
-    for width in range(2, count + 1):
+    shares = [scaled.new_zeros(0)] * 2
+    for width in range(2, emissions.shape[1] + 1):
         # inside probabilities hold the weight already, gradients at them before their weights hold it too: once only
         share = gradients[width] * chart.inside[width]
         if by_width is not None:
             share = share / by_width[width].clamp_min(torch.finfo(share.dtype).tiny)
-        marginals.diagonal(width, 1, 2).copy_(share.sum(-1).t())
-    return (z.log() + scale).to(emissions.dtype), marginals.to(emissions.dtype)
+        shares.append(share)
+    return (z.log() + scale).to(emissions.dtype), shares
 
 
 def word_costs(emissions: Tensor, log_z: Tensor) -> Tensor:

@@ -21,13 +21,15 @@ from torch.nn import functional
 
 from induce.config import setting
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanSupervisedBatch
-from induce.kernels.inside import Rules, log_partition, span_marginals, word_costs
+from induce.kernels.inside import Rules, log_partition, span_marginals, symbol_marginals, word_costs
 from induce.kernels.viterbi import best_trees
 from induce.models.base import Loss, Model, Query
 from induce.structures import Brackets, SpanScores, Structure
 
 ENDS_INSIDE = 2 / 3  # what a span that ends inside a later stretch loses, beside 1 for what others gain
 MEMORY = 0.1  # share of the newest batch in the running mean of what the rules cost a word
+COUNTED = 16  # one batch of so many is counted for `edges`,
+COUNTED_MEMORY = 0.02  # and has this share in the counts
 LONGEST = 400  # words; longer sentences are parsed in pieces
 
 
@@ -67,10 +69,13 @@ def spread_weights(model: nn.Module) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class GrammarConfig:
-    """What all grammars can be told of the shape of trees before they have seen any."""
+    """What all grammars can be told of the shape of trees: by default nothing."""
 
-    prior: float = setting(0.0, low=0, high=100, help="nats in the chart that the preferred spans are worth (`shape`)")
-    prior_votes: float = setting(0.0, low=0, high=100, help="what they add to the marginals that mbr reads")
+    branching: str = setting("right", choices=("right", "left"), help="the side that the votes below are for")
+    prior_votes: float = setting(0.0, low=0, high=100, help="what preferred spans (`shape`) gain in choosing trees")
+    end_votes: float = setting(
+        0.0, low=0, high=100, help="a symbol's spans count min(1, this x its ends / beginnings in the text)"
+    )
 
 
 class Grammar(Model):
@@ -81,11 +86,16 @@ class Grammar(Model):
     shortest = 2
     config: Any  # a GrammarConfig with the numbers of nonterminals and preterminals
     growth: Tensor
+    edges: Tensor
+    batches: Tensor
 
     def __init__(self, config: GrammarConfig) -> None:
         super().__init__()
         self.config = config
         self.register_buffer("growth", torch.zeros(()))  # what the rules cost a word: the scale of charts
+        # how often spans of each nonterminal begin, and end, where a stretch between punctuation marks does
+        self.register_buffer("edges", torch.zeros(2, self.config.nonterminals))
+        self.register_buffer("batches", torch.zeros((), dtype=torch.long))
 
     def tables(self, tokens: Tensor) -> Tables:
         """The grammar of the sentences ``tokens`` (B, N)."""
@@ -94,8 +104,12 @@ class Grammar(Model):
     def loss(self, batch: SentenceBatch, state: Any = None) -> Loss:
         """Negative log-likelihood; of a batch with weights of spans that of the weighted trees."""
         total = batch.tokens.new_zeros((), dtype=self.growth.dtype)
+        if self.training and isinstance(batch, FragmentBatch):
+            self._count(batch)
         for rows, tokens in same_length(batch):
-            total = total - self._log_probability(tokens, self._weights(batch, rows, tokens.shape[1])).sum()
+            count = tokens.shape[1]
+            weights = batch.weights[rows, :count, : count + 1] if isinstance(batch, SpanSupervisedBatch) else None
+            total = total - self._log_probability(tokens, weights).sum()
         words = max(1, batch.token_count)
         return Loss(total / len(batch.lengths), total / words, words, rows=len(batch.lengths))
 
@@ -119,13 +133,30 @@ class Grammar(Model):
                 self.growth.lerp_(cost.nan_to_num(0.0, 0.0, 0.0), MEMORY)
         return log_p if tables.divergence is None else log_p - tables.divergence
 
-    def _weights(self, batch: SentenceBatch, rows: Tensor, count: int) -> Tensor | None:
-        """Weights of the spans of ``rows``, sentences of ``count`` words: those of the batch and of the prior."""
-        weights = batch.weights[rows, :count, : count + 1] if isinstance(batch, SpanSupervisedBatch) else None
-        if self.training and self.config.prior and isinstance(batch, FragmentBatch):
-            prior = (self.config.prior * shape(batch.fragments[rows, :count])).exp()
-            weights = prior if weights is None else weights * prior
-        return weights
+    @torch.no_grad()
+    def _count(self, batch: FragmentBatch) -> None:
+        """Bring `edges` up to date by one batch of `COUNTED`."""
+        self.batches += 1
+        if int(self.batches) % COUNTED != 1:
+            return
+        counts = torch.zeros_like(self.edges)
+        for rows, tokens in same_length(batch):
+            count = tokens.shape[1]
+            if 1 < count <= LONGEST:
+                tables, begins = self.tables(tokens), begin_of_stretch(batch.fragments[rows, :count]).float()
+                shares = symbol_marginals(emitted(tables, tokens), tables.rules, growth=float(self.growth))[1]
+                for width in range(2, count):
+                    spans = count - width + 1
+                    places = torch.stack([begins[:, :spans], begins[:, width:]])  # (2, rows, spans)
+                    counts += torch.einsum("ebs,sba->ea", places.to(shares[width].dtype), shares[width])
+        self.edges.lerp_(counts.nan_to_num(0.0, 0.0, 0.0), COUNTED_MEMORY)
+
+    def _votes(self) -> Tensor | None:
+        """What a span of each nonterminal (S,) counts when a tree is chosen; nothing if all count the same."""
+        if not self.config.end_votes:
+            return None
+        begins, ends = self.edges if self.config.branching == "right" else self.edges.flip(0)
+        return torch.where(begins > 0, self.config.end_votes * ends / begins, 1.0).clamp_max(1.0)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """Span marginals, or the most probable trees with the numbers of their nonterminals as labels."""
@@ -137,17 +168,26 @@ class Grammar(Model):
             for start, end in pieces(tokens.shape[1]):
                 part = self._marginals(tokens[:, start:end])
                 if self.config.prior_votes and isinstance(batch, FragmentBatch):
-                    part = part + self.config.prior_votes * shape(batch.fragments[rows, start:end])
+                    part = part + self.config.prior_votes * self._shape(batch.fragments[rows, start:end])
                 scores[rows[:, None, None], *_grid(start, end)] = part
                 scores[rows, start, tokens.shape[1]] = 1.0  # pieces are joined from the right
         return SpanScores(scores, batch.lengths)
+
+    def _shape(self, fragments: Tensor) -> Tensor:
+        """`shape`, or its mirror image where the language branches to the left: (B, N, N + 1)."""
+        if self.config.branching == "right":
+            return shape(fragments)
+        mirrored = shape(fragments.flip(1))[:, :, 1:].flip(1, 2).transpose(1, 2)
+        return functional.pad(mirrored, (1, 0))
 
     def _marginals(self, tokens: Tensor) -> Tensor:
         """(B, N, N + 1) of sentences of one length."""
         if tokens.shape[1] < 2:
             return self.growth.new_zeros(len(tokens), tokens.shape[1], tokens.shape[1] + 1)
         tables = self.tables(tokens)
-        return span_marginals(emitted(tables, tokens), tables.rules, growth=float(self.growth))[1]
+        return span_marginals(emitted(tables, tokens), tables.rules, growth=float(self.growth), symbols=self._votes())[
+            1
+        ]
 
     def _best(self, batch: SentenceBatch) -> Brackets:
         trees: list[list[tuple[Any, ...]]] = [[] for _ in batch.lengths]
@@ -177,14 +217,17 @@ def shape(fragments: Tensor) -> Tensor:
     and one that ends inside a later stretch loses `ENDS_INSIDE`.
     """
     count = fragments.shape[1]
-    last = torch.cat(
-        [fragments[:, 1:] != fragments[:, :-1], fragments.new_ones(len(fragments), 1, dtype=torch.bool)], 1
-    )
-    closed = torch.cat([torch.zeros_like(last[:, :1]), last], 1)[:, None]  # whether a stretch ends before word j
+    closed = begin_of_stretch(fragments)[:, None] & (torch.arange(count + 1, device=fragments.device) > 0)
     first, final = fragments[:, :, None], fragments[:, None].gather(2, _last_words(fragments))
     same = first == final
     whole = torch.zeros(count + 1, device=fragments.device).index_fill_(0, torch.tensor([count]), 1.0)
     return whole + (same & closed).float() - ENDS_INSIDE * (~same & ~closed).float()
+
+
+def begin_of_stretch(fragments: Tensor) -> Tensor:
+    """Whether a stretch begins at each word (B, N + 1), or has ended before it; true at the end of the sentence."""
+    edge = fragments.new_ones(len(fragments), 1, dtype=torch.bool)
+    return torch.cat([edge, fragments[:, 1:] != fragments[:, :-1], edge], 1)
 
 
 def _last_words(fragments: Tensor) -> Tensor:

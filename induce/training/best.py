@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from shutil import rmtree
+from statistics import fmean
 from typing import Any
 
 from induce.data.sources import read_text
@@ -26,9 +27,14 @@ from treebank.sample import sample_treebank
 
 PLAN = "plan.json"
 MINUTES = 180.0
+TRAINING = 0.85  # of the minutes; the rest is for parsing the text for pupils, and the vote
 LARGEST = 4.0  # times the minutes below: more did not help
 GRAMMAR_WORDS = 6000.0  # a second that a grammar learns from, at least, on one core
-SOME = 1000  # sentences to compare members on
+SOME = 1000  # sentences that tell which side trees branch to
+SIDES = ("right", "left")
+CLEARLY = 2.0  # points of F1 between both sides
+VOTES = ("model.prior_votes=0.2", "model.end_votes=2")  # see docs/models/npcfg.md
+UNBIASED = "@decoder=unbiased"
 KEPT = ("text", "dev")  # of a request
 READING = ("tokenize", "paragraphs", "form", "encoding")
 Tell = Callable[[str], None]
@@ -42,17 +48,21 @@ class Part:
     preset: str
     minutes: float
     seed: int = 1
-    focus: tuple[str, ...] = ()  # NAME:DECODER of another part
+    focus: tuple[str, ...] = ()  # NAME or NAME:DECODER of other parts
     votes: bool = True
     settings: tuple[str, ...] = ()
 
 
-TEACHERS = ("onlstm:biased", "onlstm:unbiased")
+# A grammar becomes better than its teacher, so pupils of pupils are better still. The ON-LSTM does not vote: its pupils
+# hold what it knows.
+FIRST = ("onlstm:biased", "onlstm:unbiased")
 PARTS = (
-    Part("onlstm", "onlstm-small", 14, votes=False),  # adding the teacher to its pupils cost two points
-    Part("npcfg", "npcfg-small", 10),
-    Part("prpn", "prpn-small", 5),
-    *(Part(f"focused-{seed}", "npcfg-small", 5, seed=seed, focus=TEACHERS) for seed in (1, 2, 3)),
+    Part("onlstm", "onlstm-small", 10, votes=False),
+    *(Part(f"first-{k}", "npcfg-small", 6, seed=k, focus=FIRST) for k in (1, 2)),
+    Part("second-1", "npcfg-small", 6, seed=1, focus=("first-1",)),
+    Part("second-2", "npcfg-small", 6, seed=2, focus=("first-2",)),
+    Part("second-3", "simple-pcfg-small", 6, seed=3, focus=("first-1",)),
+    Part("second-4", "simple-pcfg-small", 6, seed=4, focus=("first-2",)),
 )
 
 
@@ -78,17 +88,34 @@ def train_best(
     plan = _Plan.open(folder, request, max_minutes, tell)
     request = plan.request
     count = cores() if request.device != "cuda" and can_copy() else 1
-    scale = min(LARGEST, plan.minutes * count * 0.85 / sum(part.minutes for part in parts))
+    scale = min(LARGEST, plan.minutes * count * TRAINING / sum(part.minutes for part in parts))
     if not plan.log:
         plan.say(f"{plan.minutes:g} minutes on {count} cores: {scale:.2f} times the minutes of each part", tell)
-    for stage in ([part for part in parts if not part.focus], [part for part in parts if part.focus]):
+    for stage in _stages(parts):
         left = [part for part in stage if part.name not in plan.done]
+        if left and left[0].focus:
+            plan.choose_branching([part for part in parts if not part.focus], tell)
         tasks = list(_tasks(left, plan, scale, tell))
         yield from _train(tasks, min(count, len(tasks)), stop)
         if stop():
             return
         plan.finish([part.name for part in left])
-    _vote(folder, request, parts, plan, tell)
+    _vote(folder, parts, plan, tell)
+
+
+def _stages(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """The parts, those that teach others before these."""
+    left, done = list(parts), set[str]()
+    while left:
+        ready = [part for part in left if all(_name(teacher) in done for teacher in part.focus)]
+        yield ready
+        done |= {part.name for part in ready}
+        left = [part for part in left if part not in ready]
+
+
+def _name(teacher: str) -> str:
+    """NAME of ``NAME:DECODER``."""
+    return teacher.partition(":")[0]
 
 
 def _train(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str, Event]]:
@@ -115,12 +142,12 @@ def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iter
             shared[key] = load_data(asked)
             shared[key].encode()
         data = shared.get(key)
-        if not asked.resume and part.preset.startswith("npcfg") and not part.settings:
+        if not asked.resume and "pcfg" in part.preset and not part.settings:
             data = data or load_data(asked)
             words = data.training.words
             passes = max(2, min(16, round(60 * minutes * GRAMMAR_WORDS / max(1, words))))
             plan.say(f"{part.name}: {passes} passes over {words:,} words", tell)
-            asked = replace(asked, settings=(f"train.epochs={passes}",))
+            asked = replace(asked, settings=(*asked.settings, f"train.epochs={passes}"))
             minutes *= 2  # its schedule ends it; this is for a machine that is slower than any we know
         plan.say(f"{part.name}: preset {part.preset}, seed {part.seed}, up to {minutes:.1f} minutes", tell)
         yield Task(part.name, asked, data, _left(Path(asked.run), minutes) if asked.resume else minutes)
@@ -134,41 +161,30 @@ def _left(run: Path, minutes: float) -> float:
     return max(minutes - spent, 0.01)
 
 
-def _vote(folder: Path, request: RunRequest, parts: Sequence[Part], plan: _Plan, tell: Tell) -> None:
-    """Combine the parts that vote; right or left branching votes with them if they agree with it more than not."""
-    from induce.analysis.agreement import agreement
+def _vote(folder: Path, parts: Sequence[Part], plan: _Plan, tell: Tell) -> None:
+    """Combine the parts that vote."""
     from induce.parsing.combine import combine
-    from induce.parsing.load import load_parser
 
     members = [str(folder / "parts" / part.name) for part in parts if part.votes]
-    source = read_text(request.text, request.input_options) if request.text else sample_treebank("dev").sentences
-    some = [replace(one, tree=None) for one in islice((one for one in source if len(one.words) > 2), SOME)]
-    if not some:
-        plan.say("no sentence of three words: only the models vote", tell)
-    else:
-        report = agreement(members, some, load=load_parser, baselines=("right", "left"))
-        means = {side: _mean_with(report.pairs, f"baseline:{side}", len(members)) for side in ("right", "left")}
-        side, other = sorted(means, key=lambda name: -means[name])
-        text = f"members agree with {side} branching by {means[side]:.1f}, with {other} branching by {means[other]:.1f}"
-        plan.say(f"{text}: {side} branching votes, too", tell)
-        members.append(f"baseline:{side}")
     combine(members, str(folder), overwrite=True, tell=tell)
     plan.say(f"the vote of {len(members)} members is the run {folder}", tell)
     plan.write()
 
 
-def _mean_with(pairs: Sequence[Any], name: str, members: int) -> float:
-    """The mean agreement of the members with a baseline."""
-    found = [pair.value for pair in pairs if pair.second == name and not pair.first.startswith("baseline:")]
-    return sum(found) / max(1, members)
-
-
 class _Plan:
     """What was asked for, what is done, and what was decided: plan.json."""
 
-    def __init__(self, folder: Path, request: RunRequest, minutes: float, done: Sequence[str], log: Sequence[str]):
+    def __init__(
+        self,
+        folder: Path,
+        request: RunRequest,
+        minutes: float,
+        done: Sequence[str],
+        log: Sequence[str],
+        branching: str = "",
+    ) -> None:
         self.folder, self.request, self.minutes = folder, request, minutes
-        self.done, self.log = list(done), list(log)
+        self.done, self.log, self.branching = list(done), list(log), branching
 
     @classmethod
     def open(cls, folder: Path, request: RunRequest, minutes: float | None, tell: Tell) -> _Plan:
@@ -195,9 +211,36 @@ class _Plan:
             options = replace(request.input_options, **{key: found[key] for key in READING})
             kept: dict[str, Any] = {key: tuple(found[key]) for key in KEPT}
             asked = replace(request, input_options=options, **kept)
-            return cls(path.parent, asked, minutes or float(found["minutes"]), found["done"], found["log"])
+            return cls(
+                path.parent, asked, minutes or float(found["minutes"]), found["done"], found["log"], found["branching"]
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise SynparseError(f"{path}: not the plan of a run ({error}); begin anew with --overwrite") from None
+
+    def choose_branching(self, parts: Sequence[Part], tell: Tell) -> None:
+        """Whether trees of the text branch to the right or to the left: what ``parts``, which know no side, say."""
+        from induce.analysis.agreement import agreement
+        from induce.parsing.load import load_parser
+
+        if self.branching:
+            return
+        request = self.request
+        source = read_text(request.text, request.input_options) if request.text else sample_treebank("dev").sentences
+        some = [replace(one, tree=None) for one in islice((one for one in source if len(one.words) > 2), SOME)]
+        self.branching, means = "neither", dict.fromkeys(SIDES, 0.0)
+        if some:
+            members = [f"{self.folder / 'parts' / part.name}{UNBIASED}" for part in parts]
+            report = agreement(members, some, load=load_parser, baselines=SIDES)
+            for side in SIDES:
+                means[side] = fmean(
+                    pair.value for pair in report.pairs if pair.first in members and pair.second == f"baseline:{side}"
+                )
+            if abs(means["right"] - means["left"]) >= CLEARLY:
+                self.branching = max(SIDES, key=means.__getitem__)
+        shares = ", ".join(f"{value:.1f}% {side}" for side, value in means.items())
+        self.say(
+            f"branching: {self.branching} (brackets shared with it by trees of an unbiased decoder: {shares})", tell
+        )
 
     def request_of(self, part: Part) -> RunRequest:
         """What is asked for one part; one that has begun goes on."""
@@ -205,12 +248,14 @@ class _Plan:
         if resumable(run):
             return RunRequest(run=str(run), resume=True, device=self.request.device)
         focus = [name.partition(":") for name in part.focus]
+        sided = part.focus and self.branching in SIDES
+        settings = (f"model.branching={self.branching}", *VOTES) if sided else ()
         return replace(
             self.request,
             run=str(run),
             preset=part.preset,
             seed=part.seed,
-            settings=part.settings,
+            settings=(*settings, *part.settings),
             focus=tuple(f"{self.folder / 'parts' / name}{colon}{decoder}" for name, colon, decoder in focus),
             resume=False,
             overwrite=False,
@@ -231,6 +276,7 @@ class _Plan:
     def write(self) -> None:
         """Writes plan.json, whole or not at all."""
         values: dict[str, Any] = {"minutes": self.minutes, "done": self.done, "log": self.log}
+        values["branching"] = self.branching
         values |= {key: list(getattr(self.request, key)) for key in KEPT}
         values |= {key: getattr(self.request.input_options, key) for key in READING}
         part = self.folder / (PLAN + ".part")

@@ -41,7 +41,7 @@ def of_sentence(rules: Rules, k: int) -> Rules:
 def labelled_trees(
     symbol: int, start: int, end: int, table: list[list[list[float]]], emissions: list[list[float]]
 ) -> list[tuple[float, tuple]]:
-    """Probability and spans of every tree over the words with ``symbol`` (of M) at its top."""
+    """Probability and spans (start, end, symbol) of every tree over the words with ``symbol`` (of M) at its top."""
     if (end - start == 1) != (symbol >= S):
         return []
     if symbol >= S:
@@ -53,7 +53,7 @@ def labelled_trees(
         for left, right in product(range(S + T), range(S + T)):
             rule = table[symbol][left][right]
             pairs = product(below[left], beside[right])
-            result += [(rule * p * q, ((start, end), *x, *y)) for (p, x), (q, y) in pairs]
+            result += [(rule * p * q, ((start, end, symbol), *x, *y)) for (p, x), (q, y) in pairs]
     return result
 
 
@@ -68,12 +68,15 @@ def test_equals_the_sum_over_all_labelled_trees(kind: str, count: int) -> None:
         for p, spans in labelled_trees(top, 0, count, table, probabilities)
     ]
     total = sum(p for p, _ in trees)
+    values = torch.linspace(-1, 2, S, dtype=torch.float64)
     log_z, marginals = span_marginals(emissions, rules)
+    _, valued = span_marginals(emissions, rules, symbols=values)
     assert log_z.item() == pytest.approx(math.log(total), abs=1e-12)
     for start in range(count):
         for end in range(count + 1):
-            share = sum(p for p, spans in trees if (start, end) in spans) / total
-            assert marginals[0, start, end].item() == pytest.approx(share, abs=1e-12)
+            shares = [sum(p for p, spans in trees if (start, end, symbol) in spans) / total for symbol in range(S)]
+            assert marginals[0, start, end].item() == pytest.approx(sum(shares), abs=1e-12)
+            assert valued[0, start, end].item() == pytest.approx(float(values @ values.new_tensor(shares)), abs=1e-12)
 
 
 def bracketings(start: int, end: int) -> list[tuple[tuple[int, int], ...]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 import torch
 
-from induce.data.batches import SentenceBatch
+from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.decoding.chart import mbr
 from induce.models import grammar as module
 from induce.models.base import Query
@@ -80,3 +81,48 @@ def test_the_scale_of_charts_follows_the_training() -> None:
     assert float(grammar.growth) != 0
     assert float(grammar.growth) == pytest.approx(before, abs=1e-2)
     assert math.isfinite(before)
+
+
+def test_symbols_are_counted_where_stretches_begin_and_end() -> None:
+    """Of three words in stretches of one and two, the only phrases but the whole begin or end at the boundary."""
+    grammar, plain = model("npcfg").train(), batch(3)
+    grammar.loss(FragmentBatch(plain.tokens, plain.lengths, torch.tensor([[0, 1, 1]])))
+    with torch.no_grad():
+        marginals = grammar.eval().structure(plain, Query(SpanScores)).rows()[0]
+    first, second = marginals[0, 2], marginals[1, 3]  # both begin where a stretch does, one ends so
+    assert first + second == pytest.approx(1, abs=1e-5)
+    begins, ends = grammar.edges.sum(1).tolist()
+    assert begins == pytest.approx(module.COUNTED_MEMORY * 1, rel=1e-4)
+    assert ends == pytest.approx(module.COUNTED_MEMORY * second, rel=1e-4)
+
+
+def test_spans_of_a_symbol_that_hardly_ends_a_stretch_count_less() -> None:
+    grammar, sentence = model("npcfg"), batch(5)
+
+    def scores(end_votes: float) -> torch.Tensor:
+        grammar.config = dataclasses.replace(grammar.config, end_votes=end_votes)
+        with torch.no_grad():
+            return torch.as_tensor(grammar.structure(sentence, Query(SpanScores)).rows()[0])
+
+    plain = scores(0)
+    torch.testing.assert_close(scores(2), plain)  # nothing has been counted yet
+    grammar.edges.copy_(torch.tensor([[4.0, 4.0, 4.0], [1.0, 1.0, 1.0]]))
+    torch.testing.assert_close(scores(2)[:, :5], plain[:, :5] / 2)  # the whole is a phrase in any case
+    grammar.edges.copy_(torch.tensor([[4.0, 4.0, 4.0], [0.0, 2.0, 9.0]]))
+    assert (scores(2) < plain - 1e-4)[plain > 0.1].any()
+    grammar.edges.copy_(torch.tensor([[4.0, 4.0, 4.0], [2.0, 2.0, 9.0]]))
+    torch.testing.assert_close(scores(2), plain)
+
+
+def test_the_shape_for_the_other_side_is_the_mirror_image() -> None:
+    grammar, fragments = model("npcfg"), torch.tensor([[0, 0, 1, 1, 1], [0, 1, 1, 2, 2]])
+    right = grammar._shape(fragments)
+    grammar.config = dataclasses.replace(grammar.config, branching="left")
+    left = grammar._shape(fragments.flip(1).max() - fragments.flip(1))
+    assert right[0, [2, 0, 1], [5, 2, 4]].tolist() == pytest.approx([2, 1, -module.ENDS_INSIDE])
+    for start in range(5):
+        for end in range(start + 2, 6):
+            assert torch.equal(right[:, start, end], left[:, 5 - end, 5 - start])
+    grammar.config = dataclasses.replace(grammar.config, end_votes=1.0)
+    grammar.edges.copy_(torch.tensor([[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]]))
+    assert grammar._votes().tolist() == pytest.approx([1 / 2, 1, 1])  # type: ignore[union-attr]

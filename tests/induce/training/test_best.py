@@ -54,11 +54,11 @@ def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
     plan = json.loads((tmp_path / "run" / "plan.json").read_text(encoding="utf-8"))
     assert plan["done"] == ["onlstm", "prpn", "focused-1"]
     assert set(plan["log"]) <= set(told)
-    assert any("branching votes, too" in line for line in plan["log"])
+    assert plan["branching"] in ("right", "left", "neither")
+    assert any(line.startswith(f"branching: {plan['branching']} (") for line in plan["log"])
     ensemble = load_parser(tmp_path / "run")
     members = [member.name for member in ensemble.description.members]  # type: ignore[union-attr]
-    assert members[:2] == ["parts/prpn", "parts/focused-1"]
-    assert members[2] in ("baseline:right", "baseline:left")
+    assert members == ["parts/prpn", "parts/focused-1"]
     assert "(focus)" in ensemble.learned_from
     before = trees(tmp_path / "run")
     (tmp_path / "run").rename(tmp_path / "moved")
@@ -106,3 +106,22 @@ def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> Non
     (task,) = best._tasks([Part("npcfg", "npcfg-small", minutes)], plan, 1.0, print)
     assert task.request.settings == ("train.epochs=5",)
     assert task.max_minutes == pytest.approx(2 * minutes)
+
+
+def test_teachers_are_trained_before_their_pupils() -> None:
+    stages = [[part.name for part in stage] for stage in best._stages(best.PARTS)]
+    assert stages[0] == ["onlstm"]
+    assert [name.split("-")[0] for stage in stages[1:] for name in stage] == ["first"] * 2 + ["second"] * 4
+
+
+def test_pupils_are_told_the_side_that_their_teachers_branch_to(tmp_path: Path) -> None:
+    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
+    pupil = PARTS[2]
+    for branching, told in (("left", True), ("right", True), ("neither", False)):
+        plan.branching = branching
+        settings = plan.request_of(pupil).settings
+        assert (f"model.branching={branching}" in settings) == told
+        assert plan.request_of(PARTS[0]).settings == PARTS[0].settings
+    plan.write()
+    again = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
+    assert again.branching == "neither"
