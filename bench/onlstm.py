@@ -32,7 +32,6 @@ import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
 from induce import checkpoint  # noqa: E402
-from induce.config import load_preset  # noqa: E402
 from induce.data.batches import StreamBatch  # noqa: E402
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
 from induce.kernels import plain  # noqa: E402
@@ -43,6 +42,7 @@ from induce.models.onlstm import OnLstm, OnLstmConfig  # noqa: E402
 from induce.parsing.load import load_parser  # noqa: E402
 from induce.parsing.parser import ModelParser  # noqa: E402
 from induce.parsing.reading import Reading  # noqa: E402
+from induce.settings import load_preset  # noqa: E402
 from induce.structures import Distances  # noqa: E402
 
 PRESETS = {"small": "onlstm-small", "paper": "onlstm-ptb"}

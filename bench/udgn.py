@@ -24,10 +24,10 @@ sys.path.insert(0, str(HERE.parent))
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
-from induce.config import load_preset  # noqa: E402
 from induce.data.batches import MaskedBatch  # noqa: E402
 from induce.models.transformer import Transformer, TransformerConfig  # noqa: E402
 from induce.models.udgn import Udgn, UdgnConfig  # noqa: E402
+from induce.settings import load_preset  # noqa: E402
 
 LENGTH = 24  # words of a sentence, as in the Wall Street Journal
 SIZES = {  # presets of both, words of a step, vocabulary

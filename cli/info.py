@@ -28,7 +28,7 @@ def info(run: str | None, data: bool, model: str | None, ptb: str | None) -> Non
     if run and (data or ptb or model):
         raise click.UsageError("--data and --ptb are not about a model; leave out RUN")
     if model:
-        from induce.config import explain
+        from induce.settings import explain
 
         lines: Iterable[str] = explain(model)
     elif run:
@@ -107,7 +107,7 @@ def _machine() -> Iterator[str]:
     yield f"devices: cpu ({torch.get_num_threads()} threads)" + "".join(
         f", cuda:{i} ({gpu})" for i, gpu in enumerate(gpus)
     )
-    from induce.config import preset_names
+    from induce.settings import preset_names
 
     yield f"presets: {', '.join(preset_names())}"
 

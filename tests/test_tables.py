@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from cli.main import run
-from induce.config import load_preset
 from induce.registry import MODELS, TASKS
+from induce.settings import load_preset
 from tests.induce.tiny import SETTINGS
 from tests.reference import ROOT
 from treebank.sample import sample_treebank

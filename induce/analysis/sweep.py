@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from induce.checkpoint import find, read
-from induce.config import TABLES, RunConfig, setting_of
+from induce.config import TABLES, RunConfig
+from induce.settings import setting_of
 from treebank.errors import SynparseError
 from treebank.metrics.report import Runs
 

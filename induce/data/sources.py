@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from induce.config import RunConfig, entry_of, resolve
+from induce.config import RunConfig, entry_of
 from induce.data.batches import SpanSupervisedBatch
 from induce.data.prepared import PreparedCorpus, is_prepared, prepare
 from induce.registry import MODELS, READINGS, TASKS, load
+from induce.settings import resolve
 from treebank.catalog import load_whole
 from treebank.errors import SynparseError
 from treebank.formats import AS_FOUND, InputOptions, expand, read_sentences

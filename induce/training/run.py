@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from induce.config import RunConfig, changed, resolve
+from induce.config import RunConfig
 from induce.data.prepared import PreparedText
 from induce.data.sources import Sources, Text, load_corpora, load_trees, prepared_rule
 from induce.data.vocabulary import Vocabulary
 from induce.process_group import ALONE, ProcessGroup, join
+from induce.settings import changed, resolve
 from induce.storage.folders import whole
 from induce.storage.locking import RunLock
 from induce.storage.run_folder import check_free, clear, resumable, settle_run
@@ -146,7 +147,7 @@ def _planned(
     sources.check(config)
     if group.size > 1 and "-" in (*sources.text, *sources.dev):
         raise SynparseError("standard input can be read by one process alone; give the text as a file")
-    from induce.training.loop import check_fits
+    from induce.training.fits import check_fits
 
     if stored is None:
         check_fits(config)

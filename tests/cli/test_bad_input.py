@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from induce.storage.facts import seal
-from induce.training.loop import LEAST_WORDS
+from induce.training.fits import LEAST_WORDS
 from tests.cli.helpers import PROGRAM, TINY, Caller, reseal, shell, toy_text
 
 TREES = "(S (NP (DT the) (NN cat)) (VP (VBD sat)))\n(S (NP (NNS dogs)) (VP (VBP bark) (ADVP (RB now))))\n"

@@ -14,7 +14,7 @@ import pytest
 
 from cli.main import synparse
 from cli.progress import next_steps
-from induce.config import resolve
+from induce.settings import resolve
 from induce.training.events import Finished
 from tests.cli.helpers import ENVIRONMENT, PROGRAM, TINY, Caller, toy_text
 

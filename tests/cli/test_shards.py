@@ -38,18 +38,18 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("corpus") / "in"
     (folder / "deep").mkdir(parents=True)
     text = toy_text(100)
-    (folder / "a.txt").write_text(text * 60, encoding="utf-8")
+    (folder / "a.txt").write_text(text * 12, encoding="utf-8")
     (folder / "deep/b.txt.gz").write_bytes(gzip.compress(text.encode()))
     (folder / "c.txt").touch()
     return folder
 
 
-@pytest.fixture
-def job(model: Path) -> Job:
-    return Job(load_parser(model, device="cpu"), "brackets", InputOptions())
+@pytest.fixture(scope="module")
+def job(trained: Path) -> Job:
+    return Job(load_parser(trained / "run", device="cpu"), "brackets", InputOptions())
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def expected(source: Path, job: Job, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What one process writes."""
     folder = tmp_path_factory.mktemp("one")
@@ -66,14 +66,14 @@ def results(folder: Path) -> dict[str, bytes]:
 def parse(out: Path, source: Path, job: Job, **options: Any) -> int:
     """The sentences that two workers write in small shards."""
     make = options.pop("make", engine_called("processes", 2))
-    return parse_in_shards(str(out), [str(source)], job, make, shard_bytes=20_000, **options)
+    return parse_in_shards(str(out), [str(source)], job, make, shard_bytes=4_000, **options)
 
 
 @pytest.mark.parametrize("form", ["brackets", "jsonl"])
 def test_the_same_bytes_as_one_process(source: Path, model: Path, tmp_path: Path, form: str) -> None:
     job = Job(load_parser(model, device="cpu"), form, InputOptions())
     parse_into(str(tmp_path / "one"), [str(source)], job)
-    assert parse(tmp_path / "out", source, job) == 6100
+    assert parse(tmp_path / "out", source, job) == 1300
     assert results(tmp_path / "out") == results(tmp_path / "one")
     assert parse(tmp_path / "out", source, job, resume=True) == 0
 
@@ -117,7 +117,7 @@ def test_workers_die(
     (tmp_path / "deaths").mkdir()
     while len(list((tmp_path / "deaths").iterdir())) < 20:
         out = tmp_path / str(time.monotonic_ns())
-        assert parse(out, source, job, make=dying(job, tmp_path / "deaths")) == 6100
+        assert parse(out, source, job, make=dying(job, tmp_path / "deaths")) == 1300
         assert results(out) == expected
 
 
@@ -172,13 +172,13 @@ def test_a_file_that_was_renamed_and_not_noted(
 
 def test_a_poison_line(job: Job, tmp_path: Path) -> None:
     path, out = tmp_path / "a.txt", tmp_path / "out"
-    text = toy_text(100).encode() * 60
+    text = toy_text(100).encode() * 12
     lines = text.splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:3000], b"\xff\n", *lines[3001:]]))
-    with pytest.raises(SynparseError, match=r"a\.txt:3001: invalid UTF-8"):
+    path.write_bytes(b"".join([*lines[:600], b"\xff\n", *lines[601:]]))
+    with pytest.raises(SynparseError, match=r"a\.txt:601: invalid UTF-8"):
         parse(out, path, job)
     path.write_bytes(text)
-    assert 0 < parse(out, path, job, resume=True) < 6000  # the other shards are kept
+    assert 0 < parse(out, path, job, resume=True) < 1200  # the other shards are kept
     parse_into(str(tmp_path / "one"), [str(path)], job)
     assert results(out) == results(tmp_path / "one")
     path.write_bytes(text * 2)
@@ -188,11 +188,11 @@ def test_a_poison_line(job: Job, tmp_path: Path) -> None:
 
 def test_broken_lines_are_left_empty_and_told(job: Job, tmp_path: Path) -> None:
     path, told = tmp_path / "a.txt", []
-    path.write_bytes(b"a b\n" * 3000 + b"\xff\n" + b"a b\n" * 3000)
+    path.write_bytes(b"a b\n" * 600 + b"\xff\n" + b"a b\n" * 600)
     job = Job(job.parser, "brackets", InputOptions(), on_bad=told.append)
-    assert parse(tmp_path / "out", path, job) == 6001
-    assert [str(error)[: len(f"{path}:3001")] for error in told] == [f"{path}:3001"]
-    assert (tmp_path / "out/a.txt.trees").read_text("utf-8").splitlines()[2999:3002] == [
+    assert parse(tmp_path / "out", path, job) == 1201
+    assert [str(error)[: len(f"{path}:601")] for error in told] == [f"{path}:601"]
+    assert (tmp_path / "out/a.txt.trees").read_text("utf-8").splitlines()[599:602] == [
         *("(X (W a) (W b))", "", "(X (W a) (W b))")
     ]
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from induce.config import RunConfig, default_layer, resolve
-from induce.training.loop import check_fits
+from induce.config import RunConfig, default_layer
+from induce.settings import resolve
+from induce.training.fits import check_fits
 from treebank.errors import SynparseError
 
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from induce.config import RunConfig, resolve
+from induce.config import RunConfig
 from induce.data.corpus import Corpus, read_corpora
 from induce.registry import MODELS
+from induce.settings import resolve
 from induce.training.events import Event
 from induce.training.loop import Trainer
 from treebank.sentence import Sentence
@@ -213,9 +214,9 @@ def corpora(config: RunConfig, count: int = 200) -> tuple[Corpus, Corpus]:
     return read_corpora(given, data.normalization, token=data.token, development_share=share, with_trees=learns)
 
 
-def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
-    """A trainer on the toy text."""
-    return Trainer(config, *corpora(config), run, device="cpu", **options)
+def trainer(config: RunConfig, run: Path, *, count: int = 200, **options: Any) -> Trainer:
+    """A trainer on the toy text of ``count`` sentences."""
+    return Trainer(config, *corpora(config, count), run, device="cpu", **options)
 
 
 def train(config: RunConfig, run: Path, **options: Any) -> list[Event]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,11 @@ import pytest
 import torch
 
 from induce import checkpoint
-from induce.config import RunConfig, resolve
+from induce.config import RunConfig
 from induce.data.tokens import SPACE, bits, characters
 from induce.parsing.load import load_parser
 from induce.registry import MODELS, READINGS, model_class
+from induce.settings import resolve
 from induce.training.events import Check, Event, Finished, Started
 from induce.training.loop import Trainer
 from tests.induce.tiny import corpora, settings
@@ -32,12 +35,26 @@ def readings(name: str) -> list[str]:
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
     """A trainer on few sentences, as a sentence has many characters."""
-    return Trainer(config, *corpora(config, 40), run, device="cpu", **options)
+    return Trainer(config, *corpora(config, 24), run, device="cpu", **options)
 
 
 def train(config: RunConfig, run: Path) -> list[Event]:
     """All events of a whole run."""
     return list(trainer(config, run).train())
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, list[Event]]]:
+    """Folder and events of a run of a model, by default on its own reading, made once for all tests."""
+    folder = tmp_path_factory.mktemp("learned")
+
+    @cache
+    def run(name: str, reading: str = "") -> tuple[Path, list[Event]]:
+        reading = reading or settings(name).data.reading
+        place = folder / name / reading
+        return place, train(settings(name, *LETTERS, f"data.reading={reading}"), place)
+
+    return run
 
 
 def test_the_characters_of_a_sentence() -> None:
@@ -89,10 +106,9 @@ def test_rare_characters_are_unknown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(MODELS).difference(SUPERVISED)))
-def test_every_model_learns_from_characters(name: str, tmp_path: Path) -> None:
+def test_every_model_learns_from_characters(name: str, learned: Callable[..., tuple[Path, list[Event]]]) -> None:
     for reading in readings(name):
-        run = tmp_path / reading
-        events = train(settings(name, *LETTERS, f"data.reading={reading}"), run)
+        run, events = learned(name, reading)
         started, finished = events[0], events[-1]
         checks = [event for event in events if isinstance(event, Check)]
         assert isinstance(started, Started)
@@ -109,9 +125,8 @@ def test_every_model_learns_from_characters(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(name for name in MODELS if model_class(name).gives and name not in SUPERVISED))
-def test_structures_are_over_characters(name: str, tmp_path: Path) -> None:
-    train(settings(name, *LETTERS), tmp_path / "run")
-    parser = load_parser(tmp_path / "run")
+def test_structures_are_over_characters(name: str, learned: Callable[..., tuple[Path, list[Event]]]) -> None:
+    parser = load_parser(learned(name)[0])
     spelt = [one.words for one in parser.read([["The", "dog", "!", "12"], ["..."], []])]
     assert spelt == [(*"the", SPACE, *"dog", SPACE, "0"), (), ()]  # as the recipe leaves them
     for found in parser.read([["The", "dog"], ["a"]]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +13,25 @@ import pytest
 import torch
 
 from induce import checkpoint
-from induce.config import load_preset, model_settings, preset_names
+from induce.config import RunConfig, model_settings
 from induce.data.corpus import read_corpora
 from induce.models.base import FittedModel
 from induce.parsing.load import load_parser
 from induce.parsing.parser import ModelParser
 from induce.parsing.reading import Reading
 from induce.registry import MODELS, READINGS, decoders_of, model_class
+from induce.settings import load_preset, preset_names
 from induce.structures import Brackets, Heads
-from induce.training.events import Check, Progress
+from induce.training.events import Check, Event, Progress
 from induce.training.loop import Trainer
-from tests.induce.tiny import sentences, settings, train, trainer, with_trees
+from tests.induce.tiny import sentences, settings, trainer, with_trees
 from treebank.errors import SynparseError
 from treebank.sentence import Sentence
 from treebank.tree import Tree
 
 MODEL_NAMES = sorted(MODELS)
+TEXT = 100  # sentences
+EPOCHS = {"udgn": 8}  # where 3 are too few for the loss to fall
 #: weights that the margin of StructFormer makes free: it takes back what is added to all distances, or to all heights
 FREE = {"structformer": {"parser.distance.bias", "parser.height.bias"}}
 CHARTS = {"npcfg", "cpcfg", "simple-pcfg", "dmv", "ccm", "dmv-ccm"}  # models whose parsing takes cubic time
@@ -42,17 +46,29 @@ def parses(name: str) -> None:
         pytest.skip(f"{name} gives no trees")
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of a tiny model of each name, trained once for all tests that only parse with it."""
-    folder = tmp_path_factory.mktemp("trained")
+def short(name: str, *more: str) -> RunConfig:
+    """Settings of a run."""
+    return settings(name, f"train.epochs={EPOCHS.get(name, 3)}", *more)
 
-    def run(name: str) -> Path:
-        if not (folder / name).exists():
-            train(settings(name), folder / name)
-        return folder / name
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, list[Event]]]:
+    """Folder and events of a whole run of a model, by default on its own reading, made once for all tests."""
+    folder = tmp_path_factory.mktemp("learned")
+
+    @cache
+    def run(name: str, reading: str = "") -> tuple[Path, list[Event]]:
+        reading = reading or short(name).data.reading
+        place = folder / name / reading
+        return place, list(trainer(short(name, f"data.reading={reading}"), place, count=TEXT).train())
 
     return run
+
+
+@pytest.fixture
+def run(name: str, learned: Callable[..., tuple[Path, list[Event]]]) -> Path:
+    """The folder of a run that is only parsed with."""
+    return learned(name)[0]
 
 
 def parsed(parser: ModelParser, words: Sequence[Sequence[str]]) -> Iterator[Any]:
@@ -88,17 +104,16 @@ def test_presets_name_every_setting_of_the_model(name: str) -> None:
         model_settings(model_class(name).Config, preset.model, name)
 
 
-def test_loss_falls(name: str, tmp_path: Path) -> None:
+def test_loss_falls(name: str, learned: Callable[..., tuple[Path, list[Event]]]) -> None:
     """Whatever the model can learn from."""
     for reading in readings(name):
-        config = settings(name, f"data.reading={reading}", "train.epochs=4")
-        events = train(config, tmp_path / reading)
+        events = learned(name, reading)[1]
         if issubclass(model_class(name), FittedModel):  # scored on the development text once, at the end
             losses = [event.loss for event in events if isinstance(event, Progress)]
             assert losses[3] < losses[0], reading  # of one text: later members read it anew
             continue
         checks = [event for event in events if isinstance(event, Check)]
-        assert checks[-1].development_loss < checks[0].development_loss - 0.2, reading
+        assert checks[-1].development_loss < checks[0].development_loss - 0.1, reading
 
 
 def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
@@ -119,9 +134,8 @@ def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("parses")
-def test_padding_and_order_change_nothing(name: str, trained: Callable[[str], Path]) -> None:
-    run = trained(name)
-    words = [sentence.words * k for sentence, k in zip(sentences(12), [1, 2, 3, 4] * 3, strict=True)]
+def test_padding_and_order_change_nothing(name: str, run: Path) -> None:
+    words = [sentence.words * k for sentence, k in zip(sentences(8), [1, 2, 3, 4] * 2, strict=True)]
     for parser in parsers(run):
         seen = [parser.recipe(one) for one in words]
         encoded = [(parser.checkpoint.vocabulary.encode(one.forms), one.kept) for one in seen]
@@ -138,10 +152,9 @@ def test_padding_and_order_change_nothing(name: str, trained: Callable[[str], Pa
 
 
 @pytest.mark.usefixtures("parses")
-def test_threads_change_no_tree(name: str, trained: Callable[[str], Path]) -> None:
-    run = trained(name)
-    count, longest = (30, 4) if name in CHARTS else (75, 70)
-    words = [sentence.words * (1 + k % longest) for k, sentence in enumerate(sentences(count))]
+def test_threads_change_no_tree(name: str, run: Path) -> None:
+    longest = 4 if name in CHARTS else 70
+    words = [sentence.words * (1 + 3 * k % longest) for k, sentence in enumerate(sentences(longest // 3 + 8))]
     before = torch.get_num_threads()
     for parser in parsers(run):
         found = []
@@ -160,8 +173,7 @@ def test_threads_change_no_tree(name: str, trained: Callable[[str], Path]) -> No
 
 
 @pytest.mark.usefixtures("parses")
-def test_save_and_load_give_the_same_trees(name: str, trained: Callable[[str], Path], tmp_path: Path) -> None:
-    run = trained(name)
+def test_save_and_load_give_the_same_trees(run: Path, tmp_path: Path) -> None:
     words = [sentence.words for sentence in sentences(20, seed=2)]
     before = [list(parsed(parser, words)) for parser in parsers(run)]
     found = checkpoint.read(run / "best")
@@ -170,24 +182,25 @@ def test_save_and_load_give_the_same_trees(name: str, trained: Callable[[str], P
     assert [list(parsed(parser, words)) for parser in parsers(tmp_path / "copy")] == before
 
 
-def test_a_model_without_trees_says_so(name: str, tmp_path: Path) -> None:
+def test_a_model_without_trees_says_so(name: str, run: Path) -> None:
     if model_class(name).gives:
         pytest.skip("this model gives trees")
-    train(settings(name, "train.epochs=1"), tmp_path / "run")
     with pytest.raises(SynparseError, match=f"model '{name}' gives no trees; score it with"):
-        load_parser(tmp_path / "run")
+        load_parser(run)
 
 
-def test_a_run_cut_off_goes_on_as_if_it_had_not(name: str, tmp_path: Path) -> None:
+def test_a_run_cut_off_goes_on_as_if_it_had_not(
+    name: str, tmp_path: Path, learned: Callable[..., tuple[Path, list[Event]]]
+) -> None:
     for reading in readings(name):
-        config = settings(name, f"data.reading={reading}", "train.epochs=2")
-        train(config, tmp_path / reading / "whole")
-        left = iter(range(13))
-        list(trainer(config, tmp_path / reading / "cut").train(stop=lambda left=left: next(left, None) is None))
-        list(trainer(config, tmp_path / reading / "cut", resume=True).train())
-        cut = checkpoint.read(tmp_path / reading / "cut" / "last").weights()
-        for key, value in checkpoint.read(tmp_path / reading / "whole" / "last").weights().items():
-            assert torch.equal(value, cut[key]), (reading, key)
+        whole, _ = learned(name, reading)
+        config, left = short(name, f"data.reading={reading}"), iter(range(13))
+        cut = tmp_path / reading
+        list(trainer(config, cut, count=TEXT).train(stop=lambda left=left: next(left, None) is None))
+        list(trainer(config, cut, count=TEXT, resume=True).train())
+        weights = checkpoint.read(cut / "last").weights()
+        for key, value in checkpoint.read(whole / "last").weights().items():
+            assert torch.equal(value, weights[key]), (reading, key)
 
 
 def test_what_a_model_cannot_learn_from_is_refused(name: str, tmp_path: Path) -> None:
@@ -199,7 +212,7 @@ def test_what_a_model_cannot_learn_from_is_refused(name: str, tmp_path: Path) ->
 
 def test_gold_trees_change_no_weight(name: str, tmp_path: Path) -> None:
     """Training on sentences with trees, tags and heads, right or nonsense, gives the weights of plain sentences."""
-    plain = sentences()
+    plain = sentences(TEXT)
     nonsense = [
         replace(
             one, tree=Tree.from_spans(one.words, [(0, 3), (1, 2 + k % 2)]), tags=("NN",) * len(one.words), heads=(0,)

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.config import load_preset
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.kernels import plain
 from induce.kernels.dropout import dropped, dropped_at
@@ -20,6 +19,7 @@ from induce.models.prpn import Prpn, PrpnConfig
 from induce.models.prpn_parsing import gates
 from induce.models.prpn_reading import LayerMasks, ReadingLayer, Tapes
 from induce.parsing.load import load_parser
+from induce.settings import load_preset
 from induce.structures import Distances
 from induce.training.events import Check
 from induce.training.loop import Trainer

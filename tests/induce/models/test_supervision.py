@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from induce import checkpoint
-from induce.config import DataConfig, resolve
+from induce.config import DataConfig
 from induce.data.corpus import gold_distances, read_corpora
 from induce.data.supervision import supervised
 from induce.models.base import gold_distances as gold_of
@@ -19,13 +19,14 @@ from induce.models.base import next_words
 from induce.models.distance_ranking import rank, ranking_loss
 from induce.models.onlstm_syd import OnLstmSydConfig
 from induce.parsing.load import load_parser
+from induce.settings import resolve
 from induce.training.loop import Trainer
 from tests.induce.tiny import sentences, settings, train, trainer, with_trees
 from treebank.errors import SynparseError
 from treebank.tree import Tree
 
 NAN = float("nan")
-QUICK = ("train.epochs=4", "train.learning_rate=0.03", "train.segment_length=12")
+QUICK = ("train.epochs=3", "train.learning_rate=0.03", "train.segment_length=12")
 
 
 @pytest.mark.parametrize("ranking", ["sentence", "column", "batch"])

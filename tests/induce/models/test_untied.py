@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from induce.config import load_preset, model_settings
+from induce.config import model_settings
 from induce.models.build import make_model
 from induce.registry import model_class
+from induce.settings import load_preset
 from induce.training.events import Check
 from induce.training.optimizer import make_optimizer
 from tests.induce.tiny import settings, trainer

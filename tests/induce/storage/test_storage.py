@@ -22,9 +22,9 @@ from safetensors.torch import save as to_bytes
 
 from induce import checkpoint, registry
 from induce.checkpoint import CheckpointError
-from induce.config import resolve
 from induce.data.vocabulary import Vocabulary
 from induce.models.build import make_model
+from induce.settings import resolve
 from induce.storage import folders, weights
 from induce.storage.facts import describe, seal
 from induce.storage.locking import NAME, RunLock

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from induce import checkpoint
+from induce.config import RunConfig
 from induce.data.corpus import read_corpora
 from induce.data.sentences import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
@@ -41,36 +42,41 @@ def assert_equal_weights(one: Path, other: Path) -> None:
             assert torch.equal(value, other_weights[name]), f"{which}: {name}"
 
 
+def cut_thrice(config: RunConfig, run: Path) -> list[int]:
+    """Train to the end, stopped in the first step and in two later epochs; the steps at which it went on."""
+    resumed_at = []
+    for left in (iter(range(1)), iter(range(40)), iter(range(45))):
+        first, *_, finished = trainer(config, run, resume=run.exists()).train(
+            stop=lambda left=left: next(left, None) is None
+        )
+        assert isinstance(first, Started)
+        assert isinstance(finished, Finished)
+        assert finished.reason == "interrupted"
+        resumed_at.append(first.resumed_at)
+    first, *_ = trainer(config, run, resume=True).train()
+    assert isinstance(first, Started)
+    return [*resumed_at[1:], first.resumed_at]
+
+
 @pytest.mark.parametrize("optimizer", ["adam", "sgd", "nt-asgd"])
-@pytest.mark.parametrize("steps", [1, 40, 77])
-def test_a_run_stopped_between_steps_goes_on_as_if_it_had_not(tmp_path: Path, optimizer: str, steps: int) -> None:
+def test_a_run_stopped_between_steps_goes_on_as_if_it_had_not(tmp_path: Path, optimizer: str) -> None:
     rate = "0.01" if optimizer == "adam" else "1.0"
-    config = settings("onlstm", f"train.optimizer={optimizer}", "train.nonmonotone=1", f"train.learning_rate={rate}")
+    changes = f"train.optimizer={optimizer}", "train.nonmonotone=1", f"train.learning_rate={rate}", "train.epochs=4"
+    config = settings("onlstm", *changes)
     train(config, tmp_path / "whole")
-    left = iter(range(steps))
-    events = list(trainer(config, tmp_path / "cut").train(stop=lambda: next(left, None) is None))
-    assert isinstance(events[-1], Finished)
-    assert events[-1].reason == "interrupted"
-    events = list(trainer(config, tmp_path / "cut", resume=True).train())
-    assert isinstance(events[0], Started)
-    assert events[0].resumed_at > 0
-    for name, value in weights(tmp_path / "whole").items():
-        assert torch.equal(value, weights(tmp_path / "cut")[name]), name
+    first, second, third = cut_thrice(config, tmp_path / "cut")
+    assert 0 < first < second < third
+    assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
 
 
-@pytest.mark.parametrize("steps", [1, 40, 77])
-def test_a_run_on_masked_sentences_goes_on_with_the_same_batches(tmp_path: Path, steps: int) -> None:
+def test_a_run_on_masked_sentences_goes_on_with_the_same_batches(tmp_path: Path) -> None:
     config = settings("udgn", "train.epochs=6")
-    train(config, tmp_path / "whole")
-    left = iter(range(steps))
-    list(trainer(config, tmp_path / "cut").train(stop=lambda: next(left, None) is None))
-    events = list(trainer(config, tmp_path / "cut", resume=True).train())
-    assert isinstance(events[0], Started)
-    assert isinstance(events[-1], Finished)
-    assert 0 < events[0].resumed_at < events[-1].step
-    assert events[0].resumed_at % (events[-1].step // 6)  # in the middle of a pass
-    for name, value in weights(tmp_path / "whole").items():
-        assert torch.equal(value, weights(tmp_path / "cut")[name]), name
+    *_, finished = train(config, tmp_path / "whole")
+    assert isinstance(finished, Finished)
+    for resumed_at in cut_thrice(config, tmp_path / "cut"):
+        assert 0 < resumed_at < finished.step
+        assert resumed_at % (finished.step // 6)  # in the middle of a pass
+    assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
 
 
 def test_masked_sentences_come_in_a_new_order_in_each_pass_and_are_checked_alike() -> None:
