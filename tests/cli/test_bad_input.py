@@ -325,6 +325,16 @@ def test_a_format_of_the_future(call: Caller, copy: Path) -> None:
     )
 
 
+def test_a_model_behind_a_broken_link_is_not_replaced_by_another(call: Caller, copy: Path, trained: Path) -> None:
+    path = copy / "best" / "checkpoint.json"
+    path.unlink()
+    path.symlink_to("gone.json")
+    told = f"{path}: this link leads nowhere; mend it, or remove it to use what else is in {copy}"
+    assert call.refusal("parse", "-m", copy, trained / "text.txt") == call.refusal("info", copy) == told
+    path.unlink()
+    call.result("parse", "-m", copy, trained / "text.txt")
+
+
 def test_a_model_without_training(call: Caller, copy: Path, trained: Path) -> None:
     path = copy / "best" / "checkpoint.json"
     path.write_bytes(edit(step=0)(path.read_bytes()))
