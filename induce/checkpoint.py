@@ -207,8 +207,8 @@ def find(run: Path, which: tuple[str, ...] = ("best", "last")) -> Path:
     for name in which:
         if whole(run / name):
             return run / name
-        if (seal := run / name / FACTS_FILE).is_symlink():  # what else is there is another model
-            raise CheckpointError(f"{seal}: this link leads nowhere; mend it, or remove it to use what else is in {run}")
+        if (seal := run / name / FACTS_FILE).is_symlink():  # the other checkpoint is another model
+            raise CheckpointError(f"{seal}: this link leads nowhere; mend or remove it to use what else is in {run}")
     if (run / FACTS_FILE).exists():
         return run
     if (run / ENSEMBLE).exists():

@@ -329,7 +329,7 @@ def test_a_model_behind_a_broken_link_is_not_replaced_by_another(call: Caller, c
     path = copy / "best" / "checkpoint.json"
     path.unlink()
     path.symlink_to("gone.json")
-    told = f"{path}: this link leads nowhere; mend it, or remove it to use what else is in {copy}"
+    told = f"{path}: this link leads nowhere; mend or remove it to use what else is in {copy}"
     assert call.refusal("parse", "-m", copy, trained / "text.txt") == call.refusal("info", copy) == told
     path.unlink()
     call.result("parse", "-m", copy, trained / "text.txt")
