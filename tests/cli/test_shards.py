@@ -172,13 +172,13 @@ def test_a_file_that_was_renamed_and_not_noted(
 
 def test_a_poison_line(job: Job, tmp_path: Path) -> None:
     path, out = tmp_path / "a.txt", tmp_path / "out"
-    text = toy_text(100).encode() * 12
+    text = toy_text(100).encode() * 36
     lines = text.splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:600], b"\xff\n", *lines[601:]]))
-    with pytest.raises(SynparseError, match=r"a\.txt:601: invalid UTF-8"):
+    path.write_bytes(b"".join([*lines[:3000], b"\xff\n", *lines[3001:]]))
+    with pytest.raises(SynparseError, match=r"a\.txt:3001: invalid UTF-8"):
         parse(out, path, job)
     path.write_bytes(text)
-    assert 0 < parse(out, path, job, resume=True) < 1200  # the other shards are kept
+    assert 0 < parse(out, path, job, resume=True) < 3600  # the other shards are kept
     parse_into(str(tmp_path / "one"), [str(path)], job)
     assert results(out) == results(tmp_path / "one")
     path.write_bytes(text * 2)

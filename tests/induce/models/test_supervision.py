@@ -26,7 +26,7 @@ from treebank.errors import SynparseError
 from treebank.tree import Tree
 
 NAN = float("nan")
-QUICK = ("train.epochs=3", "train.learning_rate=0.03", "train.segment_length=12")
+QUICK = ("train.epochs=4", "train.learning_rate=0.03", "train.segment_length=12")
 
 
 @pytest.mark.parametrize("ranking", ["sentence", "column", "batch"])
