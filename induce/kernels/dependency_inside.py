@@ -16,8 +16,9 @@ For one side, with b = a + w, and ``back`` the other side's finished half spans 
     Z          = Σ_a root[a] done(side 0)[a, N - 1 - a] done(side 1)[N - 1 - a, a]
 
 The outside pass is the derivative of log Z, taken by hand in the opposite order; times the weight itself it is the
-expected number of uses of each weight. Numbers are probabilities with one scale a sentence, not logarithms; a sentence
-that leaves the range of float64 all the same is done again by the plain twin, in logarithms.
+expected number of uses of each weight. Numbers are probabilities with one scale a sentence, not logarithms, in the
+precision of the weights (float32 takes half the time); a sentence that leaves their range all the same is done again in
+float64 with another scale, and then by the plain twin, in logarithms.
 
 Fragments are described in `dependency_tables`.
 """
@@ -31,23 +32,26 @@ import numpy as np
 from induce.kernels.dependency_tables import Array, Fragments, TreeCounts, TreeWeights
 from induce.kernels.plain_dependency_inside import plain_tree_counts
 
+Precision = type[np.floating]
+TOLERANCE = {np.float32: 1e-3, np.float64: 1e-6}  # by how much a word may have more or less than one head
+
 
 class Workspace:
     """Arrays that are used again from batch to batch: fresh memory costs more than the sums that are done in it."""
 
     def __init__(self) -> None:
-        self._memory: dict[str, Array] = {}
+        self._memory: dict[tuple[str, Precision], Array] = {}
 
-    def empty(self, name: str, shape: tuple[int, ...]) -> Array:
+    def empty(self, name: str, shape: tuple[int, ...], precision: Precision = np.float64) -> Array:
         """An array called ``name`` with numbers of its last holder in it, who loses it."""
-        size = math.prod(shape)
-        if name not in self._memory or len(self._memory[name]) < size:
-            self._memory[name] = np.zeros(size)
-        return self._memory[name][:size].reshape(shape)
+        size, key = math.prod(shape), (name, precision)
+        if key not in self._memory or len(self._memory[key]) < size:
+            self._memory[key] = np.zeros(size, dtype=precision)
+        return self._memory[key][:size].reshape(shape)
 
-    def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
+    def zeros(self, name: str, shape: tuple[int, ...], precision: Precision = np.float64) -> Array:
         """The same, filled with 0."""
-        array = self.empty(name, shape)
+        array = self.empty(name, shape, precision)
         array.fill(0.0)
         return array
 
@@ -63,13 +67,13 @@ def tree_counts(
     counts, growth = _counts(weights, fragments, _scale(weights), workspace or Workspace())
     for again in (_with_other_scale, _in_logarithms):
         sums = counts.root.sum(0) + counts.first.sum((0, 1, 2)) + counts.later.sum((0, 1, 2))  # one head a word
-        lost = np.flatnonzero(~(np.abs(sums / weights.words - 1) < 1e-6))
+        lost = np.flatnonzero(~(np.abs(sums / weights.words - 1) < TOLERANCE[weights.precision]))
         if not len(lost):
             break
-        part = weights.select(lost)
+        part = weights.select(lost).of_precision(np.float64)
         parts = None
         if fragments is not None:
-            parts = Fragments(fragments.cover[..., lost], fragments.crossing[..., lost], fragments.penalty)
+            parts = fragments.select(lost).of_precision(np.float64)
         for name, values in vars(again(part, parts, growth[lost])).items():
             getattr(counts, name)[..., lost] = values
     return counts
@@ -101,22 +105,23 @@ class _Chart:
 
     def __init__(self, weights: TreeWeights, fragments: Fragments | None, scale: Array, workspace: Workspace) -> None:
         self.shape: tuple[int, ...] = weights.first.shape
-        self._zeros = lambda *names: [workspace.zeros(name, self.shape) for name in names]
+        precision = self.precision = weights.precision
+        self._zeros = lambda *names: [workspace.zeros(name, self.shape, precision) for name in names]
         self.count = self.shape[1]
         self.fragments = fragments
-        self.scale = scale
-        self.first = np.multiply(weights.first, self.scale, out=workspace.empty("first", self.shape))
-        self.later = np.multiply(weights.later, self.scale, out=workspace.empty("later", self.shape))
+        self.scale = scale.astype(precision)
+        self.first = np.multiply(weights.first, self.scale, out=workspace.empty("first", self.shape, precision))
+        self.later = np.multiply(weights.later, self.scale, out=workspace.empty("later", self.shape, precision))
         self.stop, self.root, self.words = weights.stop, weights.root, weights.words
         # What lies outside a table's triangle is old numbers: each meets a 0 in a table of derivatives.
-        self._any = lambda *names: [workspace.empty(name, self.shape) for name in names]
+        self._any = lambda *names: [workspace.empty(name, self.shape, precision) for name in names]
         self.same, self.open, self.done_end = self._any("same", "open", "done_end")
         self.rest, self.done = self._zeros("rest", "done")
         self.done[:, :, 0] = self.done_end[:, :, 0] = weights.stop[:, :, 0]
         self.open[:, :, 0] = 0  # a head without children there is no part of a later arc
         self.open_inner, self.done_inner, self.done_inner_end = self.open, self.done, self.done_end
         if fragments is not None:
-            same = np.where(fragments.crossing > 0, 1.0, fragments.penalty**-2)
+            same = np.where(fragments.crossing > 0, precision(1), precision(fragments.penalty**-2))
             self.first *= same * fragments.cover[:, :, :1]  # what does not depend on the place of the cut
             self.later *= same
             self.crossing, self.open_inner = self._any("crossing", "open_inner")
@@ -178,7 +183,7 @@ class _Chart:
         root = self.root * inside
         parts = root * right * left
         total = parts.sum(0)
-        inverse = np.where(total > 0, 1 / total, 0.0)
+        inverse = np.where(total > 0, 1 / total, 0).astype(self.precision)
         (self.d_done,) = self._zeros("d_done")
         self.d_done[0][to_end] = root * left * inverse
         self.d_done[1, count - 1 - words, words] = root * right * inverse
@@ -190,7 +195,8 @@ class _Chart:
         if self.fragments is not None:
             (self.crossing_end,) = self._any("crossing_end")
             _by_end(self.crossing, self.crossing_end)
-        (first, later), stop = self._zeros("first counts", "later counts"), np.zeros(self.stop.shape)
+        first, later = self._zeros("first counts", "later counts")
+        stop = np.zeros(self.stop.shape, dtype=self.precision)
         for width in range(count - 1, -1, -1):
             heads, lasts = slice(count - width), slice(width, count)
             for side in (0, 1):
@@ -198,7 +204,7 @@ class _Chart:
                 stop[side, heads, min(width, 1)] += used
             for side in (0, 1) if width else ():
                 first[side, heads, width], later[side, heads, width] = self._leave_arcs(side, width, heads, lasts)
-        log_total = np.log(total) - (self.words - 1) * np.log(self.scale)
+        log_total = np.log(total.astype(np.float64)) - (self.words - 1) * np.log(self.scale.astype(np.float64))
         return TreeCounts(first, later, stop, parts * inverse, log_total)
 
     def _leave_half_spans(self, side: int, width: int, heads: slice, lasts: slice) -> Array:
@@ -230,7 +236,7 @@ class _Chart:
         """The derivative by finished half spans of one width as what lies between an arc's cut and its child."""
         count, other = self.count, 1 - side
         if width == count - 1:
-            return np.zeros((1, self.shape[3]))
+            return np.zeros((1, self.shape[3]), dtype=self.precision)
         # in the reading of the other side the arc's head stands before, and the half span reaches back to it
         back = self.d_first[other, width:, width + 1].copy()
         further = slice(count - width - 1)

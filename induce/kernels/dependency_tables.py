@@ -36,6 +36,16 @@ class TreeWeights:
         """The words of each sentence (B,)."""
         return np.full(self.root.shape[1], len(self.root)) if self.lengths is None else self.lengths
 
+    @property
+    def precision(self) -> type[np.floating]:
+        """float32 or float64, in which the sums are done."""
+        return np.float32 if self.first.dtype == np.float32 else np.float64
+
+    def of_precision(self, precision: type[np.floating]) -> TreeWeights:
+        """The same numbers in another precision."""
+        tables = (self.first, self.later, self.stop, self.root)
+        return TreeWeights(*(table.astype(precision, copy=False) for table in tables), self.lengths)
+
     def select(self, chosen: Array) -> TreeWeights:
         """Those of some of the sentences."""
         tables = (self.first, self.later, self.stop, self.root, self.words)
@@ -64,6 +74,15 @@ class Fragments:
     cover: Array
     crossing: Array
     penalty: float
+
+    def of_precision(self, precision: type[np.floating]) -> Fragments:
+        """The same numbers in another precision."""
+        tables = (self.cover, self.crossing)
+        return Fragments(*(table.astype(precision, copy=False) for table in tables), self.penalty)
+
+    def select(self, chosen: Array) -> Fragments:
+        """Those of some of the sentences; one may come more than once."""
+        return Fragments(self.cover[..., chosen], self.crossing[..., chosen], self.penalty)
 
     @classmethod
     def of(cls, numbers: Array, penalty: float) -> Fragments:

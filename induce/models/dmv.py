@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
 SHORTEST = 0.75  # length of a sentence beside the longest one of its block
-TABLE = 50_000  # numbers of a table for one block of sentences: large enough for speed, small enough for the cache
+TABLE = 200_000  # numbers of a table for one block of sentences: large enough for speed, small enough for the cache
+TOGETHER = 2_000_000  # the same for the sentences that a parser hands over at once
 MOST_CLASSES = 1000  # where each word is a class of its own
 LONGEST = 2000  # words of a sentence whose tables fit into a few gigabytes
 PREDICATE_LENGTHS = (3, 12)  # words of the sentences that say which classes are predicates
@@ -184,15 +185,34 @@ class Dmv(FittedModel):
         fragments = batch.fragments.cpu().numpy() if isinstance(batch, FragmentBatch) else np.zeros_like(tokens)
         heads = np.zeros((*tokens.shape, tokens.shape[1]))
         members = self.ready()
-        for member in members:
-            sums = GrammarSums(self.preferences(member))
-            for rows, count in blocks_of_like_length(lengths):
-                block = self._block(member, tokens[rows, :count].T, fragments[rows, :count].T, lengths[rows])
-                trees = sums.trees(self.grammar(member), block)
-                arcs = by_head(trees.first + trees.later)
-                arcs[np.arange(count), np.arange(count)] = trees.root
-                heads[rows, :count, :count] += arcs.transpose(2, 1, 0) / len(members)
+        sums = GrammarSums(Preferences(0.0, self.config.fragment_penalty), single=True)
+        whole = fragments.max(1, initial=0) == 0
+        for rows, count in blocks_of_like_length(lengths, whole, table=TABLE // len(members)):
+            size = max(1, TABLE // (count**2 * len(rows)))  # members whose tables fit
+            sentences = tokens[rows, :count].T, fragments[rows, :count].T, lengths[rows]
+            for some in (members[start : start + size] for start in range(0, len(members), size)):
+                heads[rows, :count, :count] += self._votes(sums, some, *sentences) / len(members)
         return HeadDistribution(torch.from_numpy(heads).to(batch.tokens.device), batch.lengths)
+
+    def _votes(
+        self, sums: GrammarSums, members: list[int], ids: np.ndarray, fragments: np.ndarray, lengths: np.ndarray
+    ) -> np.ndarray:
+        """Head distributions (B, N, N), summed over ``members``, of sentences ``ids`` (N, B) of ``lengths`` (B,)."""
+        count, batch = ids.shape
+        blocks = [self._block(member, ids, fragments, lengths) for member in members]
+        classes = [block.classes + place * self.class_count for place, block in enumerate(blocks)]
+        head, root = (np.concatenate([getattr(block, name) for block in blocks], 1) for name in ("head", "root"))
+        every = SentenceBlock(
+            np.concatenate(classes, 1), blocks[0].fragments, head, root, np.tile(lengths, len(members)), len(members)
+        )
+        tables = (table[members].cpu().numpy() for table in (self.root, self.stop, self.choose))
+        grammar = ValenceGrammar(*(table.reshape(-1, *table.shape[2:]) for table in tables))
+        bias = np.repeat([self.between("length_bias", member) for member in members], batch)
+        sums.preferences = replace(sums.preferences, length_bias=bias)
+        trees = sums.trees(grammar, every)
+        arcs = by_head((trees.first + trees.later).reshape(2, count, count, len(members), batch).sum(3))
+        arcs[np.arange(count), np.arange(count)] = trees.root.reshape(count, len(members), batch).sum(1)
+        return arcs.transpose(2, 1, 0)
 
     def log_probability(self, batch: SentenceBatch) -> Tensor:
         """Log-probability of each sentence (B,) in nats: the mean over members of P(classes), P(words | classes).
@@ -204,7 +224,7 @@ class Dmv(FittedModel):
         logs = np.zeros((len(members), len(lengths)))
         for place, member in enumerate(members):
             sums, words = GrammarSums(Preferences(0.0, 1.0)), np.log(self.word_given_class[member].cpu().numpy())
-            for rows, count in blocks_of_like_length(lengths):
+            for rows, count in blocks_of_like_length(lengths, np.ones(len(lengths), dtype=bool)):
                 ids = tokens[rows, :count].T
                 ones = np.ones(ids.shape)
                 classes = self.classes[member].cpu().numpy()[ids]
@@ -221,8 +241,8 @@ class Dmv(FittedModel):
         return done or [member for member, count in enumerate(passes) if count] or [0]
 
     def parsing_cost(self, length: int) -> float:
-        """Square: a batch fills the tables."""
-        return 4096 * max(length, 4) ** 2 / TABLE
+        """Square: a batch fills the tables some times."""
+        return 4096 * max(length, 4) ** 2 / TOGETHER
 
     def _block(self, member: int, ids: np.ndarray, fragments: np.ndarray, lengths: np.ndarray) -> SentenceBlock:
         """Sentences (N, B) of ``lengths`` (B,) as a member sees them."""
@@ -232,20 +252,24 @@ class Dmv(FittedModel):
         return SentenceBlock(classes, np.where(inside, fragments, -1), head, root, lengths)
 
 
-def blocks_of_like_length(lengths: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+def blocks_of_like_length(
+    lengths: np.ndarray, whole: np.ndarray, *, table: int = TABLE
+) -> Iterator[tuple[np.ndarray, int]]:
     """Indices of sentences that share a block, and the longest length; those without words are left out.
 
-    A block begins with its longest sentence and goes on while sentences are not much shorter and it fits into a table.
+    A block begins with its longest sentence and goes on while sentences are not much shorter and it fits into a
+    ``table`` of so many numbers. ``whole`` (B,): sentences of one fragment, which are taken by themselves: without
+    penalties their sums take half the time.
     """
-    order = np.argsort(-lengths, kind="stable")
-    order = order[lengths[order] > 0]
-    start = 0
-    while start < len(order):
-        count = int(lengths[order[start]])
-        fits = lengths[order[start : start + max(1, TABLE // count**2)]] >= SHORTEST * count
-        end = start + int(fits.sum())
-        yield order[start:end], count
-        start = end
+    for group in (np.flatnonzero(whole & (lengths > 0)), np.flatnonzero(~whole & (lengths > 0))):
+        order = group[np.argsort(-lengths[group], kind="stable")]
+        start = 0
+        while start < len(order):
+            count = int(lengths[order[start]])
+            fits = lengths[order[start : start + max(1, table // count**2)]] >= SHORTEST * count
+            end = start + int(fits.sum())
+            yield order[start:end], count
+            start = end
 
 
 class _Learner:
@@ -339,7 +363,7 @@ class _Learner:
         if stage == self.stage:
             return
         self.stage = stage
-        self.sums = GrammarSums(self._preferences(stage))
+        self.sums = GrammarSums(self._preferences(stage), single=True)
         fit = np.flatnonzero(self.text.lengths <= stages[stage][0])
         if not len(fit):
             fit = np.flatnonzero(self.text.lengths == self.text.lengths.min(initial=LONGEST))
@@ -347,7 +371,9 @@ class _Learner:
         if len(fit) > most:
             fit = np.sort(np.random.default_rng([self.seed, stage]).choice(fit, most, replace=False))
         self.blocks = []
-        for rows, count in blocks_of_like_length(self.text.lengths[fit]):
+        lengths = self.text.lengths[fit]
+        whole = self.text.fragments[self.text.offsets[fit] + lengths - 1] == 0
+        for rows, count in blocks_of_like_length(lengths, whole):
             places = self.text.places(fit[rows], count)
             ids, fragments = self.text.ids[places], self.text.fragments[places]
             self.blocks.append(self.model._block(self.member, ids, fragments, self.text.lengths[fit[rows]]))

@@ -18,6 +18,7 @@ from induce.kernels.dependency_tables import Fragments, TreeCounts, TreeWeights,
 Array = np.ndarray
 
 HARMONIC = 0.0  # added to the distance in the first guess at heads
+SINGLE = 64  # words of a sentence whose sums stay in the range of float32
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class SentenceBlock:
     """B sentences of up to N words, (N, B) each: classes, numbers of fragments, weights as head and as root.
 
     ``lengths`` (B,): the words of each. Behind them stand a class that there is, a fragment that is none of theirs, and
-    finite weights.
+    finite weights. Where the same sentences stand there ``copies`` times, one set after the other, ``fragments`` is
+    that of the first set.
     """
 
     classes: Array
@@ -33,13 +35,17 @@ class SentenceBlock:
     head: Array
     root: Array
     lengths: Array
+    copies: int = 1
 
 
 @dataclass(frozen=True)
 class Preferences:
-    """What is not learned: arcs weigh exp(-``length_bias`` (distance - 1)); see `Fragments` for ``penalty``."""
+    """What is not learned: arcs weigh exp(-``length_bias`` (distance - 1)); see `Fragments` for ``penalty``.
 
-    length_bias: float
+    The bias is one number, or one for each sentence of a block (B,).
+    """
+
+    length_bias: float | Array
     penalty: float
 
 
@@ -58,7 +64,8 @@ class Smoothing:
 class ValenceGrammar:
     """Probabilities over K classes: ``root`` (K,), ``stop`` (K, 2, 2) of [head, side, v], ``choose`` (K, 2, 2, K).
 
-    Side 0 is right of the head, 1 left. The same class serves for expected counts, with ``goes_on`` beside them.
+    Side 0 is right of the head, 1 left. The same class serves for expected counts, with ``goes_on`` beside them, and
+    for M grammars side by side: M K classes of heads, where class k of member m is m K + k, and K of children.
     """
 
     root: Array
@@ -91,10 +98,13 @@ class ValenceGrammar:
 
 
 class GrammarSums:
-    """Sums over the trees of sentences under a grammar. Keeps its memory from block to block."""
+    """Sums over the trees of sentences under a grammar. Keeps its memory from block to block.
 
-    def __init__(self, preferences: Preferences) -> None:
-        self.preferences = preferences
+    ``single``: in float32, but for sentences of more than `SINGLE` words.
+    """
+
+    def __init__(self, preferences: Preferences, *, single: bool = False) -> None:
+        self.preferences, self.single = preferences, single
         self._workspace, self._tables = Workspace(), Workspace()
 
     def trees(self, grammar: ValenceGrammar, block: SentenceBlock) -> TreeCounts:
@@ -103,18 +113,20 @@ class GrammarSums:
 
     def weights(self, grammar: ValenceGrammar, block: SentenceBlock) -> TreeWeights:
         """What trees of a block of sentences are made of; good until the next call."""
-        pairs = self._pairs(block.classes, len(grammar.root))
-        goes_on = grammar.choose * (1 - grammar.stop)[..., None]  # (K, 2, 2, K)
-        first, later = (self._tables.empty(name, pairs.shape) for name in ("first", "later"))
+        pairs = self._pairs(block.classes, grammar.choose.shape[3])
+        precision = np.float32 if self.single and len(block.classes) <= SINGLE else np.float64
+        goes_on = (grammar.choose * (1 - grammar.stop)[..., None]).astype(precision)  # (K, 2, 2, K)
+        first, later = (self._tables.empty(name, pairs.shape, precision) for name in ("first", "later"))
         for side in (0, 1):
             np.take(goes_on[:, side, 0].ravel(), pairs[side], out=first[side], mode="clip")
             np.take(goes_on[:, side, 1].ravel(), pairs[side], out=later[side], mode="clip")
-        arcs = self._arc_preferences(block)
+        arcs = self._arc_preferences(block, precision)
         first *= arcs
         later *= arcs
         stop = np.stack([grammar.stop[_read(block.classes, side), side] for side in (0, 1)])  # (2, N, B, 2)
         root = grammar.root[block.classes] * block.root
-        return TreeWeights(first, later, stop.transpose(0, 1, 3, 2), root, block.lengths)
+        weights = TreeWeights(first, later, stop.transpose(0, 1, 3, 2), root, block.lengths)
+        return weights.of_precision(precision)
 
     def harmonic_heads(self, block: SentenceBlock) -> TreeCounts:
         """Where EM begins: each word draws its head by itself, whether that makes a tree or not.
@@ -154,30 +166,33 @@ class GrammarSums:
                 counts.stop[:, side, v] += np.bincount(heads, trees.stop[side, :, v].ravel(), size)
 
     def _sums(self, weights: TreeWeights, block: SentenceBlock) -> TreeCounts:
-        fragments = None
-        inside = np.arange(len(block.classes))[:, None] < block.lengths
+        fragments, each = None, block.fragments.shape[1]
+        inside = np.arange(len(block.classes))[:, None] < block.lengths[:each]
         if self.preferences.penalty < 1 and ((block.fragments != block.fragments[:1]) & inside).any():
-            fragments = Fragments.of(block.fragments, self.preferences.penalty)
+            fragments = Fragments.of(block.fragments, self.preferences.penalty).of_precision(weights.precision)
+            if block.copies > 1:
+                fragments = fragments.select(np.tile(np.arange(each), block.copies))
         return tree_counts(weights, fragments, workspace=self._workspace)
 
     def _pairs(self, classes: Array, size: int) -> Array:
-        """The number of each pair of head and child class, (2, N, N, B); 0 where there is no child."""
+        """The number of each pair of head and child class, (2, N, N, B), of ``size`` child classes; 0 without child."""
         count, batch = classes.shape
         pairs = np.zeros((2, count, count, batch), dtype=np.int64)
         for side in (0, 1):
             read = _read(classes, side)
+            heads, children = read * size, read % size
             for width in range(1, count):
-                np.multiply(read[: count - width], size, out=pairs[side, : count - width, width])
-                pairs[side, : count - width, width] += read[width:]
+                np.add(heads[: count - width], children[width:], out=pairs[side, : count - width, width])
         return pairs
 
-    def _arc_preferences(self, block: SentenceBlock) -> Array:
+    def _arc_preferences(self, block: SentenceBlock, precision: type[np.floating]) -> Array:
         """Weight of each arc (2, N, N, B) before the grammar; 0 where there is no child."""
         count, batch = block.classes.shape
-        near = np.exp(-self.preferences.length_bias * (np.arange(count) - 1.0))
+        near = np.exp(-np.multiply.outer(np.arange(count) - 1.0, self.preferences.length_bias)).reshape(count, -1)
         near[0] = 0
-        heads = np.stack([_read(block.head, side) for side in (0, 1)])
-        arcs = np.multiply(heads[:, :, None], near[:, None], out=self._tables.empty("arcs", (2, count, count, batch)))
+        heads = np.stack([_read(block.head, side) for side in (0, 1)]).astype(precision)
+        arcs = self._tables.empty("arcs", (2, count, count, batch), precision)
+        np.multiply(heads[:, :, None], near.astype(precision), out=arcs)
         for width in range(1, count):
             arcs[:, count - width :, width] = 0
         return arcs

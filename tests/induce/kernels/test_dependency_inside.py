@@ -226,3 +226,19 @@ def test_log_total_has_the_gradient_of_autograd() -> None:
     weights = random_weights(3, 1)
     logs = [torch.from_numpy(np.log(getattr(weights, name))).requires_grad_() for name in NAMES]
     assert torch.autograd.gradcheck(lambda *parts: log_total(*parts, fragments=None), logs)
+
+
+@pytest.mark.parametrize("fragmented", [False, True])
+def test_single_precision_agrees(fragmented: bool) -> None:
+    """Expected uses in float32 against float64, and a sentence that float32 cannot hold."""
+    weights = random_weights(40, 6)
+    fragments = Fragments.of(some_fragments(40, 6), 0.1) if fragmented else None
+    for table in (weights.first, weights.later):
+        table[..., 3] *= np.exp(5 * np.random.default_rng(1).normal(size=table.shape[:-1]))
+    wanted = tree_counts(weights, fragments)
+    single = fragments.of_precision(np.float32) if fragments else None
+    found = tree_counts(weights.of_precision(np.float32), single)
+    assert found.first.dtype == np.float32
+    for name in NAMES:
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), atol=2e-4, err_msg=name)
+    np.testing.assert_allclose(found.log_total, wanted.log_total, rtol=1e-4)

@@ -11,8 +11,10 @@ import torch
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.decoding.heads import mbr_heads
+from induce.kernels.dependency_tables import by_head
 from induce.models.base import Query
-from induce.models.dmv import LONGEST, Dmv, DmvConfig
+from induce.models.dmv import LONGEST, Dmv, DmvConfig, blocks_of_like_length
+from induce.models.valence_grammar import GrammarSums
 from induce.structures import HeadDistribution
 from treebank.dependency import is_projective, is_tree
 from treebank.errors import SynparseError
@@ -20,6 +22,10 @@ from treebank.sample import sample_treebank
 from treebank.sentence import ROOT, Sentence
 
 QUICK = {"members": 2, "classes_low": 6, "classes_high": 8, "short_passes": 2, "middle_passes": 1, "long_passes": 1}
+
+
+SCRIPT = ["これは文です。", "言葉の間に空白がない文章", "もう一つ"] * 4  # a line is a word
+HUNDRED = [" ".join(f"w{(7 * i + j) % 100}" for j in range(i % 9 + 1)) for i in range(60)]  # and no punctuation
 
 
 def corpus_of(sentences: Sequence[Sentence], **vocabulary: object) -> EncodedCorpus:
@@ -117,6 +123,34 @@ def test_batches_do_not_matter() -> None:
         torch.testing.assert_close(together[place : place + 1, :count, :count], alone)
 
 
+def test_members_vote_together_as_they_do_one_by_one() -> None:
+    """All members side by side in float32 against each alone in float64."""
+    corpus = sample()
+    model = learned(corpus, members=3)
+    batch = batch_of(corpus, range(20))
+    tokens, lengths, fragments = (part.numpy() for part in (batch.tokens, batch.lengths, batch.fragments))
+    wanted = np.zeros((*tokens.shape, tokens.shape[1]))
+    for member in range(3):
+        block = model._block(member, tokens.T, fragments.T, lengths)
+        trees = GrammarSums(model.preferences(member)).trees(model.grammar(member), block)
+        arcs = by_head(trees.first + trees.later)
+        arcs[np.arange(len(arcs)), np.arange(len(arcs))] = trees.root
+        wanted += arcs.transpose(2, 1, 0) / 3
+    np.testing.assert_allclose(heads_of(model, batch).numpy(), wanted, atol=1e-5)
+
+
+def test_blocks_hold_every_sentence_once() -> None:
+    draw = np.random.default_rng(0)
+    lengths, whole = draw.integers(0, 30, 200), draw.random(200) < 0.5
+    seen: list[int] = []
+    for rows, count in blocks_of_like_length(lengths, whole, table=3000):
+        assert lengths[rows].max() == count
+        assert len(rows) * count**2 <= 3000
+        assert len(set(whole[rows].tolist())) == 1
+        seen += rows.tolist()
+    assert sorted(seen) == np.flatnonzero(lengths).tolist()
+
+
 def test_punctuation_matters_and_can_be_missing() -> None:
     corpus = sample()
     model, batch = learned(corpus), batch_of(corpus, range(60))
@@ -148,8 +182,16 @@ def test_log_probabilities_are_of_words() -> None:
 
 @pytest.mark.parametrize(
     "sentences",
-    [["Hello"], ["one sentence and no more"], ["a , b"], ["same same same"] * 30, ["、。 … !"] * 2 + ["x"]],
-    ids=["one word", "one sentence", "two fragments", "one type", "mostly punctuation"],
+    [
+        ["Hello"],
+        ["one sentence and no more"],
+        ["a , b"],
+        ["same same same"] * 30,
+        ["、。 … !"] * 2 + ["x"],
+        SCRIPT,
+        HUNDRED,
+    ],
+    ids=["one word", "one sentence", "two fragments", "one type", "mostly punctuation", "no blanks", "100 words"],
 )
 def test_any_text_will_do(sentences: list[str]) -> None:
     corpus = corpus_of([Sentence(tuple(one.split())) for one in sentences])
