@@ -43,8 +43,8 @@ class TreeWeights:
 
     def of_precision(self, precision: type[np.floating]) -> TreeWeights:
         """The same numbers in another precision."""
-        tables = (self.first, self.later, self.stop, self.root)
-        return TreeWeights(*(table.astype(precision, copy=False) for table in tables), self.lengths)
+        tables = [table.astype(precision, copy=False) for table in (self.first, self.later, self.stop, self.root)]
+        return TreeWeights(*tables, lengths=self.lengths)
 
     def select(self, chosen: Array) -> TreeWeights:
         """Those of some of the sentences."""
@@ -77,8 +77,8 @@ class Fragments:
 
     def of_precision(self, precision: type[np.floating]) -> Fragments:
         """The same numbers in another precision."""
-        tables = (self.cover, self.crossing)
-        return Fragments(*(table.astype(precision, copy=False) for table in tables), self.penalty)
+        cover, crossing = (table.astype(precision, copy=False) for table in (self.cover, self.crossing))
+        return Fragments(cover, crossing, self.penalty)
 
     def select(self, chosen: Array) -> Fragments:
         """Those of some of the sentences; one may come more than once."""
