@@ -74,6 +74,10 @@ class DmvConfig:
     smooth_root: float = setting(0.1, low=1e-6, high=1e6)
     backoff: float = setting(10.0, low=0, high=1e6, help="uses that choices without regard to valence count for")
 
+    near_vote: float = setting(
+        0.0, low=0, high=0.99, help="share of the vote that goes to near heads, whatever they are"
+    )
+
     def check(self) -> None:
         """Raises ValueError where settings do not fit together."""
         for name in ("classes", "length_bias", "frequency_power"):
@@ -192,6 +196,8 @@ class Dmv(FittedModel):
             sentences = tokens[rows, :count].T, fragments[rows, :count].T, lengths[rows]
             for some in (members[start : start + size] for start in range(0, len(members), size)):
                 heads[rows, :count, :count] += self._votes(sums, some, *sentences) / len(members)
+        if self.config.near_vote:
+            heads = (1 - self.config.near_vote) * heads + self.config.near_vote * near_heads(lengths, heads.shape[1])
         return HeadDistribution(torch.from_numpy(heads).to(batch.tokens.device), batch.lengths)
 
     def _votes(
@@ -250,6 +256,19 @@ class Dmv(FittedModel):
         classes, head, root = (table[ids] for table in tables)
         inside = np.arange(len(ids))[:, None] < lengths
         return SentenceBlock(classes, np.where(inside, fragments, -1), head, root, lengths)
+
+
+def near_heads(lengths: np.ndarray, count: int) -> np.ndarray:
+    """Head distributions (B, N, N) of who knows distances only: P(head at distance d) falls as exp(-d), no root."""
+    distances = np.abs(np.subtract.outer(np.arange(count), np.arange(count))).astype(np.float64)
+    weights = np.where(distances > 0, np.exp(1 - distances), 0.0)
+    inside = np.arange(count) < lengths[:, None]
+    heads = weights * (inside[:, :, None] & inside[:, None])
+    sums = heads.sum(2, keepdims=True)
+    result: np.ndarray = np.divide(heads, sums, out=heads, where=sums > 0)
+    alone = lengths == 1
+    result[alone, :1, :1] = 1.0
+    return result
 
 
 def blocks_of_like_length(

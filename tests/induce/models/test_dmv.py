@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.decoding.heads import mbr_heads
 from induce.kernels.dependency_tables import by_head
 from induce.models.base import Query
-from induce.models.dmv import LONGEST, Dmv, DmvConfig, blocks_of_like_length
+from induce.models.dmv import LONGEST, Dmv, DmvConfig, blocks_of_like_length, near_heads
 from induce.models.valence_grammar import GrammarSums
 from induce.structures import HeadDistribution
 from treebank.dependency import is_projective, is_tree
@@ -137,6 +138,22 @@ def test_members_vote_together_as_they_do_one_by_one() -> None:
         arcs[np.arange(len(arcs)), np.arange(len(arcs))] = trees.root
         wanted += arcs.transpose(2, 1, 0) / 3
     np.testing.assert_allclose(heads_of(model, batch).numpy(), wanted, atol=1e-5)
+
+
+def test_near_heads_can_vote() -> None:
+    """Beside the members, with the share that the setting says; every word still has one head."""
+    corpus = sample(20)
+    model = learned(corpus, members=1)
+    batch = batch_of(corpus, [2, 5, 7])
+    alone = heads_of(model, batch)
+    near = near_heads(batch.lengths.numpy(), batch.tokens.shape[1])
+    np.testing.assert_allclose(near[0, 0, 1:3], np.exp([0.0, -1.0]) * near[0, 0, 1])
+    model.config = replace(model.config, near_vote=0.25)
+    both = heads_of(model, batch)
+    np.testing.assert_allclose(both, 0.75 * alone.numpy() + 0.25 * near)
+    inside = torch.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
+    assert both.sum(2)[inside].numpy() == pytest.approx(1.0)
+    assert near_heads(np.array([1, 0]), 2).tolist() == [[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]
 
 
 def test_blocks_hold_every_sentence_once() -> None:
