@@ -43,8 +43,9 @@ class TreeWeights:
 
     def of_precision(self, precision: type[np.floating]) -> TreeWeights:
         """The same numbers in another precision."""
-        tables = [table.astype(precision, copy=False) for table in (self.first, self.later, self.stop, self.root)]
-        return TreeWeights(*tables, lengths=self.lengths)
+        tables = (self.first, self.later, self.stop, self.root)
+        first, later, stop, root = (table.astype(precision, copy=False) for table in tables)
+        return TreeWeights(first, later, stop, root, self.lengths)
 
     def select(self, chosen: Array) -> TreeWeights:
         """Those of some of the sentences."""
