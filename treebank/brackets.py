@@ -75,7 +75,7 @@ def diagnose(text: str) -> Problem:
 
 def outside(text: str) -> str:
     """The message for text that no bracket encloses."""
-    return f"text outside of brackets: {shorten(text)}; plain text needs another file name (such as .txt)"
+    return f"text outside of brackets: {shorten(text)}; plain text has another file name, such as .txt, or --as text"
 
 
 def shorten(text: str) -> str:

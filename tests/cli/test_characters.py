@@ -98,6 +98,12 @@ def test_trees_over_characters_are_scored_against_words(call: Caller, spelling: 
     assert "Word F1" in call.result(*arguments)
 
 
+def test_heads_are_not_scored_over_characters(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "gold.conllu").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    problem = call.refusal("eval", "--gold", tmp_path / "gold.conllu", "--characters", "--baseline", "next")
+    assert problem.endswith("over characters only trees are scored, not heads")
+
+
 def test_files_of_words_found_by_a_segmenter(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "gold.ptb").write_text(GOLD, encoding="utf-8")
     (tmp_path / "same.txt").write_text(GOLD, encoding="utf-8")

@@ -175,3 +175,12 @@ def test_the_examples_print_what_the_page_says(tmp_path: Path, warm: str, page: 
         done = shell(re.sub(r"\bsynparse ", "$RUN ", command), tmp_path, warm)
         assert done.returncode == 0, done.stderr
         assert done.stdout + done.stderr == printed, command
+
+
+def test_plain_text_is_converted_where_it_is_said_to_be_text(call: Caller, tmp_path: Path) -> None:
+    path = tmp_path / "raw.txt"
+    path.write_text("It rained. We stayed in.\n", encoding="utf-8")
+    assert call.result("convert", path, "--tokenize", "--to", "text") == "It rained .\nWe stayed in .\n"
+    assert call.result("convert", path, "--as", "text", "--to", "text") == "It rained. We stayed in.\n"
+    assert "has no tree" in call.refusal("convert", path, "--as", "text")
+    assert "text outside of brackets" in call.refusal("convert", path, "--to", "text")

@@ -102,8 +102,8 @@ def read_sentences(
 
     ``tokenize`` splits plain text into sentences and words, by the rule of that name or the default one, if there are
     no ``input_options``, which say more. ``trees=True`` says that trees are wanted: then what looks like text is read
-    as brackets, and a folder gives only its treebank files. ``on_bad`` is told of each broken sentence of a treebank,
-    which is left out; without it the first one raises.
+    as brackets, unless ``input_options`` say that it is text, and a folder gives only its treebank files. ``on_bad`` is
+    told of each broken sentence of a treebank, which is left out; without it the first one raises.
     """
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
@@ -140,7 +140,7 @@ def _reader(
     rule = "" if input_options.tokenize == NONE else input_options.tokenize
     raw = {"rule": rule, "paragraphs": input_options.paragraphs} if rule else {}
     options: dict[str, Any] = {"on_bad": on_bad}
-    if target == PLAIN and not trees:
+    if target == PLAIN and (not trees or raw or input_options.form == TEXT):
         target, options = (RAW, options | raw) if raw else (PLAIN, options)
     elif target == PLAIN:
         target = BRACKETED

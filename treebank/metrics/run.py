@@ -218,6 +218,8 @@ def evaluate(
     bound = plan.max_length if isinstance(plan.gold, Treebank) else bound_of(plan.gold, plan.max_length)
     reports: list[ScoreReport] = []
     trees, words = plan.tree_systems(models), list[WordScore]()
+    if plan.characters and not tree_conventions:
+        raise SynparseError(f"{gold.name}: over characters only trees are scored, not heads")
     if tree_conventions and (plan.characters or any(getattr(one, "characters", False) for one in trees)):
         gold, bound = up_to(gold, bound), None
         trees, words = spelt_systems(trees, gold)
