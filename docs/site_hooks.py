@@ -23,6 +23,8 @@ SOURCE = re.compile(r"\]\((?:\.\./)+((?:treebank|induce|cli|bench|tests)/[\w/]+\
 REFERENCE = {"Options": "options.md", "Settings": "settings.md", "Python reference": "functions.md"}
 EXAMPLE = re.compile(r"(?m)^>>> .*\n?(?:^(?!$).*\n?)*")
 ADDRESS = re.compile(r"<function (\w+) at 0x\w+>")  # of a default that is a function
+QUOTED = re.compile(r"(: |-> )'([^']*)'")  # an annotation
+WIDTH = 80
 OURS = ("treebank.", "induce.", "cli.")
 CLASSES = (  # what a program holds in its hands
     "treebank.tree:Tree",
@@ -155,8 +157,19 @@ def _class_entry(place: str) -> str:
 
 
 def _called(name: str, function: Any) -> str:
+    """Name and signature, one parameter a line where it is long, and the docstring."""
     signature = ADDRESS.sub(r"\1", str(inspect.signature(function, eval_str=False)))
-    return f"```python\n{name}{signature}\n```\n\n{_told(function)}"
+    line = name + QUOTED.sub(r"\1\2", signature)
+    if len(line) > WIDTH:
+        parts, depth = [""], 0
+        for sign in line:
+            depth += (sign in "([{") - (sign in ")]}")
+            if sign == "," and depth == 1:
+                parts.append("")
+            else:
+                parts[-1] += sign
+        line = ",\n   ".join(parts).replace("(", "(\n    ", 1)
+    return f"```python\n{line}\n```\n\n{_told(function)}"
 
 
 def _told(thing: Any) -> str:

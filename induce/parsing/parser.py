@@ -189,7 +189,7 @@ class ModelParser(StructureParser):
             )
         self.recipe = RECIPES[config.data.normalization]
         self.fragments = config.data.reading == "fragments"
-        self.learned_from = _learned_from(checkpoint)
+        self.learned_from = trees_learned_from(checkpoint)
         self.model: Any = build_model(checkpoint).to(device)
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
 
@@ -304,7 +304,8 @@ def with_rule(given: InputOptions, rule: str) -> InputOptions:
     return given if given.tokenize or not rule else replace(given, tokenize=rule)
 
 
-def _learned_from(checkpoint: Checkpoint) -> str:
+def trees_learned_from(checkpoint: Checkpoint) -> str:
+    """Which trees a model learned from, or began with; "" if it has seen text alone."""
     given = checkpoint.facts.get("trees")
     if focus := checkpoint.facts.get("focus"):
         return f"{checkpoint.facts['focus_kind']}: {', '.join(focus)} (focus)"

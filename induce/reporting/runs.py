@@ -10,6 +10,7 @@ from typing import Any
 
 from induce.checkpoint import ENSEMBLE, Checkpoint, find, read
 from induce.parsing.ensemble import Description
+from induce.parsing.parser import trees_learned_from
 from induce.storage.run_folder import LOG
 from treebank.health import Health
 
@@ -100,7 +101,7 @@ def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: 
         "learned from": ", ".join(facts.get("texts") or [sample]),
         "size of it": f"{training['sentences']:,} sentences, {training['words']:,} {unit}s",
         "text": health.summary() if health else "",
-        "trees": f"{facts['trees']['kind']} trees: {facts['trees']['name']}" if "trees" in facts else "none",
+        "trees": trees_learned_from(checkpoint) or "none",
         "vocabulary": f"{len(checkpoint.vocabulary):,} {unit}s",
         "steps": f"{checkpoint.fact('step'):,} in {checkpoint.fact('seconds') / 60:.1f} minutes on "
         f"{checkpoint.fact('device')}",

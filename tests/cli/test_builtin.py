@@ -13,6 +13,7 @@ import synparse
 from induce import builtin
 from induce.checkpoint import build_model, find, read
 from induce.publishing import publish
+from induce.reporting.runs import RunStory
 from tests.cli.helpers import Caller
 from tests.reference import ROOT
 from treebank.errors import SynparseError
@@ -86,3 +87,7 @@ def test_numbers_too_large_for_half_precision_are_told(model: Path, monkeypatch:
     with pytest.raises(SynparseError, match="w holds numbers that are too large for half precision; pack the model as"):
         publish(model, "half.synparse", half=True)
     assert not Path("half.synparse").exists()
+
+
+def test_a_report_says_with_which_trees_it_began() -> None:
+    assert RunStory.read("english").facts["trees"].startswith("parsed trees: ")
