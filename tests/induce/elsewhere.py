@@ -1,0 +1,91 @@
+"""A device that is not the processor, for machines that have no other: what is computed there is computed here.
+
+Its tensors say that they are on the device "meta". Like those on a GPU they do not mix with tensors of the processor,
+but for single numbers, indices and copies, and numpy cannot have them. So code that forgets a device fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map
+
+DEVICE = "meta"
+aten = torch.ops.aten
+MIXING = {
+    aten.index.Tensor,
+    aten.index_put_.default,
+    aten.index_put.default,
+    aten.copy_.default,
+    aten._index_put_impl_.default,
+}
+PACKING = {aten._pack_padded_sequence.default, aten._pad_packed_sequence.default}  # have lengths on the processor
+RESHAPING = {aten.squeeze_.dim, aten.squeeze_.default, aten.unsqueeze_.default, aten.t_.default}
+
+
+class Elsewhere(torch.Tensor):
+    """A tensor over there; ``inner`` is what it holds."""
+
+    inner: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, inner: torch.Tensor) -> Elsewhere:
+        made: Elsewhere = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+            cls, inner.size(), strides=inner.stride(), dtype=inner.dtype, device=DEVICE
+        )
+        made.inner = inner
+        return made
+
+    def __repr__(self, **_: Any) -> str:
+        return f"Elsewhere({self.inner!r})"
+
+    def tolist(self) -> Any:
+        """A copy as numbers."""
+        return self.inner.tolist()
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        return compute(function, args, kwargs or {})
+
+
+class Device(TorchDispatchMode):
+    """Within it the device is there: tensors can be made on it."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        return compute(function, args, kwargs or {})
+
+
+def compute(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What ``function`` gives, on the device of its arguments or on the one that it names."""
+    flat, _ = tree_flatten((args, kwargs))
+    tensors = [one for one in flat if isinstance(one, torch.Tensor)]
+    away = [one for one in tensors if isinstance(one, Elsewhere)]
+    near = [one for one in tensors if not isinstance(one, Elsewhere) and one.dim()]
+    named = kwargs.get("device")
+    goes = bool(away) if named is None else torch.device(named).type == DEVICE
+    if away and near and function not in MIXING | PACKING:
+        raise RuntimeError(f"{function}: expected all tensors on the same device, but found cpu and another")
+    if named is not None and goes:
+        kwargs = {**kwargs, "device": "cpu"}
+    if function in RESHAPING and away:
+        with torch._C._DisableTorchDispatch():
+            function(*args, **kwargs)
+    owner = {id(one.inner): one for one in away}
+    args, kwargs = tree_map(lambda one: one.inner if isinstance(one, Elsewhere) else one, (args, kwargs))
+    result = function(*args, **kwargs)
+    if function is aten.copy_.default:
+        return tensors[0]
+    if function in PACKING and goes:
+        return Elsewhere(result[0]), result[1]
+
+    def back(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if id(value) in owner:
+            return owner[id(value)]
+        return Elsewhere(value) if goes else value
+
+    return tree_map(back, result)
