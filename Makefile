@@ -23,9 +23,10 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	# one thread a process, and a process more than there are cores, since tests also wait
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
+	# mypy beside the tests; these with one thread a process, and a process more than there are cores, since they also wait
+	$(BIN)/mypy & types=$$!; \
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal; tests=$$?; \
+	wait $$types && exit $$tests
 
 docs: $(READY)
 	PYTHONPATH=. $(BIN)/python -m mkdocs build --strict

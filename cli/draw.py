@@ -62,11 +62,11 @@ def draw(
     treebank = load_gold(gold, ptb=ptb) if gold else None
     paths = list(input) if treebank else inputs(input)
     parsers = _parsers(runs, paths, parsing) if runs or not treebank else []
-    found = pictures(paths, parsers, treebank, choose=choose, tokenize=tokenize)
+    drawings = pictures(paths, parsers, treebank, choose=choose, tokenize=tokenize)
     if not output:
-        show(found, width)
+        show(drawings, width)
         return
-    drawn = list(found if sentences else islice(found, FIRST + 1))
+    drawn = list(drawings if sentences else islice(drawings, FIRST + 1))
     if len(drawn) > FIRST and not sentences:
         del drawn[FIRST:]
         click.echo(f"note: only the first {FIRST} sentences are drawn; choose others with --sentences", err=True)

@@ -137,8 +137,8 @@ def evaluate(
         **{name: others[name] for name in PLAN}, details=form == "json" or bool(by), on_bad=_tell if skip_bad else None
     )
     groups = find_runs(runs or _default_runs(plan))
-    found = run_plan(plan, load_systems(groups, tell=note, watched=_watched, **parsing), groups)
-    show(found, form=form, by=by, worst=worst, save=save, digits=digits)
+    evaluation = run_plan(plan, load_systems(groups, tell=note, watched=_watched, **parsing), groups)
+    show(evaluation, form=form, by=by, worst=worst, save=save, digits=digits)
 
 
 PLAN = (

@@ -256,8 +256,8 @@ def _identity(folder: Path) -> Iterator[tuple[int, int] | None]:
         yield None  # missing, or a system that does not open folders
         return
     try:
-        found = os.fstat(descriptor)
-        yield found.st_dev, found.st_ino
+        status = os.fstat(descriptor)
+        yield status.st_dev, status.st_ino
     finally:
         os.close(descriptor)
 

@@ -178,10 +178,10 @@ TOOL = Reference(
 
 def references(model: str = "", treebanks: Iterable[str] = (), conventions: Iterable[str] = ()) -> list[Reference]:
     """The tool, then what it used, each once. Names that nothing is known of are left out."""
-    found = [TOOL, *MODELS.get(model, ())]
-    found += [PENN for name in treebanks if name.startswith("wsj")]
-    found += [CONVENTIONS[name] for name in conventions if name in CONVENTIONS]
-    return list(dict.fromkeys(found))
+    keys = [TOOL, *MODELS.get(model, ())]
+    keys += [PENN for name in treebanks if name.startswith("wsj")]
+    keys += [CONVENTIONS[name] for name in conventions if name in CONVENTIONS]
+    return list(dict.fromkeys(keys))
 
 
 def bibtex(entries: Iterable[Reference]) -> Iterator[str]:

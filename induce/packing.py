@@ -77,9 +77,9 @@ def _manifest(path: Path, packed: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
     if infos[MANIFEST].file_size > LARGEST_MANIFEST:
         raise PackError(f"{path}: not a packed model: {MANIFEST} is too large")
     try:
-        found = json.loads(packed.read(MANIFEST))
-        files = {name: found["files"][name] for name in PARTS}
-        fits = found["format"] == FORMAT and all(files[name]["size"] == infos[name].file_size for name in PARTS)
+        manifest = json.loads(packed.read(MANIFEST))
+        files = {name: manifest["files"][name] for name in PARTS}
+        fits = manifest["format"] == FORMAT and all(files[name]["size"] == infos[name].file_size for name in PARTS)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise PackError(f"{path}: {MANIFEST} cannot be read; copy the file again") from None
     if not fits:

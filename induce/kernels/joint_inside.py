@@ -44,8 +44,8 @@ def joint_counts(weights: TreeWeights, log_brackets: Array) -> JointCounts:
     with torch.enable_grad(), torch.inference_mode(False):
         logs = [torch.from_numpy(table).requires_grad_() for table in (*tables, log_brackets.copy())]
         total = joint_log_total(*logs)
-        found = torch.autograd.grad(total.sum(), logs, allow_unused=True)
-    uses = [np.zeros(log.shape) if count is None else count.numpy() for log, count in zip(logs, found, strict=True)]
+        gradients = torch.autograd.grad(total.sum(), logs, allow_unused=True)
+    uses = [np.zeros(log.shape) if count is None else count.numpy() for log, count in zip(logs, gradients, strict=True)]
     first, later, stop, root, brackets = uses
     return JointCounts(TreeCounts(first, later, stop, root, total.detach().numpy()), brackets)
 

@@ -205,8 +205,8 @@ class SpanScorer:
     def trees(self, spans: Spans, entries: np.ndarray) -> tuple[BracketCounts, np.ndarray]:
         """Brackets of sentences of one length, and the log-likelihood (B,) of each, all binary trees equally likely."""
         ratios, fixed = self.weights(spans, entries)
-        found = bracket_counts(ratios)
-        return found, found.log_total + fixed - log_tree_count(len(ratios))
+        expected = bracket_counts(ratios)
+        return expected, expected.log_total + fixed - log_tree_count(len(ratios))
 
     def weights(self, spans: Spans, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Log of what each bracket (N, N + 1, B) weighs; log-likelihood (B,) of all spans were there no bracket."""

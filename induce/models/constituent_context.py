@@ -62,10 +62,10 @@ class Spans:
 
     def constituency(self, brackets: Array) -> Array:
         """The probability (S, B) that each is a constituent, from that of ``brackets`` (N, N + 1, B)."""
-        found = np.zeros(self.sequences.shape)
-        found[self.open] = brackets[self.starts[self.open], self.ends[self.open]]
-        found[self.ends - self.starts == 1] = 1
-        return found
+        totals = np.zeros(self.sequences.shape)
+        totals[self.open] = brackets[self.starts[self.open], self.ends[self.open]]
+        totals[self.ends - self.starts == 1] = 1
+        return totals
 
 
 def _mixed(numbers: Array) -> Array:

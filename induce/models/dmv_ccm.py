@@ -92,8 +92,8 @@ class DmvCcm(Ccm):
     def _joint(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[JointCounts, np.ndarray]:
         """What trees under both models are made of, and the log (B,) of the sum over them."""
         ratios, fixed = scorer.weights(spans, entries)
-        found = joint_counts(_sums().weights(self.grammar(), _block(spans)), ratios)
-        return found, found.trees.log_total + fixed
+        expected = joint_counts(_sums().weights(self.grammar(), _block(spans)), ratios)
+        return expected, expected.trees.log_total + fixed
 
     def _brackets(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[BracketCounts, np.ndarray]:
         found, logs = self._joint(scorer, spans, entries)

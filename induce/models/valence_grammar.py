@@ -161,8 +161,8 @@ class GrammarSums:
         for side in (0, 1):
             heads = _read(block.classes, side).ravel()
             for v, arcs in ((0, trees.first), (1, trees.later)):
-                found = np.bincount(pairs[side].ravel(), arcs[side].ravel(), size * size)
-                counts.choose[:, side, v] += found.reshape(size, size)
+                totals = np.bincount(pairs[side].ravel(), arcs[side].ravel(), size * size)
+                counts.choose[:, side, v] += totals.reshape(size, size)
                 counts.stop[:, side, v] += np.bincount(heads, trees.stop[side, :, v].ravel(), size)
 
     def _sums(self, weights: TreeWeights, block: SentenceBlock) -> TreeCounts:

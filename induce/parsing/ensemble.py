@@ -193,8 +193,8 @@ def digest_of(path: str) -> str:
     elif (place / ENSEMBLE).exists():
         files = [place / ENSEMBLE]
     else:
-        found = find(place)
-        files = [found / name for name in ("checkpoint.json", "vocabulary.txt", "weights.safetensors")]
+        folder = find(place)
+        files = [folder / name for name in ("checkpoint.json", "vocabulary.txt", "weights.safetensors")]
     own = sha256()
     for file in files:
         with placed(file), file.open("rb") as stream:

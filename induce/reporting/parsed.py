@@ -145,20 +145,20 @@ def frequent_constituents(compared: Compared, model: Parsed) -> Iterator[tuple[s
     Each with how often it is bracketed, how often it occurs, how often gold brackets it (None without gold trees), and
     an example in its context.
     """
-    found: Counter[tuple[str, ...]] = Counter()
+    counts: Counter[tuple[str, ...]] = Counter()
     example: dict[tuple[str, ...], str] = {}
     texts = [words_that_count(compared, place) for place in range(len(compared.sentences))]
     for place, words in enumerate(texts):
         for start, end in sorted(compared.like(model, place)):
             if end - start <= 4:
                 key = tuple(word.lower() for word in words[start:end])
-                found[key] += 1
+                counts[key] += 1
                 example.setdefault(key, in_context(words, start, end))
-    chosen = [key for key, _ in found.most_common(FREQUENT)]
+    chosen = [key for key, _ in counts.most_common(FREQUENT)]
     occurs, in_gold = _occurrences(compared, texts, set(chosen))
     has_gold = any(spans for spans, _ in compared.gold)
     for key in chosen:
-        yield " ".join(key), found[key], occurs[key], in_gold[key] if has_gold else None, example[key]
+        yield " ".join(key), counts[key], occurs[key], in_gold[key] if has_gold else None, example[key]
 
 
 def _occurrences(
@@ -181,20 +181,20 @@ def _occurrences(
 
 def frequent_heads(compared: Compared, model: Parsed) -> Iterator[tuple[str, int, int | None, str]]:
     """The most frequent pairs of a word and its head, how often, how often in gold (None without), and an example."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     right: Counter[tuple[str, str]] = Counter()
     example: dict[tuple[str, str], str] = {}
     for place, sentence in enumerate(compared.sentences):
         words = sentence.words
         for word, head in sorted(compared.like(model, place)):
             key = (words[word].lower(), words[head].lower() if head != ROOT else "(root)")
-            found[key] += 1
+            counts[key] += 1
             right[key] += (word, head) in compared.gold[place][1]
             if key not in example:
                 low, high = (word, word) if head == ROOT else (min(word, head), max(word, head))
                 example[key] = in_context(words, low, high + 1)
     has_gold = any(arcs for _, arcs in compared.gold)
-    for key, count in found.most_common(FREQUENT):
+    for key, count in counts.most_common(FREQUENT):
         yield f"{key[0]} ← {key[1]}", count, right[key] if has_gold else None, example[key]
 
 

@@ -52,10 +52,10 @@ class Shard:
         try:
             with open(self.path, "rb") as stream:
                 stream.seek(self.start)
-                found = hashlib.sha256(stream.read(self.end - self.start)).hexdigest()
+                digest = hashlib.sha256(stream.read(self.end - self.start)).hexdigest()
         except FileNotFoundError:
-            found = ""
-        if found != self.sha256:
+            digest = ""
+        if digest != self.sha256:
             raise changed(self.path)
         return PathSlice(self.path, self.start, self.end, self.line, self.characters)
 

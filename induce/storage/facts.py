@@ -82,12 +82,12 @@ def _digest(content: Mapping[str, Any]) -> str:
 def regular_size(path: Path) -> int:
     """The size of a file. Raises CheckpointError if it is missing, or no file but a device, say."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         raise CheckpointError(f"{path}: missing; {NOT_WHOLE}") from None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise CheckpointError(f"{path}: this is no file; {NOT_WHOLE}")
-    return found.st_size
+    return status.st_size
 
 
 def read_file(path: Path, most: int) -> bytes:

@@ -132,13 +132,13 @@ def joins(spans: Sequence[Span], length: int) -> list[tuple[int, int]]:
 
     Words are the nodes 0 to ``length`` - 1, and the k-th join is node ``length`` + k. ``spans`` are in pre-order.
     """
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     node_from = {start: (start + 1, start) for start in range(length)}  # start -> end and node of what begins there
     for start, end in reversed(spans):
         middle, left = node_from[start]
-        found.append((left, node_from[middle][1]))
-        node_from[start] = (end, length + len(found) - 1)
-    return found
+        pairs.append((left, node_from[middle][1]))
+        node_from[start] = (end, length + len(pairs) - 1)
+    return pairs
 
 
 def distinct(draw: Callable[[], Example | None], count: int, wanted: Callable[[Example], bool]) -> Iterator[Example]:

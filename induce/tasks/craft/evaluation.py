@@ -116,8 +116,8 @@ def load_test(paths: Sequence[str], checkpoint: Checkpoint, *, largest: int | No
     """
     config = checkpoint.config.data
     craft, sketches = Craft(), read_sketches(config.sketches)
-    found = craft.read(paths, config) if paths else craft.generate(config, "test", GENERATED)
-    shown = Demonstrations((one for one in found if largest is None or one.size <= largest), sketches)
+    examples = craft.read(paths, config) if paths else craft.generate(config, "test", GENERATED)
+    shown = Demonstrations((one for one in examples if largest is None or one.size <= largest), sketches)
     if not shown.demonstrations:
         raise SynparseError(f"{' '.join(paths) or 'craft'}: there is no demonstration to score")
     return shown
