@@ -44,13 +44,12 @@ def train(config: RunConfig, run: Path) -> list[Event]:
 
 
 @pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, list[Event]]]:
-    """Folder and events of a run of a model, by default on its own reading, made once for all tests."""
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tuple[Path, list[Event]]]:
+    """Folder and events of a run of a model on a reading, made once for all tests."""
     folder = tmp_path_factory.mktemp("learned")
 
     @cache
-    def run(name: str, reading: str = "") -> tuple[Path, list[Event]]:
-        reading = reading or settings(name).data.reading
+    def run(name: str, reading: str) -> tuple[Path, list[Event]]:
         place = folder / name / reading
         return place, train(settings(name, *LETTERS, f"data.reading={reading}"), place)
 
@@ -106,7 +105,7 @@ def test_rare_characters_are_unknown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(MODELS).difference(SUPERVISED)))
-def test_every_model_learns_from_characters(name: str, learned: Callable[..., tuple[Path, list[Event]]]) -> None:
+def test_every_model_learns_from_characters(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> None:
     for reading in readings(name):
         run, events = learned(name, reading)
         started, finished = events[0], events[-1]
@@ -125,8 +124,8 @@ def test_every_model_learns_from_characters(name: str, learned: Callable[..., tu
 
 
 @pytest.mark.parametrize("name", sorted(name for name in MODELS if model_class(name).gives and name not in SUPERVISED))
-def test_structures_are_over_characters(name: str, learned: Callable[..., tuple[Path, list[Event]]]) -> None:
-    parser = load_parser(learned(name)[0])
+def test_structures_are_over_characters(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> None:
+    parser = load_parser(learned(name, settings(name).data.reading)[0])
     spelt = [one.words for one in parser.read([["The", "dog", "!", "12"], ["..."], []])]
     assert spelt == [(*"the", SPACE, *"dog", SPACE, "0"), (), ()]  # as the recipe leaves them
     for found in parser.read([["The", "dog"], ["a"]]):
