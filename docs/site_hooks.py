@@ -116,10 +116,12 @@ def settings_page() -> str:
 
 
 def _settings(title: str, table: Any, prefix: str) -> str:
+    from induce.meanings import meaning_of
+
     rows = ["| setting | default | what it is |", "| --- | --- | --- |"]
     for field in dataclasses.fields(table):
         default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
-        told = str(field.metadata.get("help", "")).replace("|", "\\|")
+        told = meaning_of(field.name, field.metadata.get("help", "")).replace("|", "\\|")
         rows.append(f"| `{prefix}.{field.name}` | {default} | {told} |")
     return f"## {title}\n\n" + "\n".join(rows)
 

@@ -239,7 +239,7 @@ def model_settings(kind: type, given: Mapping[str, Any], name: str) -> Any:
         if (default := known[key].default) is not MISSING:
             _check_type(f"model.{key}", value, type(default))
     for key, value in given.items():
-        low, high = _limits_of(known[key], value)
+        low, high = limits_of(known[key], value)
         if low is not None and high is not None and not low <= value <= high:
             raise SynparseError(f"setting model.{key} = {value} must lie between {low:g} and {high:g}")
     try:
@@ -250,7 +250,7 @@ def model_settings(kind: type, given: Mapping[str, Any], name: str) -> Any:
     return settings
 
 
-def _limits_of(one: Any, value: Any) -> tuple[float | None, float | None]:
+def limits_of(one: Any, value: Any) -> tuple[float | None, float | None]:
     """The limits of a model's setting: its own, else those that its type and name suggest."""
     if isinstance(value, str | bool):
         return None, None

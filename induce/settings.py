@@ -13,7 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from induce.config import TABLES, ParseConfig, RunConfig, check
+from induce.config import TABLES, ParseConfig, RunConfig, check, limits_of
+from induce.meanings import meaning_of
 from induce.registry import MODELS, TASKS, canonical, known, model_class, models_of
 from treebank.errors import SynparseError, UnknownNameError, nearest
 
@@ -186,12 +187,17 @@ def explain(model: str) -> Iterator[str]:
         values = config.model if table == "model" else asdict(getattr(config, table))
         for one in fields(kind):
             if one.name in values:
-                yield _explained(f"{table}.{one.name}", values[one.name], one.metadata)
+                about, value = one.metadata, values[one.name]
+                limits = limits_of(one, value) if table == "model" else (about.get("low"), about.get("high"))
+                meaning = meaning_of(one.name, about.get("help", ""))
+                yield _explained(f"{table}.{one.name}", value, limits, about.get("choices") or (), meaning)
 
 
-def _explained(name: str, value: Any, about: Mapping[str, Any]) -> str:
-    limits = [f"{word} {about[key]:g}" for key, word in (("low", "from"), ("high", "to")) if about.get(key) is not None]
-    choices = [", ".join(choice or "(none)" for choice in about.get("choices") or ())]
+def _explained(
+    name: str, value: Any, between: tuple[float | None, float | None], among: Sequence[str], meaning: str
+) -> str:
+    limits = [f"{word} {limit:g}" for word, limit in zip(("from", "to"), between, strict=True) if limit is not None]
+    choices = [", ".join(choice or "(none)" for choice in among)]
     shown = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
-    parts = [f"{type(value).__name__}, default {shown}", " ".join(limits), *choices, about.get("help", "")]
+    parts = [f"{type(value).__name__}, default {shown}", " ".join(limits), *choices, meaning]
     return f"{name}: " + "; ".join(part for part in parts if part)

@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ import pytest
 
 from cli.main import synparse
 from cli.progress import next_steps
+from induce.config import TABLES
+from induce.meanings import MEANINGS, meaning_of
+from induce.registry import MODELS, model_class
 from induce.settings import resolve
 from induce.training.events import Finished
 from tests.cli.helpers import ENVIRONMENT, PROGRAM, TINY, Caller, toy_text
@@ -136,3 +140,13 @@ def test_a_folder_of_several_kinds_gives_the_commonest(call: Caller, tmp_path: P
     code, out, err = call("convert", tmp_path)
     assert (code, out) == (0, "(S (A a) (B b))\n" * 2)
     assert "reading 2 files (a.mrg, b.mrg), leaving out 1 file (c.conllu)" in err
+
+
+def test_every_setting_of_every_model_has_a_meaning(call: Caller) -> None:
+    tables = [model_class(name).Config for name in MODELS] + list(TABLES.values())
+    settings = {(one.name, one.metadata.get("help", "")) for table in tables for one in fields(table)}
+    assert not [name for name, told in settings if not meaning_of(name, told)]
+    assert set(MEANINGS) <= {name for name, told in settings if not told}  # nothing is explained twice
+    assert "model.hidden_size: int, default 256; from 1 to 1e+09; units of a hidden layer\n" in call.result(
+        "info", "--settings", "onlstm"
+    )
