@@ -2,7 +2,7 @@
 
 ``python bench/scale.py [--words MILLIONS] [--minutes M]`` makes a text of some million words (1 by default) with the
 built-in sampler, trains `onlstm-small` for a moment, prints a table and writes ``bench/results/scale.json``. Each
-figure is of a program of its own, its start included. ``--part parse`` or ``--part corpus`` takes one half.
+figure is of a program of its own, its start included. ``--part parse``, ``corpus`` or ``train`` takes one of three.
 """
 
 from __future__ import annotations
@@ -71,12 +71,26 @@ def corpus(folder: Path, text: Path, words: int, minutes: float) -> dict[str, fl
     return figures
 
 
+def training(folder: Path, text: Path, words: int) -> dict[str, float]:
+    """One pass over the text by one process, and by two of which each has half of every batch."""
+    figures = {}
+    for count in (1, 2):
+        program = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count), "-m", "synparse")
+        run = str(folder / f"by {count}")
+        seconds, _ = timed("train", str(text), "-o", run, "--set", "train.epochs=1", program=program)
+        figures[f"train by {count}: words a second"] = words / seconds
+    figures["train by 2: times train by 1"] = (
+        figures["train by 2: words a second"] / figures["train by 1: words a second"]
+    )
+    return figures
+
+
 def main() -> None:
     """Print and write the table."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--words", type=float, default=1.0, help="millions of words")
     options.add_argument("--minutes", type=float, default=0.5, help="of training from a corpus on disk")
-    options.add_argument("--part", choices=["parse", "corpus"], help="only this half")
+    options.add_argument("--part", choices=["parse", "corpus", "train"], help="only this")
     options.add_argument("--folder", help="where to make texts and models, a temporary folder by default")
     given = options.parse_args()
     with TemporaryDirectory(dir=given.folder) as place:
@@ -84,10 +98,12 @@ def main() -> None:
         text = folder / "text.txt"
         words = write_text(text, int(given.words * 1e6))
         figures: dict[str, float] = {"words": float(words)}
-        if given.part != "corpus":
+        if given.part in (None, "parse"):
             figures |= parsing(folder, text, words)
-        if given.part != "parse":
+        if given.part in (None, "corpus"):
             figures |= corpus(folder, text, words, given.minutes)
+        if given.part in (None, "train"):
+            figures |= training(folder, text, words)
     for name, value in figures.items():
         print(f"{name:42s} {value:14,.2f}", flush=True)
     results = HERE / "results"

@@ -124,9 +124,22 @@ def join(device: str = "auto") -> ProcessGroup:
     if not distributed.is_initialized():
         if any(name not in os.environ for name in VARIABLES) or os.environ["WORLD_SIZE"] == "1":
             return ALONE
-        distributed.init_process_group(_backend(device), timeout=PATIENCE)
+        _meet(_backend(device))
         atexit.register(_leave)
     return ProcessGroup(distributed.get_rank(), distributed.get_world_size())
+
+
+def _meet(backend: str) -> None:
+    """Find the other processes. What they left to each other before a restart by ``torchrun`` does not count."""
+    from torch.distributed.rendezvous import rendezvous
+
+    try:
+        store, rank, size = next(rendezvous("env://", timeout=PATIENCE))
+        store = distributed.PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=PATIENCE)
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise SynparseError(f"process {os.environ['RANK']}: no group of processes comes about ({reason})") from None
 
 
 def _backend(device: str) -> str:
