@@ -32,7 +32,6 @@ from bench.machine import describe  # noqa: E402
 RESULTS = HERE / "results"
 MINUTES = (5.0, 20.0, 60.0, 180.0)
 KINDS = {"onlstm": "onlstm-small", "prpn": "prpn-small", "npcfg": "npcfg-small", "simple-pcfg": "simple-pcfg-small"}
-RIGHT = ("model.prior_votes=0.2", "model.end_votes=2")
 PUPILS = {  # by name: preset and teachers
     "focused": ("npcfg-small", ("onlstm-{seed}:biased", "onlstm-{seed}:unbiased")),
     "second": ("npcfg-small", ("focused-{seed}",)),
@@ -67,7 +66,8 @@ def train(plan: Plan, kind: str, seed: int, minutes: float) -> float:
     preset, teachers = PUPILS.get(kind) or (KINDS[kind], ())
     begin = ["train", *plan.text, "--preset", preset, "--seed", str(seed), "-o", str(run)]
     begin += [part for name in teachers for part in ("--focus", str(plan.out / name.format(seed=seed)))]
-    begin += [part for change in RIGHT if teachers for part in ("--set", change)]
+    votes = ["model.prior_votes=0.2", f"model.end_votes={2 if kind == 'focused' else 0}"] if teachers else []
+    begin += [part for change in votes for part in ("--set", change)]
     begin += [part for change in plan.settings for part in ("--set", change)]
     return synparse([*begin, "--max-minutes", f"{minutes:g}"])[1]
 

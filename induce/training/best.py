@@ -33,7 +33,7 @@ GRAMMAR_WORDS = 6000.0  # a second that a grammar learns from, at least, on one 
 SOME = 1000  # sentences that tell which side trees branch to
 SIDES = ("right", "left")
 CLEARLY = 2.0  # points of F1 between both sides
-VOTES = ("model.prior_votes=0.2", "model.end_votes=2")  # see docs/models/npcfg.md
+PRIOR = "model.prior_votes=0.2"  # see docs/models/npcfg.md
 UNBIASED = "@decoder=unbiased"
 KEPT = ("text", "dev")  # of a request
 READING = ("tokenize", "paragraphs", "form", "encoding")
@@ -50,6 +50,7 @@ class Part:
     seed: int = 1
     focus: tuple[str, ...] = ()  # NAME or NAME:DECODER of other parts
     votes: bool = True
+    end_votes: float = 2.0  # what teaches needs them to find verb phrases; what learns from it has learned these
     settings: tuple[str, ...] = ()
 
 
@@ -59,10 +60,10 @@ FIRST = ("onlstm:biased", "onlstm:unbiased")
 PARTS = (
     Part("onlstm", "onlstm-small", 10, votes=False),
     *(Part(f"first-{k}", "npcfg-small", 6, seed=k, focus=FIRST) for k in (1, 2)),
-    Part("second-1", "npcfg-small", 6, seed=1, focus=("first-1",)),
-    Part("second-2", "npcfg-small", 6, seed=2, focus=("first-2",)),
-    Part("second-3", "simple-pcfg-small", 6, seed=3, focus=("first-1",)),
-    Part("second-4", "simple-pcfg-small", 6, seed=4, focus=("first-2",)),
+    Part("second-1", "npcfg-small", 6, seed=1, focus=("first-1",), end_votes=0),
+    Part("second-2", "npcfg-small", 6, seed=2, focus=("first-2",), end_votes=0),
+    Part("second-3", "simple-pcfg-small", 6, seed=3, focus=("first-1",), end_votes=0),
+    Part("second-4", "simple-pcfg-small", 6, seed=4, focus=("first-2",), end_votes=0),
 )
 
 
@@ -249,7 +250,8 @@ class _Plan:
             return RunRequest(run=str(run), resume=True, device=self.request.device)
         focus = [name.partition(":") for name in part.focus]
         sided = part.focus and self.branching in SIDES
-        settings = (f"model.branching={self.branching}", *VOTES) if sided else ()
+        votes = (f"model.branching={self.branching}", PRIOR, f"model.end_votes={part.end_votes:g}")
+        settings = votes if sided else ()
         return replace(
             self.request,
             run=str(run),
