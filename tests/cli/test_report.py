@@ -71,7 +71,8 @@ def test_its_numbers_are_those_of_eval(page: str, call: Caller) -> None:
     scores = json.loads(call.result(*arguments, "--json"))["scores"]
     assert len(scores) == 2 + 6
     for score in scores:
-        assert escape(f"{score['system']}: {score['signature']} = {score['value']:.1f}") in page
+        name = " ".join(filter(None, (score["system"], score.get("model"))))
+        assert escape(f"{name}: {score['signature']} = {score['value']:.1f}") in page
         assert f"<td>{score['value']:.2f}</td>" in page
 
 
