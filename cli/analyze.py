@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from cli.analyze_agreement import agreement
+from cli.analyze_numbers import boundaries, sharpness
 from cli.help import HELP, Command, Group
 from cli.options import device_option
 from cli.output import print_json, print_table
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from induce.analysis.sweep import Sweep
     from treebank.metrics.report import Runs
 
-HEADER = ["Relation", "Arcs", "PCC", "Layer", "Channel"]
+HEADER = ["Relation", "Arcs", "PCC", "Layer", "Channel", "Partial"]
+CONTROLS = ["Untrained", "Permuted"]
 
 
 @click.group(cls=Group, context_settings=HELP)
@@ -31,7 +34,14 @@ def analyze() -> None:
 
 
 @analyze.command("channels", cls=Command, context_settings=HELP)
-@click.option("-m", "--run", metavar="RUN", help="The model folder, ./synparse-model by default.")
+@click.option(
+    "-m",
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="RUN",
+    help="A model folder, or a pattern of several seeds; repeat it.",
+)
 @click.option("--gold", required=True, metavar="GOLD", help="CoNLL-U with heads and relations: a file, folder or glob.")
 @click.option(
     "--minimum",
@@ -42,40 +52,75 @@ def analyze() -> None:
     help="Leave out relations with fewer arcs.",
 )
 @click.option("--subtypes", is_flag=True, help="Tell nmod:poss from nmod.")
+@click.option(
+    "--controls", is_flag=True, help="Also: a model that has learned nothing, and relations exchanged at random."
+)
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, with all channels, instead of a table.")
 @click.option("--save", metavar="FILE.png", help="Also draw relations and channels as a heat map (needs matplotlib).")
 @device_option
 def channels(
-    run: str | None, gold: str, minimum: int, subtypes: bool, as_json: bool, save: str | None, device: str
+    runs: Sequence[str],
+    gold: str,
+    minimum: int,
+    subtypes: bool,
+    controls: bool,
+    as_json: bool,
+    save: str | None,
+    device: str,
 ) -> None:
-    """Which channel of a UDGN goes with which dependency relation.
+    """Which channel of a UDGN goes with which dependency relation; or attention head of StructFormer and Transformer.
 
     Over all gold arcs, Pearson's correlation between the weight of a channel from child to head and whether the arc is
-    of a relation; for each relation the channel where it is largest. Layers and channels count from 1.
+    of a relation; for each relation the channel where it is largest, and the partial correlation of that one given
+    direction and distance of the arc. Layers and channels count from 1. Of several models there are mean and deviation.
     """
-    from induce.analysis.channels import correlate_channels
+    from functools import partial
+
+    from induce.analysis.channels import channels_over_runs, correlate_channels
+    from induce.parsing.systems import find_runs
     from treebank.catalog import NAMES
     from treebank.formats import AS_FOUND, expand, read_sentences
 
+    folders = [folder for found in find_runs(runs or [default_run()]).values() for folder in found]
     if save:
+        if len(folders) > 1:
+            raise click.UsageError("--save draws the channels of one model")
         check_picture(save)
     if gold in NAMES:
         raise SynparseError(f"{gold} has trees and no dependency relations; give a CoNLL-U file")
-    with reading("parsing", expand([gold], trees=True), AS_FOUND) as counted:
-        report = correlate_channels(
-            run or default_run(),
-            read_sentences([gold], trees=True, input_options=counted),
-            data=gold,
-            minimum=minimum,
-            subtypes=subtypes,
-            device=device,
-        )
+    correlate = partial(
+        correlate_channels, data=gold, minimum=minimum, subtypes=subtypes, device=device, controls=controls
+    )
+    reports, files = [], expand([gold], trees=True)
+    for folder in folders:
+        with reading("parsing", files, AS_FOUND) as counted:
+            reports.append(correlate(folder, read_sentences([gold], trees=True, input_options=counted)))
     if save:
-        draw_channels(report, save)
-    if as_json:
-        print_json(report.to_json())
+        draw_channels(reports[0], save)
+    if len(reports) > 1:
+        _show_runs(reports, channels_over_runs(reports), as_json)
+    elif as_json:
+        print_json(reports[0].to_json())
     else:
-        _print_channels(report)
+        _print_channels(reports[0], controls)
+
+
+def _show_runs(reports: Sequence[ChannelReport], found: Mapping[str, Mapping[str, Runs]], as_json: bool) -> None:
+    """Means and deviations over several models, as a table or as JSON."""
+    if as_json:
+        means = {relation: {name: one.to_json() for name, one in own.items()} for relation, own in found.items()}
+        print_json({"runs": [report.to_json() for report in reports], "relations": means})
+        return
+    names = list(dict.fromkeys(name for own in found.values() for name in own))
+    rows = []
+    for relation, own in found.items():
+        cells = [part for name in names for part in (_mean(own[name]) if name in own else ("-", "-"))]
+        rows.append([relation, str(max(len(one.values) for one in own.values())), *cells])
+    header = ["Relation", "Models", *(part for name in names for part in (name, "SD"))]
+    print_table(header, rows)
+    click.echo()
+    for report in reports:
+        click.echo(report.signature)
 
 
 @analyze.command("grammar", cls=Command, context_settings=HELP)
@@ -165,17 +210,24 @@ def _mean(runs: Runs) -> tuple[str, str]:
     return f"{runs.mean:.2f}", f"{runs.deviation:.2f}" if len(runs.values) > 1 else "-"
 
 
-def _print_channels(report: ChannelReport) -> None:
+def _print_channels(report: ChannelReport, controls: bool) -> None:
     """A table, the signature below it."""
     rows = []
     for one in report.relations:
         found = one.to_json()
         place = [str(found[key] or "-") for key in ("layer", "channel")]
-        value = found["correlation"]
-        rows.append([one.relation, str(one.arcs), "-" if value is None else f"{value:.2f}", *place])
-    print_table(HEADER, rows)
+        more = ["partial", *(["untrained", "permuted"] if controls else [])]
+        rows.append(
+            [one.relation, str(one.arcs), _pcc(found["correlation"]), *place, *(_pcc(found[key]) for key in more)]
+        )
+    print_table([*HEADER, *(CONTROLS if controls else [])], rows)
     click.echo()
     click.echo(report.signature)
 
 
-analyze.add_command(agreement)
+def _pcc(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+for _command in (agreement, boundaries, sharpness):
+    analyze.add_command(_command)

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     metavar="GOLD",
     help="A file, folder or glob of trees or heads, or sample, wsj, wsj10, wsj23, … (see synparse info --data).",
 )
-@click.option("--task", metavar="NAME", help="In place of --gold: score models of a task, listops, logic or craft.")
+@click.option(
+    "--task", metavar="NAME", help="In place of --gold: score models of a task, listops, logic, craft or similarity."
+)
 @click.option(
     "-m",
     "--run",

@@ -17,11 +17,13 @@ from cli.status import Meter
 if TYPE_CHECKING:
     from induce.analysis.continuous_cache import Cache
     from induce.analysis.perplexity import Perplexity, TextEvaluation
+    from induce.analysis.text_comparison import TextComparison
 
 HEADER = ["System", "PPL", "Nats", "Bits/char.", "Unk. %", "Words", "Vocab."]
+DIFFERENCES = ["Models", "Units", "Number", "Diff.", "95 % int.", "p (boot.)", "p (perm.)"]
 CACHE = ("cache", "cache_theta", "cache_lambda")
 TEXT = ("tokenize", "batch_size", *CACHE)  # options that go with --text only
-WITH_TEXT = ("text", "runs", "device", *TEXT)
+WITH_TEXT = ("text", "runs", "device", "compare", *TEXT)
 
 
 def text_options(command: Decorated) -> Decorated:
@@ -71,6 +73,8 @@ def check_usage(context: click.Context, given: Mapping[str, Any]) -> None:
         raise click.UsageError(f"{wrong[0]} does not go with --text")
     if "cache" not in names and any(name in names for name in CACHE):
         raise click.UsageError("--cache-theta and --cache-lambda go with --cache")
+    if "compare" in names and ("batch_size" in names or "cache" in names):
+        raise click.UsageError("--compare goes without --batch-size and --cache")
     for name in CACHE:
         if name in names and not given[name] < math.inf:  # NaN is not, either
             raise click.UsageError(f"{names[name]}: {given[name]} is no number to count with")
@@ -89,6 +93,7 @@ def show_text(text: str, groups: Mapping[str, Sequence[str]], form: str | None, 
             batch_size=given["batch_size"],
             cache=_cache(given),
             tokenize=given["tokenize"],
+            compare=given["compare"],
             watch=Scored(meter, sum(map(len, groups.values()))),
         )
     finally:
@@ -139,9 +144,25 @@ def _print(evaluation: TextEvaluation) -> None:
         rows.append([mean, f"{runs.mean:.2f}", f"± {runs.deviation:.2f}", "", "", "", ""])
     print_table(HEADER, rows)
     click.echo()
+    if evaluation.comparisons:
+        click.echo("Difference of perplexity from the first model: paired bootstrap, paired permutation of 10,000")
+        print_table(DIFFERENCES, [_difference(one) for one in evaluation.comparisons], text_columns=2)
+        click.echo()
     for signature in dict.fromkeys(score.signature for score in scores):
         same = [score for score in scores if score.signature == signature]
         click.echo(str(same[0]) if len(same) == 1 else signature)
+
+
+def _difference(one: TextComparison) -> list[str]:
+    return [
+        f"{one.second} - {one.first}",
+        one.units,
+        str(one.count),
+        f"{one.difference:+.2f}",
+        "[{:+.2f}, {:+.2f}]".format(*one.interval),
+        f"{one.bootstrap:.4f}",
+        f"{one.permutation:.4f}",
+    ]
 
 
 def _row(score: Perplexity, name: str) -> list[str]:

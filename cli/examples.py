@@ -45,6 +45,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("synparse score -m mine input.txt", "log-probability, words and unknown words of each sentence"),
         ("synparse score -m mine --words input.txt", "how surprising each word is, in bits"),
     ),
+    "embed": (
+        ("synparse embed -m mine input.txt > vectors.jsonl", "words and a vector, a line a sentence"),
+        ("synparse embed -m mine input.txt -o vectors.npz", "arrays of numpy"),
+    ),
     "extract": (
         (
             "synparse extract -m mine input.txt > numbers.jsonl",
@@ -102,6 +106,17 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "analyze grammar": (
         ("synparse analyze grammar -m grammar", "word classes, and what heads what"),
         ("synparse analyze grammar -m grammar corpus.txt --arcs 50", "the same, counted in its trees of a text"),
+    ),
+    "analyze sharpness": (
+        ("synparse analyze sharpness -m mine --text input.txt", "how decided a model is, without gold trees"),
+        (
+            "synparse analyze sharpness -m 'runs/seed-*' --text input.txt --scores s.json",
+            "whether the sharper ones have higher scores; synparse eval --json wrote these",
+        ),
+    ),
+    "analyze boundaries": (
+        ("synparse analyze boundaries -m spelling --text input.txt", "ends of words, by a model of characters"),
+        ("synparse analyze boundaries -m spelling --text input.txt --json", "the same for a program"),
     ),
     "analyze sweep": (
         ("synparse analyze sweep scores.json --setting train.seed", "one row a seed"),

@@ -26,6 +26,7 @@ GROUPS = {
     "With --text": "--batch-size --cache --cache-theta --cache-lambda",
     "With --pairs": "--pairs --pairs-folder --limit --ngram-text",
     "Classes": "--classes --minimum-count --endings",
+    "What is compared": "--controls --scores --metric",
     "Changes": "--strip --unary --binarize --labels --recipe",
     "What is written": (
         "--output --output-dir --format --json --csv --latex --digits --save --worst --what --to --words --arcs "

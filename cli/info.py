@@ -82,13 +82,20 @@ def _model(run: Path) -> Iterator[str]:
     for name in ("model", "data", "train", "parse"):
         table = " ".join(f"{name}.{key}={value}" for key, value in config.as_dict()[name].items())
         yield from wrap(table, width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-    yield f"development {'accuracy' if task else 'perplexity'} by epoch:"
-    for check in fact("history"):
+    history = fact("history")
+    measure = history[0].get("measure", "perplexity") if history else "perplexity"
+    accuracy = bool(history) and history[0].get("development_accuracy") is not None
+    yield f"development {'accuracy' if accuracy else measure} by epoch:"
+    for check in history:
         best = " (best so far)" if check["best"] else ""
         bits = check.get("development_bits")
         per_character = f", {bits:.3f} bits per character" if isinstance(bits, float) else ""
         perplexity = check["development_perplexity"]
-        value = f"{check['development_accuracy']:.2%}" if task else "inf" if perplexity is None else f"{perplexity:.2f}"
+        value = "inf" if perplexity is None else f"{perplexity:.2f}"
+        if accuracy:
+            value = f"{check['development_accuracy']:.2%}"
+        elif measure != "perplexity":
+            value = f"{check['development_loss']:.4f}"
         yield f"  {check['epoch']:4d}  {value}{per_character}{best}"
 
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "combine": ("cli.combine:combine", "Let several models vote: an ensemble is a run like any other."),
     "eval": ("cli.eval:evaluate", "Score models and trees against a treebank, or models on a text."),
     "score": ("cli.score:score", "Write how probable each sentence is to a model, and each word."),
+    "embed": ("cli.embed:embed", "Write a vector of each sentence."),
     "extract": ("cli.extract:extract", "Write the distances that a model gives to each sentence."),
     "decode": ("cli.decode:decode", "Turn distances from extract into trees; needs no model."),
     "draw": ("cli.draw:draw", "Draw trees and heads: SVG, PDF, PNG, HTML, LaTeX, terminal."),

@@ -132,6 +132,22 @@ def opened(path: str | None) -> Iterator[Callable[[str], None]]:
         raise
 
 
+def write_bytes(path: str, data: bytes) -> None:
+    """Writes a whole file, under another name first, as `opened` does."""
+    target = os.path.realpath(path) if os.path.islink(path) else path
+    if os.path.isdir(target):
+        raise SynparseError(f"{path}: this is a folder; name a file to write")
+    part, descriptor = _beside(target)
+    try:
+        with placed(target), os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        _put(part, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(part)
+        raise
+
+
 def _text(stream: IO[bytes], path: str) -> IO[str]:
     """``stream`` for text, compressed if ``path`` ends in ``.gz``."""
     if not path.lower().endswith(".gz"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import time
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,7 @@ REASONS = {
     "time": "time is up",
     "interrupted": "interrupted",
 }
+PERPLEXITY = "perplexity"
 TOKENS = {"word": "words", "character": "chars"}  # short
 
 
@@ -57,15 +59,23 @@ def status(event: Event) -> list[str]:
         return ["scoring the development text", f"{event.share:.0%}", left(event.seconds_left)]
     if not isinstance(event, Progress):
         return []
-    perplexity = f"{event.perplexity:.1f}" if event.perplexity < 100 else f"{event.perplexity:.0f}"
     return [
         f"epoch {event.epoch}/{event.epochs}",
         left(event.seconds_left),
-        "" if event.task else f"perplexity {perplexity}",
+        _short(event),
         f"{event.words_per_second:,.0f} {TOKENS[event.token]}/s",
         f"step {event.step}",
         f"loss {event.loss:.2f}",
     ]
+
+
+def _short(event: Progress) -> str:
+    """What the model is measured by, in few digits; "" of a task, whose accuracy is not known yet."""
+    if event.measure != PERPLEXITY:
+        return f"{event.measure} {event.loss:.4f}"
+    if event.task:
+        return ""
+    return f"perplexity {event.perplexity:.1f}" if event.perplexity < 100 else f"perplexity {event.perplexity:.0f}"
 
 
 def lines(event: Event) -> list[str]:
@@ -89,14 +99,19 @@ def lines(event: Event) -> list[str]:
         if event.development_accuracy is not None:
             scores = f"loss {event.loss:.4f}, development {event.development_loss:.4f}"
             scores += f", accuracy {event.development_accuracy:.2%}"
+        elif event.measure != PERPLEXITY:
+            scores = f"{event.measure} {event.loss:.4f}, development {event.development_loss:.4f}"
         else:
             scores = f"perplexity {event.perplexity:.2f}, development {event.development_perplexity:.2f}{bits}"
         return [f"epoch {event.epoch}, step {event.step}: {scores}{notes} [{clock(event.seconds)}]"]
     if isinstance(event, Finished):
         bits = "" if event.best_bits is None else f", {event.best_bits:.3f} bits per character"
+        best = f"{event.best_perplexity:.2f}"
+        if event.measure != PERPLEXITY:
+            best = f"{math.log(event.best_perplexity):.4f}"
         found = [
-            f"{REASONS[event.reason]} after {clock(event.seconds)}; best development perplexity "
-            f"{event.best_perplexity:.2f}{bits} (epoch {event.best_epoch})"
+            f"{REASONS[event.reason]} after {clock(event.seconds)}; best development {event.measure} "
+            f"{best}{bits} (epoch {event.best_epoch})"
         ]
         if event.best_accuracy is not None:
             accuracy = f"best development accuracy {event.best_accuracy:.2%} (epoch {event.best_epoch})"

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @command()
 @click.argument("text", nargs=-1, metavar="[TEXT]...")
 @click.option("--model", metavar="NAME", help=f"The model: {', '.join(MODELS)}; onlstm by default.")
-@click.option("--task", metavar="NAME", default="", help="Learn a task instead of text: listops, logic or craft.")
+@click.option(
+    "--task", metavar="NAME", default="", help="Learn a task instead of text: listops, logic, craft or similarity."
+)
 @click.option(
     "--preset",
     metavar="NAME",

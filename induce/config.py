@@ -15,7 +15,7 @@ from treebank.errors import SynparseError, UnknownNameError, nearest
 from treebank.normalize import RECIPES
 from treebank.tokenizing import TOKENIZATIONS
 
-READINGS = ("stream", "sentences", "fragments", "masked", "expressions", "demonstrations")
+READINGS = ("stream", "sentences", "fragments", "masked", "expressions", "demonstrations", "pairs")
 
 
 def setting(
@@ -58,7 +58,7 @@ class DataConfig:
         choices=READINGS,
         help="stream: one long text whose state is carried on; sentences: each on its own; fragments: sentences with "
         "the places where punctuation stood; masked: words in them to be found; "
-        "expressions, demonstrations: those of a task",
+        "expressions, demonstrations, pairs: those of a task",
     )
     trees: str = setting(
         "gold",
@@ -66,12 +66,13 @@ class DataConfig:
         help="what a model that learns from trees is given; random ones are for comparison",
     )
     tree_share: float = setting(1.0, low=0, high=1, help="of the sentences with trees, how many keep theirs")
-    task: str = setting("", help="listops, logic or craft: examples are learned from instead of text")
+    task: str = setting("", help="listops, logic, craft or similarity: examples are learned from instead of text")
     expressions: int = setting(20_000, low=1, high=1e9, help="of a task: examples to generate where no file is given")
     longest: int = setting(0, low=0, high=1e9, help="listops: most tokens of an expression, 0 for any number")
     operators: int = setting(6, low=0, high=1e9, help="logic: most operators of a formula")
     sketches: str = setting("AC CD DA", help="craft: the tasks, each by the letters of its subtasks or by name")
     partition: str = setting("full", help="logic: A, B or C leave out what table 4 says")
+    pretrained: str = setting("", help="similarity: the run whose model and words are begun with; empty: none")
 
 
 @dataclass(frozen=True, kw_only=True)

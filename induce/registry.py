@@ -13,6 +13,7 @@ from induce.data.batches import (
     FragmentBatch,
     LabelledBatch,
     MaskedBatch,
+    RatedBatch,
     SentenceBatch,
     SpanSupervisedBatch,
     StreamBatch,
@@ -65,6 +66,7 @@ class TaskEntry:
     examples: str = "induce.tasks.examples:load_examples"  # "module:function": what is learned from
     score: str = "induce.tasks.evaluation:score_task"  # "module:function" of ``synparse eval --task``
     parser: str = "induce.parsing.parser:ModelParser"  # "module:class": from a line to a tree
+    settle: str = ""  # "module:function" of settings and --model: settings that follow from others
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,12 @@ POLICIES: dict[str, ModelEntry] = {  # what chooses actions
     "ompn": ModelEntry("induce.models.ompn:OrderedMemoryPolicy"),
 }
 
+SENTENCE_ENCODERS: dict[str, ModelEntry] = {  # of pairs of sentences; trained as language models before
+    "udgn": ModelEntry("induce.models.sentence_pairs:UdgnPairs"),
+    "structformer": ModelEntry("induce.models.sentence_pairs:StructFormerPairs"),
+    "transformer": ModelEntry("induce.models.sentence_pairs:TransformerPairs"),
+}
+
 TASKS: dict[str, TaskEntry] = {
     "listops": TaskEntry("induce.tasks.listops:ListOps", "listops-small", ENCODERS),
     "logic": TaskEntry("induce.tasks.logic:Logic", "logic-small", ENCODERS),
@@ -122,6 +130,14 @@ TASKS: dict[str, TaskEntry] = {
         score="induce.tasks.craft.evaluation:score_craft",
         parser="induce.tasks.craft.parsing:TrajectoryParser",
     ),
+    "similarity": TaskEntry(
+        "induce.tasks.similarity.pairs:Similarity",
+        "similarity-small",
+        SENTENCE_ENCODERS,
+        examples="induce.tasks.similarity.training:load_pairs",
+        score="induce.tasks.similarity.evaluation:score_similarity",
+        settle="induce.tasks.similarity.training:settle",
+    ),
 }
 
 READINGS: dict[str, ReadingEntry] = {
@@ -130,6 +146,7 @@ READINGS: dict[str, ReadingEntry] = {
     "fragments": ReadingEntry("induce.data.fragments:FragmentLoader", (FragmentBatch, SpanSupervisedBatch)),
     "masked": ReadingEntry("induce.data.sentences:MaskedLoader", (MaskedBatch,)),
     "expressions": ReadingEntry("induce.data.expressions:ExpressionLoader", (LabelledBatch,)),
+    "pairs": ReadingEntry("induce.tasks.similarity.training:PairLoader", (RatedBatch,)),
     "demonstrations": ReadingEntry("induce.tasks.craft.loader:DemonstrationLoader", (DemonstrationBatch,)),
 }
 

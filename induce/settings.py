@@ -15,7 +15,7 @@ from typing import Any
 
 from induce.config import TABLES, ParseConfig, RunConfig, check, limits_of
 from induce.meanings import meaning_of
-from induce.registry import MODELS, TASKS, canonical, known, model_class, models_of
+from induce.registry import MODELS, TASKS, canonical, known, load, model_class, models_of
 from treebank.errors import SynparseError, UnknownNameError, nearest
 
 DEFAULT_MODEL = "onlstm"
@@ -41,6 +41,7 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
     if baseline in content.get("baselines", {}):
         model = {"name": baseline, **content["baselines"][baseline]}
         content["parse"] = {"layer": 1, "decoder": model.pop("decoder", ParseConfig.decoder)}
+        content["source"] = model.pop("source", content["source"])
     return RunConfig(
         preset=name,
         source=content["source"],
@@ -115,7 +116,10 @@ def resolve(
     if model is not None and config.model_name != model:
         raise SynparseError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
     changes = [f"{key}={value}" for key, value in config.on_sample.items()] if sample else []
-    return changed(config, [*changes, *settings])
+    config = changed(config, [*changes, *settings])
+    if task and (settle := TASKS[task].settle):
+        return changed(load(settle)(config, model), settings)
+    return config
 
 
 def changed(config: RunConfig, settings: Sequence[str]) -> RunConfig:

@@ -1,7 +1,4 @@
-"""The commands of docs/tables.md run, one after another, with models of a few thousand weights and a few sentences.
-
-Those of tasks, which make thousands of expressions, are checked by name alone; tests/cli/test_tasks.py runs such ones.
-"""
+"""The commands of docs/tables.md run, one after another, with models of a few thousand weights and a few sentences."""
 
 from __future__ import annotations
 
@@ -25,6 +22,13 @@ ROWS = [
     "2\tbark\t_\tVERB\tVBP\t_\t0\troot\t_\t_",
     "3\tnow\t_\tADV\tRB\t_\t2\tadvmod\t_\t_\n",
 ]
+TASK = ["data.expressions=60", "data.longest=12", "data.operators=2", "train.batch_size=16"]
+SIZES = {
+    "ordered-memory": ["model.slot_size=8", "model.slots=4", "model.test_slots=5"],
+    "onlstm": ["model.hidden_size=16"],
+}
+STS = "main-news\tx\t2015\t1\t4.0\tA dog saw a cat .\tThe dog saw cats .\n"
+SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\n1\tA dog runs\tA cat runs\t3\n"
 PAIRS = "phenomenon\tgood\tbad\nsimple_agrmt\tthe author is old\tthe author are old\n"
 
 
@@ -39,13 +43,22 @@ def shrunk(arguments: list[str]) -> list[str]:
     if arguments[0] != "train":
         return arguments
     named = dict(pairwise(arguments))
+    task = named.get("--task")
+    if task == "similarity":
+        return _with(arguments, ["train.epochs=1"])
+    if task:
+        sizes = [*TASK, *SIZES[named.get("--model", "ordered-memory")], "train.epochs=1"]
+        return ["train", *arguments[1:], *_with([""], sizes)[1:]]  # the last one counts: the page's sizes are large
     preset = load_preset(named["--preset"])
     model = named.get("--model") or preset.model_name
     settings = [*SETTINGS[model], *(["model.layers=3", "parse.layer=3"] if model == "onlstm-syd" else [])]
     if preset.model.get("output_size"):
         settings.append("model.output_size=12")
-    flags = [part for setting in [*settings, "train.epochs=1"] for part in ("--set", setting)]
-    return ["train", *flags, *arguments[1:]]
+    return _with(arguments, [*settings, "train.epochs=1"])
+
+
+def _with(arguments: list[str], settings: list[str]) -> list[str]:
+    return [arguments[0], *(part for setting in settings for part in ("--set", setting)), *arguments[1:]]
 
 
 @pytest.fixture
@@ -68,16 +81,19 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "in.txt",
     ):
         (tmp_path / name).write_text(text if name != "in.txt" else "The dog saw a cat .\n", encoding="utf-8")
+    for name in ("sts-train.csv", "sts-dev.csv", "sts-test.csv"):
+        (tmp_path / name).write_text(STS * 8, encoding="utf-8")
+    (tmp_path / "formulas.txt").write_text("( a ( and b ) )\n( ( not a ) ( or ( b ( and c ) ) ) )\n", encoding="utf-8")
+    (tmp_path / "SICK_test_annotated.txt").write_text(SICK, encoding="utf-8")
     (tmp_path / "gold.conllu").write_text("\n".join([*ROWS, ""]) * 3, encoding="utf-8")
     (tmp_path / "syneval").mkdir()
     (tmp_path / "syneval" / "marvin_linzen_sample.tsv").write_text(PAIRS, encoding="utf-8")
     return tmp_path
 
 
-def test_every_command_runs(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_runs(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("induce.tasks.evaluation.GENERATED", 20)
     for arguments in commands():
-        if "--task" in arguments:
-            continue
         assert run(shrunk(arguments)) == 0, f"{arguments}\n{capsys.readouterr().err}"
         capsys.readouterr()
     assert (files / "figure-4.jsonl").read_text(encoding="utf-8").count("\n") == 12

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from induce.analysis.continuous_cache import Cache, cached_nll
+from induce.analysis.text_comparison import TextComparison, compare_texts
 from induce.checkpoint import build_model
 from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch
 from induce.data.loader import bucket_by_length, pad
@@ -144,6 +145,7 @@ class TextEvaluation:
     digest: str  # SHA-256 of the words, a line a sentence
     scores: Sequence[Perplexity]
     spreads: Mapping[str, Runs]  # by pattern
+    comparisons: Sequence[TextComparison] = ()
 
     @property
     def comparable(self) -> bool:
@@ -156,6 +158,8 @@ class TextEvaluation:
         document["scores"] = [score.to_json() for score in self.scores]
         if self.spreads:
             document["groups"] = [{"systems": pattern, **runs.to_json()} for pattern, runs in self.spreads.items()]
+        if self.comparisons:
+            document["comparisons"] = [one.to_json() for one in self.comparisons]
         return document
 
 
@@ -168,11 +172,13 @@ def score_file(
     cache: Cache | None = None,
     tokenize: bool = False,
     watch: Watched = unwatched,
+    compare: bool = False,
 ) -> TextEvaluation:
     """The perplexity of a file, or of the built-in ``sample``, under the models in the folders of ``groups``.
 
     ``groups``: pattern -> the folders that it names; of an ensemble the models among its members are scored.
-    ``watch`` is told of each model how many tokens are scored, and how many there are.
+    ``watch`` is told of each model how many tokens are scored, and how many there are. With ``compare`` each is tested
+    against the first, for which the text is scored once more.
     Raises SynparseError if a model cannot be scored in this way.
     """
     folders = dict.fromkeys(model for group in groups.values() for folder in group for model in models_of(folder))
@@ -191,7 +197,8 @@ def score_file(
         for pattern, group in groups.items()
         if len(group) > 1 and values.keys() >= set(group)
     }
-    return TextEvaluation(text, digest, scores, spreads)
+    comparisons = compare_texts(scorers, [f"{one.name} {one.run}" for one in scorers]) if compare else ()
+    return TextEvaluation(text, digest, scores, spreads, comparisons)
 
 
 class _Total(NamedTuple):
@@ -275,6 +282,14 @@ class TextScorer:
             whole_sentences=self.whole_sentences,
         )
 
+    def pieces(self, steps: int, batch: int = 1) -> Iterator[tuple[Tensor, Tensor]]:
+        """What was added as a stream: tokens and those that follow (T, B), ``steps`` at a time."""
+        return stream_pieces(self.ids, batch, steps, self.device)
+
+    def encoded(self) -> Iterator[list[int]]:
+        """The sentences that were added, in numbers."""
+        return _sentences(self.ids)
+
     def _total(self, model: Any) -> _Total:
         if self.reading != "stream":
             return OTHERS[self.reading](model, _blocks(self.ids, self._watch), self.device)
@@ -283,7 +298,7 @@ class TextScorer:
         steps = max(1, POSITIONS // batch)
         if self.cache is not None:
             steps = max(1, min(steps, ENTRIES // (batch * self.cache.size)))
-        pieces = _told(stream_pieces(self.ids, batch, steps, self.device), self._watch)
+        pieces = _told(self.pieces(steps, batch), self._watch)
         total = stream_nll(model, pieces) if self.cache is None else cached_nll(model, pieces, self.cache)
         return _Total(total, tokens)
 

@@ -170,6 +170,29 @@ class LabelledBatch(SentenceBatch):
 
 
 @dataclass(frozen=True)
+class RatedBatch(SentenceBatch):
+    """Pairs of sentences with ``ratings`` (B,) in [0, 1]: ``tokens`` (2 B, N), all first ones before all others."""
+
+    ratings: Tensor
+
+    def select(self, chosen: Tensor) -> Self:
+        """The pairs whose indices among the ratings are ``chosen`` (on the CPU)."""
+        import torch
+
+        rows = torch.cat([chosen, chosen + len(self.ratings)])
+        lengths = self.lengths[rows.to(self.lengths.device)]
+        tokens = self.tokens[rows.to(self.tokens.device), : max(1, int(lengths.max()))]
+        return replace(self, tokens=tokens, lengths=lengths, ratings=self.ratings[chosen.to(self.ratings.device)])
+
+    def parts(self, count: int) -> list[Self]:
+        """Some of the pairs each."""
+        import torch
+
+        rows = torch.arange(len(self.ratings)).tensor_split(min(count, len(self.ratings)))
+        return [self.select(chosen) for chosen in rows]
+
+
+@dataclass(frozen=True)
 class DemonstrationBatch(SentenceBatch):
     """Trajectories: ``tokens`` (B, N) are actions, ``observations`` (B, N, F) what was seen before each of them.
 

@@ -57,6 +57,7 @@ class Model(nn.Module):
     reads: ClassVar[tuple[type[Batch], ...]]
     gives: ClassVar[tuple[type[Structure], ...]] = ()  # nothing: a language model without trees
     shortest: ClassVar[int] = 1  # words of a sentence that it can learn from and parse
+    measure: ClassVar[str] = "perplexity"  # as which `Loss.nll` is told, or the name of what stands in its place
 
     def prepare(self, corpus: EncodedCorpus) -> None:
         """Before the first step: what can be had from the whole text, such as word classes, goes into buffers."""
@@ -84,6 +85,18 @@ class Model(nn.Module):
     def log_probability(self, batch: SentenceBatch) -> Tensor:
         """Log-probability of each sentence (B,) in nats; of a model of masked words the sum over these (pseudo)."""
         return self.word_log_probabilities(batch).sum(1)
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """What the model knows of each word of whole sentences (B, N, E): its final states, or of a model of next words
+        those that the output layer reads behind each word. Raises NotTrained for a model without any."""
+        raise NotTrained(f"{type(self).__name__} has no vectors of words")
+
+    def sentence_vectors(self, batch: SentenceBatch) -> Tensor:
+        """The mean of each sentence's word vectors (B, E); zeros for a sentence without a word."""
+        vectors = self.word_vectors(batch)
+        count = batch.lengths.to(vectors.device)[:, None]
+        real = torch.arange(vectors.shape[1], device=vectors.device) < count
+        return (vectors * real[..., None]).sum(1) / count.clamp(min=1)
 
     def parsing_cost(self, length: int) -> float:
         """What a sentence of ``length`` words adds to a parsing batch, whose budget is 4,096: linear by default."""
@@ -134,6 +147,11 @@ def scores_words(kind: type[Model]) -> bool:
 def scores_sentences(kind: type[Model]) -> bool:
     """Whether models of this class give each sentence a log-probability."""
     return scores_words(kind) or kind.log_probability is not Model.log_probability
+
+
+def has_vectors(kind: type[Model]) -> bool:
+    """Whether models of this class give each word a vector."""
+    return kind.word_vectors is not Model.word_vectors
 
 
 def bounded(tokens: Tensor) -> Tensor:

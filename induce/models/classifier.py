@@ -32,7 +32,10 @@ class Classifier(Model):
         self.encoder, self.shape = encoder, shape
         size = encoder.size
         self.dropout = nn.Dropout(shape.dropout)
-        self.inner = nn.Linear(4 * size, size) if shape.sides == 2 else None
+        joined = getattr(encoder, "joins_sides", False)  # an encoder that makes one vector of a pair
+        if joined:
+            encoder.sides = shape.sides
+        self.inner = nn.Linear(4 * size, size) if shape.sides == 2 and not joined else None
         self.outer = nn.Linear(size, shape.labels)
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:

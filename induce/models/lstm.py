@@ -30,7 +30,7 @@ from induce.models.awd_dropout import (
     temporal_activation_penalty,
 )
 from induce.models.base import Loss, Model, next_words
-from induce.models.word_probabilities import next_word_log_probabilities
+from induce.models.word_probabilities import next_word_log_probabilities, next_word_vectors
 
 RECURRENT = "weight_hh_l0"  # torch's name of the hidden-to-hidden matrix
 
@@ -148,6 +148,10 @@ class Lstm(Model):
         """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
         output, layers = self(tokens, state or self.initial_state(tokens.shape[1]))
         return output, [layer.state for layer in layers]
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """What the output layer reads behind each word (B, N, E)."""
+        return next_word_vectors(self, batch)
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""

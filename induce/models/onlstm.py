@@ -35,7 +35,7 @@ from induce.models.awd_dropout import (
     temporal_activation_penalty,
 )
 from induce.models.base import Loss, Model, NextWords, Query, bounded, next_words
-from induce.models.word_probabilities import next_word_log_probabilities
+from induce.models.word_probabilities import next_word_log_probabilities, next_word_vectors
 from induce.structures import Distances
 
 POSITIONS = 2**10  # words of a batch that go through all layers before the next ones, in parsing, to use memory again
@@ -187,6 +187,10 @@ class OnLstm(Model):
         """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
         output, layers = self(tokens, state or self.initial_state(tokens.shape[1]))
         return output, [layer.state for layer in layers]
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """What the output layer reads behind each word (B, N, E)."""
+        return next_word_vectors(self, batch)
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""

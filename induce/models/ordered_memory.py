@@ -24,7 +24,7 @@ from induce.kernels.cross_entropy import cross_entropy
 from induce.kernels.dropout import keep_mask
 from induce.kernels.ordered_memory import fill_slots
 from induce.models.base import Loss, Model, Query, bounded, next_words
-from induce.models.word_probabilities import next_word_log_probabilities
+from induce.models.word_probabilities import next_word_log_probabilities, next_word_vectors
 from induce.structures import StackDecisions
 
 SMALLEST = 1e-5  # of the mask; what is less closes a slot
@@ -280,6 +280,10 @@ class OrderedMemory(Model):
         embedded = self.embedding_dropout(self.embedding(tokens))
         output, _, end = self.layer(embedded, None, state=None if state is None else state[0])
         return self.output_dropout(output), [end]
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """What the output layer reads behind each word (B, N, E)."""
+        return next_word_vectors(self, batch)
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""

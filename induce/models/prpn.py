@@ -26,7 +26,7 @@ from induce.kernels.dropout import scaled_mask
 from induce.models.base import Loss, Model, NextWords, Query, bounded, next_words
 from induce.models.prpn_parsing import Parsing, ParsingNetwork, ParsingState, looked_back, parsing_start
 from induce.models.prpn_reading import LayerMasks, PredictMasks, PredictNetwork, Reading, ReadingLayer, Tapes
-from induce.models.word_probabilities import next_word_log_probabilities
+from induce.models.word_probabilities import next_word_log_probabilities, next_word_vectors
 from induce.structures import Distances
 from treebank.errors import SynparseError
 
@@ -49,6 +49,7 @@ class PrpnConfig:
     resolution: float = 0.1  # difference of distances over which a gate closes, 1 / tau
     residual_blocks: int = setting(0, low=0, high=1e9, help="of the predict network")
     gate: str = "hard"  # hard, soft: the program's two; paper: eq. 6
+    binary_test: bool = False  # gates of 0 and 1 when nothing is learned, the limit of a resolution of 0 (appendix D)
     distance: str = "sigmoid"  # sigmoid: the program's; relu: eq. 8, 13
     attention: str = "masked"  # masked: the program's softmax over open slots; modulated: eq. 10, 11
     parsing_network: bool = True  # the ablations of table 3: without it all gates stay open
@@ -185,6 +186,10 @@ class Prpn(Model):
         """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
         result = self(tokens, state or self.initial_state(tokens.shape[1]))
         return result.output.unflatten(0, tokens.shape), result.state
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """What the output layer reads behind each word (B, N, E)."""
+        return next_word_vectors(self, batch)
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""

@@ -32,6 +32,8 @@ class ParsingSettings(Protocol):
     @property
     def gate(self) -> str: ...
     @property
+    def binary_test(self) -> bool: ...
+    @property
     def distance(self) -> str: ...
     @property
     def inner_dropout(self) -> float: ...
@@ -45,7 +47,9 @@ def gates(now: Tensor, window: Tensor, kind: str, resolution: float, *, reading:
     distance with itself; else the next word does, with a guessed distance.
     """
     difference = (now[..., None] - window) / resolution
-    if kind == "hard":
+    if kind == "binary":  # the limits of "hard" and "soft": open up to a larger distance
+        factors = (difference >= 0).to(now)
+    elif kind == "hard":
         factors = (functional.hardtanh(2 * difference + 1) + 1) / 2
     elif kind == "soft":
         factors = torch.sigmoid(10 * difference + 5)
@@ -123,7 +127,13 @@ class ParsingNetwork(nn.Module):
         words = torch.cat((state.embeddings, words))
         distance, guess = self.distances(words, masks)
         last = words[len(words) - self.config.lookback :]
-        return looked_back(distance, guess, last, state, self.config.gate, self.config.resolution)
+        kind = gate_kind(self.config, training=self.training)
+        return looked_back(distance, guess, last, state, kind, self.config.resolution)
+
+
+def gate_kind(config: ParsingSettings, *, training: bool) -> str:
+    """The gates in use: those of the settings, or of 0 and 1 where nothing is learned and these are asked for."""
+    return "binary" if config.binary_test and not training else config.gate
 
 
 def looked_back(distance: Tensor, guess: Tensor, last: Tensor, state: Any, kind: str, resolution: float) -> Parsing:

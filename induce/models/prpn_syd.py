@@ -21,7 +21,7 @@ from induce.kernels.dropout import dropped, scaled_mask
 from induce.models.base import Loss, Query, bounded, gold_distances, next_words
 from induce.models.distance_ranking import RANKINGS, rank
 from induce.models.prpn import Masks, Prpn, PrpnConfig
-from induce.models.prpn_parsing import Parsing, looked_back, parsing_start
+from induce.models.prpn_parsing import Parsing, gate_kind, looked_back, parsing_start
 from induce.structures import Distances
 
 
@@ -104,7 +104,8 @@ class ParsingNetwork(nn.Module):
         gaps = dropped(gaps, masks and masks.gaps)
         distance, guess = self._squashed(self.to_distances(gaps)).unbind(-1)
         last = window[len(words) :]
-        parsing = looked_back(distance.t(), guess.t(), last, state, self.config.gate, self.config.resolution)
+        kind = gate_kind(self.config, training=self.training)
+        parsing = looked_back(distance.t(), guess.t(), last, state, kind, self.config.resolution)
         supervised = self.to_supervised(gaps)[..., 0].t()
         carried = ParsingState(last, parsing.state.distances, *word_state, *gap_state)
         return parsing._replace(state=carried, supervised=supervised)

@@ -12,7 +12,7 @@ Shapes: B sentences, N words, E embedding, K attention heads, R rows of a block.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -258,14 +258,29 @@ class StructFormer(Model):
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Normalised final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
         parse = self.parse(tokens, lengths, together=self.config.calibration == "batch")
-        masks = self.attention_masks(self.head_distribution(parse))
+        x, real = self._embedded(tokens), real_words(tokens, lengths)
+        for layer, mask in self._masked_layers(parse):
+            x = layer(x, real, mask)
+        return self.norm(x)
+
+    def _embedded(self, tokens: Tensor) -> Tensor:
         x = self.embedding(tokens)
         if self.place is not None:
             x = x + self.place(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
-        x, real = self.embedding_dropout(x), real_words(tokens, lengths)
-        for layer, mask in zip(cast("list[EncoderLayer]", list(self.layers)), masks, strict=True):
+        return cast(Tensor, self.embedding_dropout(x))
+
+    def _masked_layers(self, parse: Parse) -> Iterator[tuple[EncoderLayer, Tensor]]:
+        """Each layer with its attention mask (B, K, N, N)."""
+        masks = self.attention_masks(self.head_distribution(parse))
+        return zip(cast("list[EncoderLayer]", list(self.layers)), masks, strict=True)
+
+    def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """How much head k of a layer takes of word j for word i (B, layers, K, N, N), the mask included."""
+        x, real, found = self._embedded(tokens), real_words(tokens, lengths), []
+        for layer, mask in self._masked_layers(self.parse(tokens, lengths)):
+            found.append(layer.attention(x, real, mask))
             x = layer(x, real, mask)
-        return self.norm(x)
+        return torch.stack(found, 1)
 
     def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
         """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate."""
@@ -276,6 +291,11 @@ class StructFormer(Model):
         """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
         hidden = self.dropout(self(masked, lengths)[where])
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """The normalised final states (B, N, E)."""
+        vectors: Tensor = self(batch.tokens, batch.lengths)
+        return vectors
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability (B, N) of each word when it alone is masked; of unknown words and padding 0."""

@@ -83,12 +83,24 @@ class Transformer(Model):
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Normalised final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
         real = real_words(tokens, lengths)
-        x = self.embedding(tokens)
-        if self.place is not None:
-            x = x + self.place(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
+        x = self._embedded(tokens)
         for layer in cast("list[EncoderLayer]", list(self.layers)):
             x = layer(x, real)
         return self.norm(x)
+
+    def _embedded(self, tokens: Tensor) -> Tensor:
+        x = self.embedding(tokens)
+        if self.place is None:
+            return x
+        return x + self.place(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
+
+    def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """How much head k of a layer takes of word j for word i (B, layers, K, N, N), of unmasked words."""
+        real, x, found = real_words(tokens, lengths), self._embedded(tokens), []
+        for layer in cast("list[EncoderLayer]", list(self.layers)):
+            found.append(layer.attention(x, real))
+            x = layer(x, real)
+        return torch.stack(found, 1)
 
     def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
         """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate."""
@@ -99,6 +111,11 @@ class Transformer(Model):
         """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
         hidden = self.dropout(self(masked, lengths)[where])
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """The normalised final states (B, N, E)."""
+        vectors: Tensor = self(batch.tokens, batch.lengths)
+        return vectors
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability (B, N) of each word when it alone is masked; of unknown words and padding 0."""

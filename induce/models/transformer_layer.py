@@ -52,13 +52,22 @@ class EncoderLayer(nn.Module):
         hidden = self.dropout(functional.leaky_relu(self.widen(self.feedforward_norm(x))))
         return x + self.dropout(self.narrow(hidden))
 
-    def _attend(self, x: Tensor, real: Tensor, mask: Tensor | None) -> Tensor:
+    def attention(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
+        """How much each head takes of word j for word i (B, K, N, N), for states (B, N, E) that enter the layer."""
+        return self._attention(self.norm(x), real, mask)[0]
+
+    def _attention(self, x: Tensor, real: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Weights (B, K, N, N) and values (B, K, N, D) of normalised states."""
         batch, count, _ = x.shape
         query, key, value = self.project(x).view(batch, count, 3, self.heads, -1).permute(2, 0, 3, 1, 4)  # (B, K, N, D)
         scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
         if self.relative is not None:
             scores = scores + self._bias(batch, count)
-        gathered = self.attention_dropout(_weights(scores, real[:, None, None], mask)) @ value
+        return _weights(scores, real[:, None, None], mask), value
+
+    def _attend(self, x: Tensor, real: Tensor, mask: Tensor | None) -> Tensor:
+        weights, value = self._attention(x, real, mask)
+        gathered = self.attention_dropout(weights) @ value
         return self.output(gathered.transpose(1, 2).flatten(2))
 
     def _bias(self, batch: int, count: int) -> Tensor:

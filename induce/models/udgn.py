@@ -261,6 +261,11 @@ class Udgn(Model):
         hidden = self.dropout(self(masked, lengths, head=head).hidden[where])
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
 
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """The normalised final states (B, N, E)."""
+        output: UdgnOutput = self(batch.tokens, batch.lengths)
+        return output.hidden
+
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability (B, N) of each word when it alone is masked; of unknown words and padding 0."""
 

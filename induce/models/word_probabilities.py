@@ -59,6 +59,12 @@ def next_word_log_probabilities(model: NextWordModel, batch: SentenceBatch) -> T
     return scores.new_zeros(mask.shape).masked_scatter(mask, scores)[:-1].t()
 
 
+def next_word_vectors(model: NextWordModel, batch: SentenceBatch) -> Tensor:
+    """Vectors (B, N, E) that the output layer reads behind each word of a sentence, which is read by itself."""
+    output, _ = model.predictions(next_words(batch).tokens)
+    return output[1:-1].transpose(0, 1)
+
+
 def masked_word_log_probabilities(
     batch: SentenceBatch, read: Callable[[Tensor, Tensor], Tensor], mask: int, weight: Tensor, bias: Tensor
 ) -> Tensor:

@@ -37,6 +37,7 @@ class Progress:
     seconds_left: float
     token: str = "word"
     task: str = ""
+    measure: str = "perplexity"  # or the name of what the loss is, where it is no log-likelihood
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Check:
     seconds: float
     development_bits: float | None = None  # per character, where these are the tokens
     development_accuracy: float | None = None  # of a task
+    measure: str = "perplexity"  # as in `Progress`
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class Finished:
     task: str = ""
     gives: str = ""  # what the model parses into: "trees", "heads", or nothing
     on_sample: bool = False  # whether it learned from the built-in sample
+    measure: str = "perplexity"  # as in `Progress`
 
 
 Event = Started | Progress | Halved | Scoring | Check | Finished

@@ -134,6 +134,7 @@ class Trainer(RunState):
             best_accuracy=accuracy,
             task=config.data.task,
             gives=DECODERS[decoder].gives if decoder else "",
+            measure=self.model.measure,
             on_sample=not config.data.task and not self.facts.get("texts"),
         )
 
@@ -285,7 +286,8 @@ class Trainer(RunState):
             best = score.loss < at.best_loss or not at.best_epoch
             trained = at.loss_sum / max(1, at.count)
             losses = trained, _exp(trained), score.loss, _exp(score.loss)
-            event = Check(at.epoch, at.step, *losses, best, "", at.seconds, self._bits(score.loss), score.accuracy)
+            told = self._bits(score.loss), score.accuracy, self.model.measure
+            event = Check(at.epoch, at.step, *losses, best, "", at.seconds, *told)
             at.history.append(asdict(event))
             if best:
                 at.best_loss, at.best_epoch = score.loss, at.epoch
@@ -321,7 +323,8 @@ class Trainer(RunState):
         loss = at.loss_sum / max(1, at.count)
         times = speed, at.seconds, max(0.0, left)
         return Progress(
-            epoch, epochs, at.step, share, loss, _exp(loss), *times, self.config.data.token, self.config.data.task
+            *(epoch, epochs, at.step, share, loss, _exp(loss), *times, self.config.data.token, self.config.data.task),
+            measure=self.model.measure,
         )
 
 

@@ -64,11 +64,32 @@ def test_a_table_and_json(call: Caller, udgn: Path) -> None:
         assert row["correlation"] == max(map(max, values)) == values[row["layer"] - 1][row["channel"] - 1]
         assert min(map(min, values)) >= -1
     table = call.result(*arguments).splitlines()
-    assert table[0].split() == ["Relation", "Arcs", "PCC", "Layer", "Channel"]
+    assert table[0].split() == ["Relation", "Arcs", "PCC", "Layer", "Channel", "Partial"]
     assert [line.split()[:2] for line in table[2:5]] == [["det", "120"], ["nsubj", "60"], ["obj", "60"]]
     assert table[-1] == document["signature"]
     for part in ("PCC|model:udgn|", "|norm:words|", "|data:gold.conllu|", "|sentences:60|", f"|pairs:{240 + amod}|"):
         assert part in table[-1]
+
+
+def test_controls_and_several_models(call: Caller, udgn: Path) -> None:
+    """Relations exchanged at random leave hardly any correlation; a model beside itself has no deviation."""
+    arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--controls")
+    document = json.loads(call.result(*arguments, "--json"))
+    plain = json.loads(call.result(*arguments[:-1], "--json"))
+    for row, before in zip(document["relations"], plain["relations"], strict=True):
+        assert {key: row[key] for key in ("correlation", "layer", "channel", "partial")} == {
+            key: before[key] for key in ("correlation", "layer", "channel", "partial")
+        }
+        assert before["untrained"] is None
+        assert -1 <= row["untrained"] <= 1
+        assert abs(row["permuted"]) < 0.25
+    assert call.result(*arguments).splitlines()[0].split()[-2:] == ["Untrained", "Permuted"]
+    Path("again").symlink_to(udgn)
+    several = json.loads(call.result(*arguments, "-m", "again", "--json"))
+    assert several["relations"]["det"]["PCC"]["mean"] == pytest.approx(plain["relations"][0]["correlation"])
+    assert several["relations"]["det"]["Permuted"]["sd"] == 0
+    assert call.result(*arguments, "-m", "again").splitlines()[0].split()[:4] == ["Relation", "Models", "PCC", "SD"]
+    assert call.usage(*arguments, "-m", "again", "--save", "map.png").endswith("--save draws the channels of one model")
 
 
 def test_options(call: Caller, udgn: Path) -> None:
@@ -84,7 +105,7 @@ def test_options(call: Caller, udgn: Path) -> None:
 def test_what_cannot_be_analysed(call: Caller, model: Path, udgn: Path) -> None:
     arguments = ("analyze", "channels", "--gold")
     problem = call.refusal(*arguments, "gold.conllu", "-m", model)
-    assert problem == f"{model}: model 'onlstm' has no channels that compete; 'udgn' has"
+    assert problem == f"{model}: model 'onlstm' has no channels or attention heads; 'udgn' has"
     problem = call.refusal(*arguments, "wsj10", "-m", udgn)
     assert problem == "wsj10 has trees and no dependency relations; give a CoNLL-U file"
     Path("bare.conllu").write_text("1\tGo\t_\t_\t_\t_\t0\t_\t_\t_\n", encoding="utf-8")

@@ -23,6 +23,7 @@ RUN = {  # of the examples those that take no long training, and what they write
     "combine": "voters: 2 members vote for trees",
     "eval": "UF1",
     "score": "\t",
+    "embed": '{"words"',
     "extract": '{"words"',
     "decode": "(X",
     "draw": "cat",

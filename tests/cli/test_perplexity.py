@@ -160,3 +160,40 @@ def test_a_model_without_trees_says_so(call: Caller, lstm: Path) -> None:
 
 def test_train_names_the_models(call: Caller) -> None:
     assert "lstm" in " ".join(call.result("train", "--help").split())
+
+
+def test_is_a_difference_chance(call: Caller, lstm: Path, model: Path) -> None:
+    """The differences are those of the table; a model does not differ from itself."""
+    text = Path("long.txt")
+    text.write_text(toy_text(120), encoding="utf-8")
+    report = json.loads(call.result("eval", "--text", text, "-m", lstm, "-m", model, "--compare", "--json"))
+    values = [score["value"] for score in report["scores"]]
+    assert [one["units"] for one in report["comparisons"]] == ["sentences", "segments"]
+    for one in report["comparisons"]:
+        assert one["difference"] == pytest.approx(values[1] - values[0], rel=1e-4)
+        assert one["interval"][0] <= one["difference"] <= one["interval"][1]
+    assert report["comparisons"][0]["count"] == 120
+    assert report["comparisons"][0]["p_permutation"] < 0.01
+    again = Path("again")
+    again.symlink_to(lstm)
+    out = call.result("eval", "--text", text, "-m", lstm, "-m", again, "--compare")
+    row = next(line for line in out.splitlines() if " sentences " in line)
+    assert row.split()[-5:] == ["+0.00", "[+0.00,", "+0.00]", "1.0000", "1.0000"]
+    assert call.refusal("eval", "--text", text, "-m", lstm, "--compare").startswith("nothing to compare")
+    assert "goes without" in call.usage("eval", "--text", text, "--compare", "--batch-size", 2)
+
+
+def test_masked_models_and_sentences_are_compared_in_groups(call: Caller, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(toy_text(120), encoding="utf-8")
+    for name, more in (("transformer", ()), ("onlstm", ("data.reading=sentences",))):
+        for seed in (1, 2):
+            tiny = [*SETTINGS[name], "train.epochs=1", f"train.seed={seed}", *more]
+            flags = [part for setting in tiny for part in ("--set", setting)]
+            assert run_cli(["train", str(text), "--model", name, "-o", f"{name}-{seed}", *flags]) == 0
+        command = ("eval", "--text", text, "-m", f"{name}-1", "-m", f"{name}-2", "--compare", "--json")
+        report = json.loads(call.result(*command))
+        values = [score["value"] for score in report["scores"]]
+        assert [one["units"] for one in report["comparisons"]] == ["sentences", "segments"][-1 - bool(more) :]
+        for one in report["comparisons"]:
+            assert one["difference"] == pytest.approx(values[1] - values[0], rel=1e-3, abs=1e-3)

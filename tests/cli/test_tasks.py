@@ -161,7 +161,8 @@ def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
         "model 'ordered-memory' gives stack; decoder 'eisner' needs heads (try 'shift-reduce')"
     )
     assert "name a treebank with --gold" in call.usage("eval", "-m", folder / "text")
-    assert call.refusal("train", "--task", "sums", code=2) == "there is no task 'sums'; known: craft, listops, logic"
+    problem = call.refusal("train", "--task", "sums", code=2)
+    assert problem == "there is no task 'sums'; known: craft, listops, logic, similarity"
 
 
 def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
@@ -173,7 +174,7 @@ def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
     assert call.refusal("parse", "-m", "run", "in.txt") == gives_none
     Path("gold.conllu").write_text("1\ta\t_\tX\tX\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
     problem = call.refusal("analyze", "channels", "-m", "run", "--gold", "gold.conllu")
-    assert problem == "run: model 'tree-lstm' has no channels that compete; 'udgn' has"
+    assert problem == "run: model 'tree-lstm' has no channels or attention heads; 'udgn' has"
     lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )"] * 2
     Path("test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert "accuracy|task:listops" in call.result("eval", "--task", "listops", "test.tsv", "-m", "run")
@@ -187,3 +188,18 @@ def test_the_first_slot_is_that_of_the_released_program(folder: Path) -> None:
     assert isinstance(parser.model.encoder, MemoryEncoder)
     readings = list(parser.read([["[MAX", "1", "2", "]"], ["7"]]))
     assert all(reading.structure is StackDecisions and reading.row[0] == 5 for reading in readings)
+
+
+def test_mean_and_deviation_over_the_runs_of_a_pattern(call: Caller, folder: Path) -> None:
+    """Two names of one model have its accuracy as their mean."""
+    Path("test.tsv").write_text("9\t( ( ( [MAX 2 ) 9 ) ] )\n7\t7\n", encoding="utf-8")
+    for name in ("seed-1", "seed-2"):
+        Path(name).symlink_to(folder / "lstm")
+    document = json.loads(call.result("eval", "--task", "listops", "test.tsv", "-m", "seed-*", "--json"))
+    values = {score["model"]: score["value"] for score in document["scores"]}
+    assert document["groups"][0]["systems"] == "seed-*"
+    assert document["groups"][0]["mean"] == values["seed-1"] == values["seed-2"]
+    assert document["groups"][0]["sd"] == 0
+    out = call.result("eval", "--task", "listops", "test.tsv", "-m", "seed-*")
+    assert next(line for line in out.splitlines() if line.startswith("seed-*")).split()[1] == "2"
+    assert "groups" not in json.loads(call.result("eval", "--task", "listops", "test.tsv", "-m", "seed-1", "--json"))

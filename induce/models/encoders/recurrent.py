@@ -9,6 +9,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from induce.config import setting
 from induce.data.batches import LabelledBatch, Side
 from induce.models.onlstm import OnLstmLayer
 from induce.models.padding import last_real
@@ -24,6 +25,7 @@ class LstmEncoderConfig:
     embedding_dropout: float = 0.1
     dropout: float = 0.1  # between layers
     classifier_dropout: float = 0.2
+    embedding_size: int = setting(0, low=0, high=1e9, help="units of the embedded tokens; 0: hidden_size")
 
 
 class LstmEncoder(nn.Module):
@@ -37,9 +39,9 @@ class LstmEncoder(nn.Module):
         super().__init__()
         size = self.size = config.hidden_size
         between = config.dropout if config.depth > 1 else 0.0
-        self.embedding = nn.Embedding(symbols, size)
+        self.embedding = nn.Embedding(symbols, config.embedding_size or size)
         self.dropout = nn.Dropout(config.embedding_dropout)
-        self.lstm = nn.LSTM(size, size, config.depth, batch_first=True, dropout=between)
+        self.lstm = nn.LSTM(config.embedding_size or size, size, config.depth, batch_first=True, dropout=between)
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
         """Vectors (R, D)."""
@@ -58,6 +60,7 @@ class OnLstmEncoderConfig:
     embedding_dropout: float = 0.1
     dropout: float = 0.1  # between layers
     classifier_dropout: float = 0.2
+    embedding_size: int = setting(0, low=0, high=1e9, help="units of the embedded tokens; 0: hidden_size")
 
 
 class OnLstmEncoder(nn.Module):
@@ -72,10 +75,11 @@ class OnLstmEncoder(nn.Module):
         size = self.size = config.hidden_size
         if size % config.chunk_size:
             raise ValueError(f"hidden_size = {size} is not a multiple of chunk_size = {config.chunk_size}")
-        self.embedding = nn.Embedding(symbols, size)
+        below = [config.embedding_size or size] + [size] * (config.depth - 1)
+        self.embedding = nn.Embedding(symbols, below[0])
         self.embedding_dropout = nn.Dropout(config.embedding_dropout)
         self.dropout = nn.Dropout(config.dropout)
-        layers = (OnLstmLayer(size, size, config.chunk_size) for _ in range(config.depth))
+        layers = (OnLstmLayer(units, size, config.chunk_size) for units in below)
         self.layers = nn.ModuleList(layers)
 
     def run(self, tokens: Tensor) -> Any:

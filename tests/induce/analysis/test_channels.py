@@ -10,7 +10,10 @@ import pytest
 import torch
 
 from induce.analysis.channels import Arc, Correlations, RelationChannels, add_block, seen_arcs
+from induce.models.build import make_model
 from induce.models.udgn import EDGE, Udgn, UdgnConfig
+from induce.settings import resolve
+from tests.induce.tiny import SETTINGS
 from treebank.errors import SynparseError
 from treebank.sentence import ROOT, Place, Sentence
 
@@ -63,6 +66,41 @@ def test_correlations_are_those_of_numpy() -> None:
             x = [float(square[arc.head, arc.child]) for square, own in zip(squares, arcs, strict=True) for arc in own]
             assert value == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-6)
     np.testing.assert_allclose(found.of("a"), -found.of("b"), rtol=0, atol=1e-12)
+
+
+def test_partial_correlations_are_those_of_residuals() -> None:
+    """Of what is left when the mean of each kind of arc is taken off both."""
+    draw, found = np.random.default_rng(2), Correlations()
+    kinds = draw.integers(0, 4, 300)
+    y = (draw.random(300) < 0.2 + 0.2 * kinds).astype(float)
+    weights = 0.3 * kinds + 0.1 * y + 0.2 * draw.random(300)
+    names = ["a" if one else "b" for one in y]
+    for start in range(0, 300, 90):
+        part = slice(start, start + 90)
+        found.add(weights[part, None, None], names[part], kinds[part].tolist())
+    assert found.of("a").item() == pytest.approx(np.corrcoef(weights, y)[0, 1])
+    means = [np.array([values[kinds == kind].mean() for kind in range(4)])[kinds] for values in (weights, y)]
+    assert found.within("a").item() == pytest.approx(np.corrcoef(weights - means[0], y - means[1])[0, 1])
+    assert found.within("a").item() < found.of("a").item()
+
+
+@pytest.mark.parametrize("name", ["transformer", "structformer"])
+def test_attention_heads_are_channels(name: str) -> None:
+    """Of a Transformer they sum to 1; padding changes nothing; the last layer's give what the model computes."""
+    torch.manual_seed(1)
+    sizes = [setting for setting in SETTINGS[name] if setting.startswith("model.")]
+    model: Any = make_model(resolve(model=name, settings=sizes), 20).double().eval()
+    tokens, lengths = torch.tensor([[4, 5, 6, 7], [8, 9, 0, 0]]), torch.tensor([4, 2])
+    with torch.inference_mode():
+        found = model.channels(tokens, lengths)
+        alone = model.channels(tokens[1:, :2], lengths[1:])
+    assert found.shape == (2, 2, 2, 4, 4)
+    torch.testing.assert_close(found[1:, :, :, :2, :2], alone)
+    assert float(found[1, :, :, :, 2:].abs().max()) == 0
+    if name == "transformer":
+        torch.testing.assert_close(found.sum(-1), torch.ones(2, 2, 2, 4, dtype=torch.float64))
+    else:
+        assert float(found.sum(-1).max()) > 0
 
 
 def test_weights_that_hardly_differ_keep_their_digits() -> None:

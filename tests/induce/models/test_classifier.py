@@ -144,3 +144,40 @@ def test_settings_that_do_not_go_together_are_errors(tmp_path: Path) -> None:
         trainer(settings("listops", "lstm", "data.reading=stream"), tmp_path)
     with pytest.raises(SynparseError, match="padding = 'left' is none of exact, released"):
         trainer(settings("listops", "ordered-memory", "model.padding=left"), tmp_path)
+
+
+@pytest.mark.parametrize("universal", [False, True])
+def test_a_transformer_reads_both_formulas_at_once(universal: bool) -> None:
+    """Padding changes nothing, the order of the two sides does, and one layer has fewer weights than two."""
+    torch.manual_seed(1)
+    more = ["model.together=true", f"model.universal={str(universal).lower()}", "model.depth=2"]
+    config = settings("logic", "transformer", *more)
+    examples = Examples(find_task("logic"), find_task("logic").generate(config.data, "train", 6))
+    vocabulary = examples.vocabulary(0, 0)
+    model = make_model(config, len(vocabulary)).double().eval()
+    loader = ExpressionLoader(encode(examples.examples, vocabulary), config.train, batch_size=4, device="cpu")
+    together = loader.batch(range(6))
+    scores = model(together.tokens, together.lengths, together.trees)
+    assert scores.shape == (6, 7)
+    for k in range(6):
+        alone = loader.batch([k])
+        torch.testing.assert_close(model(alone.tokens, alone.lengths, alone.trees)[0], scores[k])
+    turned = model(together.tokens.roll(6, 0), together.lengths.roll(6), together.trees)
+    assert not torch.allclose(turned, scores)
+    assert len(model.encoder.layers.layers) == (1 if universal else 2)
+    model.loss(together).objective.backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_embeddings_of_another_size() -> None:
+    """Those of the ON-LSTM paper, section 5.4: 128, and 400 units."""
+    for name in ("lstm", "onlstm"):
+        model = make_model(resolve(task="logic", model=name, settings=["model.embedding_size=12"]), 20)
+        assert model.encoder.embedding.weight.shape == (20, 12)
+        tokens = torch.tensor([[3, 4, 5], [6, 7, 0]])
+        assert model(tokens, torch.tensor([3, 2]), [Side([], [], [])] * 2).shape == (1, 7)
+
+
+def test_the_source_is_that_of_the_model() -> None:
+    assert "Ordered Memory" in load_preset("logic").source
+    assert load_preset("logic", "onlstm").source.startswith("Shen 2022 (thesis), section 3.6.1, table 5: ON-LSTM")

@@ -16,7 +16,7 @@ from induce.kernels.dropout import dropped, dropped_at
 from induce.kernels.gated_attention import attend
 from induce.models.base import Query, detach
 from induce.models.prpn import Prpn, PrpnConfig
-from induce.models.prpn_parsing import gates
+from induce.models.prpn_parsing import gate_kind, gates
 from induce.models.prpn_reading import LayerMasks, ReadingLayer, Tapes
 from induce.parsing.load import load_parser
 from induce.settings import load_preset
@@ -316,3 +316,17 @@ def test_masks_scale_what_they_keep() -> None:
     ):
         torch.testing.assert_close(mask.unique(), torch.tensor([0, 1 / (1 - rate)]))
         assert mask.mean().item() == pytest.approx(1, abs=0.03)
+
+
+@pytest.mark.parametrize("kind", ["hard", "soft"])
+def test_binary_gates_are_the_limit_of_small_resolutions(kind: str) -> None:
+    """Distances that are farther apart than the resolution give 0 or 1 anyway; in training nothing changes."""
+    draw = torch.Generator().manual_seed(2)
+    now, window = torch.rand(3, 5, generator=draw), torch.rand(3, 5, 4, generator=draw)
+    window[..., 0] = now  # the first factor of a word that reads compares its distance with itself
+    binary = gates(now, window, "binary", 0.1, reading=True)
+    assert set(binary.unique().tolist()) == {0.0, 1.0}
+    torch.testing.assert_close(binary, gates(now, window, kind, 1e-6, reading=True), rtol=0, atol=0.01)
+    config = PrpnConfig(embedding_size=6, hidden_size=8, slots=3, lookback=2, gate=kind, binary_test=True)
+    assert gate_kind(config, training=True) == kind
+    assert gate_kind(config, training=False) == "binary"

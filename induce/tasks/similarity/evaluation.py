@@ -1,0 +1,179 @@
+"""How well the vectors of sentences say how alike people find them: correlations, on several sets of pairs."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from induce.analysis.correlation import Correlation, pearson, spearman
+from induce.analysis.sentence_vectors import Embedder
+from induce.tasks.similarity.pairs import RatedPair, Similarity
+from induce.tasks.similarity.training import cut_words
+from treebank.errors import SynparseError
+from treebank.normalize import RECIPES
+from treebank.version import VERSION
+
+BASELINE = "bag-of-words"
+
+
+@dataclass(frozen=True)
+class SimilarityScore:
+    """One system on all sets."""
+
+    system: str
+    sets: Mapping[str, tuple[Correlation, Correlation]]  # name -> Spearman's and Pearson's
+    signature: str
+    model: str = ""  # the folder
+
+    def mean(self, which: int) -> float:
+        """The mean over the files of Spearman's (0) or Pearson's (1) correlation."""
+        found = [pair[which].value for name, pair in self.sets.items() if not name.startswith(" ")]
+        return sum(found) / len(found)
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of this score in the output of ``synparse eval --task similarity --json``."""
+        groups = {}
+        for name, pair in self.sets.items():
+            groups[name.strip()] = {
+                kind: {"value": _number(one.value), "interval": [_number(one.low), _number(one.high)]}
+                for kind, one in zip(("spearman", "pearson"), pair, strict=True)
+            }
+        entry = {"system": self.system, "model": self.model, "metric": "spearman", "value": _number(self.mean(0))}
+        return {**entry, "pearson": _number(self.mean(1)), "signature": self.signature, "groups": groups}
+
+
+@dataclass(frozen=True)
+class SimilarityEvaluation:
+    """The scores of several systems on the same pairs."""
+
+    task: str
+    data: str
+    counts: Mapping[str, int]  # pairs of each set
+    scores: Sequence[SimilarityScore]
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``synparse eval --task similarity --json`` writes."""
+        head = {"task": self.task, "data": self.data, "pairs": {name.strip(): n for name, n in self.counts.items()}}
+        return {**head, "scores": [score.to_json() for score in self.scores]}
+
+    def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Title, columns and rows of the table: two lines for each system."""
+        names = list(self.counts)
+        rows = []
+        for score in self.scores:
+            for which, kind in enumerate(("Spearman", "Pearson")):
+                cells = [_shown(score.sets[name][which].value) for name in names]
+                rows.append([score.system, kind, _shown(score.mean(which)), *cells])
+        rows.append(["", "pairs", str(sum(self.files().values())), *(str(self.counts[name]) for name in names)])
+        columns = ["System", "Measure", "Mean", *(name.strip() for name in names)]
+        return [("Correlation with people's ratings, times 100", columns, rows)]
+
+    def files(self) -> dict[str, int]:
+        """The pairs of each file, without the genres in them."""
+        return {name: count for name, count in self.counts.items() if not name.startswith(" ")}
+
+    def signatures(self) -> list[str]:
+        """What says of each score how it was taken, with its interval."""
+        found = []
+        for score in self.scores:
+            parts = []
+            for name in self.files():
+                one = score.sets[name][0]
+                parts.append(f"{name} {_shown(one.value)} [{_shown(one.low)}, {_shown(one.high)}]")
+            found.append(f"{score.signature} = " + ", ".join(parts))
+        return found
+
+
+def score_similarity(
+    task: str, paths: Sequence[str], runs: Sequence[str], *, device: str = "auto", largest: int | None = None
+) -> SimilarityEvaluation:
+    """A bag of words, and the models in ``runs``, fine-tuned or not, on the pairs of each file.
+
+    ``largest`` leaves out pairs with a sentence of more words. Raises SynparseError for no file, for a file without a
+    pair, and for a model that gives no vectors.
+    """
+    if not paths:
+        raise SynparseError(f"task {task}: name the files of rated pairs, such as sts-test.csv")
+    pairs: list[RatedPair] = []
+    sets: dict[str, list[int]] = {}
+    for path in paths:
+        found = [one for one in Similarity().read([path]) if largest is None or _words(one) <= largest]
+        if not found:
+            raise SynparseError(f"{path}: there is no pair to score")
+        sets |= _sets(os.path.basename(path), found, len(pairs))
+        pairs += found
+    digest = hashlib.sha256("".join(f"{pair}\n" for pair in pairs).encode()).hexdigest()[:12]
+    ratings = [pair.rating for pair in pairs]
+    tail = f"task:{task}|sha256:{digest}|pairs:{len(pairs)}" + (f"|max:{largest}" if largest else "") + f"|v:{VERSION}"
+    systems = [(BASELINE, "", BASELINE, word_overlaps(pairs))]
+    for run in runs:
+        embedder = Embedder(run, device=device)
+        tuned = "fine-tuned" if embedder.config.data.task else "as trained on text"
+        name = f"{embedder.name} {run}" if len(runs) > 1 else embedder.name
+        systems.append((name, run, f"model:{embedder.name}, {tuned}", cosines(embedder, pairs)))
+    scores = []
+    for name, run, kind, values in systems:
+        by_set = {title: _correlations(values, ratings, members) for title, members in sets.items()}
+        scores.append(SimilarityScore(name, by_set, f"spearman|{kind}|{tail}", run))
+    counts = {title: len(members) for title, members in sets.items()}
+    return SimilarityEvaluation(task, " ".join(paths), counts, scores)
+
+
+def cosines(embedder: Embedder, pairs: Sequence[RatedPair]) -> list[float]:
+    """The cosine of the vectors of each two sentences; equal sentences are computed once."""
+    rule = embedder.config.data.tokenization
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
+    found = embedder.embed(cut_words(text, rule) for text in texts)
+    vectors = {text: one.vector.astype(float) for text, one in zip(texts, found, strict=True)}
+    return [_cosine(vectors[pair.first], vectors[pair.second]) for pair in pairs]
+
+
+def word_overlaps(pairs: Sequence[RatedPair]) -> list[float]:
+    """The cosine of the counts of words, in lower case and without punctuation, of each two sentences."""
+    found = []
+    for pair in pairs:
+        cut = [cut_words(text, "") for text in (pair.first, pair.second)]
+        first, second = (Counter(RECIPES["words"](one.words, one.tags).forms) for one in cut)
+        size = math.sqrt(sum(n * n for n in first.values()) * sum(n * n for n in second.values()))
+        found.append(sum(n * second[word] for word, n in first.items()) / size if size else 0.0)
+    return found
+
+
+def _sets(title: str, pairs: Sequence[RatedPair], start: int) -> dict[str, list[int]]:
+    """The pairs of a file, and those of each genre in it, whose names begin with a blank; by indices from ``start``."""
+    genres = sorted({pair.genre for pair in pairs} - {""})
+    found = {title: list(range(start, start + len(pairs)))}
+    for genre in genres if len(genres) > 1 else ():
+        found[f" {title}: {genre}"] = [k for k, pair in enumerate(pairs, start) if pair.genre == genre]
+    return found
+
+
+def _words(pair: RatedPair) -> int:
+    return max(len(cut_words(text, "").words) for text in (pair.first, pair.second))
+
+
+def _correlations(
+    values: Sequence[float], ratings: Sequence[float], members: Sequence[int]
+) -> tuple[Correlation, Correlation]:
+    chosen, wanted = [values[k] for k in members], [ratings[k] for k in members]
+    return spearman(chosen, wanted), pearson(chosen, wanted)
+
+
+def _cosine(first: np.ndarray, second: np.ndarray) -> float:
+    size = math.sqrt(float(first @ first) * float(second @ second))
+    return float(first @ second) / size if size else 0.0
+
+
+def _shown(value: float) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.1f}"
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,83 @@
+"""Pairs of sentences that people have rated, from the files of the STS benchmark and of SICK, or with three columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from induce.config import RunConfig
+from induce.tasks.base import bad
+from treebank.errors import SynparseError
+from treebank.formats import expand
+from treebank.formats.lines import open_lines
+from treebank.sentence import Place
+
+SICK = ("sentence_A", "sentence_B", "relatedness_score")  # in the first line of its files
+STS = 7  # columns or more: genre, file, year, number, rating, two sentences
+EXPECTED = "expected a rating and two sentences between tabs, or the columns of the STS benchmark or of SICK"
+
+
+@dataclass(frozen=True, slots=True)
+class RatedPair:
+    """Two sentences as they were written, and how alike people find them, from 0 to 1."""
+
+    first: str
+    second: str
+    rating: float
+    genre: str = ""  # of the STS benchmark: main-news, main-captions or main-forums
+    place: Place = field(default=Place("-", 0), compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.rating:g}\t{self.first}\t{self.second}"
+
+
+class Similarity:
+    """The task of rating how alike two sentences are."""
+
+    name: ClassVar[str] = "similarity"
+    words: ClassVar[tuple[str, ...]] = ()
+
+    def check(self, config: RunConfig) -> None:
+        """Raises SynparseError for a list of words beside a pretrained model, which has its own."""
+        if config.data.vocabulary and config.data.pretrained:
+            raise SynparseError("setting data.vocabulary: data.pretrained has words of its own; leave one out")
+
+    def read(self, paths: Iterable[str]) -> list[RatedPair]:
+        """The pairs of files, each in the format that its first line shows. TreebankError names a line that is none."""
+        return [pair for path in expand(list(paths)) for pair in _read_file(path)]
+
+
+def _read_file(path: str) -> Iterator[RatedPair]:
+    columns: Sequence[int] = ()
+    for number, line in open_lines(path):
+        fields, place = line.split("\t"), Place(path, number)
+        if number == 1 and set(SICK) <= set(fields):
+            columns = [fields.index(name) for name in SICK]
+        elif not line.strip():
+            continue
+        elif columns:
+            yield _pair([fields[k] for k in columns if k < len(fields)], place, low=1, order=(2, 0, 1))
+        elif len(fields) >= STS:
+            yield _pair(fields[4:7], place, genre=fields[0])
+        else:
+            yield _pair(fields, place)
+
+
+def _pair(
+    fields: Sequence[str], place: Place, *, low: float = 0, order: Sequence[int] = (0, 1, 2), genre: str = ""
+) -> RatedPair:
+    """A pair from three fields, whose ``order`` says where rating and sentences are; ratings go from ``low`` to 5."""
+    if len(fields) != 3:
+        raise bad(place, EXPECTED)
+    rating, first, second = (fields[k].strip() for k in order)
+    try:
+        value = float(rating)
+    except ValueError:
+        raise bad(place, f"{EXPECTED}; {rating!r} is no number") from None
+    if math.isnan(value) or not low <= value <= 5:
+        raise bad(place, f"the rating {rating} does not lie between {low:g} and 5")
+    if not first or not second:
+        raise bad(place, "one of the two sentences is empty")
+    return RatedPair(first, second, (value - low) / (5 - low), genre, place)

@@ -1,0 +1,167 @@
+"""Rated pairs as training reads them, in the place of a text, and the pretrained model that fine-tuning begins with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from induce.config import DataConfig, RunConfig, TrainConfig
+from induce.data.batches import RatedBatch
+from induce.data.expressions import LengthLoader
+from induce.data.loader import pad
+from induce.data.tokens import split
+from induce.data.vocabulary import Vocabulary
+from induce.registry import SENTENCE_ENCODERS
+from induce.settings import load_preset
+from induce.tasks.similarity.pairs import RatedPair, Similarity
+from treebank.errors import SynparseError
+from treebank.normalize import RECIPES
+from treebank.sentence import Sentence
+from treebank.tokenizing import tokenization
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+RULE = "english"  # by which sentences are cut into words, where the pretrained model has no rule of its own
+NO_WORDS = (1,)  # what is read where no word is left of a sentence: an unknown one
+
+
+class EncodedPair(NamedTuple):
+    """Two sentences in numbers, and their rating from 0 to 1."""
+
+    first: Sequence[int]
+    second: Sequence[int]
+    rating: float
+
+
+class EncodedPairs(NamedTuple):
+    """What a model learns from."""
+
+    pairs: Sequence[EncodedPair]
+    pretrained: str  # the run whose weights are begun with; "": none
+
+    def pretrained_weights(self) -> dict[str, Tensor]:
+        """The weights of the pretrained model, by name; empty where there is none."""
+        from induce.parsing.load import read_trained
+
+        return read_trained(self.pretrained).weights() if self.pretrained else {}
+
+
+class RatedPairs:
+    """Rated pairs with what the training loop asks of a text."""
+
+    def __init__(self, pairs: Iterable[RatedPair], data: DataConfig) -> None:
+        self.pairs, self.data = list(pairs), data
+        self.digest: Any = hashlib.sha256("".join(f"{pair}\n" for pair in self.pairs).encode())
+
+    @cached_property
+    def cut(self) -> list[tuple[Sequence[str], Sequence[str]]]:
+        """The words of each pair after normalisation."""
+        return [(words_of(pair.first, self.data), words_of(pair.second, self.data)) for pair in self.pairs]
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences, two for each pair."""
+        return 2 * len(self.pairs)
+
+    @property
+    def words(self) -> int:
+        """Number of words."""
+        return sum(len(side) for pair in self.cut for side in pair)
+
+    def word_counts(self) -> Mapping[str, int]:
+        """How often each word occurs."""
+        return Counter(word for pair in self.cut for side in pair for word in side)
+
+    def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
+        """The words of the pretrained model; without one, the frequent words of these pairs."""
+        if self.data.pretrained:
+            from induce.parsing.load import read_trained
+
+            return read_trained(self.data.pretrained).vocabulary
+        return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
+
+    def encode(self, vocabulary: Vocabulary) -> EncodedPairs:
+        """The pairs in the numbers of ``vocabulary``."""
+        found = []
+        for pair, sides in zip(self.pairs, self.cut, strict=True):
+            first, second = (vocabulary.encode(side) or NO_WORDS for side in sides)
+            found.append(EncodedPair(first, second, pair.rating))
+        return EncodedPairs(found, self.data.pretrained)
+
+
+def words_of(sentence: str, data: DataConfig) -> Sequence[str]:
+    """The words of a sentence, cut by the rule of ``data`` (`RULE` without one) and normalised by its recipe."""
+    found = cut_words(sentence, data.tokenization)
+    return split(RECIPES[data.normalization](found.words, found.tags).forms, data.token)
+
+
+def cut_words(sentence: str, rule: str) -> Sentence:
+    """A sentence cut into words by ``rule``, or by `RULE` where that is empty."""
+    spans = tokenization(rule or RULE).words(sentence)
+    return Sentence(tuple(sentence[start:end] for start, end in spans))
+
+
+class PairLoader(LengthLoader):
+    """Rated pairs of like length side by side."""
+
+    def __init__(self, corpus: EncodedPairs, config: TrainConfig, *, batch_size: int, device: str) -> None:
+        super().__init__([max(len(pair.first), len(pair.second)) for pair in corpus.pairs], batch_size)
+        self.pairs, self.device = corpus.pairs, device
+
+    def batch(self, chosen: Sequence[int]) -> RatedBatch:
+        """The pairs whose indices are ``chosen``."""
+        import torch
+
+        pairs = [self.pairs[index] for index in chosen]
+        tokens, lengths = pad([pair.first for pair in pairs] + [pair.second for pair in pairs])
+        return RatedBatch(tokens, lengths, torch.tensor([pair.rating for pair in pairs])).to(self.device)
+
+
+def load_pairs(config: DataConfig, text: Sequence[str], dev: Sequence[str]) -> tuple[RatedPairs, RatedPairs]:
+    """Training and development pairs of the files ``text`` and ``dev``; without ``dev`` a share is set aside.
+
+    Raises SynparseError for no file, and for what cannot be read.
+    """
+    if not text:
+        raise SynparseError("task similarity learns from rated pairs; name their files, such as sts-train.csv")
+    task = Similarity()
+    training, development = task.read(text), task.read(dev)
+    if not dev and config.development_share:
+        every = round(1 / config.development_share)
+        development = training[every - 1 :: every]
+        training = [pair for place, pair in enumerate(training, 1) if place % every]
+    return RatedPairs(training, config), RatedPairs(development, config)
+
+
+def settle(config: RunConfig, model: str | None) -> RunConfig:
+    """``config`` with the model, its settings and the normalisation of the run that ``data.pretrained`` names.
+
+    Raises SynparseError for a run of another kind of model, of a task, or of another model than ``model``.
+    """
+    run = config.data.pretrained
+    if not run:
+        return config
+    from induce.parsing.load import read_trained
+
+    given = read_trained(run).config
+    if given.data.task or given.model_name not in SENTENCE_ENCODERS:
+        learned = f", which has learned the task {given.data.task}" if given.data.task else ""
+        known = ", ".join(SENTENCE_ENCODERS)
+        raise SynparseError(f"{run}: this is a model {given.model_name!r}{learned}; a pretrained {known} is needed")
+    if model not in (None, given.model_name):
+        raise SynparseError(f"--model {model}: {run} is a model {given.model_name!r}")
+    own = load_preset(config.preset, given.model_name)
+    data = replace(
+        own.data,
+        normalization=given.data.normalization,
+        tokenization=given.data.tokenization or own.data.tokenization,
+        token=given.data.token,
+        pretrained=run,
+    )
+    settings = {**{name: value for name, value in own.model.items() if name not in given.model}, **given.model}
+    return replace(own, model=settings, data=data, parse=given.parse)

@@ -1,0 +1,158 @@
+"""Rated pairs of sentences: files, correlations, fine-tuning with the parser frozen or not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from induce.analysis.correlation import pearson, ranks, spearman
+from induce.data.batches import RatedBatch
+from induce.data.loader import pad
+from induce.models.build import make_model
+from induce.models.sentence_pairs import SentencePairs
+from induce.settings import resolve
+from induce.tasks.similarity.evaluation import word_overlaps
+from induce.tasks.similarity.pairs import RatedPair, Similarity
+from induce.tasks.similarity.training import EncodedPairs, RatedPairs, load_pairs
+from tests.induce.tiny import SETTINGS
+from tests.reference import SHARED
+from treebank.errors import SynparseError, TreebankError
+
+STS = "main-news\theadlines\t2015\t12\t4.0\tA dog barks.\tThe dog isn't quiet.\tmore\n"
+SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tjudgment\n1\tA dog runs\tA cat runs\t3\tNEUTRAL\n"
+
+
+def tiny(name: str, *more: str) -> SentencePairs:
+    """An untrained model over twelve words."""
+    sizes = [setting for setting in SETTINGS[name] if setting.startswith("model.")]
+    torch.manual_seed(3)
+    model = make_model(resolve(task="similarity", model=name, settings=[*sizes, *more]), 12)
+    assert isinstance(model, SentencePairs)
+    return model
+
+
+def batch() -> RatedBatch:
+    """Three pairs of different lengths."""
+    tokens, lengths = pad([[2, 3, 4], [5], [6, 7], [2, 3], [8, 9, 10, 11], [6, 7]])
+    return RatedBatch(tokens, lengths, torch.tensor([0.8, 0.1, 1.0]))
+
+
+def test_the_formats(tmp_path: Path) -> None:
+    for name, text in (("sts.csv", STS), ("sick.txt", SICK), ("own.tsv", "2.5\tone\ttwo\n\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    paths = [str(tmp_path / name) for name in ("sts.csv", "sick.txt", "own.tsv")]
+    found = Similarity().read(paths)
+    assert [pair.rating for pair in found] == [0.8, 0.5, 0.5]
+    assert found[0] == RatedPair("A dog barks.", "The dog isn't quiet.", 0.8, "main-news")
+    assert (found[1].first, found[1].second) == ("A dog runs", "A cat runs")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("one\ttwo\n", "1: expected a rating and two sentences between tabs"),
+        ("x\tone\ttwo\n", "'x' is no number"),
+        ("5.5\tone\ttwo\n", "the rating 5.5 does not lie between 0 and 5"),
+        ("nan\tone\ttwo\n", "the rating nan does not lie"),
+        (SICK + "2\tA\tB\t0.5\tX\n", "3: the rating 0.5 does not lie between 1 and 5"),
+        ("1\t \ttwo\n", "one of the two sentences is empty"),
+    ],
+)
+def test_a_bad_line(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "bad.tsv").write_text(text, encoding="utf-8")
+    with pytest.raises(TreebankError, match=r"bad\.tsv") as error:
+        Similarity().read([str(tmp_path / "bad.tsv")])
+    assert problem in str(error.value)
+
+
+def test_the_published_files_are_read_whole() -> None:
+    folder = SHARED / "data" / "sts"
+    if not folder.exists():
+        pytest.skip("the files of STS and SICK are not here")
+    counts = {"sick/SICK_trial.txt": 500, "stsb_open_subset/sts-dev.csv": 1000}
+    for name, count in counts.items():
+        assert len(Similarity().read([str(folder / name)])) == count, name
+
+
+def test_correlations() -> None:
+    """Against numbers worked out by hand, and numpy's."""
+    assert ranks([3, 1, 3, 2]).tolist() == [3.5, 1, 3.5, 2]
+    chance = np.random.default_rng(1)
+    first, second = chance.normal(size=200), chance.normal(size=200)
+    mixed = first + second
+    found = pearson(mixed, first)
+    assert found.value == pytest.approx(np.corrcoef(mixed, first)[0, 1])
+    assert found.low < found.value < found.high
+    assert spearman(np.exp(mixed), first**3).value == pytest.approx(spearman(mixed, first).value)
+    assert spearman([1, 2, 3, 4, 5], [1, 2, 3, 5, 4]).value == pytest.approx(0.9)  # 1 - 6 * 2 / (5 * 24)
+    assert math.isnan(pearson([1, 1, 1], [1, 2, 3]).value)
+    half = 1.959964 * math.sqrt((1 + 0.9**2 / 2) / (5 - 3))
+    assert spearman([1, 2, 3, 4, 5], [1, 2, 3, 5, 4]).low == pytest.approx(math.tanh(math.atanh(0.9) - half))
+
+
+def test_a_bag_of_words() -> None:
+    pairs = [RatedPair("A dog, a cat.", "a cat", 1), RatedPair("one", "two", 0), RatedPair("!", "two", 0)]
+    assert word_overlaps(pairs) == pytest.approx([3 / math.sqrt(6 * 2), 0, 0])
+
+
+@pytest.mark.parametrize("name", ["udgn", "structformer", "transformer"])
+def test_padding_order_and_parts_change_nothing(name: str) -> None:
+    model, pairs = tiny(name).eval(), batch()
+    with torch.no_grad():
+        together = model.similarity(pairs)
+        for k, part in enumerate(pairs.parts(3)):
+            torch.testing.assert_close(model.similarity(part)[0], together[k], atol=1e-5, rtol=1e-5)
+        errors = (together - pairs.ratings) ** 2
+        assert float(model.loss(pairs).nll) == pytest.approx(float(errors.mean()), rel=1e-5)
+    assert float(together[2]) == pytest.approx(1)  # the same words
+    assert float(together[0]) < 1 - 1e-3
+
+
+@pytest.mark.parametrize("name", ["udgn", "structformer"])
+def test_a_frozen_parser_keeps_its_trees(name: str) -> None:
+    for frozen in ("none", "parser"):
+        model, pairs = tiny(name, f"model.frozen={frozen}").eval(), batch()
+        before = model.encoder.head_distribution(*_input(model, pairs)).detach().clone()
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for _ in range(3):
+            optimizer.zero_grad()
+            model.loss(pairs).objective.backward()
+            optimizer.step()
+        after = model.encoder.head_distribution(*_input(model, pairs))
+        assert torch.equal(before, after) == (frozen == "parser")
+        learned = [key for key, value in model.encoder.named_parameters() if value.grad is not None]
+        assert any(key.startswith("layers.") for key in learned)
+        assert any(key.startswith("parser.") for key in learned) == (frozen == "none")
+
+
+def _input(model: SentencePairs, pairs: RatedBatch) -> tuple[object, ...]:
+    """What the model underneath takes to give heads."""
+    if hasattr(model.encoder, "parse"):
+        return (model.encoder.parse(pairs.tokens, pairs.lengths),)
+    return pairs.tokens, pairs.lengths
+
+
+def test_a_transformer_has_no_parser_to_freeze() -> None:
+    with pytest.raises(SynparseError, match="this model has no parser"):
+        tiny("transformer", "model.frozen=parser")
+
+
+def test_words_and_what_is_set_aside(tmp_path: Path) -> None:
+    config = resolve(task="similarity", settings=["data.minimum_count=1"])
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{k % 6}\tThe dog saw {k}\t...\n" for k in range(10)), encoding="utf-8")
+    training, development = load_pairs(config.data, [str(path)], [])
+    assert (len(training.pairs), len(development.pairs)) == (9, 1)
+    vocabulary = training.vocabulary(100, 1)
+    encoded = training.encode(vocabulary)
+    assert isinstance(encoded, EncodedPairs)
+    assert [vocabulary.words[k] for k in encoded.pairs[0].first] == ["the", "dog", "saw", "0"]
+    assert list(encoded.pairs[0].second) == [1]  # nothing but punctuation
+    with pytest.raises(SynparseError, match="name their files"):
+        load_pairs(config.data, [], [])
+    assert RatedPairs(training.pairs[:1], replace(config.data, normalization="cased")).cut[0][0][0] == "The"
