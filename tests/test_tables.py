@@ -83,7 +83,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(text if name != "in.txt" else "The dog saw a cat .\n", encoding="utf-8")
     for name in ("sts-train.csv", "sts-dev.csv", "sts-test.csv"):
         (tmp_path / name).write_text(STS * 8, encoding="utf-8")
-    (tmp_path / "formulas.txt").write_text("( a ( and b ) )\n( ( not a ) ( or ( b ( and c ) ) ) )\n", encoding="utf-8")
     (tmp_path / "SICK_test_annotated.txt").write_text(SICK, encoding="utf-8")
     (tmp_path / "gold.conllu").write_text("\n".join([*ROWS, ""]) * 3, encoding="utf-8")
     (tmp_path / "syneval").mkdir()

@@ -81,7 +81,6 @@ def test_partial_correlations_are_those_of_residuals() -> None:
     assert found.of("a").item() == pytest.approx(np.corrcoef(weights, y)[0, 1])
     means = [np.array([values[kinds == kind].mean() for kind in range(4)])[kinds] for values in (weights, y)]
     assert found.within("a").item() == pytest.approx(np.corrcoef(weights - means[0], y - means[1])[0, 1])
-    assert found.within("a").item() < found.of("a").item()
 
 
 @pytest.mark.parametrize("name", ["transformer", "structformer"])
