@@ -49,7 +49,7 @@ class PrpnConfig:
     resolution: float = 0.1  # difference of distances over which a gate closes, 1 / tau
     residual_blocks: int = setting(0, low=0, high=1e9, help="of the predict network")
     gate: str = "hard"  # hard, soft: the program's two; paper: eq. 6
-    binary_test: bool = False  # gates of 0 and 1 when nothing is learned, the limit of a resolution of 0 (appendix D)
+    binary_test: bool = setting(False, help="gates of 0 and 1 when nothing is learned, the limit of a resolution of 0")
     distance: str = "sigmoid"  # sigmoid: the program's; relu: eq. 8, 13
     attention: str = "masked"  # masked: the program's softmax over open slots; modulated: eq. 10, 11
     parsing_network: bool = True  # the ablations of table 3: without it all gates stay open
