@@ -1,6 +1,7 @@
 """One update of the weights from their gradients: plain SGD, and Adam.
 
-Those of torch give the same numbers, bit for bit, but load its compiler, for which every process would wait seconds.
+The arithmetic is torch's own functions. Its classes, which keep the same state, load its compiler when they are made,
+for which every process would wait seconds.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
+from torch.optim.sgd import sgd
 
 BETA2 = 0.999  # memory of Adam's mean of squares
 
@@ -23,9 +26,11 @@ class Sgd:
     @torch.no_grad()
     def step(self, rate: float) -> None:
         """One update."""
-        for parameter in self.parameters:
-            if parameter.grad is not None:
-                parameter.add_(_decayed(parameter, parameter.grad, self.weight_decay), alpha=-rate)
+        weights = [parameter for parameter in self.parameters if parameter.grad is not None]
+        gradients = [parameter.grad for parameter in weights if parameter.grad is not None]
+        plain: dict[str, Any] = {"momentum": 0.0, "dampening": 0.0, "nesterov": False, "maximize": False}
+        buffers: list[Tensor | None] = [None] * len(weights)
+        sgd(weights, gradients, buffers, foreach=False, lr=rate, weight_decay=self.weight_decay, **plain)
 
     def state_dict(self) -> dict[str, Any]:
         """Empty: no update depends on those before it."""
@@ -40,40 +45,42 @@ class Adam:
 
     def __init__(self, parameters: list[Tensor], *, beta1: float, epsilon: float, weight_decay: float) -> None:
         self.parameters, self.beta1, self.epsilon, self.weight_decay = parameters, beta1, epsilon, weight_decay
-        self.steps = [0] * len(parameters)  # the updates of each
+        self.steps = [torch.zeros(()) for _ in parameters]  # the updates of each
         self.means = [torch.zeros_like(parameter) for parameter in parameters]  # of its gradients
         self.squares = [torch.zeros_like(parameter) for parameter in parameters]  # mean of the squares of its gradients
 
     @torch.no_grad()
     def step(self, rate: float) -> None:
         """One update."""
-        for k, parameter in enumerate(self.parameters):
-            if parameter.grad is None:
-                continue
-            gradient = _decayed(parameter, parameter.grad, self.weight_decay)
-            self.steps[k] += 1
-            self.means[k].lerp_(gradient, 1 - self.beta1)
-            self.squares[k].mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
-            unbiased = self.squares[k].sqrt() / (1 - BETA2 ** self.steps[k]) ** 0.5
-            size = rate / (1 - self.beta1 ** self.steps[k])
-            parameter.addcdiv_(self.means[k], unbiased.add_(self.epsilon), value=-size)
+        chosen = [k for k, parameter in enumerate(self.parameters) if parameter.grad is not None]
+        adam(
+            [self.parameters[k] for k in chosen],
+            [gradient for parameter in self.parameters if (gradient := parameter.grad) is not None],
+            [self.means[k] for k in chosen],
+            [self.squares[k] for k in chosen],
+            [],
+            [self.steps[k] for k in chosen],
+            foreach=False,
+            amsgrad=False,
+            beta1=self.beta1,
+            beta2=BETA2,
+            lr=rate,
+            weight_decay=self.weight_decay,
+            eps=self.epsilon,
+            maximize=False,
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """Number of updates and both means of all that was updated, laid out as torch does it."""
         names = ("step", "exp_avg", "exp_avg_sq")
-        counts = (torch.tensor(float(count)) for count in self.steps)
-        values = enumerate(zip(counts, self.means, self.squares, strict=True))
+        values = enumerate(zip(self.steps, self.means, self.squares, strict=True))
         return {"state": {k: dict(zip(names, value, strict=True)) for k, value in values if self.steps[k]}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from ``state_dict``, wherever its tensors are. ValueError: it is that of other weights."""
         for k, one in state["state"].items():
-            self.steps[k] = int(one["step"])
+            self.steps[k].copy_(one["step"])
             for mine, stored in ((self.means[k], one["exp_avg"]), (self.squares[k], one["exp_avg_sq"])):
                 if mine.shape != stored.shape:
                     raise ValueError(f"means of shape {list(stored.shape)} for weights of shape {list(mine.shape)}")
                 mine.copy_(stored)
-
-
-def _decayed(parameter: Tensor, gradient: Tensor, weight_decay: float) -> Tensor:
-    return gradient.add(parameter, alpha=weight_decay) if weight_decay else gradient

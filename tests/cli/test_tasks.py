@@ -140,7 +140,7 @@ def test_training_on_files_and_going_on(call: Caller) -> None:
     arguments = ["--task", "listops", "train.tsv", "-o", "run", *options(*TINY, *OM)]
     code, _, err = call("train", *arguments)
     assert code == 0, err
-    assert "training on 54 examples, " in err
+    assert "training on 57 examples, " in err
     assert "; best development accuracy " in err
     assert err.splitlines()[-1].startswith("next: synparse eval --task listops -m run ")
     call.result("train", "--resume", "-o", "run", "--set", "train.epochs=2")
