@@ -106,7 +106,7 @@ def resolve(
         known(TASKS, task, "task")
     if model is not None:
         model = canonical(models_of(task), model)  # ON-LSTM is onlstm
-        known(models_of(task), model, f"model for task {task!r}" if task else "model")
+        known(models_of(task), model, f"model for task {task!r} called" if task else "model")
     usual = TASKS[task].preset if task else MODELS[model or DEFAULT_MODEL].preset
     config = load_preset(preset or usual, model)
     if config.data.task != task:

@@ -234,7 +234,7 @@ def test_no_model(call: Caller, trained: Path) -> None:
 def test_a_missing_model_leaves_an_earlier_output_and_part_alone(call: Caller, trained: Path) -> None:
     write("trees.txt", "older")
     write("trees.txt.part", "mine")
-    call.refusal("parse", trained / "text.txt", "-o", "trees.txt")
+    call.refusal("parse", "-m", "none", trained / "text.txt", "-o", "trees.txt")
     assert (Path("trees.txt").read_text(), Path("trees.txt.part").read_text()) == ("older", "mine")
 
 

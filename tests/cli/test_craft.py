@@ -114,6 +114,6 @@ def test_baselines(tmp_path: Path, shown: Path, call: Caller, monkeypatch: pytes
 
 def test_what_does_not_go_together(trained: Path, call: Caller) -> None:
     assert "has learned craft, not task 'listops'" in call.refusal("eval", "--task", "listops", "-m", trained)
-    assert "moe" in call.refusal("train", "--task", "craft", "--model", "lstm", "-o", trained / "new")
+    assert "moe" in call.refusal("train", "--task", "craft", "--model", "lstm", "-o", trained / "new", code=2)
     problem = call.refusal("train", *SMALL, "--set", "data.sketches=AC", "-o", trained / "new")
     assert "model.tasks = 3, and data.sketches names 1" in problem
