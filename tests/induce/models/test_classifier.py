@@ -132,7 +132,7 @@ def test_joins_of_a_batch_are_planned_from_the_lowest_to_the_highest() -> None:
 
 
 def test_settings_that_do_not_go_together_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(SynparseError, match=r"there is no model for task 'listops' called 'prpn'; known: .*ordered-memory"):
+    with pytest.raises(SynparseError, match=r"no model for task 'listops' called 'prpn'; known: .*ordered-memory"):
         resolve(task="listops", model="prpn")
     with pytest.raises(SynparseError, match=r"there is no task 'listop'; did you mean 'listops'\?"):
         resolve(task="listop")
