@@ -83,7 +83,7 @@ def test_one_two_and_four_processes_give_the_same_weights(tmp_path: Path) -> Non
         for name in models:
             expected = weights(tmp_path / "1" / name)
             for key, value in weights(tmp_path / str(size) / name).items():
-                if key not in ("growth", "edges"):  # a scale, in which no result is; counts over the first one's part
+                if key not in ("growth", "edges"):  # a scale, in which no result is; means of counts over parts
                     torch.testing.assert_close(value, expected[key], rtol=1e-10, atol=1e-10, msg=f"{name} {key}")
 
 
