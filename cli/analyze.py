@@ -11,7 +11,7 @@ import click
 from cli.analyze_agreement import agreement
 from cli.analyze_numbers import boundaries, sharpness
 from cli.help import HELP, Command, Group
-from cli.options import device_option
+from cli.options import device_option, seeds_option
 from cli.output import print_json, print_table
 from cli.picture import check_picture, draw_channels, draw_sweep
 from cli.status import reading
@@ -34,14 +34,7 @@ def analyze() -> None:
 
 
 @analyze.command("channels", cls=Command, context_settings=HELP)
-@click.option(
-    "-m",
-    "--run",
-    "runs",
-    multiple=True,
-    metavar="RUN",
-    help="A model folder, or a pattern of several seeds; repeat it.",
-)
+@seeds_option
 @click.option("--gold", required=True, metavar="GOLD", help="CoNLL-U with heads and relations: a file, folder or glob.")
 @click.option(
     "--minimum",

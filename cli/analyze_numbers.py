@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.help import command
-from cli.options import decoder_option, device_option, layer_option
+from cli.options import decoder_option, device_option, layer_option, seeds_option
 from cli.output import print_json, print_table
 from induce.builtin import default_run
 from treebank.errors import SynparseError
@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 
 
 @command("sharpness")
-@click.option(
-    "-m",
-    "--run",
-    "runs",
-    multiple=True,
-    metavar="RUN",
-    help="A model folder, or a pattern of several seeds; repeat it.",
-)
+@seeds_option
 @click.option("--text", required=True, metavar="TEXT", help="Sentences to look at; annotation in it is not looked at.")
 @click.option(
     "--scores", metavar="FILE", help="What eval --json wrote of these models: do the sharper ones have higher scores?"

@@ -34,6 +34,18 @@ def note(line: str) -> None:
     click.echo(f"note: {line}", err=True)
 
 
+def seeds_option(command: Decorated) -> Decorated:
+    """``command`` with ``--run``, as often as there are models to compare."""
+    return click.option(
+        "-m",
+        "--run",
+        "runs",
+        multiple=True,
+        metavar="RUN",
+        help="A model folder, or a pattern of several seeds; repeat it.",
+    )(command)
+
+
 def device_option(command: Decorated) -> Decorated:
     """``command`` with ``--device``."""
     return click.option(
