@@ -11,9 +11,10 @@ import click
 
 from cli.help import command
 from cli.options import device_option, inputs, reading_options
-from cli.output import opened, write_bytes
+from cli.output import opened
 from cli.status import reading
 from induce.builtin import default_run
+from treebank.whole_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +55,7 @@ def embed(
     with reading("reading", files, options, results_shown=shown) as counted:
         found = embedder.embed(read_sentences(paths, input_options=counted))
         if output and output.lower().endswith(".npz"):
-            write_bytes(output, _arrays(found))
+            write_whole(output, _arrays(found))
             return
         with opened(output) as write:
             for one in found:

@@ -17,7 +17,7 @@ import click
 
 from cli.signals import TerminatedError, ending_cleanly
 from cli.streams import stand_in
-from treebank.errors import SynparseError, UnknownNameError, nearest, printable
+from treebank.errors import SynparseError, UnknownNameError, nearest, out_of_memory, printable
 from treebank.version import VERSION
 
 # name -> where the command is, and what `synparse --help` says about it
@@ -43,10 +43,12 @@ COMMANDS = {
 
 COMPLETION = "_SYNPARSE_COMPLETE"  # what shells set when they ask for completions
 
+LONGEST_MESSAGE = 2000  # characters
+
 # what may go wrong with a user's files and disks; any other OSError is a bug
 FILE_TROUBLE = {
     *(errno.EACCES, errno.EPERM, errno.EROFS),
-    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ENAMETOOLONG, errno.ELOOP),
     errno.ENOMEM,
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENXIO, errno.ENODEV, errno.EMFILE, errno.EBADF),
 }
@@ -120,7 +122,9 @@ def _told(arguments: list[str]) -> int:
         return _end(str(error), 1, error)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         return _end("", 141)
-    except MemoryError as error:
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
         return _end("memory ran out; leave very long sentences out, or take a smaller model or batch", 1, error)
     except OSError as error:
         if error.errno not in FILE_TROUBLE:
@@ -157,6 +161,8 @@ def _end(message: str, code: int, error: BaseException | None = None) -> int:
     except (OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter would complain again when it ends
     if message:
-        line = "; ".join([message, *getattr(error, "__notes__", ())])
-        print("synparse: " + printable(line), file=sys.stderr)
+        line = printable("; ".join([message, *getattr(error, "__notes__", ())]))
+        if len(line) > LONGEST_MESSAGE:  # it repeats something endless that was given
+            line = f"{line[: LONGEST_MESSAGE // 2]} … {line[-LONGEST_MESSAGE // 3 :]}"
+        print("synparse: " + line, file=sys.stderr)
     return code

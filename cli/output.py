@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import io
 import json
 import os
-import secrets
 import shutil
-import stat
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import click
 
 from treebank.errors import SynparseError, placed
+from treebank.whole_files import begin, finish, real
 
 if TYPE_CHECKING:
     from treebank.drawing.picture import Analysis
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the name of a file to write
 DEVICES = ("/dev/", "/proc/")
 BEST = "*"  # before the best number of a table
-LONGEST_NAME = 230  # bytes, so that there is room for what makes it another's
 SHORTEST_NAME = 12  # columns that a folded name gets at least
 
 
@@ -114,8 +111,8 @@ def opened(path: str | None) -> Iterator[Callable[[str], None]]:
         with placed(path), _text(open(path, "wb"), path) as stream:
             yield lambda line: print(line, file=stream)
         return
-    target = os.path.realpath(path) if os.path.islink(path) else path  # a link stays, what it points to is replaced
-    part, descriptor = _beside(target)
+    target = real(path)
+    part, descriptor = begin(target)
     lines = 0
     try:
         with placed(target), _text(os.fdopen(descriptor, "wb"), path) as stream:
@@ -126,25 +123,9 @@ def opened(path: str | None) -> Iterator[Callable[[str], None]]:
                 print(line, file=stream)
 
             yield write
-        _put(part, target)
+        finish(part, target)
     except BaseException as error:
         _rescue(part, error, lines)
-        raise
-
-
-def write_bytes(path: str, data: bytes) -> None:
-    """Writes a whole file, under another name first, as `opened` does."""
-    target = os.path.realpath(path) if os.path.islink(path) else path
-    if os.path.isdir(target):
-        raise SynparseError(f"{path}: this is a folder; name a file to write")
-    part, descriptor = _beside(target)
-    try:
-        with placed(target), os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-        _put(part, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(part)
         raise
 
 
@@ -166,40 +147,6 @@ class _Gzip(gzip.GzipFile):
         finally:
             if stream is not None:
                 stream.close()
-
-
-def _beside(target: str) -> tuple[str, int]:
-    """A new file beside ``target``, with its permissions if it is there: the name, and a descriptor to write it."""
-    before = os.stat(target) if os.path.exists(target) else None
-    if before and not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
-    folder, name = os.path.split(target)
-    while len(os.fsencode(name)) > LONGEST_NAME:
-        name = name[:-1]
-    while True:
-        part = os.path.join(folder, f"{name}.{secrets.token_hex(3)}.part")
-        try:
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if before else 0o666)
-            break
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, target) from None
-    if before:
-        with suppress(PermissionError):  # only the owner may
-            os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
-    return part, descriptor
-
-
-def _put(part: str, target: str) -> None:
-    """Rename ``part`` to ``target`` once its content is safe on the disk."""
-    descriptor = os.open(part, os.O_RDONLY)
-    try:
-        with placed(target):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.replace(part, target)
 
 
 def _rescue(part: str, error: BaseException, lines: int) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treebank.errors import SynparseError
+from treebank.whole_files import write_whole
 
 if TYPE_CHECKING:
     from induce.analysis.channels import ChannelReport
@@ -68,7 +68,7 @@ def _write(figure: Any, path: str) -> None:
     """Draw, then write: an earlier picture is safe until all is done."""
     drawn = io.BytesIO()
     figure.savefig(drawn, format=os.path.splitext(path)[1].removeprefix(".").lower(), dpi=150)
-    Path(path).write_bytes(drawn.getvalue())
+    write_whole(path, drawn.getvalue())
 
 
 def _figure(width: float, height: float) -> Any:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from treebank.errors import SynparseError, placed
+from treebank.whole_files import replacing
 
 PARTS = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")
 MANIFEST = "manifest.json"
@@ -38,15 +39,12 @@ def pack(folder: Path, target: str) -> str:
         if not (folder / name).is_file():
             raise PackError(f"{folder / name}: missing; this folder holds no whole model")
     parts = {name: {"size": (folder / name).stat().st_size, "sha256": _digest(folder / name)} for name in PARTS}
-    part = Path(f"{target}.part")
-    with placed(part):
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as packed:
-            manifest = json.dumps({"format": FORMAT, "files": parts}, indent=2)
-            packed.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), manifest)
-            for name in PARTS:
-                with (folder / name).open("rb") as source, packed.open(zipfile.ZipInfo(name, EPOCH), "w") as sink:
-                    shutil.copyfileobj(source, sink, BLOCK)
-        part.replace(target)
+    with replacing(target) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as packed:
+        manifest = json.dumps({"format": FORMAT, "files": parts}, indent=2)
+        packed.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), manifest)
+        for name in PARTS:
+            with (folder / name).open("rb") as source, packed.open(zipfile.ZipInfo(name, EPOCH), "w") as sink:
+                shutil.copyfileobj(source, sink, BLOCK)
     return _digest(Path(target))
 
 

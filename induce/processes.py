@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, TypeVar
@@ -37,20 +38,34 @@ def in_copies(work: Callable[[Item], Result], items: Iterable[Item], count: int)
     if count < 2 or not can_copy():
         yield from map(work, items)
         return
-    with ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (work,)) as pool:
-        for result, problem in pool.map(_call, items):
-            if problem:
-                raise SynparseError(problem)
-            yield result
+    ends = os.pipe()
+    try:
+        with ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (work, *ends)) as pool:
+            for result, problem in pool.map(_call, items):
+                if problem:
+                    raise SynparseError(problem)
+                yield result
+    finally:
+        for end in ends:
+            os.close(end)
 
 
-def _begin(work: Callable[[Any], Any]) -> None:
+def _begin(work: Callable[[Any], Any], reading: int, writing: int) -> None:
     """The first thing that a copy does."""
     global _work
     import torch
 
+    os.close(writing)  # which only the process has that the copies are made of
+    threading.Thread(target=_end_with, args=(reading,), daemon=True).start()
     torch.set_num_threads(1)
     _work = work
+
+
+def _end_with(reading: int) -> None:
+    """Ends a copy when the process is no more that it was made of, which may have been killed: nobody else would, and
+    it would hold what that one held, such as the lock of a folder."""
+    os.read(reading, 1)
+    os._exit(1)
 
 
 def _call(item: Any) -> tuple[Any, str]:

@@ -42,6 +42,23 @@ class BadLineError(TreebankError):
     """A line of text that cannot be decoded; who goes on reads it as an empty one."""
 
 
+#: what torch and the C library say when memory runs out; torch has no exception of its own for the CPU
+_OUT_OF_MEMORY = (
+    "not enough memory",
+    "can't allocate memory",
+    "Cannot allocate memory",
+    "out of memory",  # on a GPU
+    "bad_alloc",
+    "could not create a primitive",  # oneDNN, where its scratch space cannot be had
+)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether ``error`` says that there was not enough memory."""
+    told = isinstance(error, RuntimeError) and any(sign in str(error) for sign in _OUT_OF_MEMORY)
+    return told or isinstance(error, MemoryError)
+
+
 @contextmanager
 def placed(path: str | os.PathLike[str]) -> Iterator[None]:
     """Gives an OSError that does not say where it happened, as that of a full disk, the file ``path``."""

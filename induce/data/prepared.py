@@ -29,6 +29,7 @@ from treebank.health import Watch
 from treebank.normalize import RECIPES
 from treebank.sentence import Sentence
 from treebank.version import VERSION
+from treebank.whole_files import finish, own_name, sync
 
 FORMAT = 1
 FACTS = "corpus.json"
@@ -60,8 +61,8 @@ def prepare(
     """
     if os.path.lexists(folder):
         raise SynparseError(f"{folder}: is there already; remove it, or name another folder with -o")
-    part = f"{os.path.normpath(folder)}.part"
-    shutil.rmtree(part, ignore_errors=True)
+    target = os.path.normpath(folder)
+    part = own_name(target)
     os.makedirs(part)
     normalize, watch, corpus = RECIPES[normalization], Watch(), Corpus()
     with placed(folder), _ArrayFiles(part) as files:
@@ -92,21 +93,21 @@ def prepare(
             "health": watch.health.to_json(),
             "notes": list(watch.health.report(token=token)),
         }
-        return _seal(part, folder, facts)
+        return _seal(part, target, facts)
 
 
 def _seal(part: str, folder: str, facts: dict[str, Any]) -> dict[str, Any]:
     """Write corpus.json with the digests of the other files, and put the folder into its place."""
     for name in (WORDS, IDS, OFFSETS, BREAKS):
-        descriptor = os.open(os.path.join(part, name), os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+        sync(os.path.join(part, name))
     facts["files"] = {name: _about(Path(part) / name) for name in (WORDS, IDS, OFFSETS, BREAKS)}
     with open(os.path.join(part, FACTS), "w", encoding="utf-8") as stream:
         json.dump(facts, stream, indent=1)
         stream.flush()
         os.fsync(stream.fileno())
-    os.rename(part, folder)
+    if os.path.lexists(folder):
+        raise SynparseError(f"{folder}: was made by another program meanwhile; name another folder with -o")
+    finish(part, folder)
     return facts
 
 

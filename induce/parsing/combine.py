@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 
 from induce.checkpoint import ENSEMBLE, find
@@ -16,7 +18,9 @@ from induce.parsing.members import Member, ParserVoter, Voter, make_voter, spelt
 from induce.registry import Output, decoders_of
 from treebank.errors import SynparseError, placed
 from treebank.normalize import RECIPES
+from treebank.whole_files import sync, write_whole
 
+COPIES = "members"  # the folder of packed members; -2 and so on after it where that name is taken
 Tell = Callable[[str], None]
 
 
@@ -62,19 +66,24 @@ def combine(
         learned_from="; ".join(dict.fromkeys(voter.learned_from for voter in voters if voter.learned_from)),
     )
     ensemble = Ensemble(description, voters)
-    if pack:
-        description = replace(description, members=tuple(_packed(named, folder)))
-    write(description, folder)
+    before, home = _own_folder(folder), _free_folder(folder)
+    try:
+        if pack:
+            description = replace(description, members=tuple(_packed(named, home)))
+        write(description, folder)
+    except BaseException:
+        shutil.rmtree(home, ignore_errors=True)
+        raise
+    if before:
+        shutil.rmtree(before, ignore_errors=True)
     return ensemble
 
 
 def write(description: Description, folder: Path) -> None:
     """Writes ensemble.json, whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / (ENSEMBLE + ".part")
-    with placed(part):
-        part.write_text(json.dumps(description.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    part.replace(folder / ENSEMBLE)
+    text = json.dumps(description.to_json(), indent=1, ensure_ascii=False) + "\n"
+    write_whole(folder / ENSEMBLE, text.encode("utf-8", "surrogatepass"))
 
 
 def _check_free(folder: Path, overwrite: bool) -> None:
@@ -120,21 +129,36 @@ def _placed(member: Member, folder: Path) -> Member:
     return replace(member, path=os.path.relpath(path, home) if near else str(path))
 
 
-def _packed(members: Sequence[Member], folder: Path) -> list[Member]:
-    """The members after they were copied to ``folder/members``."""
-    home, packed = folder / "members", []
-    shutil.rmtree(home, ignore_errors=True)
-    copies: dict[str, str] = {}
-    for member in members:
-        if member.baseline:
-            packed.append(member)
-            continue
-        if member.path not in copies:
-            copies[member.path] = f"members/{len(copies) + 1}-{Path(member.path).resolve().name}"
-            with placed(folder):
-                _copy(Path(member.path), folder / copies[member.path])
-        packed.append(replace(member, path=copies[member.path]))
-    return packed
+def _packed(members: Sequence[Member], home: Path) -> list[Member]:
+    """The members after they were copied to the folder ``home`` in that of the ensemble."""
+    paths = list(dict.fromkeys(one.path for one in members if not one.baseline))
+    copies = {path: home / f"{number}-{Path(path).resolve().name}" for number, path in enumerate(paths, 1)}
+    with placed(home):
+        for path, copy in copies.items():
+            _copy(Path(path), copy)
+        for place in (home, *home.rglob("*")) if copies else ():
+            sync(place)
+    return [one if one.baseline else replace(one, path=f"{home.name}/{copies[one.path].name}") for one in members]
+
+
+def _free_folder(folder: Path) -> Path:
+    """Where copies of members go: not where an ensemble that is replaced has its own, or the user something else."""
+    names = chain([COPIES], (f"{COPIES}-{number}" for number in count(2)))
+    return next(folder / name for name in names if not os.path.lexists(folder / name))
+
+
+def _own_folder(folder: Path) -> Path | None:
+    """The folder in ``folder`` with the members of the ensemble there, if there is a whole one that was packed."""
+    try:
+        members = Description.read(folder).members
+    except (OSError, SynparseError):
+        return None
+    return next((folder / Path(one.path).parts[0] for one in members if _is_packed(one)), None)
+
+
+def _is_packed(member: Member) -> bool:
+    """Whether the member lies in the folder of its ensemble."""
+    return not member.baseline and bool(re.match(rf"{COPIES}(-\d+)?/", member.path))
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -144,7 +168,7 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
     elif (source / ENSEMBLE).exists():
         members = Description.read(source).members
-        if not all(member.baseline or member.path.startswith("members/") for member in members):
+        if not all(member.baseline or _is_packed(member) for member in members):
             raise SynparseError(f"{source}: the members of this ensemble lie elsewhere; combine it with --pack first")
         shutil.copytree(source, target)
     else:

@@ -20,7 +20,7 @@ from induce.parsing.reading import Reading
 from induce.storage.facts import WEIGHTS
 from induce.structures import Structure
 from treebank.dependency import Heads
-from treebank.errors import SynparseError
+from treebank.errors import SynparseError, out_of_memory
 from treebank.formats import AS_FOUND, InputOptions
 from treebank.formats.lines import nothing_waits
 from treebank.normalize import RECIPES, Normalized
@@ -271,8 +271,6 @@ class ModelParser(StructureParser):
         A sentence that is too long for the memory has an error in the place of its row.
         """
         import torch
-
-        from induce.training.microbatch import out_of_memory
 
         try:
             with torch.inference_mode():

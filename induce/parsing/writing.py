@@ -6,11 +6,15 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from induce.parsing.parser import StructureParser
+from induce.storage.locking import NAME as LOCK
+from induce.storage.locking import RunLock
 from treebank.errors import BadLineError, SynparseError, TreebankError, placed
 from treebank.formats import InputOptions, Watch, expand, read_sentences
 from treebank.formats.conllu_writer import ConlluWriter
@@ -18,6 +22,7 @@ from treebank.formats.lines import OnBad
 from treebank.formats.writers import bracket_line, json_line
 from treebank.sentence import Place, Sentence
 from treebank.tree import Tree
+from treebank.whole_files import PART, finish, write_whole
 
 #: format whose files can be gone on with -> the suffix of a file in it
 SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
@@ -174,14 +179,14 @@ def parse_into(
         raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
     files = expand(paths, tell=job.input_options.tell)
     targets = targets_of(folder, files, SUFFIXES[job.form])
-    claim(folder, job.facts(), resume)
     written = 0
-    for number, (path, target) in enumerate(targets.items(), 1):
-        if os.path.exists(target):
-            continue
-        count = _parse_one(path, target, job)
-        written += count
-        tell(f"{number} of {len(files)} files: {path}: {count:,} sentences")
+    with claimed(folder, job.facts(), resume):
+        for number, (path, target) in enumerate(targets.items(), 1):
+            if os.path.exists(target):
+                continue
+            count = _parse_one(path, target, job)
+            written += count
+            tell(f"{number} of {len(files)} files: {path}: {count:,} sentences")
     return written
 
 
@@ -193,28 +198,37 @@ def targets_of(folder: str, files: Sequence[str], suffix: str) -> dict[str, str]
     return {path: os.path.join(folder, os.path.relpath(os.path.abspath(path), shared) + suffix) for path in files}
 
 
-def claim(folder: str, facts: dict[str, Any], resume: bool) -> None:
-    """Makes the folder and notes there what its files are made with. Raises SynparseError if another batch is there."""
+@contextmanager
+def claimed(folder: str, facts: dict[str, Any], resume: bool) -> Iterator[RunLock]:
+    """Within, no other batch writes to the folder, which is made, and holds a note of what its files are made with.
+
+    Raises SynparseError if another batch writes to it, or has written what is there.
+    """
+    lock = RunLock(Path(folder), "batch")
+    try:
+        _claim(folder, facts, resume)
+        yield lock
+    finally:
+        lock.release()
+
+
+def _claim(folder: str, facts: dict[str, Any], resume: bool) -> None:
     note = os.path.join(folder, JOB)
-    if os.path.isdir(folder) and os.listdir(folder):
-        if not resume:
-            raise SynparseError(f"{folder}: this folder is not empty; go on with --resume, or name another one")
-        try:
-            with open(note, encoding="utf-8") as stream:
-                before = json.load(stream)
-        except (OSError, ValueError):
-            raise SynparseError(
-                f"{folder}: no batch was begun here that could be gone on with ({JOB} is missing)"
-            ) from None
-        differing = [name for name in facts if before.get(name) != facts[name]]
-        if differing:
-            name = differing[0]
-            raise SynparseError(f"{folder}: was begun with {name} {before.get(name)!r}, not {facts[name]!r}")
+    if all(name == LOCK or (name.startswith(JOB) and PART.search(name)) for name in os.listdir(folder)):
+        write_whole(note, json.dumps(facts, indent=2).encode())
         return
-    os.makedirs(folder, exist_ok=True)
-    with open(note + ".part", "w", encoding="utf-8") as stream:
-        json.dump(facts, stream, indent=2)
-    os.replace(note + ".part", note)
+    if not resume:
+        raise SynparseError(f"{folder}: this folder is not empty; go on with --resume, or name another one")
+    try:
+        before = json.loads(Path(note).read_bytes())
+    except (OSError, ValueError):
+        raise SynparseError(
+            f"{folder}: no batch was begun here that could be gone on with ({JOB} is missing)"
+        ) from None
+    differing = [name for name in facts if before.get(name) != facts[name]]
+    if differing:
+        name = differing[0]
+        raise SynparseError(f"{folder}: was begun with {name} {before.get(name)!r}, not {facts[name]!r}")
 
 
 def _parse_one(path: str, target: str, job: Job) -> int:
@@ -230,9 +244,7 @@ def _parse_one(path: str, target: str, job: Job) -> int:
         for line in job.lines([path], skip=done):
             print(line, file=stream)
             count += 1
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(part, target)
+    finish(part, target)
     return count
 
 

@@ -12,14 +12,12 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
-from induce.parsing.writing import SUFFIXES, Job, claim, targets_of
+from induce.parsing.writing import SUFFIXES, Job, claimed, targets_of
 from induce.scale.manifest import Manifest, Result, join
 from induce.scale.shards import SHARD_BYTES, Shard, shards_of
 from induce.scale.work import Outcome, ShardWork, Task
-from induce.storage.locking import RunLock
 from treebank.errors import SynparseError, TreebankError
 from treebank.formats import expand
 from treebank.tokenizing import NONE
@@ -79,14 +77,10 @@ def parse_in_shards(
     if job.form not in SUFFIXES:
         raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
     targets = targets_of(folder, expand(paths, tell=job.input_options.tell), SUFFIXES[job.form])
-    claim(folder, job.facts(), resume)
-    lock = RunLock(Path(folder), "batch")
-    try:
+    with claimed(folder, job.facts(), resume) as lock:
         batch = _Batch(folder, job, {path: os.path.relpath(target, folder) for path, target in targets.items()}, tell)
         engine = make_engine(ShardWork(job, os.path.abspath(folder)), [lock.descriptor] if lock.descriptor else [])
         return batch.run(engine, shard_bytes)
-    finally:
-        lock.release()
 
 
 class _Batch:

@@ -16,6 +16,7 @@ from typing import Any
 
 from induce.scale.shards import Shard
 from treebank.errors import SynparseError, placed
+from treebank.whole_files import finish
 
 NAME = "synparse-shards.jsonl"
 
@@ -116,7 +117,5 @@ def join(folder: str, file: str, shards: Sequence[Shard], results: Sequence[Resu
                     size += len(data)
             if digest.hexdigest() != result.sha256:
                 raise SynparseError(f"{path}: this is not what was written; go on with --resume to write it anew")
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(f"{target}.part", target)
+    finish(f"{target}.part", target)
     return Result(sum(result.sentences for result in results), size, whole.hexdigest())

@@ -13,8 +13,9 @@ from typing import Any
 from induce.parsing.writing import Job
 from induce.scale.manifest import Result, shard_path
 from induce.scale.shards import Shard, first_block
-from treebank.errors import SynparseError, TreebankError, placed
+from treebank.errors import SynparseError, TreebankError, out_of_memory, placed
 from treebank.formats import InputOptions
+from treebank.whole_files import finish
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,7 @@ class ShardWork:
                 digest.update(data)
                 sentences += 1
                 size += len(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, target)
+        finish(part, target)
         return Result(sentences, size, digest.hexdigest())
 
 
@@ -102,6 +101,6 @@ def _sendable(error: Exception) -> Exception:
         return SynparseError(str(error))
     if isinstance(error, OSError):
         return OSError(error.errno or errno.EIO, error.strerror or str(error), error.filename)
-    if isinstance(error, MemoryError):
+    if out_of_memory(error):
         return MemoryError()
     return RuntimeError("".join(traceback.format_exception(error)))

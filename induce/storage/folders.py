@@ -17,6 +17,7 @@ from pathlib import Path
 
 from induce.storage.facts import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS
 from treebank.errors import SynparseError, placed
+from treebank.whole_files import sync
 
 NEW, OLD = ".new", ".old"
 SEAL = FACTS_FILE  # written last: a folder that has it has all the others
@@ -51,13 +52,13 @@ def save(folder: Path, files: Mapping[str, bytes]) -> None:
     try:
         for name in sorted(files, key=lambda name: name == SEAL):
             _write(new / name, files[name], like=place / name)
-        _sync(new)
+        sync(new)
         _exchange(place, new, old)
     except OSError:
         with suppress(OSError, SynparseError):
             _discard(new)
         raise
-    _sync(place.parent)
+    sync(place.parent)
     with suppress(OSError, SynparseError):  # what is left is cleared before the next writing
         _discard(old, into=place)
 
@@ -73,7 +74,7 @@ def settle(folder: Path) -> None:
         for other in (new, old):
             if is_whole(other):
                 other.rename(place)
-                _sync(place.parent)
+                sync(place.parent)
                 break
     _discard(new)
     if is_whole(place) or not is_whole(old):  # never the only whole one
@@ -117,19 +118,6 @@ def _write(path: Path, content: bytes, *, like: Path) -> None:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def _sync(folder: Path) -> None:
-    """Make the names in ``folder`` last: without it a power cut could undo a renaming. Not every file system has it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with placed(folder):
-            os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
-            raise
-    finally:
-        os.close(descriptor)
 
 
 def _exchange(place: Path, new: Path, old: Path) -> None:

@@ -22,8 +22,9 @@ from induce.storage.run_folder import resumable
 from induce.training.events import Event
 from induce.training.parallel import ParallelTraining, Stop, Task
 from induce.training.run import RunData, RunRequest, load_data, prepare_run
-from treebank.errors import SynparseError, placed
+from treebank.errors import SynparseError
 from treebank.sample import sample_treebank
+from treebank.whole_files import write_whole
 
 PLAN = "plan.json"
 MINUTES = 180.0
@@ -281,7 +282,5 @@ class _Plan:
         values["branching"] = self.branching
         values |= {key: list(getattr(self.request, key)) for key in KEPT}
         values |= {key: getattr(self.request.input_options, key) for key in READING}
-        part = self.folder / (PLAN + ".part")
-        with placed(part):
-            part.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        part.replace(self.folder / PLAN)
+        text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+        write_whole(self.folder / PLAN, text.encode("utf-8", "surrogatepass"))

@@ -17,7 +17,8 @@ from induce.storage.run_folder import resumable
 from induce.training.events import Event
 from induce.training.parallel import ParallelTraining, Stop, Task
 from induce.training.run import RunRequest, UnchangeableError, load_data, prepare_run
-from treebank.errors import SynparseError, placed
+from treebank.errors import SynparseError
+from treebank.whole_files import write_whole
 
 FAMILY = "family.json"
 KEPT = ("text", "dev", "trees", "focus", "model", "preset", "settings", "task")  # of a request
@@ -121,7 +122,5 @@ def _remember(folder: Path, request: RunRequest, seeds: Sequence[int]) -> None:
     values = {key: getattr(request, key) for key in KEPT}
     values["text"] = [one for one in request.text if isinstance(one, str)]  # a program gives its sentences again
     values |= {key: getattr(request.input_options, key) for key in READING}
-    part = folder / (FAMILY + ".part")
-    with placed(part):
-        part.write_text(json.dumps({"seeds": list(seeds), "request": values}, indent=1, default=str) + "\n", "utf-8")
-    part.replace(folder / FAMILY)
+    text = json.dumps({"seeds": list(seeds), "request": values}, indent=1, default=str) + "\n"
+    write_whole(folder / FAMILY, text.encode())

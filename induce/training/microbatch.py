@@ -9,16 +9,7 @@ from torch import Tensor
 
 from induce.data.batches import Batch
 from induce.models.base import Loss, Model
-from treebank.errors import SynparseError
-
-#: what torch and the C library say when memory runs out; torch has no exception of its own for the CPU
-_OUT_OF_MEMORY = (
-    "not enough memory",
-    "can't allocate memory",
-    "Cannot allocate memory",
-    "bad_alloc",
-    "could not create a primitive",  # oneDNN, where its scratch space cannot be had
-)
+from treebank.errors import SynparseError, out_of_memory
 
 
 def whole_or_parts(model: Model, batch: Batch, state: Any = None) -> tuple[Loss, int]:
@@ -75,9 +66,3 @@ def _in_parts(model: Model, batch: Batch, state: Any, parts: int) -> Loss:
 def _backward(objective: Tensor) -> None:
     if torch.is_grad_enabled():
         objective.backward()
-
-
-def out_of_memory(error: Exception) -> bool:
-    """Whether ``error`` says that there was not enough memory."""
-    kinds = (MemoryError, torch.cuda.OutOfMemoryError)
-    return isinstance(error, kinds) or any(sign in str(error) for sign in _OUT_OF_MEMORY)

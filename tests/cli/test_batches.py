@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from induce.parsing.writing import whole_sentences
+from induce.storage.locking import RunLock
 from tests.cli.helpers import Caller, start, toy_text
 
 
@@ -58,6 +59,26 @@ def test_killed_and_gone_on_with(call: Caller, model: Path) -> None:
     call.result(*arguments)
     for name in ("a.txt", "deep/b.txt"):
         assert Path(f"killed/{name}.trees").read_text("utf-8") == call.result("parse", "-m", model, f"in/{name}")
+
+
+def test_killed_before_anything_was_noted(call: Caller, model: Path) -> None:
+    arguments = ("parse", "-m", str(model), "in", "--output-dir", "out")
+    Path("out").mkdir()
+    for left in (".synparse-lock", "synparse-batch.json.0a1b2c.part"):
+        Path("out", left).write_text('{"mod')
+    call.result(*arguments, "--resume")
+    assert json.loads(Path("out/synparse-batch.json").read_text())["model"] == "onlstm"
+    assert len(Path("out/deep/b.txt.trees").read_text("utf-8").splitlines()) == 70
+
+
+def test_one_batch_at_a_time(call: Caller, model: Path) -> None:
+    """Two that go on with one file would both append to it."""
+    arguments = ("parse", "-m", str(model), "in", "--output-dir", "out")
+    lock = RunLock(Path("out"))
+    assert "another batch is writing to this folder" in call.refusal(*arguments)
+    lock.release()
+    call.result(*arguments)
+    assert not Path("out/.synparse-lock").exists()
 
 
 def test_whole_sentences_of_conllu(tmp_path: Path) -> None:

@@ -95,7 +95,8 @@ def test_every_operation_of_an_output_fails_once(tmp_path: Path, name: str, old:
         assert not written(target, at)[1], "what is not written is told"
         left = {path.name: path.read_bytes() for path in target.parent.iterdir()}
         assert left.pop("mine.part") == b"mine"
-        assert left.pop(name, None) == old
+        named = left.pop(name, None)
+        assert named == old or (at > points - 2 and named)  # the folder could not be synced: told, and all is there
         assert len(left) <= 1
         if not name.endswith(".gz"):
             assert all(text.startswith(part) for part in left.values())

@@ -13,6 +13,9 @@ from tests.cli.helpers import shell
 from tests.reference import ROOT
 from treebank.errors import SynparseError, TreebankError
 
+BUGS = [ValueError("bug"), RuntimeError("bug"), OSError("libcuda.so not found"), OSError(errno.ECHILD, "odd")]
+NO_MEMORY = "synparse: memory ran out; leave very long sentences out, or take a smaller model or batch\n"
+
 
 @pytest.fixture
 def raising(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
@@ -44,6 +47,10 @@ def raising(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
         ),
         (PermissionError(errno.EACCES, "Permission denied", "run"), 1, "synparse: run: Permission denied\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "synparse: the output: No space left on device\n"),
+        (MemoryError(), 1, NO_MEMORY),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"), 1, NO_MEMORY),
+        (RuntimeError("could not create a primitive"), 1, NO_MEMORY),
+        (SynparseError("x" * 1500 + "y" * 5000), 1, f"synparse: {'x' * 1000} … {'y' * 667}\n"),
     ],
 )
 def test_errors_in_one_line(
@@ -55,7 +62,7 @@ def test_errors_in_one_line(
     assert (captured.out, captured.err) == ("a result\n", line)
 
 
-@pytest.mark.parametrize("error", [ValueError("bug"), OSError("libcuda.so not found"), OSError(errno.ECHILD, "odd")])
+@pytest.mark.parametrize("error", BUGS)
 def test_a_bug_keeps_its_traceback(raising: list[BaseException], error: Exception) -> None:
     raising.append(error)
     with pytest.raises(type(error)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from treebank.drawing.latex import document
 from treebank.drawing.layout import scene_of
@@ -12,7 +11,8 @@ from treebank.drawing.page import page
 from treebank.drawing.picture import Picture
 from treebank.drawing.svg import column, svg
 from treebank.drawing.typeset import check_typst, pdf, png
-from treebank.errors import SynparseError, placed
+from treebank.errors import SynparseError
+from treebank.whole_files import write_whole
 
 #: end of the name -> what makes the file of pictures and a title
 KINDS: dict[str, Callable[[Sequence[Picture], str], bytes]] = {
@@ -42,7 +42,4 @@ def check_target(path: str) -> str:
 def write_pictures(pictures: Sequence[Picture], path: str, *, title: str = "Trees") -> None:
     """Draw all pictures into one file. An earlier file of that name is safe until they are drawn."""
     made = KINDS[check_target(path)](pictures, title)
-    part = Path(f"{path}.part")
-    with placed(part):
-        part.write_bytes(made)
-        os.replace(part, path)
+    write_whole(path, made)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from treebank.errors import SynparseError, TreebankError
 from treebank.formats.opening import COMPRESSED, STDIN
+from treebank.whole_files import PART
 
 BRACKETED = "treebank.formats.bracketed:read_bracketed"
 SINICA = "treebank.formats.sinica:read_sinica"
@@ -47,7 +48,7 @@ KINDS: dict[str, str] = {
     "jsonl": JSON_LINES,
 }
 JSON = (".json", ".jsonl")
-_HIDDEN = re.compile(r"^\.|\.[0-9a-f]{6}\.part$")  # the latter are outputs that are being written, perhaps by this call
+_HIDDEN = re.compile(rf"^\.|{PART.pattern}")  # the latter are being written, perhaps by this call
 _NO_TEXT = ("readme", "licen", "copying", "notice", "change", "citation", "authors", "makefile")
 _NO_TEXT_NAMES = (
     ".md .rst .html .htm .xml .json .csv .tsv .pdf .doc .docx .odt .rtf .tex .bib .py .sh .pl .png .jpg .jpeg .gif "

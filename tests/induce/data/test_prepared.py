@@ -58,6 +58,24 @@ def test_a_whole_corpus_or_none(folder: str) -> None:
     prepare(SENTENCES, folder)
     with pytest.raises(SynparseError, match="is there already"):
         prepare(SENTENCES, folder)
+
+
+def test_folders_of_the_user_stay(folder: str) -> None:
+    mine, taken = Path(f"{folder}.part"), Path(folder)
+    mine.mkdir()
+    (mine / "a").write_text("mine")
+
+    def meanwhile() -> Any:
+        yield from SENTENCES[:9]
+        taken.mkdir()
+
+    with pytest.raises(SynparseError, match="was made by another program meanwhile"):
+        prepare(meanwhile(), folder)
+    taken.rmdir()
+    prepare(SENTENCES[:9], folder)
+    assert PreparedCorpus.read(folder).facts["sentences"] == 9
+    assert (mine / "a").read_text() == "mine"
+    assert sorted(path.name for path in taken.parent.iterdir()) == ["corpus", "corpus.part"]
     assert is_prepared(folder)
     assert not is_prepared(["a", "list"])
 

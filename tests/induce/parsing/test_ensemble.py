@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from itertools import combinations, product
@@ -214,6 +215,30 @@ def test_a_packed_ensemble_can_be_moved_and_a_changed_member_is_noticed(runs: Pa
     assert list(map(str, load_parser(tmp_path / "there").parse(TEXT[:20]))) == expected
     nested_one = combine([str(tmp_path / "there"), "baseline:right"], str(tmp_path / "nested"), pack=True)
     assert len(list(nested_one.parse(TEXT[:3]))) == 3
+
+
+def test_a_packed_ensemble_is_replaced_whole_or_not_at_all(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, mine = tmp_path / "here", tmp_path / "here" / "members" / "a"
+    mine.mkdir(parents=True)
+    combine([str(runs / "onlstm"), "baseline:right"], str(here), pack=True)
+    expected = list(map(str, load_parser(here).parse(TEXT[:9])))
+    for step in ("_copy", "sync", "write_whole"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"induce.parsing.combine.{step}", full)
+            with pytest.raises(OSError, match="No space"):
+                combine([f"{runs / 'onlstm'}@weight=2"], str(here), pack=True, overwrite=True)
+        assert list(map(str, load_parser(here).parse(TEXT[:9]))) == expected
+        assert sorted(path.name for path in here.iterdir()) == ["ensemble.json", "members", "members-2"]
+    combine([str(here / "members-2" / "1-onlstm"), "baseline:right"], str(here), pack=True, overwrite=True)
+    assert list(map(str, load_parser(here).parse(TEXT[:9]))) == expected
+    assert mine.is_dir(), "a folder of the user's"
+    assert not (here / "members-2").exists(), "copies that nothing needs any more"
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.parametrize(

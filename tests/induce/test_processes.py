@@ -1,0 +1,25 @@
+"""Copies of a process do not outlive it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from induce.processes import in_copies
+
+
+def test_copies_end_with_a_process_that_is_killed() -> None:
+    """Else each killed call would leave some behind, with its memory and the locks that it held."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        list(in_copies(lambda _: os.write(writing, b".") and time.sleep(60), range(2), 2))
+    os.close(writing)
+    assert os.read(reading, 1) == b"."
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    while os.read(reading, 1):  # at its end when the last copy is gone
+        pass
+    os.close(reading)
