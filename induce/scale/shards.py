@@ -17,7 +17,9 @@ import numpy as np
 from induce.parsing.parser import FIRST_BLOCK, LARGEST_BLOCK, block_after
 from treebank.errors import SynparseError, TreebankError
 from treebank.formats import InputOptions, is_plain_text
-from treebank.formats.opening import PathSlice, compression
+from treebank.formats.lines import telling_damage
+from treebank.formats.members import KINDS, unpacked
+from treebank.formats.opening import DAMAGED, PathSlice, compression, open_part
 from treebank.tokenizing import NONE
 
 SHARD_BYTES = 1 << 21  # some ten seconds of work for a small model
@@ -27,7 +29,10 @@ _MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Shard:
-    """Whole lines of a file, the bytes ``start`` to ``end``; ``whole`` is a file that cannot be cut, of any format."""
+    """Whole lines of a file, the bytes ``start`` to ``end``; ``whole`` is a file that cannot be cut, of any format.
+
+    Bytes of a compressed file are those that it holds; ``member`` and ``skip`` say how to come to the first of them.
+    """
 
     path: str
     number: int  # in its file, from 0
@@ -37,6 +42,8 @@ class Shard:
     characters: int  # of the file before it
     sha256: str  # of these bytes
     whole: bool = False
+    member: int | None = None  # place in the compressed file from which it is unpacked
+    skip: int = 0  # bytes that come first then
 
     @property
     def key(self) -> str:
@@ -49,15 +56,15 @@ class Shard:
         """What to read. Raises SynparseError if the file is another by now."""
         if self.whole:
             return self.path
+        part = PathSlice(self.path, self.start, self.end, self.line, self.characters, self.member, self.skip)
         try:
-            with open(self.path, "rb") as stream:
-                stream.seek(self.start)
-                digest = hashlib.sha256(stream.read(self.end - self.start)).hexdigest()
-        except FileNotFoundError:
+            with open_part(part) as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        except (FileNotFoundError, TreebankError, *DAMAGED):
             digest = ""
         if digest != self.sha256:
             raise changed(self.path)
-        return PathSlice(self.path, self.start, self.end, self.line, self.characters)
+        return part
 
 
 def changed(path: str) -> SynparseError:
@@ -68,24 +75,22 @@ def changed(path: str) -> SynparseError:
 def shards_of(path: str, options: InputOptions, *, size: int, cut: bool = True) -> Iterator[Shard]:
     """The shards of a file of about ``size`` bytes each, in order; one for a file that cannot be cut.
 
-    Those are compressed files, files that are no plain text, in another encoding than UTF-8, or in paragraphs, and all
-    files where ``cut`` is false. Raises TreebankError for a file that cannot be read.
+    Those are files that are no plain text, in another encoding than UTF-8, or in paragraphs, files compressed by other
+    programs than gzip's and Zstandard's, and all files where ``cut`` is false. Raises TreebankError for a file that
+    cannot be read.
     """
-    try:
-        whole = not cut or options.paragraphs or options.encoding or _compressed(path)
+    with telling_damage(path):
+        kind = _compression(path)
+        whole = not cut or options.paragraphs or options.encoding or (kind is not None and kind not in KINDS)
         if whole or not is_plain_text(path, options):
             yield Shard(path, 0, 0, os.path.getsize(path), 1, 0, _digest(path), whole=True)
         else:
-            by_blocks = options.tokenize in ("", NONE)
-            yield from _cut(path, size, by_blocks)
-    except OSError as error:
-        problem = (error.strerror or str(error)).lower()
-        raise TreebankError(path, 0, f"cannot be read: {problem}") from None
+            yield from _cut(path, size, kind, options.tokenize in ("", NONE))
 
 
-def _compressed(path: str) -> bool:
+def _compression(path: str) -> str | None:
     with open(path, "rb") as stream:
-        return compression(stream.read(8)) is not None
+        return compression(stream.read(8))
 
 
 def _digest(path: str) -> str:
@@ -93,25 +98,38 @@ def _digest(path: str) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _cut(path: str, size: int, by_blocks: bool) -> Iterator[Shard]:
-    """The shards of a plain text, in one pass over its bytes."""
+def _cut(path: str, size: int, kind: str | None, by_blocks: bool) -> Iterator[Shard]:
+    """The shards of a plain text, in one pass over its bytes.
+
+    A compressed one is cut only behind the beginning of a member: so none is unpacked by more than two workers.
+    """
     at = _Stretch(path)
-    with open(path, "rb") as stream:
-        while data := stream.read(CHUNK):
-            ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
-            lines = at.lines + 1 + np.arange(len(ends))  # lines of the file up to each end
-            places = ends[_begins_block(lines)] if by_blocks else ends
-            numbers = lines[_begins_block(lines)] if by_blocks else lines
-            begun, used = at.end, 0
-            for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
-                if begun + place - at.start >= size:
-                    at.take(data[used:place])
-                    used = place
-                    yield at.finish(number)
-            at.take(data[used:])
-            at.lines += len(ends)
+    for member, data in _pieces(path, kind):
+        at.enter(member)
+        ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
+        lines = at.lines + 1 + np.arange(len(ends))  # lines of the file up to each end
+        places = ends[_begins_block(lines)] if by_blocks else ends
+        numbers = lines[_begins_block(lines)] if by_blocks else lines
+        begun, used = at.end, 0
+        for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
+            if begun + place - at.start >= size and at.may_end:
+                at.take(data[used:place])
+                used = place
+                yield at.finish(number)
+        at.take(data[used:])
+        at.lines += len(ends)
     if at.end > at.start or not at.number:
         yield at.finish(at.lines)
+
+
+def _pieces(path: str, kind: str | None) -> Iterator[tuple[int | None, bytes]]:
+    """The bytes of a text, each piece with the place of its member if the file is compressed."""
+    with open(path, "rb") as stream:
+        if kind:
+            yield from unpacked(stream, kind)
+        else:
+            while data := stream.read(CHUNK):
+                yield None, data
 
 
 def _begins_block(lines: np.ndarray) -> np.ndarray:
@@ -144,7 +162,20 @@ class _Stretch:
         self.path, self.number, self.lines = path, 0, 0
         self.start = self.end = 0
         self.line, self.characters, self.before = 1, 0, 0
+        self.member: tuple[int | None, int] = (None, 0)  # that is being read: its place, the bytes before it
+        self.begun = self.member  # the one that the stretch begins in
         self.digest = hashlib.sha256()
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the next stretch would begin in another member, or nothing is compressed."""
+        return self.member[0] is None or self.member != self.begun
+
+    def enter(self, member: int | None) -> None:
+        """Go on in the member of the file that begins at this place."""
+        if member != self.member[0]:
+            self.member = (member, self.end)
+            self.begun = self.begun if self.end else self.member
 
     def take(self, data: bytes) -> None:
         """Go on by these bytes; those that begin a character are counted."""
@@ -156,8 +187,18 @@ class _Stretch:
 
     def finish(self, lines: int) -> Shard:
         """The shard that ends here, after so many ``lines`` of the file."""
-        digest = self.digest.hexdigest()
-        shard = Shard(self.path, self.number, self.start, self.end, self.line, self.before, digest)
+        place, before = self.begun
+        shard = Shard(
+            self.path,
+            self.number,
+            self.start,
+            self.end,
+            self.line,
+            self.before,
+            self.digest.hexdigest(),
+            member=place,
+            skip=0 if place is None else self.start - before,
+        )
         self.number, self.start, self.line, self.before = self.number + 1, self.end, lines + 1, self.characters
-        self.digest = hashlib.sha256()
+        self.begun, self.digest = self.member, hashlib.sha256()
         return shard

@@ -7,8 +7,6 @@ import gzip
 import multiprocessing
 import os
 import random
-import signal
-import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,9 +21,10 @@ from induce.scale.batch import parse_in_shards
 from induce.scale.engines import engine_called
 from induce.scale.manifest import NAME
 from induce.scale.processes import WorkerProcesses
-from induce.scale.work import Outcome, ShardWork, Task
+from induce.scale.work import ShardWork
 from induce.storage.locking import RunLock
 from tests.cli.helpers import Caller, toy_text
+from tests.cli.shard_faults import Deadly, Dying
 from treebank.errors import SynparseError
 from treebank.formats import InputOptions
 
@@ -88,24 +87,9 @@ def test_the_command(source: Path, model: Path, tmp_path: Path, call: Caller) ->
     assert "go with --output-dir" in call.usage(*arguments[:4], "--workers", 2)
 
 
-class Dying(ShardWork):
-    """Kills its process at some moment of most tasks, until that happened 20 times in all."""
-
-    deaths: Path
-
-    def __call__(self, task: Task) -> Outcome:
-        rng = random.Random(time.monotonic_ns() ^ os.getpid())
-        if rng.random() < 0.6 and len(list(self.deaths.iterdir())) < 20:
-            (self.deaths / str(os.getpid())).touch()
-            threading.Timer(0.1 * rng.random() ** 2, os.kill, (os.getpid(), signal.SIGKILL)).start()
-        return super().__call__(task)
-
-
 def dying(job: Job, deaths: Path) -> Callable[[ShardWork, Sequence[int]], WorkerProcesses]:
     def make(work: ShardWork, held: Sequence[int]) -> WorkerProcesses:
-        own = Dying(job, work.folder)
-        own.deaths = deaths
-        return WorkerProcesses(own, 2, held=held)
+        return WorkerProcesses(Dying(job, work.folder, deaths), 2, held=held)
 
     return make
 
@@ -122,11 +106,6 @@ def test_workers_die(
 
 
 def test_a_task_of_which_all_die_is_named(source: Path, job: Job, tmp_path: Path) -> None:
-    class Deadly(ShardWork):
-        def __call__(self, task: Task) -> Outcome:
-            os.kill(os.getpid(), signal.SIGKILL)
-            raise AssertionError
-
     with pytest.raises(SynparseError, match=r"a\.txt:1: 3 workers died here, the last with code -9"):
         parse(tmp_path / "out", source, job, make=lambda work, held: WorkerProcesses(Deadly(job, work.folder), 1))
 

@@ -6,6 +6,7 @@ import os
 import select
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from treebank.errors import BadLineError, TreebankError
 from treebank.formats.opening import DAMAGED, STDIN, PathSlice, compression, ends_as_on_old_macs, open_bytes
@@ -82,19 +83,27 @@ def open_blocks(path: str, *, keep_returns: bool = False, on_bad: OnBad | None =
     """
     part = path if isinstance(path, PathSlice) else None
     line, offset = (part.line, part.start) if part else (1, 0)
+    with telling_damage(path):
+        try:
+            for data in _whole_lines(path):
+                good, problem = _decode(path, line, offset, data, keep_returns)
+                if problem and on_bad:
+                    good, problem = _line_by_line(path, line, offset, data, keep_returns, on_bad), None
+                if good:
+                    yield line, good
+                if problem:
+                    raise problem
+                line += good.count("\n")
+                offset += len(data)
+        except _EndlessLineError:
+            raise TreebankError(path, line, _ENDLESS) from None
+
+
+@contextmanager
+def telling_damage(path: str) -> Iterator[None]:
+    """Raises what cannot be read, or not be unpacked, as a TreebankError of ``path``."""
     try:
-        for data in _whole_lines(path):
-            good, problem = _decode(path, line, offset, data, keep_returns)
-            if problem and on_bad:
-                good, problem = _line_by_line(path, line, offset, data, keep_returns, on_bad), None
-            if good:
-                yield line, good
-            if problem:
-                raise problem
-            line += good.count("\n")
-            offset += len(data)
-    except _EndlessLineError:
-        raise TreebankError(path, line, _ENDLESS) from None
+        yield
     except EOFError:
         raise TreebankError(path, 0, "this compressed file ends too early; copy or download it again") from None
     except DAMAGED as error:

@@ -14,9 +14,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 from treebank.errors import TreebankError
+from treebank.formats.members import DamagedError, open_zstandard, zstandard
 
 STDIN = "-"
 #: how a compressed file begins -> the suffix that such files have
@@ -28,7 +29,7 @@ MAGIC = {
     b"PK\x03\x04": ".zip",
 }
 COMPRESSED = frozenset(MAGIC.values())
-DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+DAMAGED = (EOFError, DamagedError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 _HEAD = 1 << 15  # bytes that are looked at
 _replaced: dict[str, Any] = {}  # what stands in the place of standard input, and its reader
 _waiting: dict[str, io.BufferedReader] = {}  # pipes by name whose beginning was looked at: they cannot be opened again
@@ -46,19 +47,25 @@ class InputPath(str):
 
 
 class PathSlice(str):
-    """The path of a file of which the bytes ``start`` to ``end`` are read, whole lines of uncompressed UTF-8.
+    """The path of a file of which the bytes ``start`` to ``end`` are read, whole lines of UTF-8.
 
-    ``line`` is the number of the first of them, and ``characters`` is how many of the file stand before.
+    ``line`` is the number of the first of them, and ``characters`` is how many of the file stand before. Bytes of a
+    compressed file are those that it holds: it is unpacked from its byte ``member`` on, and ``skip`` bytes are dropped.
     """
 
     start: int
     end: int
     line: int
     characters: int
+    member: int | None
+    skip: int
 
-    def __new__(cls, path: str, start: int, end: int, line: int, characters: int) -> PathSlice:
+    def __new__(
+        cls, path: str, start: int, end: int, line: int, characters: int, member: int | None = None, skip: int = 0
+    ) -> PathSlice:
         made = super().__new__(cls, path)
         made.start, made.end, made.line, made.characters = start, end, line, characters
+        made.member, made.skip = member, skip
         return made
 
 
@@ -73,7 +80,7 @@ def open_bytes(path: str) -> Iterator[io.BufferedReader]:
     raw = _stdin() if path == STDIN else _waiting.pop(path) if path in _waiting else _open(path)
     try:
         if isinstance(path, PathSlice):
-            handle, first = _buffered(_Stretch(raw, path.start, path.end)), not path.start
+            handle, first = _buffered(_stretch(path, raw)), not path.start
         else:
             handle, first = _unpacked(path, raw), True
         if encoding := getattr(path, "encoding", None):
@@ -83,6 +90,13 @@ def open_bytes(path: str) -> Iterator[io.BufferedReader]:
     finally:
         if path != STDIN:
             raw.close()
+
+
+@contextmanager
+def open_part(part: PathSlice) -> Iterator[io.BufferedReader]:
+    """The bytes of a part of a file, unpacked, and otherwise as they are."""
+    with _open(part) as raw:
+        yield _buffered(_stretch(part, raw))
 
 
 def beginning(path: str) -> bytes:
@@ -148,21 +162,9 @@ def _unpacked(path: str, raw: io.BufferedReader) -> io.BufferedReader:
         return raw
     if kind == ".zip":
         return _only_member(path, raw)
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zstandard}
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": open_zstandard}
     opened = openers[kind](raw, "rb")
     return opened if hasattr(opened, "peek") else io.BufferedReader(opened)
-
-
-def _open_zstandard(raw: BinaryIO, mode: str) -> Any:
-    return _zstandard().ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-
-
-def _zstandard() -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise TreebankError("a .zst file", 0, "reading it takes a package: pip install 'synparse[zstd]'") from None
-    return zstandard
 
 
 def _only_member(path: str, raw: io.BufferedReader) -> io.BufferedReader:
@@ -183,7 +185,7 @@ def _partial(kind: str, head: bytes) -> bytes:
         ".gz": lambda: zlib.decompressobj(31),
         ".bz2": bz2.BZ2Decompressor,
         ".xz": lzma.LZMADecompressor,
-        ".zst": lambda: _zstandard().ZstdDecompressor().decompressobj(),
+        ".zst": lambda: zstandard().ZstdDecompressor().decompressobj(),
     }
     if kind not in makers:
         return b""
@@ -191,12 +193,20 @@ def _partial(kind: str, head: bytes) -> bytes:
     return found[:_HEAD]
 
 
+def _stretch(path: PathSlice, raw: io.BufferedReader) -> _Stretch:
+    raw.seek(path.start if path.member is None else path.member)
+    handle = raw if path.member is None else _unpacked(path, raw)
+    left = path.skip
+    while left and (data := handle.read(min(left, _HEAD))):
+        left -= len(data)
+    return _Stretch(handle, path.end - path.start)
+
+
 class _Stretch(io.RawIOBase):
     """Some of the bytes of a file."""
 
-    def __init__(self, handle: io.BufferedReader, start: int, end: int) -> None:
-        self._handle, self._left = handle, end - start
-        handle.seek(start)
+    def __init__(self, handle: io.BufferedReader, size: int) -> None:
+        self._handle, self._left = handle, size
 
     def readable(self) -> bool:
         return True
