@@ -163,7 +163,7 @@ class _Stretch:
         self.start = self.end = 0
         self.line, self.characters, self.before = 1, 0, 0
         self.member: tuple[int | None, int] = (None, 0)  # that is being read: its place, the bytes before it
-        self.begun = self.member  # the one that the stretch begins in
+        self.begun: tuple[int | None, int] = (None, 0)  # the one that the stretch begins in
         self.digest = hashlib.sha256()
 
     @property
