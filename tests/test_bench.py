@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import trees
+from bench import gpu, trees
 from bench.all import BEGIN, END, write_page
 from bench.compare import verdict
 from bench.figures import FULL, QUICK, ROOT, TOOLS, benchmarks, numbers
@@ -81,3 +81,15 @@ def test_scores_by_minutes_and_over_seeds() -> None:
     rows = [base, *({"kind": "prpn", "seed": s, "minutes": m, "UF1": value} for (s, m), value in values.items())]
     assert trees.table(rows).splitlines()[0] == "| UF1 | 5 min | 20 min |"
     assert trees.table(rows).splitlines()[2:] == ["| right | 37.0 | 37.0 |", "| prpn | 42.0 ± 2.8 (44.0) | 50.0 |"]
+
+
+def test_the_benchmark_of_a_gpu_runs_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = ["model.embedding_size=16", "model.hidden_size=24", "model.layers=1", "train.batch_size=8", "parse.layer=1"]
+    figures = gpu.measured("onlstm-small", "cpu", small, steps=2, count=60)
+    assert figures["percent of equal trees"] == 100.0
+    assert figures["largest difference of losses"] == 0.0
+    assert all(value > 0 for name, value in figures.items() if "words a second" in name or "times" in name)
+    monkeypatch.setattr("sys.argv", ["gpu.py"])
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(SystemExit, match="PyTorch finds no GPU here: nothing was measured"):
+        gpu.main()
