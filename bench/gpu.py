@@ -1,9 +1,9 @@
 """Training and parsing on a GPU beside the processor: words a second, differences of losses, agreement of trees.
 
 ``python bench/gpu.py`` takes a model of each kind in the size for a small machine, ``--size paper`` in the published
-one, ``--preset NAME`` any; it prints a table and writes ``bench/results/gpu.json``. Each model learns from the test part
-of the built-in sample for ``--steps`` steps on the GPU, and is then compared. Where PyTorch finds no GPU it says so and measures
-nothing; ``--device cpu`` tries it out.
+one, ``--preset NAME`` any; it prints a table and writes ``bench/results/gpu.json``. Each model learns from the test
+part of the built-in sample for ``--steps`` steps on the GPU, and is then compared. Where PyTorch finds no GPU it says
+so and measures nothing; ``--device cpu`` tries it out.
 """
 
 from __future__ import annotations
