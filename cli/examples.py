@@ -10,6 +10,13 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "three grammars of raw text, which is split into sentences and words first",
         ),
     ),
+    "transfer": (
+        (
+            "synparse transfer runs/craft --sketch ADC -o runs/adc",
+            "a new task with the options of a model that has learned others",
+        ),
+        ("synparse transfer --from-scratch --sketch ADC -o runs/scratch", "the same by single actions, for comparison"),
+    ),
     "prepare": (
         ("synparse prepare corpus.txt -o corpus", "read, normalise and count a large text once"),
         (

@@ -23,6 +23,7 @@ from treebank.version import VERSION
 # name -> where the command is, and what `synparse --help` says about it
 COMMANDS = {
     "train": ("cli.train:train", "Train a model on plain text."),
+    "transfer": ("cli.transfer:transfer", "Learn a new task of Craft with options that are there already."),
     "prepare": ("cli.prepare:prepare", "Write a text as a corpus on disk, larger than memory, for train."),
     "parse": ("cli.parse:parse", "Parse text: one sentence a line in, one tree a line out."),
     "combine": ("cli.combine:combine", "Let several models vote: an ensemble is a run like any other."),

@@ -79,6 +79,16 @@ class Cells(nn.Module):
         scores, state, end = outer.split((actions, size, 1), -1)
         return CellOutput(scores, state.tanh(), end[..., 0].sigmoid())
 
+    def apart(self) -> list[Cells]:
+        """Each cell by itself, with a copy of its parameters."""
+        inner, hidden, actions = self.sizes
+        found = []
+        for index in range(len(self.inner)):
+            cell = Cells(1, self.observed.shape[1], inner, hidden, actions).to(self.inner)
+            cell.load_state_dict({name: value[index : index + 1] for name, value in self.state_dict().items()})
+            found.append(cell)
+        return found
+
 
 class State(NamedTuple):
     """What is carried from one step to the next."""

@@ -90,7 +90,8 @@ def test_scores(trained: Path, shown: Path, call: Caller, monkeypatch: pytest.Mo
     assert one["values"] == same["values"] == mean["values"]
     assert set(mean["deviations"].values()) == {0.0}
     assert set(one["values"]) == {
-        *("actions", "F1 tol 0", "F1 tol 1", "F1 own", "align", "NMI", "success AC", "success CD", "success DA")
+        *("actions", "F1 tol 0", "F1 tol 1", "F1 own", "align", "NMI"),
+        *(f"{measure} {sketch}" for measure in ("success", "calls") for sketch in ("AC", "CD", "DA")),
     }
     assert all(0 <= value <= 100 for value in one["values"].values())
     assert one["values"]["F1 tol 0"] >= 50  # the last end is given
@@ -110,6 +111,23 @@ def test_baselines(tmp_path: Path, shown: Path, call: Caller, monkeypatch: pytes
     assert ("NMI" in score["values"]) == (model == "moe")
     assert "options" not in score
     assert len(call.result("parse", "-m", tmp_path / "run", shown).splitlines()) == 7
+
+
+def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
+    monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
+    monkeypatch.setattr("induce.tasks.craft.evaluation.GENERATED", 3)
+    run, small = tmp_path / "new", ("--set", "train.batch_size=32", "--set", "train.epochs=1")
+    code, _, told = call("transfer", trained, "--sketch", "DCA", *small, "-o", run)
+    assert code == 0, told
+    assert "iteration 1/1: 128 calls, success" in told
+    assert f"next: synparse eval --task craft -m {run}" in told
+    score = json.loads(call.result("eval", "--task", "craft", "-m", run, "--json"))["scores"][0]
+    assert {"success DCA", "calls DCA", "NMI"} <= score["values"].keys()
+    assert "calls of the options of" in call.result("info", run)
+    for arguments in ([], [trained, "--from-scratch"], ["--resume", trained]):
+        assert call("transfer", *arguments, "-o", run)[0] == 2
+    assert "transfer --resume" in call.refusal("train", "--resume", "-o", run)
 
 
 def test_what_does_not_go_together(trained: Path, call: Caller) -> None:

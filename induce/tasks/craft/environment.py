@@ -1,10 +1,11 @@
-"""Craft for programs of reinforcement learning: an environment, and many of them as one, after Gymnasium's interface.
+"""Craft for programs of reinforcement learning, after Gymnasium's interface: one world, one with options, many as one.
 
 Importing this file needs the package gymnasium (``pip install synparse[skills]``); nothing else here does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -13,6 +14,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from induce.tasks.craft.calls import LONGEST, Calls, Option
 from induce.tasks.craft.episodes import LIMIT, Episodes
 from induce.tasks.craft.observation import FEATURES
 from induce.tasks.craft.world import ACTIONS, write_maps
@@ -57,6 +59,40 @@ class CraftEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
         if self.render_mode != "ansi" or self.episodes is None:
             return None
         return write_maps(self.episodes.worlds)[0].replace("/", "\n")
+
+
+class OptionEnv(gymnasium.Env[np.ndarray, np.integer[Any]]):
+    """One world at a time in which ``sketch`` is to be done by calling ``options``.
+
+    A step calls one: it acts until it finds that it is done, for ``longest`` actions at most. The reward is the sum
+    over these actions; ``info`` tells how many there were.
+    """
+
+    def __init__(
+        self, options: Sequence[Option], sketch: str = "ADC", *, reward: str = "sparse", longest: int = LONGEST
+    ) -> None:
+        self.options, self.sketch, self.reward, self.longest = options, sketch, reward, longest
+        self.observation_space, self.action_space = spaces()[0], Discrete(len(options))
+        self.calls: Calls | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        """A new world; with ``seed`` the first one of its series."""
+        super().reset(seed=seed)
+        if self.calls is None or seed is not None:
+            world, draws = self.np_random.integers(2**32, size=2).tolist()
+            episodes = Episodes(self.sketch, 1, seed=world, reward=self.reward, renew=False)
+            self.calls = Calls(self.options, episodes, seed=draws, longest=self.longest)
+        else:
+            self.calls.episodes.restart(np.arange(1))
+        return self.calls.observe()[0], {"actions": 0}
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """One call."""
+        if self.calls is None:
+            raise gymnasium.error.ResetNeeded("call reset before step")
+        called = self.calls.step(np.array([action]))
+        over = bool(called.solved[0]), bool(called.timed_out[0])
+        return self.calls.observe()[0], float(called.reward[0]), *over, {"actions": int(called.actions[0])}
 
 
 class CraftVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):

@@ -44,24 +44,29 @@ class Episodes:
         self.progress = np.zeros(count, dtype=np.int64)  # subtasks done
         self.age = np.zeros(count, dtype=np.int64)  # actions so far
 
-    def observe(self) -> np.ndarray:
-        """What the agents see: (N, 1075)."""
-        return observe(self.worlds)
+    def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """What the agents see: (N, 1075), or that of the worlds whose indices are ``rows``."""
+        return observe(self.worlds if rows is None else self.worlds.select(rows))
 
     def restart(self, rows: np.ndarray) -> None:
         """Begin a new episode, in a new world, at each of ``rows``."""
         self.worlds.replace(rows, draw(self.rng, len(rows), treasure_of(self.sketch)))
         self.progress[rows] = self.age[rows] = 0
 
-    def step(self, actions: np.ndarray) -> Outcome:
-        """One action (N,) in each world."""
-        used = self.worlds.act(actions)
-        self.age += 1
-        done = used.changed & (used.kind == self.goals[self.progress])
-        self.progress += done
-        solved = self.progress == len(self.sketch)
+    def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> Outcome:
+        """One action (N,) in each world, or in the worlds whose indices are ``rows``, the others standing still."""
+        worlds = self.worlds if rows is None else self.worlds.select(rows)
+        used = worlds.act(actions)
+        if rows is None:
+            rows = np.arange(len(worlds))
+        else:
+            self.worlds.replace(rows, worlds)
+        self.age[rows] += 1
+        done = used.changed & (used.kind == self.goals[self.progress[rows]])
+        self.progress[rows] += done
+        solved = self.progress[rows] == len(self.sketch)
         reward = (done if self.reward == "dense" else done & solved).astype(np.float32)
-        outcome = Outcome(reward, solved, ~solved & (self.age >= self.limit))
+        outcome = Outcome(reward, solved, ~solved & (self.age[rows] >= self.limit))
         if self.renew and outcome.over.any():
-            self.restart(np.flatnonzero(outcome.over))
+            self.restart(rows[outcome.over])
         return outcome

@@ -16,7 +16,7 @@ from induce.models.ocn import OptionController
 from induce.parsing.load import choose_device
 from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations
 from induce.tasks.craft.loader import make_batch
-from induce.tasks.craft.rollout import option_success, success
+from induce.tasks.craft.rollout import option_success, success, success_of_calls
 from induce.tasks.craft.scores import alignment, boundary_f1, mutual_information, probable, widest
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches
 from induce.tasks.craft.world import ACTIONS
@@ -131,6 +131,8 @@ def score_policy(
     values = segment_scores(model, shown, checkpoint, device)
     for number, sketch in enumerate(shown.sketches):
         values[f"success {sketch}"] = 100 * success(model, sketch, number, count=WORLDS, seed=SEED)
+        if isinstance(model, OptionController):
+            values[f"calls {sketch}"] = 100 * success_of_calls(model, sketch, number, count=WORLDS, seed=SEED)
     options = {}
     if type(model) is OptionController:  # options of a mixture have no ends
         letters = sorted(set("".join(shown.sketches)))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from induce.decoding.distances import EVEN
 from induce.models.ocn import OptionController
+from induce.tasks.craft.calls import Calls, draw_each, options_of
 from induce.tasks.craft.episodes import LIMIT, Episodes
 from induce.tasks.craft.observation import observe
 from induce.tasks.craft.sketches import goals_of, treasure_of
@@ -49,6 +50,25 @@ def success(model: Policy, sketch: str, task: int, *, count: int, seed: int) -> 
         running = np.where(solved, 0, actions.argmax(-1).cpu().numpy())
         episodes.progress[solved] = 0  # what is done stays so, whatever else is done there
         solved |= episodes.step(running).solved
+    return float(solved.mean())
+
+
+@torch.inference_mode()
+def success_of_calls(model: OptionController, sketch: str, task: int, *, count: int, seed: int) -> float:
+    """The same where options are called one at a time, as when a controller is learned by reinforcement.
+
+    Choices, actions and ends are drawn from the model's probabilities (algorithm 4).
+    """
+    device = model.first_controller_state.device
+    calls = Calls(options_of([model]), Episodes(sketch, count, seed=seed), seed=seed)
+    hidden = model.start(torch.full((count,), task, device=device)).controller
+    running, solved = np.ones(count, dtype=bool), np.zeros(count, dtype=bool)
+    while running.any():
+        seen = model.controller.look(torch.from_numpy(calls.observe()).to(device))
+        choice, hidden = model.choose(seen, hidden)
+        called = calls.step(draw_each(calls.rng, choice.cpu().numpy()))
+        solved |= running & called.solved  # what comes after is another episode
+        running &= ~called.over
     return float(solved.mean())
 
 

@@ -1,0 +1,274 @@
+"""Learning a new task with options that are there already: only a controller is new (thesis, algorithm 4).
+
+What comes of it is a run like any other: the options as they were, beside a controller that has the new task alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from induce import checkpoint as store
+from induce.config import RunConfig
+from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
+from induce.models.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
+from induce.settings import changed, load_preset
+from induce.storage.locking import RunLock
+from induce.storage.run_folder import LOG, check_free, clear, resumable, settle_run
+from induce.tasks.craft.calls import Calls, options_of
+from induce.tasks.craft.episodes import REWARDS, Episodes
+from induce.tasks.craft.sketches import read_sketch
+from induce.tasks.craft.world import ACTIONS
+from induce.training.limits import Limits, never
+from treebank.errors import SynparseError, UnknownNameError, nearest, placed
+from treebank.json_text import json_text
+
+if TYPE_CHECKING:
+    from induce.tasks.craft.ppo import Learner
+
+WORLDS = 64  # side by side
+PUBLISHED = ("train.epochs=60", "train.learning_rate=0.0003", "train.batch_size=1024", "train.clip=0.5")
+CERTAIN = 40.0  # score of the only action of an option that always does the same
+SAVE_SECONDS = 30.0
+CHANGEABLE = ("train.epochs", "train.learning_rate")  # when a run goes on
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferRequest:
+    """What is asked for; without ``runs`` the single actions stand in the place of options."""
+
+    run: str
+    runs: Sequence[str] = ()
+    sketch: str = "ADC"
+    reward: str = "sparse"
+    settings: Sequence[str] = ()
+    seed: int | None = None
+    resume: bool = False
+    overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class Learned:
+    """After each iteration: so many calls in worlds side by side, then as many updates as they allow."""
+
+    epoch: int
+    epochs: int
+    calls: int  # since the beginning
+    actions: int
+    episodes: int  # that ended in this iteration
+    success: float  # share of them in which the whole task was done
+    reward: float  # mean of what was got in an episode, over those that ended
+    seconds: float
+
+
+@dataclass
+class Position:
+    """How far a run has come."""
+
+    epoch: int = 0
+    calls: int = 0
+    actions: int = 0
+    episodes: int = 0
+    seconds: float = 0.0
+    log_bytes: int = 0
+
+
+class Transfer:
+    """One run: a model whose options are frozen, and the learner of its controller."""
+
+    def __init__(
+        self, request: TransferRequest, config: RunConfig, model: OptionController, facts: dict[str, Any], lock: RunLock
+    ) -> None:
+        self.folder, self.config, self.model, self.facts, self.lock = Path(request.run), config, model, facts, lock
+        self.position, self.history = Position(), list[dict[str, Any]]()
+        self.learner: Learner | None = None
+
+    def start(self) -> Learner:
+        """The learner in worlds that no iteration before this one has seen."""
+        from induce.tasks.craft.ppo import CalledWorlds, Learner
+
+        train, about = self.config.train, self.facts["transfer"]
+        seed = int(np.random.SeedSequence((train.seed, self.position.epoch)).generate_state(1)[0])
+        episodes = Episodes(self.config.data.sketches, WORLDS, seed=seed, reward=about["reward"])
+        worlds = CalledWorlds(Calls(options_of([self.model]), episodes, seed=seed))
+        settings = {"rate": train.learning_rate, "batch": train.batch_size, "clip": train.clip, "seed": seed}
+        return Learner(worlds, width=self.config.model["inner_size"], **settings)
+
+    def take_up(self, checkpoint: store.Checkpoint) -> None:
+        """Go on from what ``checkpoint`` holds."""
+        state, self.history = checkpoint.trainer(), list(checkpoint.facts.get("history", ()))
+        try:
+            self.position = Position(**state["transfer"])
+            self.learner = self.start()
+            self.learner.take_up(state)
+        except (AttributeError, KeyError, TypeError, RuntimeError, ValueError) as error:
+            problem = f"{type(error).__name__}: {store.gist(error)}"
+            raise store.CheckpointError(f"{checkpoint.folder}: this run cannot go on ({problem})") from None
+        log = self.folder / LOG
+        if log.exists() and log.stat().st_size > self.position.log_bytes:
+            with log.open("r+b") as stream:
+                stream.truncate(self.position.log_bytes)
+
+    def learn(self, *, max_minutes: float | None = None, stop: Callable[[], bool] = never) -> Iterator[Learned]:
+        """Iterate to the end, for ``max_minutes`` at most, or until ``stop``; the model is kept in the end."""
+        deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
+        limits, saved = Limits(deadline, stop), time.monotonic()
+        try:
+            while self.position.epoch < self.config.train.epochs and not limits.ended():
+                yield self._iterate()
+                if time.monotonic() - saved > SAVE_SECONDS:
+                    self.save()
+                    saved = time.monotonic()
+            self.save()
+        finally:
+            self.lock.release()
+
+    def _iterate(self) -> Learned:
+        began, at = time.monotonic(), self.position
+        self.learner = self.learner or self.start()
+        called = self.learner.iterate(1 - at.epoch / self.config.train.epochs)
+        at.epoch += 1
+        at.calls += sum(len(one.reward) for one in called)
+        at.actions += sum(int(one.actions.sum()) for one in called)
+        ended = sum(int(one.over.sum()) for one in called)
+        solved = sum(int(one.solved.sum()) for one in called) / max(1, ended)
+        reward = sum(float(one.reward.sum()) for one in called) / max(1, ended)
+        at.episodes += ended
+        at.seconds += time.monotonic() - began
+        event = Learned(at.epoch, self.config.train.epochs, at.calls, at.actions, ended, solved, reward, at.seconds)
+        best = solved >= max((check["development_accuracy"] for check in self.history), default=0.0)
+        check = {"epoch": at.epoch, "step": at.calls, "best": best, "development_accuracy": solved}
+        self.history.append({**check, "development_perplexity": None})  # there is no text
+        self._log(event)
+        return event
+
+    def _log(self, event: Learned) -> None:
+        line = json_text({"event": "learned", **asdict(event)}) + "\n"
+        with placed(self.folder / LOG), (self.folder / LOG).open("ab") as log:
+            log.write(line.encode("utf-8"))
+            self.position.log_bytes = log.tell()
+
+    def save(self) -> None:
+        """Write the model, and all that is needed to go on."""
+        at, learner = self.position, self.learner or self.start()
+        learner.teach(self.model)
+        facts = {
+            **self.facts,
+            "training": {**self.facts["training"], "sentences": at.episodes, "words": at.actions},
+            "epoch": at.epoch,
+            "step": at.calls,
+            "seconds": round(at.seconds, 1),
+            "device": "cpu",
+            "threads": torch.get_num_threads(),
+            "history": self.history,
+        }
+        trainer = {"transfer": asdict(at), **learner.state()}
+        vocabulary = Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS])
+        store.save(self.folder / "last", store.pack(self.model, self.config, vocabulary, facts, trainer))
+
+
+def prepare_transfer(request: TransferRequest) -> Transfer:
+    """What learns the new task, or goes on doing so. The folder is touched when all else is known to be right.
+
+    Raises SynparseError for options that do not go together, and where stable-baselines3 is missing.
+    """
+    _require()
+    folder = Path(request.run)
+    if request.resume:
+        return _resumed(request, folder)
+    if request.reward not in REWARDS:
+        raise UnknownNameError(f"{request.reward!r} is no reward; {nearest(request.reward, REWARDS)}")
+    models, configs = [], []
+    for run in request.runs:
+        checkpoint = store.read(store.find(Path(run)))
+        if checkpoint.config.model_name not in ("ocn", "moe"):
+            raise SynparseError(f"{run}: this {checkpoint.config.model_name} has no options; train ocn or moe first")
+        models.append(store.build_model(checkpoint))
+        configs.append(checkpoint.config)
+    config = configs[0] if configs else load_preset("craft-small", "moe")
+    model = join(models) if models else single_actions(int(config.model["inner_size"]))
+    sketch = read_sketch(request.sketch)
+    config = replace(
+        config,
+        model={**config.model, **asdict(model.config)},
+        data=replace(config.data, sketches=sketch),
+    )
+    seed = [] if request.seed is None else [f"train.seed={request.seed}"]
+    for change in request.settings:
+        if not change.startswith("train."):
+            raise SynparseError(f"setting {change}: only those of [train] can be chosen here; options keep theirs")
+    config = changed(config, [*PUBLISHED, *request.settings, *seed])
+    weights = "".join(f"{name}{value.tolist()}" for name, value in model.options.state_dict().items())
+    facts = {
+        "transfer": {"runs": list(request.runs), "reward": request.reward},
+        "texts": [f"calls of the options of {', '.join(request.runs) or 'single actions'}"],
+        "training": {"sha256": hashlib.sha256(weights.encode()).hexdigest()},
+    }
+    check_free(folder, overwrite=request.overwrite)
+    lock = RunLock(folder)
+    check_free(folder, overwrite=request.overwrite)  # again: another training may have begun meanwhile
+    clear(folder)
+    return Transfer(request, config, model, facts, lock)
+
+
+def _resumed(request: TransferRequest, folder: Path) -> Transfer:
+    if not resumable(folder):
+        raise SynparseError(f"{folder}: there is nothing to go on with")
+    if any(change.partition("=")[0] not in CHANGEABLE for change in request.settings):
+        raise SynparseError(f"only {' and '.join(CHANGEABLE)} can change on --resume")
+    lock = RunLock(folder)
+    settle_run(folder)
+    checkpoint = store.read(folder / "last")
+    if "transfer" not in checkpoint.facts:
+        raise SynparseError(f"{folder}: this run learns from demonstrations; go on with: synparse train --resume")
+    kept = {name: checkpoint.fact(name) for name in ("transfer", "texts", "training")}
+    config = changed(checkpoint.config, request.settings)
+    transfer = Transfer(request, config, store.build_model(checkpoint), kept, lock)
+    transfer.take_up(checkpoint)
+    return transfer
+
+
+def _require() -> None:
+    """Raises SynparseError where stable-baselines3 or gymnasium is missing."""
+    try:
+        import stable_baselines3  # noqa: F401
+    except ImportError as error:
+        raise SynparseError(f"{error.name} is missing; install it with: pip install 'synparse[skills]'") from None
+
+
+def join(models: Sequence[OptionController]) -> OptionController:
+    """One model of the options of all ``models``, with a controller that has learned nothing, for one task.
+
+    Raises SynparseError for models of different kinds or sizes.
+    """
+    first = models[0]
+    shared = replace(first.config, options=1, tasks=1)
+    for model in models[1:]:
+        if type(model) is not type(first) or replace(model.config, options=1, tasks=1) != shared:
+            raise SynparseError("options of models of different kinds, sizes or temperatures do not go together")
+    count = sum(model.config.options for model in models)
+    joined = type(first)(replace(shared, options=count), len(ACTIONS) + 2)
+    parts = [model.options.state_dict() for model in models]
+    joined.options.load_state_dict({name: torch.cat([part[name] for part in parts]) for name in parts[0]})
+    joined.first_option_state.data = torch.cat([model.first_option_state.detach() for model in models])
+    return joined.requires_grad_(False)
+
+
+def single_actions(width: int) -> MixtureOfExperts:
+    """Options each of which always takes one action: learning from scratch, by a controller that is ``width`` wide."""
+    config = OptionControllerConfig(hidden_size=1, inner_size=width, options=len(ACTIONS), tasks=1, temperature=1.0)
+    model = MixtureOfExperts(config, len(ACTIONS) + 2)
+    with torch.no_grad():
+        for parameter in model.options.parameters():
+            parameter.zero_()
+        for action in range(len(ACTIONS)):
+            model.options.outer_bias[action, 0, action] = CERTAIN
+    return model.requires_grad_(False)

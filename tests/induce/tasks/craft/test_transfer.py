@@ -1,0 +1,147 @@
+"""Transfer: learning of a bandit whose best choice is known, options that are put together, a run that goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from induce.checkpoint import build_model, find, read
+from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
+from induce.models.ocn import OptionController, OptionControllerConfig
+from induce.settings import load_preset
+from induce.tasks.craft.observation import FEATURES
+from induce.tasks.craft.transfer import TransferRequest, join, prepare_transfer, single_actions
+from induce.tasks.craft.world import ACTIONS
+from treebank.errors import SynparseError
+
+WORDS = Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS])
+
+
+def policy(seed: int = 0, **sizes: Any) -> OptionController:
+    torch.manual_seed(seed)
+    config = OptionControllerConfig(**{"hidden_size": 3, "inner_size": 4, "options": 2, "tasks": 3, **sizes})
+    return OptionController(config, len(WORDS))
+
+
+class Bandit:
+    """64 one-armed bandits whose light tells which of three arms pays."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+        self.options = [None] * 3
+        self.episodes = SimpleNamespace(worlds=range(64), restart=lambda rows: None)
+        self.light = self.rng.integers(3, size=64)
+
+    def observe(self) -> np.ndarray:
+        seen = np.zeros((64, FEATURES), np.float32)
+        seen[np.arange(64), 100 + self.light] = 1
+        return seen
+
+    def step(self, chosen: np.ndarray) -> Any:
+        paid = chosen == self.light
+        self.light = self.rng.integers(3, size=64)
+        return SimpleNamespace(reward=paid.astype(np.float32), over=np.ones(64, bool))
+
+
+def test_the_arm_that_pays_is_learned_and_the_controller_knows_it() -> None:
+    pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
+    from induce.tasks.craft.ppo import CalledWorlds, Learner
+
+    bandit: Any = Bandit()
+    learner = Learner(CalledWorlds(bandit), width=8, rate=0.05, batch=64, clip=0.5, seed=1)
+    for _ in range(15):
+        brought = learner.iterate(1.0)
+    assert len(brought) == 4
+    assert np.mean([one.reward.mean() for one in brought]) > 0.9  # a third at random
+    model = policy(options=3, inner_size=8, tasks=1, temperature=10.0)
+    learner.teach(model)
+    seen = torch.from_numpy(bandit.observe())
+    choice, hidden = model.choose(
+        model.controller.look(seen), model.start(torch.zeros(64, dtype=torch.long)).controller
+    )
+    learned = learner.ppo.policy.get_distribution(seen).distribution
+    torch.testing.assert_close(choice, learned.probs.detach())
+    assert (choice.argmax(-1).numpy() == bandit.light).mean() > 0.9
+    assert not hidden.any()
+
+
+def test_options_are_put_together() -> None:
+    first, second = policy(1), policy(2, tasks=1)
+    both = join([first, second])
+    assert (both.config.options, both.config.tasks) == (4, 1)
+    torch.testing.assert_close(both.options.inner, torch.cat([first.options.inner, second.options.inner]))
+    assert not any(parameter.requires_grad for parameter in both.parameters())
+    with pytest.raises(SynparseError, match="do not go together"):
+        join([first, policy(3, inner_size=5)])
+
+
+def test_single_actions() -> None:
+    model = single_actions(4)
+    scores = model.options(model.options.look(torch.rand(2, FEATURES)), torch.zeros(5, 2, 1)).scores.softmax(-1)
+    torch.testing.assert_close(scores, torch.eye(5)[:, None].expand(-1, 2, -1))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a policy that has learned nothing."""
+    from dataclasses import asdict, replace
+
+    from induce import checkpoint as store
+
+    folder, model = tmp_path_factory.mktemp("ocn") / "run", policy()
+    config = replace(load_preset("craft-small"), model=asdict(model.config))
+    store.save(folder / "last", store.pack(model, config, WORDS, {}))
+    return folder
+
+
+def request(run: Path, *runs: Path, **others: Any) -> TransferRequest:
+    small = ("train.batch_size=32", "train.epochs=2")
+    return TransferRequest(**{"run": str(run), "runs": tuple(map(str, runs)), "settings": small, **others})
+
+
+def test_a_run_is_kept_and_goes_on(trained: Path, tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
+    run = tmp_path / "new"
+    learning = prepare_transfer(request(run, trained, trained, sketch="A", reward="dense"))
+    asked = iter([False, True])
+    events = list(learning.learn(stop=lambda: next(asked)))
+    assert [event.epoch for event in events] == [1]
+    before = read(find(run))
+    assert before.config.model["options"] == 4
+    assert before.config.data.sketches == "A"
+    events += prepare_transfer(request(run, resume=True, settings=())).learn()
+    assert [(event.epoch, event.calls) for event in events] == [(1, 128), (2, 256)]
+    assert events[1].actions > events[1].calls
+    logged = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["epoch"] for line in logged] == [1, 2]
+    after = read(find(run))
+    old, new = (build_model(one).state_dict() for one in (before, after))
+    changed = {name.partition(".")[0] for name in old if not torch.equal(old[name], new[name])}
+    assert changed == {"controller"}
+    assert after.facts["step"] == 256
+
+
+def test_what_cannot_be_transferred(trained: Path, tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
+    for asked, problem in (
+        (request(tmp_path / "new", trained, settings=("model.options=3",)), "only those of \\[train\\]"),
+        (request(tmp_path / "new", trained, sketch="AQ"), "no task of Craft"),
+        (request(tmp_path / "new", resume=True), "nothing to go on with"),
+        (request(trained, resume=True, settings=()), "learns from demonstrations"),
+        (request(trained, trained), "there is a model already"),
+    ):
+        with pytest.raises(SynparseError, match=problem):
+            prepare_transfer(asked)
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trained: Path) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "stable_baselines3", None)
+    with pytest.raises(SynparseError, match=r"pip install 'synparse\[skills\]'"):
+        prepare_transfer(request(tmp_path / "new", trained))
