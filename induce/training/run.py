@@ -222,7 +222,7 @@ def _stored(folder: Path, request: RunRequest, tell: Callable[[str], None]) -> C
 
 def _continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, Sources]:
     """Settings and data of a run that goes on. Only how long and how fast to train may change."""
-    if "transfer" in stored.facts:
+    if "transfer" in checkpoint.facts:
         raise SynparseError(f"{request.run}: go on with: synparse transfer --resume -o {request.run}")
     config = checkpoint.config
     if not _asks_for(request, config):
