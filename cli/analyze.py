@@ -10,6 +10,7 @@ import click
 
 from cli.analyze_agreement import agreement
 from cli.analyze_numbers import boundaries, sharpness
+from cli.analyze_skills import curves, options
 from cli.help import HELP, Command, Group
 from cli.options import device_option, seeds_option
 from cli.output import print_json, print_table
@@ -222,5 +223,5 @@ def _pcc(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-for _command in (agreement, boundaries, sharpness):
+for _command in (agreement, boundaries, sharpness, options, curves):
     analyze.add_command(_command)

@@ -125,6 +125,17 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("synparse analyze boundaries -m spelling --text input.txt", "ends of words, by a model of characters"),
         ("synparse analyze boundaries -m spelling --text input.txt --json", "the same for a program"),
     ),
+    "analyze options": (
+        ("synparse analyze options -m runs/craft", "options at work at each step of a demonstration of each task"),
+        ("synparse analyze options -m runs/craft shown.txt --save steps.svg", "those of a file, drawn, too"),
+    ),
+    "analyze curves": (
+        (
+            "synparse analyze curves -m runs/adc -m runs/scratch",
+            "how fast a task was learned, with options and without",
+        ),
+        ("synparse analyze curves -m 'runs/craft*' --save curves.svg", "drawn, too"),
+    ),
     "analyze sweep": (
         ("synparse analyze sweep scores.json --setting train.seed", "one row a seed"),
         (

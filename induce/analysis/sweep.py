@@ -86,12 +86,16 @@ def _data_of(document: Mapping[str, Any]) -> str:
 
 
 def _entries(scores: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The scores of models with a model, metric, convention and value each; a task's accuracy and its trees are two.
+    """The scores of models with a model, metric, convention and value each; what a task has several of are several.
 
     Those that are no numbers, such as an infinite perplexity, are left out.
     """
     for score in scores:
         model = score.get("model") or score.get("run")
+        if "values" in score:  # a task with several measures; their mean over models is of no model
+            several = score["values"].items() if model else ()
+            yield from ({"model": model, "metric": name, "convention": "", "value": one} for name, one in several)
+            continue
         for one in (score, score.get("trees")):
             if not model or not one or one.get("value", 0) is None:
                 continue

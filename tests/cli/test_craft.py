@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from induce.config import DataConfig
+from induce.settings import load_preset
 from induce.tasks.craft.demonstrations import Craft
 from tests.cli.helpers import Caller
 
@@ -81,7 +82,7 @@ def test_what_is_no_trajectory(trained: Path, tmp_path: Path, call: Caller, line
     assert re.search(problem, call.refusal("parse", "-m", trained, path))
 
 
-def test_scores(trained: Path, shown: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores(trained: Path, shown: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 5)
     document = json.loads(
         call.result("eval", "--task", "craft", "-m", trained, "-m", trained / "best", "--json", shown)
@@ -96,6 +97,13 @@ def test_scores(trained: Path, shown: Path, call: Caller, monkeypatch: pytest.Mo
     assert all(0 <= value <= 100 for value in one["values"].values())
     assert one["values"]["F1 tol 0"] >= 50  # the last end is given
     assert list(one["options"]) == ["A (get wood)", "C (get iron)", "D (get grass)"]
+    (tmp_path / "scores.json").write_text(json.dumps(document), encoding="utf-8")
+    swept = json.loads(
+        call.result("analyze", "sweep", tmp_path / "scores.json", "--setting", "model.temperature", "--json")
+    )
+    measured = {row["metric"]: row for row in swept["scores"]}
+    assert measured.keys() == one["values"].keys()
+    assert measured["NMI"]["setting"] == load_preset("craft-small").model["temperature"]
     table = call.result("eval", "--task", "craft", "-m", trained, shown)
     assert "success of each option by itself" in table
     assert "|demonstrations:6|" in table
@@ -111,6 +119,33 @@ def test_baselines(tmp_path: Path, shown: Path, call: Caller, monkeypatch: pytes
     assert ("NMI" in score["values"]) == (model == "moe")
     assert "options" not in score
     assert len(call.result("parse", "-m", tmp_path / "run", shown).splitlines()) == 7
+
+
+def test_options_along_demonstrations(trained: Path, shown: Path, tmp_path: Path, call: Caller) -> None:
+    lines = [line.split() for line in shown.read_text(encoding="utf-8").splitlines() if line]
+    picture = tmp_path / "steps.svg"
+    found = json.loads(call.result("analyze", "options", "-m", trained, shown, "--json", "--save", picture))
+    assert [(one["task"], one["actions"]) for one in found] == [(line[0], line[2:]) for line in lines]
+    for one in found:
+        assert one["switch"][0] == 1
+        assert all(abs(sum(choice) - 1) < 1e-5 and len(choice) == 3 for choice in one["options"])
+        assert len(one["switch"]) == len(one["options"]) == one["ends"][-1] + 1
+    drawn = picture.read_text(encoding="utf-8")
+    assert drawn.count(">switch<") == len(found)
+    assert drawn.count(">option 3<") == len(found)
+    table = call.result("analyze", "options", "-m", trained).splitlines()
+    assert [line for line in table if line in ("AC", "CD", "DA")] == ["AC", "CD", "DA"]
+    assert sum(bool(re.search(r" use +[ACD] ", line)) for line in table) == 6
+    assert "an SVG" in call.refusal("analyze", "options", "-m", trained, "--save", "steps.bmp")
+
+
+def test_curves(trained: Path, tmp_path: Path, call: Caller) -> None:
+    picture = tmp_path / "curves.svg"
+    curve = json.loads(call.result("analyze", "curves", "-m", trained, "--json", "--save", picture))[0]
+    assert [step for step, _ in curve["points"]] == [3, 6]
+    assert all(0 < value < 100 for _, value in curve["points"])
+    assert ">percent<" in picture.read_text(encoding="utf-8")
+    assert f"{curve['points'][-1][1]:.1f}" in call.result("analyze", "curves", "-m", trained)
 
 
 def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:

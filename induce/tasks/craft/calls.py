@@ -67,7 +67,8 @@ class Calls:
     def step(self, chosen: np.ndarray) -> Called:
         """Call an option (N,) in each world."""
         count = len(chosen)
-        called = Called(np.zeros(count, np.float32), *np.zeros((2, count), bool), np.zeros(count, np.int64))
+        solved, timed_out = np.zeros((2, count), bool)
+        called = Called(np.zeros(count, np.float32), solved, timed_out, np.zeros(count, np.int64))
         for option in np.unique(chosen):
             self._run(self.options[int(option)], np.flatnonzero(chosen == option), called)
         return called

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,13 @@ class CraftScore:
     values: Mapping[str, float]  # measure -> percent
     deviations: Mapping[str, float]  # over several models; empty for one
     options: Mapping[str, Sequence[float]]  # subtask -> success of each option in percent; empty for a mean
+    model: str = ""  # the folder; "" for a mean
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this score in the output of ``synparse eval --task craft --json``."""
         entry: dict[str, Any] = {"system": self.system, "signature": self.signature, "values": dict(self.values)}
+        if self.model:
+            entry["model"] = self.model
         if self.deviations:
             entry["deviations"] = dict(self.deviations)
         if self.options:
@@ -100,7 +103,8 @@ def score_craft(
     for run, checkpoint in checkpoints.items():
         shown = load_test(paths, checkpoint, largest=largest)
         name = checkpoint.config.model_name + (f" {run}" if len(runs) > 1 else "")
-        scores.append(score_policy(name, checkpoint, shown, data, device=choose_device(device)))
+        score = score_policy(name, checkpoint, shown, data, device=choose_device(device))
+        scores.append(replace(score, model=run))
     models = [checkpoint.config.model_name for checkpoint in checkpoints.values()]
     for model in dict.fromkeys(models):
         members = [score for score, name in zip(scores, models, strict=False) if name == model]

@@ -99,8 +99,8 @@ class Transfer:
         seed = int(np.random.SeedSequence((train.seed, self.position.epoch)).generate_state(1)[0])
         episodes = Episodes(self.config.data.sketches, WORLDS, seed=seed, reward=about["reward"])
         worlds = CalledWorlds(Calls(options_of([self.model]), episodes, seed=seed))
-        settings = {"rate": train.learning_rate, "batch": train.batch_size, "clip": train.clip, "seed": seed}
-        return Learner(worlds, width=self.config.model["inner_size"], **settings)
+        width, rate = self.config.model["inner_size"], train.learning_rate
+        return Learner(worlds, width=width, rate=rate, batch=train.batch_size, clip=train.clip, seed=seed)
 
     def take_up(self, checkpoint: store.Checkpoint) -> None:
         """Go on from what ``checkpoint`` holds."""
