@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from cli.status import LOG_SECONDS, StatusLine, clock, left, on_terminal
+from induce.data.tokens import TOKENS
 from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
 
 REASONS = {
@@ -19,7 +20,7 @@ REASONS = {
     "interrupted": "interrupted",
 }
 PERPLEXITY = "perplexity"
-TOKENS = {"word": "words", "character": "chars"}  # short
+SHORT = {"character": "chars"}
 
 
 def shown(events: Iterable[Event]) -> Iterator[Event]:
@@ -63,7 +64,7 @@ def status(event: Event) -> list[str]:
         f"epoch {event.epoch}/{event.epochs}",
         left(event.seconds_left),
         _short(event),
-        f"{event.words_per_second:,.0f} {TOKENS[event.token]}/s",
+        f"{event.words_per_second:,.0f} {SHORT.get(event.token, TOKENS[event.token])}/s",
         f"step {event.step}",
         f"loss {event.loss:.2f}",
     ]
@@ -84,7 +85,7 @@ def lines(event: Event) -> list[str]:
         start = f"going on at step {event.resumed_at}" if event.resumed_at else "training"
         items, text = ("examples", "examples") if event.task else ("sentences", "text")
         found = [
-            f"{start} on {event.sentences:,} {items}, {event.words:,} {event.token}s "
+            f"{start} on {event.sentences:,} {items}, {event.words:,} {TOKENS[event.token]} "
             f"({event.unknown_share:.1%} unknown)",
             f"development {text}: {event.development_sentences:,} {items}; vocabulary: {event.vocabulary:,}; "
             f"{event.parameters:,} weights, on {event.device}",

@@ -41,7 +41,12 @@ class DataConfig:
         choices=("", *TOKENIZATIONS),
         help="the rule that splits raw text into sentences and words, for training and parsing; empty: it is split",
     )
-    token: str = setting("word", help="word, or character: those of the normalised words and the spaces between them")
+    token: str = setting(
+        "word",
+        help="word; class: that of each word, found in the training text; or character: those of the normalised words "
+        "and the spaces between them",
+    )
+    classes: int = setting(40, low=1, high=10_000, help="of words, where token=class")
     vocabulary_size: int = setting(
         10_000, low=3, high=1e9, help="the most frequent tokens kept, the two marks included"
     )
@@ -266,8 +271,10 @@ def _check_values(config: RunConfig) -> None:
     """Raises SynparseError for values that no run could work with."""
     entry = known(models_of(config.data.task), config.model_name, "model")
     known(RECIPES, config.data.normalization, "normalization")
-    known(dict.fromkeys(TOKENS), config.data.token, "token")
-    if config.data.token != "word" and entry.learns_trees:
+    known(TOKENS, config.data.token, "token")
+    if config.data.token == "class" and config.data.vocabulary:
+        raise SynparseError("data.token=class finds the words of each class itself; leave data.vocabulary out")
+    if config.data.token == "character" and entry.learns_trees:
         raise SynparseError(
             f"data.token={config.data.token}: {config.model_name!r} learns from trees, which are over words"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal, TypeVar
@@ -54,6 +54,7 @@ class DecoderEntry:
     place: str  # "module:function"
     reads: type[Structure]
     gives: Output = "trees"
+    together: str = ""  # "module:function" from the rows of several sentences to their trees or heads, if it is faster
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,15 @@ DECODERS: dict[str, DecoderEntry] = {
     "nary": DecoderEntry("induce.decoding.distances:nary", Distances),
     "segments": DecoderEntry("induce.decoding.distances:segments", Distances),
     "chu-liu-edmonds": DecoderEntry("induce.decoding.heads:chu_liu_edmonds", HeadDistribution, "heads"),
-    "eisner": DecoderEntry("induce.decoding.heads:eisner", HeadDistribution, "heads"),
-    "mbr-heads": DecoderEntry("induce.decoding.heads:mbr_heads", HeadDistribution, "heads"),
+    "eisner": DecoderEntry(
+        "induce.decoding.heads:eisner", HeadDistribution, "heads", together="induce.decoding.heads:eisner_together"
+    ),
+    "mbr-heads": DecoderEntry(
+        "induce.decoding.heads:mbr_heads",
+        HeadDistribution,
+        "heads",
+        together="induce.decoding.heads:mbr_heads_together",
+    ),
     "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
     "heads-to-tree": DecoderEntry("induce.decoding.phrases:heads_to_tree", HeadDistribution),
     "heights": DecoderEntry("induce.decoding.heights:heights", Heights, "heads"),
@@ -213,6 +221,16 @@ def find_task(name: str) -> Any:
 def decoder(name: str) -> Any:
     """The decoding function called ``name``."""
     return load(known(DECODERS, name, "decoder").place)
+
+
+def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """What makes the trees or heads of several rows with the decoder called ``name``."""
+    entry = known(DECODERS, name, "decoder")
+    if entry.together:
+        together: Callable[[Sequence[Any]], Sequence[Any]] = load(entry.together)
+        return together
+    decode = decoder(name)
+    return lambda rows: list(map(decode, rows))
 
 
 def check_reading(model: str, reads: tuple[type[Batch], ...], reading: str) -> None:

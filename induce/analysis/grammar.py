@@ -75,7 +75,7 @@ def describe_grammar(
     if not 1 <= member <= model.config.members:
         raise SynparseError(f"{run}: there is no member {member}; this model has {model.config.members}")
     vocabulary = parser.checkpoint.vocabulary
-    classes = _classes(model, member - 1, vocabulary.words, words)
+    classes = _classes(model, member - 1, vocabulary.names, words)
     if text is None:
         found = _expected_arcs(model, member - 1, {one.number: one.words for one in classes}, arcs)
     else:

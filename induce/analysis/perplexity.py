@@ -20,7 +20,7 @@ from induce.checkpoint import build_model
 from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch
 from induce.data.loader import bucket_by_length, pad
 from induce.data.sentences import MASKINGS
-from induce.data.tokens import split
+from induce.data.tokens import TOKENS, split
 from induce.data.vocabulary import Vocabulary
 from induce.models.base import scores_sentences, scores_words
 from induce.parsing.ensemble import models_of
@@ -94,12 +94,12 @@ class Perplexity:
     def signature(self) -> str:
         """How the value came about: ``PPL|data:FILE|tokens:words+eos|unk:kept|state:carried|batch:1|…``."""
         over = "|sum:trees" if self.whole_sentences else ""
-        sentences = f"tokens:{self.token}s+eos|unk:kept|state:sentence{over}"
+        sentences = f"tokens:{TOKENS[self.token]}+eos|unk:kept|state:sentence{over}"
         how = {
-            "stream": f"tokens:{self.token}s+eos|unk:kept|state:carried|batch:{self.batch_size}",
+            "stream": f"tokens:{TOKENS[self.token]}+eos|unk:kept|state:carried|batch:{self.batch_size}",
             "sentences": sentences,
             "fragments": sentences,
-            "masked": f"tokens:masked-{self.token}s|unk:not-masked|masked:{self.mask_rate}|maskings:{MASKINGS}",
+            "masked": f"tokens:masked-{TOKENS[self.token]}|unk:not-masked|masked:{self.mask_rate}|maskings:{MASKINGS}",
         }[self.reading]
         cache = f"|cache:{self.cache}" if self.cache else ""
         text = f"norm:{self.normalization}|vocab:{len(self.vocabulary)}|scored:{self.scored}"

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from induce.data.classes import Neighbours, word_classes
+from induce.data.classes import word_classes
 from induce.data.corpus import read_corpora
+from induce.data.flat_text import FlatText
+from induce.data.vocabulary import BOUNDARY, CLASS, UNKNOWN, Vocabulary
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
+    from induce.config import DataConfig
+    from induce.data.corpus import Corpus, EncodedCorpus
+    from induce.data.prepared import PreparedText
     from treebank.sentence import Sentence
 
 
@@ -43,15 +48,33 @@ def classify_words(
     text, _ = read_corpora(sentences, "cased")
     if not text.words:
         raise SynparseError("there is no word in this text")
-    vocabulary = text.vocabulary(10**9, minimum_count, "shape")
-    corpus = text.encode(vocabulary)
-    inside = np.ones(len(corpus.ids), dtype=bool)
-    inside[corpus.offsets[1:] - 1] = False
-    ids, offsets = corpus.ids[inside], corpus.offsets - np.arange(len(corpus.offsets))
-    neighbours = Neighbours.of(ids, offsets, corpus.breaks[inside], len(vocabulary))
-    found = word_classes(neighbours, vocabulary.words, classes=classes, endings=endings, seed=seed)
-    counts = np.bincount(ids, minlength=len(vocabulary))
+    corpus = text.encode(text.vocabulary(10**9, minimum_count, "shape"))
+    words, found, counts = _classes_of(corpus, classes, endings, seed)
     seen = [i for i in np.argsort(-counts, kind="stable").tolist() if counts[i]]
-    return ClassTable(
-        tuple(vocabulary.words[i] for i in seen), tuple(found[seen].tolist()), tuple(counts[seen].tolist())
-    )
+    return ClassTable(tuple(words[i] for i in seen), tuple(found[seen].tolist()), tuple(counts[seen].tolist()))
+
+
+def class_vocabulary(text: Corpus | PreparedText, data: DataConfig) -> Vocabulary:
+    """The vocabulary of ``data.classes`` classes of the words of ``text``, the class that covers most of it first.
+
+    Words are known as with ``data.unknown=shape``: rare ones by shape and last letters, in lower case.
+    """
+    plain = text.vocabulary(data.vocabulary_size, data.minimum_count, "shape")
+    words, found, counts = _classes_of(text.copied(plain), data.classes, 1.0, 1)
+    members: dict[int, list[str]] = {}
+    for i in np.argsort(-counts, kind="stable").tolist():
+        if words[i] not in (BOUNDARY, UNKNOWN):
+            members.setdefault(int(found[i]), []).append(words[i])
+    share = np.bincount(found, counts, data.classes)
+    order = sorted(members, key=lambda number: (-share[number], number))
+    entries = ["\t".join([f"{CLASS}{place}>", *members[number]]) for place, number in enumerate(order)]
+    return Vocabulary([BOUNDARY, UNKNOWN, *entries])
+
+
+def _classes_of(
+    corpus: EncodedCorpus, classes: int, endings: float, seed: int
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """The words of a text, the class of each, and how often it occurs."""
+    text = FlatText(corpus)
+    found = word_classes(text.neighbours, text.words, classes=classes, endings=endings, seed=seed)
+    return text.words, found, text.counts.astype(np.int64)

@@ -164,16 +164,28 @@ class Corpus:
     def encode(self, vocabulary: Vocabulary) -> EncodedCorpus:
         """The text in the numbers of ``vocabulary``, in the memory of the provisional ones: to be called once."""
         if self._encoded is None:
-            table = np.array([0, *map(vocabulary.id, self.numbers)], dtype=np.int32)
-            ids = np.frombuffer(self.ids, dtype=np.int32)
-            for start in range(0, len(ids), CHUNK):
-                ids[start : start + CHUNK] = table[ids[start : start + CHUNK]]
-            breaks = np.frombuffer(self.breaks, dtype=bool)
-            offsets = np.frombuffer(self.offsets, dtype=np.int64)
-            self._encoded = EncodedCorpus(vocabulary, ids, offsets, breaks, self._distances(), self._references())
+            self._encoded = self._numbered(vocabulary, np.frombuffer(self.ids, dtype=np.int32))
         if self._encoded.vocabulary.words != vocabulary.words:
             raise ValueError("this text has the numbers of another vocabulary already")
         return self._encoded
+
+    def copied(self, vocabulary: Vocabulary) -> EncodedCorpus:
+        """The same in memory of its own, before `encode`."""
+        return self._numbered(vocabulary, np.array(self.ids, dtype=np.int32))
+
+    def _numbered(self, vocabulary: Vocabulary, ids: np.ndarray) -> EncodedCorpus:
+        """The text in the numbers of ``vocabulary``, in the place of the provisional ``ids``."""
+        table = np.array([0, *map(vocabulary.id, self.numbers)], dtype=np.int32)
+        for start in range(0, len(ids), CHUNK):
+            ids[start : start + CHUNK] = table[ids[start : start + CHUNK]]
+        breaks = np.frombuffer(self.breaks, dtype=bool)
+        offsets = np.frombuffer(self.offsets, dtype=np.int64)
+        return EncodedCorpus(vocabulary, ids, offsets, breaks, self._distances(), self._references())
+
+    @property
+    def numbers_of(self) -> Vocabulary | None:
+        """The vocabulary that `encode` has had."""
+        return self._encoded and self._encoded.vocabulary
 
     def _references(self) -> References | None:
         if len(self.reference_offsets) == 1:
@@ -244,7 +256,7 @@ def read_corpora(
         count += 1
         held_out = bool(every and count % every == 0)
         corpus = development if held_out else training
-        if token != "word":
+        if token == "character":
             corpus.add(split(seen.forms, token))
         elif with_trees and sentence.tree and not held_out:
             corpus.add(seen.forms, seen.kept, gold_distances(sentence.tree, seen.kept))
@@ -273,7 +285,11 @@ def spans_between(tree: Tree, kept: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def choose_vocabulary(text: Corpus, data: DataConfig) -> Vocabulary:
-    """The words of the file that ``data.vocabulary`` names, else the frequent ones of the training ``text``."""
+    """The words of the file that ``data.vocabulary`` names, frequent words of the training ``text``, or classes."""
+    if data.token == "class":
+        from induce.data.class_table import class_vocabulary
+
+        return text.numbers_of or class_vocabulary(text, data)
     if data.vocabulary:
         return Vocabulary.from_list(data.vocabulary)
     return text.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)

@@ -250,20 +250,29 @@ class PreparedText:
     def encode(self, vocabulary: Vocabulary) -> EncodedCorpus:
         """The text in the numbers of ``vocabulary``, in files without a name beside the corpus: to be called once."""
         if self._encoded is None:
-            table = np.array([0, *map(vocabulary.id, self.corpus.words())], dtype=np.int32)
-            with _unnamed(self) as ids, _unnamed(self) as offsets, _unnamed(self) as breaks:
-                at = 0
-                offsets.write(np.zeros(1, dtype=np.int64).tobytes())
-                for numbers, lengths, dropped in self._stretches():
-                    ids.write(table[numbers].tobytes())
-                    breaks.write(dropped.tobytes())
-                    offsets.write((at + np.cumsum(lengths)).tobytes())
-                    at += len(numbers)
-                arrays = _mapped(ids, np.int32), _mapped(offsets, np.int64), _mapped(breaks, np.bool_)
-            self._encoded = EncodedCorpus(vocabulary, *arrays, np.zeros(0, dtype=np.float32))
+            self._encoded = self.copied(vocabulary)
         if self._encoded.vocabulary.words != vocabulary.words:
             raise ValueError("this text has the numbers of another vocabulary already")
         return self._encoded
+
+    def copied(self, vocabulary: Vocabulary) -> EncodedCorpus:
+        """The same, as often as one likes."""
+        table = np.array([0, *map(vocabulary.id, self.corpus.words())], dtype=np.int32)
+        with _unnamed(self) as ids, _unnamed(self) as offsets, _unnamed(self) as breaks:
+            at = 0
+            offsets.write(np.zeros(1, dtype=np.int64).tobytes())
+            for numbers, lengths, dropped in self._stretches():
+                ids.write(table[numbers].tobytes())
+                breaks.write(dropped.tobytes())
+                offsets.write((at + np.cumsum(lengths)).tobytes())
+                at += len(numbers)
+            arrays = _mapped(ids, np.int32), _mapped(offsets, np.int64), _mapped(breaks, np.bool_)
+        return EncodedCorpus(vocabulary, *arrays, np.zeros(0, dtype=np.float32))
+
+    @property
+    def numbers_of(self) -> Vocabulary | None:
+        """The vocabulary that `encode` has had."""
+        return self._encoded and self._encoded.vocabulary
 
 
 def _unnamed(text: PreparedText) -> IO[bytes]:

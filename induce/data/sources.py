@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from induce.config import RunConfig, entry_of
 from induce.data.batches import SpanSupervisedBatch
 from induce.data.prepared import PreparedCorpus, is_prepared, prepare
+from induce.data.tokens import leaf
 from induce.registry import MODELS, READINGS, TASKS, load
 from induce.settings import resolve
 from treebank.catalog import load_whole
@@ -126,7 +127,7 @@ def load_corpora(
     if any(map(is_prepared, sources.text)):
         return _prepared(config, sources)
     options = replace(sources.input_options, tokenize=config.data.tokenization)
-    recipe, token = config.data.normalization, config.data.token
+    recipe, token = config.data.normalization, leaf(config.data.token)
     sample = not sources.text and (treebank is None or treebank.name == "sample-train")
     share = 0.0 if sources.dev or sample else config.data.development_share
     sentences = _training(config, sources, treebank, sample, options)
@@ -152,12 +153,12 @@ def _prepared(config: RunConfig, sources: Sources) -> tuple[Any, Any]:
 
     data = config.data
     corpus = PreparedCorpus.read(str(sources.text[0]))
-    corpus.check(normalization=data.normalization, token=data.token, tokenization=data.tokenization)
+    corpus.check(normalization=data.normalization, token=leaf(data.token), tokenization=data.tokenization)
     training, held_out = corpus.split(0.0 if sources.dev else data.development_share)
     if not sources.dev:
         return training, held_out
     options = replace(sources.input_options, tokenize=data.tokenization)
-    return training, read_corpora(read_text(sources.dev, options), data.normalization, token=data.token)[0]
+    return training, read_corpora(read_text(sources.dev, options), data.normalization, token=leaf(data.token))[0]
 
 
 def prepared_rule(text: Sequence[Text]) -> str:
@@ -185,11 +186,13 @@ def prepare_text(
         sentences,
         folder,
         normalization=data.normalization,
-        token=data.token,
+        token=leaf(data.token),
         tokenization=data.tokenization,
         texts=text,
     )
-    size = f"{facts['sentences']:,} sentences, {facts['words']:,} {data.token}s, {facts['types']:,} different ones"
+    size = (
+        f"{facts['sentences']:,} sentences, {facts['words']:,} {leaf(data.token)}s, {facts['types']:,} different ones"
+    )
     return [*facts["notes"], f"{folder}: {size}"]
 
 

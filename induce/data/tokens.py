@@ -1,11 +1,11 @@
-"""What a model takes for a token: the words of a sentence, or its characters (PRPN section 6.1)."""
+"""What a model takes for a token: the words of a sentence, their classes, or its characters (PRPN section 6.1)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 
-TOKENS = ("word", "character")
+TOKENS = {"word": "words", "class": "classes", "character": "characters"}  # and several of them
 SPACE = "\u2423"  # the open box, which shows a space
 
 
@@ -15,6 +15,11 @@ def characters(words: Iterable[str]) -> tuple[str, ...]:
     A `SPACE` in the text itself reads as a space.
     """
     return tuple(SPACE if character.isspace() else character for character in " ".join(words))
+
+
+def leaf(token: str) -> str:
+    """What the leaves of trees are, word or character: there is one class for each word."""
+    return "character" if token == "character" else "word"
 
 
 def split(words: tuple[str, ...], token: str) -> tuple[str, ...]:

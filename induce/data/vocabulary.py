@@ -14,6 +14,7 @@ UNKNOWN = "<unk>"  # number 1
 FIRST = len((BOUNDARY, UNKNOWN))  # number of the first word of its own
 UNKNOWNS = ("one", "shape")  # data.unknown: one symbol for all words that are not in the list, or one for each shape
 LONGEST_SUFFIX = 3
+CLASS = "<class:"  # begins the entry of a class of words, which follow between tabs
 LEAST_SEEN = 10  # rare words that a pseudo-word stands for
 
 
@@ -22,14 +23,16 @@ class Vocabulary:
 
     Where it holds pseudo-words, such as ``<unk:C-ing>``, a word that is not in the list is looked up in lower case,
     and else has the number of the pseudo-word that says most of it. Nothing in a text is read as the boundary mark.
+    An entry ``<class:3>``, with words behind it between tabs, gives them one number.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
         if tuple(words[:2]) != (BOUNDARY, UNKNOWN):
             raise ValueError(f"a vocabulary begins with {BOUNDARY} and {UNKNOWN}")
         self.words = tuple(words)
-        self._ids = {word: i for i, word in enumerate(self.words)}
-        if len(self._ids) != len(self.words):
+        entries = [(word, i) for i, entry in enumerate(self.words) for word in _words_of(entry)]
+        self._ids = dict(entries)
+        if len(self._ids) != len(entries):
             raise ValueError("a word stands twice in the vocabulary")
         del self._ids[BOUNDARY]
         self._pseudo = {word: i for word, i in self._ids.items() if word.startswith("<unk:")}
@@ -87,6 +90,11 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.words)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The entries, classes without their words."""
+        return tuple(entry.partition("\t")[0] if entry.startswith(CLASS) else entry for entry in self.words)
+
     def id(self, word: str) -> int:
         """The number of ``word``; 1 for a word that is not in the list, or that of its pseudo-word."""
         number = self._ids.get(word)
@@ -109,6 +117,11 @@ class Vocabulary:
             return [self.id(word) for word in words]
         ids = self._ids
         return [ids.get(word, 1) for word in words]
+
+
+def _words_of(entry: str) -> list[str]:
+    """The words that an entry gives its number to."""
+    return entry.split("\t")[1:] if entry.startswith(CLASS) else [entry]
 
 
 def shapes(word: str) -> list[str]:

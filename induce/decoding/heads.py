@@ -21,6 +21,7 @@ from treebank.sentence import ROOT
 Matrix = Sequence[Sequence[float]] | np.ndarray
 Root = Literal["given", "free", "diagonal"]  # given: what the diagonal holds, if it is not all 0
 SMALLEST = 1e-9  # added to each probability, so that a tree can be had from any of them
+TOGETHER = 100_000  # numbers of a table for the sentences that are decoded side by side
 ROUNDING = 2.0**-52  # of a sum, relative to each of its parts: roots whose trees differ by no more are tied
 
 
@@ -50,14 +51,24 @@ def eisner(probability: Matrix, *, root: Root = "given") -> Heads:
     return maximum_projective_tree(*_scores(probability, root))
 
 
+def eisner_together(probabilities: Sequence[Matrix]) -> list[Heads]:
+    """`eisner` of several sentences; those of one length are done side by side."""
+    return maximum_projective_trees([_scores(one, "given") for one in probabilities])
+
+
 def mbr_heads(probability: Matrix) -> Heads:
     """The heads of the tree without crossing arcs in which most words are expected to have their head.
 
     It maximises the sum of the probabilities themselves, the root's own entry included (minimum Bayes risk: Smith and
     Smith 2007), where `eisner` looks for the most probable tree.
     """
-    matrix = _probabilities(probability)
-    return maximum_projective_tree(matrix, matrix.diagonal())
+    return mbr_heads_together([probability])[0]
+
+
+def mbr_heads_together(probabilities: Sequence[Matrix]) -> list[Heads]:
+    """`mbr_heads` of several sentences; those of one length are done side by side."""
+    matrices = [_probabilities(one) for one in probabilities]
+    return maximum_projective_trees([(matrix, matrix.diagonal()) for matrix in matrices])
 
 
 def _scores(probability: Matrix, root: Root) -> tuple[np.ndarray, np.ndarray | None]:
@@ -213,43 +224,62 @@ def _whole(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarray, fl
 
 
 def maximum_projective_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
-    """Heads of the best one-rooted tree without crossing arcs; ``scores`` and ``roots`` as of `maximum_tree`.
+    """Heads of the best one-rooted tree without crossing arcs; ``scores`` and ``roots`` as of `maximum_tree`."""
+    return maximum_projective_trees([(scores, roots)])[0]
+
+
+def maximum_projective_trees(given: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> list[Heads]:
+    """The same of several sentences, which are taken together where they have as many words as each other."""
+    of_length: dict[int, list[int]] = {}
+    for place, (scores, _) in enumerate(given):
+        of_length.setdefault(len(scores), []).append(place)
+    heads: list[Heads] = [()] * len(given)
+    for count, places in of_length.items():
+        size = max(1, TOGETHER // max(1, count**2))
+        for some in (places[start : start + size] for start in range(0, len(places), size)):
+            boards, ties = zip(*(_whole(*given[place]) for place in some), strict=True)
+            for place, tree in zip(some, _best_trees(np.stack(boards), np.array(ties)), strict=True):
+                heads[place] = tree
+    return heads
+
+
+def _best_trees(boards: np.ndarray, ties: np.ndarray) -> list[Heads]:
+    """The trees of boards (B, N, N + 1) of one length; see `_whole`.
 
     Eisner 1996, all spans of one width at a time. A span is kept under the word at one of its ends and its width, so
     that both parts of every way to split it lie in a row of a table.
     """
-    count = len(scores)
+    batch, count = boards.shape[:2]
     if count < 2:
-        return (ROOT,) * count
-    board, tie = _whole(scores, roots)
+        return [(ROOT,) * count] * batch
     # right: the head is the first word of the span, left: the last; arc: the word at the other end depends on it
-    right_by_first, right_by_last, left_by_first, left_by_last = (np.zeros((count, count)) for _ in range(4))
-    arc_right_by_first, arc_left_by_last = np.zeros((count, count)), np.zeros((count, count))
-    cuts = np.zeros((3, count, count), dtype=np.int32)  # by first word and width: of arcs, right and left
-    rows = np.arange(count)
+    tables = np.zeros((6, batch, count, count))
+    right_by_first, right_by_last, left_by_first, left_by_last, arc_right_by_first, arc_left_by_last = tables
+    cuts = np.zeros((3, batch, count, count), dtype=np.int32)  # by first word and width: of arcs, right and left
+    rows, sentences = np.arange(count), np.arange(batch)[:, None]
     for width in range(1, count):
         first, last, spans = slice(count - width), slice(width, count), rows[: count - width]
 
-        halves = right_by_first[first, :width] + left_by_last[last, width - 1 :: -1]
-        cut = cuts[0, first, width] = halves.argmax(1)
-        best = halves[spans, cut]
-        arc_right_by_first[first, width] = best + board[spans + width, spans]
-        arc_left_by_last[last, width] = best + board[spans, spans + width]
+        halves = right_by_first[:, first, :width] + left_by_last[:, last, width - 1 :: -1]
+        cut = cuts[0, :, first, width] = halves.argmax(2)
+        best = halves[sentences, spans, cut]
+        arc_right_by_first[:, first, width] = best + boards[:, spans + width, spans]
+        arc_left_by_last[:, last, width] = best + boards[:, spans, spans + width]
 
-        halves = arc_right_by_first[first, 1 : width + 1] + right_by_last[last, width - 1 :: -1]
-        cut = cuts[1, first, width] = halves.argmax(1)
-        right_by_first[first, width] = right_by_last[last, width] = halves[spans, cut]
+        halves = arc_right_by_first[:, first, 1 : width + 1] + right_by_last[:, last, width - 1 :: -1]
+        cut = cuts[1, :, first, width] = halves.argmax(2)
+        right_by_first[:, first, width] = right_by_last[:, last, width] = halves[sentences, spans, cut]
 
-        halves = left_by_first[first, :width] + arc_left_by_last[last, width:0:-1]
-        cut = cuts[2, first, width] = halves.argmax(1)
-        left_by_first[first, width] = left_by_last[last, width] = halves[spans, cut]
-    totals = left_by_first[0] + right_by_last[-1, ::-1] + board[:, count]
-    root = int(np.flatnonzero(totals >= totals.max() - tie)[0])
-    return _follow(root, cuts.tolist())
+        halves = left_by_first[:, first, :width] + arc_left_by_last[:, last, width:0:-1]
+        cut = cuts[2, :, first, width] = halves.argmax(2)
+        left_by_first[:, first, width] = left_by_last[:, last, width] = halves[sentences, spans, cut]
+    totals = left_by_first[:, 0] + right_by_last[:, -1, ::-1] + boards[:, :, count]
+    roots = (totals >= totals.max(1, keepdims=True) - ties[:, None]).argmax(1)
+    return [_follow(root, cuts[:, place].tolist()) for place, root in enumerate(roots.tolist())]
 
 
 def _follow(root: int, cuts: list[list[list[int]]]) -> Heads:
-    """The heads that the cuts of `maximum_projective_tree` record, from the root outwards."""
+    """The heads that the cuts of `_best_trees` record, from the root outwards."""
     of_arc, of_right, of_left = cuts
     count = len(of_arc)
     heads = [ROOT] * count

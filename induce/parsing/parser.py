@@ -14,7 +14,7 @@ from induce.config import check_layer, default_layer, entry_of, kind_of
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import fragments_of
 from induce.data.loader import bucket_by_length, pad
-from induce.data.tokens import split
+from induce.data.tokens import leaf, split
 from induce.models.base import Query
 from induce.parsing.reading import Reading
 from induce.storage.facts import WEIGHTS
@@ -95,13 +95,18 @@ class StructureParser:
 
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
         """What is said of each sentence, in order. They are taken in blocks that grow: output starts early."""
+        for block in self._blocks(sentences):
+            yield from self.read_block(block)
+
+    def _blocks(self, sentences: Iterable[Words]) -> Iterator[list[Sentence]]:
+        """The sentences in blocks; what goes wrong in reading one is raised after those before it."""
         source = each_sentence(sentences)
         size, problem = self.first_block, None
         while not problem:
             block, problem = _take(source, size)
             if not block and not problem:
                 return
-            yield from self.read_block(block)
+            yield block
             size = block_after(size)
         raise problem
 
@@ -127,7 +132,16 @@ class StructureParser:
     def parse_heads(self, sentences: Iterable[Words]) -> Iterator[tuple[Sequence[str], Heads]]:
         """The words and their heads, in order, as ``parse`` does. Raises SynparseError if the decoder gives trees."""
         self.must_give("heads", "parse")
-        return ((reading.leaves, reading.heads(self.decode)) for reading in self.read(sentences))
+        return (heads for block in self._blocks(sentences) for heads in self._heads_of(self.read_block(block)))
+
+    def _heads_of(self, block: Iterable[Reading]) -> Iterator[tuple[Sequence[str], Heads]]:
+        """Leaves and heads of the sentences of a block, decoded side by side; of those before one that fails, too."""
+        readings, problem = _until_failure(block)
+        together = registry.decoder_together(self.decoder)
+        for reading, heads in zip(readings, together([reading.row for reading in readings]), strict=True):
+            yield reading.leaves, reading.all_heads(heads)
+        if problem:
+            raise problem
 
     def input_options(self, given: InputOptions = AS_FOUND) -> InputOptions:
         """How text for this model is read: ``given``, and the rule that split the text it was trained on.
@@ -173,7 +187,7 @@ class ModelParser(StructureParser):
     ) -> None:
         config = checkpoint.config
         self.checkpoint, self.device = checkpoint, device
-        self.name, self.token, self.task = config.model_name, config.data.token, config.data.task
+        self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.data.task
         self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
         self.choose(decoder or config.parse.decoder)
         self.distances = distances or config.parse.distances
@@ -310,6 +324,17 @@ def trees_learned_from(checkpoint: Checkpoint) -> str:
     if not given:
         return ""
     return f"{given['kind']} trees: {given['name']}" + (f" ({given['note']})" if given["note"] else "")
+
+
+def _until_failure(block: Iterable[Reading]) -> tuple[list[Reading], SynparseError | None]:
+    """The readings of a block up to the first that fails, and why it does."""
+    readings: list[Reading] = []
+    try:
+        for reading in block:
+            readings.append(reading)
+    except SynparseError as problem:
+        return readings, problem
+    return readings, None
 
 
 def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None]:

@@ -57,7 +57,11 @@ class Reading:
 
     def heads(self, decode: Decode) -> Heads:
         """The heads of all words: decoded over the kept ones, the others put in."""
-        heads = restore_heads(decode(self.row), self.kept, len(self.words))
+        return self.all_heads(decode(self.row))
+
+    def all_heads(self, kept: Heads) -> Heads:
+        """The heads of all words: the decoded heads of the ``kept`` ones, the others put in."""
+        heads = restore_heads(kept, self.kept, len(self.words))
         return heads if self.token == "word" else delete(heads, self._is_leaf())
 
     def to_json(self, decoder_name: str) -> dict[str, Any]:

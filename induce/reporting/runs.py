@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from induce.checkpoint import ENSEMBLE, Checkpoint, find, read
+from induce.data.tokens import TOKENS, leaf
 from induce.parsing.ensemble import Description
 from induce.parsing.parser import trees_learned_from
 from induce.storage.run_folder import LOG
@@ -49,7 +50,7 @@ class RunStory:
             checkpoint.config.model_name,
             _facts(checkpoint, events, health),
             dict(_settings(checkpoint)),
-            [str(finding) for finding in health.findings(token=checkpoint.config.data.token)] if health else [],
+            [str(finding) for finding in health.findings(token=leaf(checkpoint.config.data.token))] if health else [],
             _checks(checkpoint, events),
         )
 
@@ -99,10 +100,10 @@ def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: 
         "model": f"{config.model_name}, preset {config.preset}",
         "source": config.source,
         "learned from": ", ".join(facts.get("texts") or [sample]),
-        "size of it": f"{training['sentences']:,} sentences, {training['words']:,} {unit}s",
+        "size of it": f"{training['sentences']:,} sentences, {training['words']:,} {TOKENS[unit]}",
         "text": health.summary() if health else "",
         "trees": trees_learned_from(checkpoint) or "none",
-        "vocabulary": f"{len(checkpoint.vocabulary):,} {unit}s",
+        "vocabulary": f"{len(checkpoint.vocabulary):,} {TOKENS[unit]}",
         "steps": f"{checkpoint.fact('step'):,} in {checkpoint.fact('seconds') / 60:.1f} minutes on "
         f"{checkpoint.fact('device')}",
         "seed": str(config.train.seed),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from induce.config import RunConfig, entry_of, kind_of, model_settings
+from induce.data.tokens import TOKENS
 from induce.registry import check_reading, find_task, fitting_decoder
 from treebank.errors import SynparseError
 
@@ -27,7 +28,7 @@ def check_enough(config: RunConfig, training: Any, texts: Iterable[str]) -> None
     """Raises SynparseError for too little text, and for trees if the model learns none or the other way round."""
     if training.words < LEAST_WORDS:
         where = " ".join(texts) or "the training text"
-        size = f"{training.words} {config.data.token}{'s' * (training.words != 1)}"
+        size = f"{training.words} {config.data.token if training.words == 1 else TOKENS[config.data.token]}"
         raise SynparseError(
             f"{where}: {size} to learn from after normalisation "
             f"{config.data.normalization!r}; at least {LEAST_WORDS} are needed, and some 100,000 for useful trees"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from induce.config import RunConfig
 from induce.data.prepared import PreparedText
 from induce.data.sources import Sources, Text, load_corpora, load_trees, prepared_rule
+from induce.data.tokens import leaf
 from induce.data.vocabulary import Vocabulary
 from induce.process_group import ALONE, ProcessGroup, join
 from induce.settings import changed, resolve
@@ -184,7 +185,7 @@ def _load(config: RunConfig, sources: Sources, device: str) -> RunData:
         facts["health"] = watch.health.to_json()
     if sources.focus:
         facts["focus_kind"] = focus_kind(sources.focus)
-    notes = list(watch.health.report(token=config.data.token)) if watch.health.sentences else []
+    notes = list(watch.health.report(token=leaf(config.data.token))) if watch.health.sentences else []
     if isinstance(training, PreparedText):
         facts["health"], notes = training.corpus.facts["health"], training.corpus.facts["notes"]
     return RunData(training, development, facts, config, choose_device(device), notes)

@@ -8,12 +8,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from induce import checkpoint
-from induce.config import RunConfig
+from induce.config import DataConfig, RunConfig
+from induce.data.class_table import class_vocabulary
+from induce.data.corpus import choose_vocabulary
 from induce.data.tokens import SPACE, bits, characters
+from induce.data.vocabulary import Vocabulary
 from induce.parsing.load import load_parser
 from induce.registry import MODELS, READINGS, model_class
 from induce.settings import resolve
@@ -156,3 +160,46 @@ def test_too_short_a_text_is_counted_in_characters(tmp_path: Path) -> None:
     short.add(tuple("dog"))
     with pytest.raises(SynparseError, match="3 characters to learn from"):
         Trainer(config, short, short, tmp_path / "run", device="cpu")
+
+
+def test_a_vocabulary_of_classes() -> None:
+    """Each word has the number of its class; rare and unseen words go by shape and ending; files keep it all."""
+    text = corpora(settings("onlstm", "data.token=class"), 60)[0]
+    data = DataConfig(token="class", classes=5, minimum_count=2)
+    words = class_vocabulary(text, data)
+    assert len(words) <= 7
+    assert words.names[2:] == tuple(f"<class:{number}>" for number in range(len(words) - 2))
+    assert Vocabulary("\n".join(words.words).split("\n")).words == words.words
+    plain = text.copied(text.vocabulary(data.vocabulary_size, data.minimum_count, "shape"))
+    known = plain.vocabulary.words
+    ids = words.encode(known[2:])
+    assert min(ids) >= 2
+    assert set(ids) == set(range(2, len(words)))
+    assert words.encode(["Zzyqing"]) == words.encode(["<unk:C>"])
+    shares = np.bincount(text.copied(words).ids, minlength=len(words))[2:]
+    assert (np.diff(shares) <= 0).all()
+    encoded = text.encode(words)
+    assert choose_vocabulary(text, data) is words
+    assert encoded.ids[encoded.offsets[1] - 1] == 0
+    with pytest.raises(ValueError, match="stands twice"):
+        Vocabulary(["<eos>", "<unk>", "<class:0>\ta\tb", "<class:1>\tb"])
+
+
+def test_a_model_of_classes_learns_and_parses_words(tmp_path: Path) -> None:
+    """Its trees are over words, and words of one class are one to it."""
+    config = settings("onlstm", "data.token=class", "data.classes=4", "train.epochs=1")
+    events = train(config, tmp_path)
+    assert isinstance(events[0], Started)
+    assert events[0].vocabulary <= 6
+    parser = load_parser(tmp_path, device="cpu")
+    vocabulary = parser.checkpoint.vocabulary
+    numbers = {word: vocabulary.id(word) for entry in vocabulary.words[2:] for word in entry.split("\t")[1:]}
+    first, *same = [word for word, number in numbers.items() if number == 2 and not word.startswith("<")]
+    assert parser.token == "word"
+    others = [word for word, number in numbers.items() if number != 2][:3]
+    readings = list(parser.read([[word, *others] for word in (first, *same)]))
+    assert len(same) > 0
+    assert {tuple(reading.row) for reading in readings} == {tuple(readings[0].row)}
+    assert next(iter(parser.parse([[first, *others]]))).words == (first, *others)
+    with pytest.raises(SynparseError, match=r"leave data\.vocabulary out"):
+        settings("onlstm", "data.token=class", "data.vocabulary=words.txt")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from induce.decoding.heads import argmax, chu_liu_edmonds, eisner, maximum_projective_tree, maximum_tree
+from induce.registry import DECODERS, decoder, decoder_together
 from tests.reference import fixtures, load
 from treebank.dependency import Heads, is_projective, is_tree
 from treebank.errors import SynparseError
@@ -209,3 +210,17 @@ def test_like_the_published_program(name: str) -> None:
 def _rooted(heads: list[int]) -> Heads:
     """Heads where a word that is its own head is a root."""
     return tuple(ROOT if head == i else head for i, head in enumerate(heads))
+
+
+@pytest.mark.parametrize("name", [name for name, entry in DECODERS.items() if entry.together])
+def test_side_by_side_as_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one length or of many, more than go together, with ties and without."""
+    monkeypatch.setattr("induce.decoding.heads.TOGETHER", 200)
+    draw = np.random.default_rng(8)
+    rows: list[Any] = [[], [[1.0]]]
+    for count in draw.permutation(np.repeat(range(1, 9), 6)).tolist():
+        rows.append(draw.dirichlet(np.full(count, 0.3), size=count) if draw.random() < 0.7 else np.ones((count, count)))
+    assert decoder_together(name)(rows) == [decoder(name)(row) for row in rows]
+    assert decoder_together("argmax")(rows) == list(map(argmax, rows))
+    with pytest.raises(SynparseError, match="no probability"):
+        decoder_together(name)([[[1.0]], [[0.1, -0.5], [0.2, 0.3]]])
