@@ -185,7 +185,7 @@ class Corpus:
     @property
     def numbers_of(self) -> Vocabulary | None:
         """The vocabulary that `encode` has had."""
-        return self._encoded and self._encoded.vocabulary
+        return None if self._encoded is None else self._encoded.vocabulary
 
     def _references(self) -> References | None:
         if len(self.reference_offsets) == 1:

@@ -272,7 +272,7 @@ class PreparedText:
     @property
     def numbers_of(self) -> Vocabulary | None:
         """The vocabulary that `encode` has had."""
-        return self._encoded and self._encoded.vocabulary
+        return None if self._encoded is None else self._encoded.vocabulary
 
 
 def _unnamed(text: PreparedText) -> IO[bytes]:
