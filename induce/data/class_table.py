@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from induce.data.classes import word_classes
 from induce.data.corpus import read_corpora
-from induce.data.flat_text import FlatText
-from induce.data.vocabulary import BOUNDARY, CLASS, UNKNOWN, Vocabulary
+from induce.data.known_words import classes_of
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
-    from induce.config import DataConfig
-    from induce.data.corpus import Corpus, EncodedCorpus
-    from induce.data.prepared import PreparedText
     from treebank.sentence import Sentence
 
 
@@ -49,32 +44,6 @@ def classify_words(
     if not text.words:
         raise SynparseError("there is no word in this text")
     corpus = text.encode(text.vocabulary(10**9, minimum_count, "shape"))
-    words, found, counts = _classes_of(corpus, classes, endings, seed)
+    words, found, counts = classes_of(corpus, classes, endings, seed)
     seen = [i for i in np.argsort(-counts, kind="stable").tolist() if counts[i]]
     return ClassTable(tuple(words[i] for i in seen), tuple(found[seen].tolist()), tuple(counts[seen].tolist()))
-
-
-def class_vocabulary(text: Corpus | PreparedText, data: DataConfig) -> Vocabulary:
-    """The vocabulary of ``data.classes`` classes of the words of ``text``, the class that covers most of it first.
-
-    Words are known as with ``data.unknown=shape``: rare ones by shape and last letters, in lower case.
-    """
-    plain = text.vocabulary(data.vocabulary_size, data.minimum_count, "shape")
-    words, found, counts = _classes_of(text.copied(plain), data.classes, 1.0, 1)
-    members: dict[int, list[str]] = {}
-    for i in np.argsort(-counts, kind="stable").tolist():
-        if words[i] not in (BOUNDARY, UNKNOWN):
-            members.setdefault(int(found[i]), []).append(words[i])
-    share = np.bincount(found, counts, data.classes)
-    order = sorted(members, key=lambda number: (-share[number], number))
-    entries = ["\t".join([f"{CLASS}{place}>", *members[number]]) for place, number in enumerate(order)]
-    return Vocabulary([BOUNDARY, UNKNOWN, *entries])
-
-
-def _classes_of(
-    corpus: EncodedCorpus, classes: int, endings: float, seed: int
-) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """The words of a text, the class of each, and how often it occurs."""
-    text = FlatText(corpus)
-    found = word_classes(text.neighbours, text.words, classes=classes, endings=endings, seed=seed)
-    return text.words, found, text.counts.astype(np.int64)

@@ -21,7 +21,6 @@ from treebank.tree import Tree
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from induce.config import DataConfig
     from induce.data.batches import SentenceBatch
 
 CHUNK = 1 << 20  # words that get their final numbers at a time
@@ -282,17 +281,6 @@ def spans_between(tree: Tree, kept: Sequence[int]) -> list[tuple[int, int]]:
     for index in kept:
         mask[index] = True
     return [(start, end) for start, end in tree.keep(mask).spans if end - start > 1]
-
-
-def choose_vocabulary(text: Corpus, data: DataConfig) -> Vocabulary:
-    """The words of the file that ``data.vocabulary`` names, frequent words of the training ``text``, or classes."""
-    if data.token == "class":
-        from induce.data.class_table import class_vocabulary
-
-        return text.numbers_of or class_vocabulary(text, data)
-    if data.vocabulary:
-        return Vocabulary.from_list(data.vocabulary)
-    return text.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)
 
 
 def unknown_share(counts: Mapping[str, int], vocabulary: Vocabulary) -> float:

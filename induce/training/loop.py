@@ -16,7 +16,8 @@ import torch
 
 from induce import checkpoint as store
 from induce.config import RunConfig, kind_of
-from induce.data.corpus import choose_vocabulary, unknown_share
+from induce.data.corpus import unknown_share
+from induce.data.known_words import choose_vocabulary
 from induce.data.loader import Loader, Step
 from induce.data.tokens import bits
 from induce.models.base import FittedModel, detach

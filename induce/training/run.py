@@ -78,7 +78,7 @@ class RunData:
         """Give the words their final numbers, so that several runs need not."""
         data = self.config.data
         if not data.task:
-            from induce.data.corpus import choose_vocabulary
+            from induce.data.known_words import choose_vocabulary
 
             words = choose_vocabulary(self.training, data)
             for text in (self.training, self.development):

@@ -14,8 +14,7 @@ import torch
 
 from induce import checkpoint
 from induce.config import DataConfig, RunConfig
-from induce.data.class_table import class_vocabulary
-from induce.data.corpus import choose_vocabulary
+from induce.data.known_words import choose_vocabulary, class_vocabulary
 from induce.data.tokens import SPACE, bits, characters
 from induce.data.vocabulary import Vocabulary
 from induce.parsing.load import load_parser

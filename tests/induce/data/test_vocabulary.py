@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from induce.config import DataConfig
-from induce.data.corpus import choose_vocabulary, read_corpora
+from induce.data.corpus import read_corpora
+from induce.data.known_words import choose_vocabulary
 from induce.data.vocabulary import Vocabulary
 from treebank.errors import TreebankError
 from treebank.sentence import Sentence
