@@ -167,6 +167,12 @@ DECODERS: dict[str, DecoderEntry] = {
         "heads",
         together="induce.decoding.heads:mbr_heads_together",
     ),
+    "mbr-arcs": DecoderEntry(
+        "induce.decoding.heads:mbr_arcs",
+        HeadDistribution,
+        "heads",
+        together="induce.decoding.heads:mbr_arcs_together",
+    ),
     "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
     "heads-to-tree": DecoderEntry("induce.decoding.phrases:heads_to_tree", HeadDistribution),
     "heights": DecoderEntry("induce.decoding.heights:heights", Heights, "heads"),

@@ -21,6 +21,7 @@ from treebank.sentence import ROOT
 Matrix = Sequence[Sequence[float]] | np.ndarray
 Root = Literal["given", "free", "diagonal"]  # given: what the diagonal holds, if it is not all 0
 SMALLEST = 1e-9  # added to each probability, so that a tree can be had from any of them
+EITHER_WAY = 0.5  # what an arc is worth that points the wrong way, beside one that points the right way
 TOGETHER = 100_000  # numbers of a table for the sentences that are decoded side by side
 ROUNDING = 2.0**-52  # of a sum, relative to each of its parts: roots whose trees differ by no more are tied
 
@@ -69,6 +70,26 @@ def mbr_heads_together(probabilities: Sequence[Matrix]) -> list[Heads]:
     """`mbr_heads` of several sentences; those of one length are done side by side."""
     matrices = [_probabilities(one) for one in probabilities]
     return maximum_projective_trees([(matrix, matrix.diagonal()) for matrix in matrices])
+
+
+def mbr_arcs(probability: Matrix) -> Heads:
+    """The heads of the tree without crossing arcs that is expected to score best when arcs are counted both ways.
+
+    To the probability of each head is added `EITHER_WAY` times that of the same arc turned round: where a model knows
+    that two words belong together, but not which is the head, the arc between them is kept.
+    """
+    return mbr_arcs_together([probability])[0]
+
+
+def mbr_arcs_together(probabilities: Sequence[Matrix]) -> list[Heads]:
+    """`mbr_arcs` of several sentences; those of one length are done side by side."""
+    return mbr_heads_together([_either_way(_probabilities(one)) for one in probabilities])
+
+
+def _either_way(matrix: np.ndarray) -> np.ndarray:
+    """The expected share of right heads, and of right arcs whichever way they point, with the weight `EITHER_WAY`."""
+    gains: np.ndarray = matrix + EITHER_WAY * matrix.T  # a root is right in both counts or in none
+    return gains
 
 
 def _scores(probability: Matrix, root: Root) -> tuple[np.ndarray, np.ndarray | None]:

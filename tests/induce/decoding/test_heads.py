@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from induce.decoding.heads import argmax, chu_liu_edmonds, eisner, maximum_projective_tree, maximum_tree
+from induce.decoding.heads import (
+    argmax,
+    chu_liu_edmonds,
+    eisner,
+    maximum_projective_tree,
+    maximum_tree,
+    mbr_arcs,
+    mbr_heads,
+)
 from induce.registry import DECODERS, decoder, decoder_together
 from tests.reference import fixtures, load
 from treebank.dependency import Heads, is_projective, is_tree
@@ -224,3 +232,21 @@ def test_side_by_side_as_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert decoder_together("argmax")(rows) == list(map(argmax, rows))
     with pytest.raises(SynparseError, match="no probability"):
         decoder_together(name)([[[1.0]], [[0.1, -0.5], [0.2, 0.3]]])
+
+
+def test_arcs_count_both_ways() -> None:
+    """No projective tree is expected to have more right heads plus half as many arcs between the right words."""
+    draw = np.random.default_rng(9)
+    for count in range(1, 6):
+        for _ in range(20):
+            heads = draw.dirichlet(np.full(count, 0.4), size=count)
+
+            def worth(tree: Any, heads: np.ndarray = heads) -> float:
+                total = 0.0
+                for word, head in enumerate(tree):
+                    total += 1.5 * heads[word, word] if head == ROOT else heads[word, head] + heads[head, word] / 2
+                return total
+
+            assert worth(mbr_arcs(heads)) == pytest.approx(max(map(worth, all_trees(count, True))))
+    unsure = [[0.0, 0.46, 0.54], [0.45, 0.0, 0.55], [0.0, 0.0, 1.0]]  # 0 and 1 belong together, whichever is the head
+    assert (mbr_heads(unsure), mbr_arcs(unsure)) == ((2, 2, ROOT), (1, 2, ROOT))
