@@ -1,10 +1,12 @@
 """Heads from raw text in many languages: a model beside the baselines `next` and `previous`.
 
 ``python bench/languages.py`` trains the preset on the text of each treebank (its training part, or where there is none
-its own sentences), scores it under `udgn`, prints a table and writes ``bench/results/languages.json``. Treebanks come
-from ``--data`` (folders ``ud/UD_…`` as Universal Dependencies name them, ``gum/dep``, ``craft/dep``,
-``nltk_data/corpora/dependency_treebank.zip``); those that are not there are left out, with a word. ``--only``,
-``--seeds``, ``--model``, ``--preset`` and ``--set`` choose. Seconds are of the processor, one thread.
+its own sentences), scores it under `udgn`, and prints a table. Each score is kept in ``bench/results/languages.json``
+as soon as it is there: the same command goes on where it was stopped, ``--fresh`` begins anew. ``--docs`` writes the
+table into ``docs/models/dmv.md``, between the comments that name this program. Treebanks come from ``--data`` (folders
+``ud/UD_…`` as Universal Dependencies name them, ``gum/dep``, ``craft/dep``, the zip of nltk's dependency_treebank);
+those that are not there are left out, with a word. ``--only``, ``--seeds``, ``--model``, ``--preset`` and ``--set``
+choose. Seconds are of the processor, one thread.
 """
 
 from __future__ import annotations
@@ -18,15 +20,17 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "languages.json"
 sys.path.insert(0, str(HERE.parent))
 
 from treebank.formats import read_sentences  # noqa: E402
+from treebank.whole_files import write_whole  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ def parts(name: str, treebank: str, code: str, packed: str = "") -> Language:
     """A treebank with training and development part."""
     return Language(name, UD.format(treebank, code, "train") + packed, (UD.format(treebank, code, "dev"),))
 
+
+PAGE, MARKS = HERE.parent / "docs" / "models" / "dmv.md", ("<!-- bench/languages.py -->", "<!-- end -->")
 
 EWT = parts("English EWT", "English-EWT", "en_ewt", ".gz")
 LANGUAGES = (
@@ -104,14 +110,20 @@ def synparse(arguments: Sequence[str]) -> tuple[str, float]:
     return done.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(language: Language, options: argparse.Namespace, data: Path) -> list[dict[str, Any]]:
-    """Scores of the model, seed by seed, and of the baselines, on each gold file of a treebank."""
-    rows = []
+def measure(
+    language: Language, options: argparse.Namespace, data: Path, done: Collection[int] = ()
+) -> Iterator[list[dict[str, Any]]]:
+    """Scores of the model and of the baselines on each gold file of a treebank, seed by seed but for those ``done``."""
+    if set(range(1, options.seeds + 1)) <= set(done):
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         golds = [unpacked(data / one, folder) for one in language.gold]
         text = plain_text(golds[0] if language.text == language.gold[0] else data / language.text, folder)
         for seed in range(1, options.seeds + 1):
+            if seed in done:
+                continue
+            rows = []
             train = ["train", str(text), "--model", options.model, "--seed", str(seed), "-o", str(folder / f"{seed}")]
             train += ["--preset", options.preset] if options.preset else []
             _, seconds = synparse([*train, *(part for change in options.set for part in ("--set", change))])
@@ -123,7 +135,7 @@ def measure(language: Language, options: argparse.Namespace, data: Path) -> list
                     systems.setdefault(score["system"], {})[score["metric"]] = score["value"]
                 label = f"{language.name} {gold.stem.rpartition('-')[2]}"
                 rows.append({"data": label, "seed": seed, "train s": seconds, "eval s": scoring, "scores": systems})
-    return rows
+            yield rows
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
@@ -145,6 +157,30 @@ def one_system(scores: dict[str, dict[str, float]], name: str | None) -> dict[st
     return next(found for system, found in scores.items() if system == name or (not name and system not in BASE))
 
 
+def kept(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The scores of an earlier call with these settings; none if there was none."""
+    if not RESULTS.exists():
+        return []
+    content = json.loads(RESULTS.read_text())
+    rows: list[dict[str, Any]] = content.pop("rows")
+    return rows if {name: content.get(name) for name in settings} == settings else []
+
+
+def with_table(page: str, lines: str) -> str:
+    """``page`` with these ``lines`` between `MARKS`."""
+    before, begin, rest = page.partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    if not end:
+        raise SystemExit(f"{PAGE}: the table stands between {MARKS[0]} and {MARKS[1]}, which are not there")
+    return f"{before}{begin}\n{lines}\n{end}{after}"
+
+
+def in_order(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Scores in the order of `LANGUAGES`."""
+    names = [language.name for language in LANGUAGES]
+    return sorted(rows, key=lambda row: next(place for place, name in enumerate(names) if row["data"].startswith(name)))
+
+
 def spread(values: Sequence[float]) -> str:
     """Mean, and deviation where there is one."""
     deviation = statistics.stdev(values) if len(values) > 1 else 0.0
@@ -160,20 +196,28 @@ def main() -> None:
     parser.add_argument("--model", default="dmv")
     parser.add_argument("--preset", default="")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE")
+    parser.add_argument("--fresh", action="store_true", help="forget the scores that are there")
+    parser.add_argument("--docs", action="store_true", help=f"write the table into {PAGE.name}")
     options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
+    settings = {"model": options.model, "preset": options.preset, "set": options.set}
+    rows = [] if options.fresh else kept(settings)
+    if rows:
+        print(f"{len(rows)} scores were there already (--fresh forgets them)", file=sys.stderr)
     for language in LANGUAGES:
         if options.only and not any(part.lower() in language.name.lower() for part in options.only):
             continue
         if missing := [one for one in (language.text, *language.gold) if not (options.data / one).exists()]:
             print(f"{language.name}: no {missing[0]} in {options.data}", file=sys.stderr)
             continue
-        rows += measure(language, options, options.data)
+        done = {row["seed"] for row in rows if row["data"].startswith(language.name)}
+        for fresh in measure(language, options, options.data, done):
+            rows += fresh
+            RESULTS.parent.mkdir(exist_ok=True)
+            write_whole(RESULTS, (json.dumps({**settings, "rows": rows}, indent=1) + "\n").encode())
         print(table([row for row in rows if row["data"].startswith(language.name)]), flush=True)
-    (HERE / "results").mkdir(exist_ok=True)
-    settings = {"model": options.model, "preset": options.preset, "set": options.set, "cores": os.cpu_count()}
-    (HERE / "results" / "languages.json").write_text(json.dumps({**settings, "rows": rows}, indent=1) + "\n")
-    print(table(rows))
+    print(table(in_order(rows)))
+    if options.docs:
+        write_whole(PAGE, with_table(PAGE.read_text(), table(in_order(rows))).encode())
 
 
 if __name__ == "__main__":

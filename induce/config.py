@@ -10,7 +10,6 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 from induce.data.tokens import TOKENS
-from induce.data.vocabulary import UNKNOWNS
 from induce.registry import DECODERS, ModelEntry, known, load, models_of
 from treebank.errors import SynparseError, UnknownNameError, nearest
 from treebank.normalize import RECIPES
@@ -54,10 +53,7 @@ class DataConfig:
     minimum_count: int = setting(2, low=1, high=1e9, help="rarer tokens are unknown")
     vocabulary: str = setting("", help="a file with the tokens to know, one a line, in the place of the frequent ones")
     unknown: str = setting(
-        "one",
-        choices=UNKNOWNS,
-        help="one symbol for all unknown words, or one for each shape and suffix; shape-or-word: a word whose ending "
-        "is rare, too, is known itself if it was seen twice",
+        "one", choices=("one", "shape"), help="one symbol for all unknown words, or one for each shape and suffix"
     )
     development_share: float = setting(
         0.05, low=0, high=0.5, help="of the training sentences, when no development text is given"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from bench import gpu, trees
+from bench import gpu, languages, trees
 from bench.all import BEGIN, END, write_page
 from bench.compare import verdict
 from bench.figures import FULL, QUICK, ROOT, TOOLS, benchmarks, numbers
@@ -93,3 +95,42 @@ def test_the_benchmark_of_a_gpu_runs_on_the_processor(monkeypatch: pytest.Monkey
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(SystemExit, match="PyTorch finds no GPU here: nothing was measured"):
         gpu.main()
+
+
+def test_the_table_of_languages_goes_on_where_it_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seeds that have scores are not trained again, other settings are; the table goes between its two marks."""
+    calls: list[str] = []
+
+    def synparse(arguments: Sequence[str]) -> tuple[str, float]:
+        calls.append(arguments[0])
+        if arguments[0] == "train" and "3" in arguments:
+            raise SystemExit("stopped")
+        values = {"next": 30.0, "previous": 20.0, "dmv": 40.0 + len(calls)}
+        scores = [{"system": one, "metric": m, "value": v} for one, v in values.items() for m in ("UAS", "UUAS")]
+        return json.dumps({"scores": scores}), 1.0
+
+    gold, page = tmp_path / "own.conllu", tmp_path / "page.md"
+    gold.write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    page.write_text("before\n<!-- bench/languages.py -->\nold\n<!-- end -->\nafter\n", encoding="utf-8")
+    monkeypatch.setattr(languages, "synparse", synparse)
+    monkeypatch.setattr(languages, "LANGUAGES", (languages.Language("Own", "own.conllu", ("own.conllu",)),))
+    monkeypatch.setattr(languages, "RESULTS", tmp_path / "results" / "languages.json")
+    monkeypatch.setattr(languages, "PAGE", page)
+
+    def run(*options: str) -> int:
+        calls.clear()
+        monkeypatch.setattr("sys.argv", ["languages.py", "--data", str(tmp_path), *options])
+        languages.main()
+        return calls.count("train")
+
+    with pytest.raises(SystemExit, match="stopped"):
+        run("--seeds", "3")
+    assert run("--seeds", "2", "--docs") == 0
+    rows = page.read_text(encoding="utf-8").split("<!-- bench/languages.py -->\n")[1].split("\n")
+    assert rows[2] == "| Own own | 30.0 / 30.0 | 20.0 / 20.0 | 43.0 ± 1.4 / 43.0 ± 1.4 | 1 |"
+    assert page.read_text(encoding="utf-8").endswith("<!-- end -->\nafter\n")
+    assert run("--seeds", "2", "--fresh") == 2
+    assert run("--seeds", "1", "--set", "model.members=3") == 1
+    assert "scores were there already" in capsys.readouterr().err

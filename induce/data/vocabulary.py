@@ -12,10 +12,9 @@ from treebank.formats.lines import open_lines
 BOUNDARY = "<eos>"  # number 0: ends every sentence of a stream, stands on either side of a sentence, and is padding
 UNKNOWN = "<unk>"  # number 1
 FIRST = len((BOUNDARY, UNKNOWN))  # number of the first word of its own
-UNKNOWNS = ("one", "shape", "shape-or-word")  # data.unknown: what stands for the words that are not in the list
+UNKNOWNS = ("one", "shape")  # data.unknown: one symbol for all words that are not in the list, or one for each shape
 LONGEST_SUFFIX = 3
 CLASS = "<class:"  # begins the entry of a class of words, which follow between tabs
-SEEN_TWICE = 2  # a word that no ending tells anything about is known from there on
 LEAST_SEEN = 10  # rare words that a pseudo-word stands for
 
 
@@ -45,21 +44,14 @@ class Vocabulary:
         """The ``size - 2`` most frequent words seen ``minimum_count`` times or more, by frequency, then spelling.
 
         With ``unknown = "shape"`` words are counted in lower case, and the last entries are the pseudo-words that stand
-        for `LEAST_SEEN` rare words or more; those of one letter's suffix and none are always there. With
-        "shape-or-word" a rare word that has no pseudo-word with a suffix is known itself if it was seen twice: in
-        Chinese, where the last letters of a rare word are rare, too, one pseudo-word would hold a fifth of the text.
+        for `LEAST_SEEN` rare words or more; those of one letter's suffix and none are always there.
         """
-        if unknown != "one":
+        if unknown == "shape":
             folded: Counter[str] = Counter()
             for word, count in counts.items():
                 folded[word.lower()] += count
             plain = cls._frequent(folded, size=size, minimum_count=minimum_count)
-            pseudo = _pseudo_words(counts, set(plain))
-            if unknown == "shape-or-word":
-                bare = _without_ending(counts, set(pseudo))
-                again = {word: count for word, count in folded.items() if count >= minimum_count or word in bare}
-                plain = cls._frequent(again, size=size, minimum_count=min(minimum_count, SEEN_TWICE))
-            return cls([BOUNDARY, UNKNOWN, *plain, *pseudo])
+            return cls([BOUNDARY, UNKNOWN, *plain, *_pseudo_words(counts, set(plain))])
         return cls([BOUNDARY, UNKNOWN, *cls._frequent(counts, size=size, minimum_count=minimum_count)])
 
     @staticmethod
@@ -149,11 +141,6 @@ def shapes(word: str) -> list[str]:
     lower = word.lower()
     suffixes = [lower[-length:] for length in range(LONGEST_SUFFIX, 0, -1) if len(lower) > length]
     return [f"<unk:{shape}-{suffix}>" for suffix in suffixes] + [f"<unk:{shape}>"]
-
-
-def _without_ending(counts: Mapping[str, int], pseudo: set[str]) -> set[str]:
-    """The words, in lower case, for which there is no pseudo-word but that of their shape."""
-    return {word.lower() for word in counts if not any(one in pseudo for one in shapes(word)[:-1])}
 
 
 def _pseudo_words(counts: Mapping[str, int], plain: set[str]) -> list[str]:

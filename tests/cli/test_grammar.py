@@ -74,7 +74,7 @@ def test_a_dmv_parses_extracts_and_decodes(call: Caller, dmv: Path, tmp_path: Pa
     parsed = call.result("parse", text, "-m", dmv)
     rows = tmp_path / "rows.jsonl"
     rows.write_text(call.result("extract", text, "-m", dmv), encoding="utf-8")
-    assert call.result("decode", rows, "--decoder", "mbr-heads") == parsed
+    assert call.result("decode", rows, "--decoder", "mbr-arcs") == parsed
     heads = json.loads(rows.read_text(encoding="utf-8").splitlines()[0])["heads"]
     assert [sum(row) for row in heads] == pytest.approx([1.0] * 5)
     assert call.result("parse", text, "-m", dmv, "--decoder", "heads-to-tree").count("\n") == 3

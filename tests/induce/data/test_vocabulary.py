@@ -36,15 +36,3 @@ def test_a_file_that_is_no_vocabulary(tmp_path: Path, content: str, message: str
     path.write_text(content, encoding="utf-8")
     with pytest.raises(TreebankError, match=message):
         Vocabulary.from_list(str(path))
-
-
-def test_a_rare_word_without_a_known_ending_is_known_itself() -> None:
-    """Seen twice; words whose ending many rare words have stay pseudo-words, and so does what was seen once."""
-    counts = {"the": 5, "運動": 2, "会話": 1, **{f"{letter}ing": 2 for letter in "abcdefgh"}}
-    by_shape = Vocabulary.from_counts(counts, size=100, minimum_count=3, unknown="shape")
-    words = Vocabulary.from_counts(counts, size=100, minimum_count=3, unknown="shape-or-word")
-    assert [by_shape.knows(word) for word in ("the", "運動", "会話", "bing")] == [True, False, False, False]
-    assert [words.knows(word) for word in ("the", "運動", "会話", "bing")] == [True, True, False, False]
-    assert words.words[words.id("bing")] == "<unk:w-ing>"
-    assert words.words[words.id("会話")] == words.words[words.id("話会")] == "<unk:w>"
-    assert set(by_shape.words) < set(words.words)
