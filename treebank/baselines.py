@@ -107,7 +107,7 @@ def oracle(gold: Tree, chance: Random) -> Spans:
 
 def gold(gold: Tree, chance: Random) -> Spans:
     """Brackets of the gold tree itself, unary chains collapsed: what no convention should call less than perfect."""
-    return [span for span in gold.collapse_unary().spans if span.end - span.start > 1]
+    return [(start, end) for start, end in gold.collapse_unary().spans if end - start > 1]
 
 
 BASELINES: dict[str, Baseline] = {

@@ -11,14 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-
-class Span(NamedTuple):
-    """Words ``start`` to ``end`` (exclusive), counted from 0."""
-
-    start: int
-    end: int
-
-
+Span = tuple[int, int]  # words from the first number to the second (exclusive), counted from 0
 Parts = tuple[tuple[str, ...], tuple[str, ...], tuple[Span, ...], tuple[str, ...]]  # words, tags, spans, labels
 _LEAF = re.compile(r"\([ \t\n]*([^ \t\n()]+)[ \t\n]*\)")
 MARKS = frozenset(("ID", "CODE", "METADATA"))  # labels that only files in the format of CorpusSearch have
@@ -32,7 +25,6 @@ _TOKEN = re.compile(
 # What may stand between two opening brackets: "LABEL", or "TAG word)" and more closing brackets.
 _REGULAR = re.compile(rf"[ \t\n]*+({_WORD}*+)(?:[ \t\n]++({_WORD}++)[ \t\n]*+\)([ \t\n)]*+))?[ \t\n]*+")
 _MOST_PIECES = 1 << 16
-_new: Any = tuple.__new__  # Span(*pair) at half the price
 _BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
 
 HELP_OPEN = "add the missing ')', or take the tree out"
@@ -124,7 +116,7 @@ def scan(text: str) -> Iterator[Parts]:
                 if not stack:
                     raise ValueError(diagnose(text).message)
                 k, start = stack.pop()
-                spans[k] = Span(start, len(words))
+                spans[k] = start, len(words)
         elif bare:
             if not stack:
                 raise ValueError(diagnose(text).message)
@@ -133,7 +125,7 @@ def scan(text: str) -> Iterator[Parts]:
         elif not empty:
             stack.append((len(labels), len(words)))
             labels.append(label)
-            spans.append(Span(0, 0))
+            spans.append((0, 0))
         elif label and not any(map(str.isalnum, label)):  # (.) is short for (. .) in some treebanks
             words.append(label)
             tags.append(label)
@@ -203,7 +195,7 @@ def scan_regular(text: str) -> Parts | None:
                 while count:
                     count -= 1
                     k = pop()
-                    spans[k] = _new(Span, (spans[k], end))
+                    spans[k] = spans[k], end
             elif count:
                 return None
             else:

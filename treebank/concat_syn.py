@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from treebank.errors import TreebankError
 from treebank.sentence import Sentence
-from treebank.tree import TRACE, Span, Tree
+from treebank.tree import TRACE, Tree
 
 UNKNOWN, END, NUMBER = "<unk>", "</s>", "N"
 VOCABULARY_SIZE = 9_999  # forms that are kept, </s> among them
@@ -67,7 +67,7 @@ def end_sentence(tree: Tree) -> Tree:
     """
     n = len(tree) + 1
     words, tags = (*tree.words, END), (*tree.tags, END)
-    return Tree(words, tags, (Span(0, n), *tree.spans), ("TOP", *tree.labels))
+    return Tree(words, tags, ((0, n), *tree.spans), ("TOP", *tree.labels))
 
 
 def forms_of(sentence: Sentence, changed: Counter[int]) -> tuple[Tree, list[str | None]]:

@@ -42,9 +42,9 @@ def binarize(tree: Tree, direction: Direction) -> Tree:
     added: list[tuple[Span, str]] = []
     for (start, end), label, starts in zip(tree.spans, tree.labels, _parts(tree), strict=True):
         if direction == "right":
-            added += [(Span(inner, end), ADDED + label) for inner in starts[1:-1]]
+            added += [((inner, end), ADDED + label) for inner in starts[1:-1]]
         else:
-            added += [(Span(start, inner), ADDED + label) for inner in starts[2:]]
+            added += [((start, inner), ADDED + label) for inner in starts[2:]]
     if not added:
         return tree
     brackets = sorted(chain(zip(tree.spans, tree.labels, strict=True), added), key=_preorder)
@@ -63,9 +63,9 @@ def _parts(tree: Tree) -> list[list[int]]:
     open_brackets: list[int] = []
     k = 0
     for i in range(len(tree)):
-        while open_brackets and tree.spans[open_brackets[-1]].end <= i:
+        while open_brackets and tree.spans[open_brackets[-1]][1] <= i:
             open_brackets.pop()
-        while k < len(tree.spans) and tree.spans[k].start == i:
+        while k < len(tree.spans) and tree.spans[k][0] == i:
             if open_brackets:
                 parts[open_brackets[-1]].append(i)
             open_brackets.append(k)

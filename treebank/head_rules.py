@@ -259,7 +259,7 @@ def _children(tree: Tree) -> list[list[int]]:
     for i in range(len(tree)):
         while ends[open_brackets[-1]] <= i:
             open_brackets.pop()
-        while k < len(tree.spans) and tree.spans[k].start == i:
+        while k < len(tree.spans) and tree.spans[k][0] == i:
             children[open_brackets[-1]].append(k)
             k += 1
             open_brackets.append(k)

@@ -15,7 +15,7 @@ from treebank.dependency import Heads, is_tree
 from treebank.errors import SynparseError
 from treebank.sentence import ROOT
 from treebank.tagset import AUXILIARIES, WORD_TAGS, is_word, tags_are_penn
-from treebank.tree import Span, Tree
+from treebank.tree import Tree
 
 _DIGITS = re.compile(r"\d+")  # decimal digits of any script
 _ASCII_DIGITS = re.compile("[0-9]+")
@@ -159,9 +159,9 @@ def restore(tree: Tree, words: Sequence[str], kept: Sequence[int], *, tag: str =
     for i, own in zip(kept, tree.tags, strict=True):
         tags[i] = own
     # A phrase reaches from its first kept word to its last, hence over exactly what was dropped between them.
-    spans = [Span(kept[start], kept[end - 1] + 1) for start, end in tree.spans]
+    spans = [(kept[start], kept[end - 1] + 1) for start, end in tree.spans]
     if spans and tree.spans[0] == (0, len(kept)):
-        spans[0] = Span(0, len(words))
+        spans[0] = (0, len(words))
     return Tree(tuple(words), tuple(tags), tuple(spans), tree.labels)
 
 

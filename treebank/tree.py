@@ -71,7 +71,7 @@ class Tree:
         return cls(
             tuple(words),
             (tag,) * length,
-            tuple(map(Span._make, ordered)),
+            tuple(ordered),
             (label,) * len(ordered),
         )
 
@@ -84,8 +84,8 @@ class Tree:
         >>> tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))")
         >>> tree.words, tree.labels
         (('the', 'man', 'sleeps'), ('S', 'NP', 'VP'))
-        >>> [tuple(span) for span in tree.spans]
-        [(0, 3), (0, 2), (2, 3)]
+        >>> tree.spans
+        ((0, 3), (0, 2), (2, 3))
         """
         trees = list(brackets.parse(text))
         if len(trees) != 1:
@@ -129,10 +129,10 @@ class Tree:
         for i, (word, tag) in enumerate(zip(self.words, self.tags, strict=True)):
             while stack[-1][0] <= i:
                 stack.pop()
-            while k < len(self.spans) and self.spans[k].start == i:
+            while k < len(self.spans) and self.spans[k][0] == i:
                 node = NltkTree(self.labels[k], [])
                 stack[-1][1].append(node)
-                stack.append((self.spans[k].end, node))
+                stack.append((self.spans[k][1], node))
                 k += 1
             stack[-1][1].append(NltkTree(tag, [word]) if tag else word)
         return root[0] if len(root) == 1 and isinstance(root[0], NltkTree) else root
@@ -158,21 +158,16 @@ class Tree:
 
     def __str__(self) -> str:
         """One line: ``(X (W The) (X (W old) (W man)))``; "" for no words."""
-        pieces: list[str] = []
-        ends: list[int] = []
-        k, spans, labels = 0, self.spans, self.labels
-        for i, (word, tag) in enumerate(zip(self.words, self.tags, strict=True)):
-            opening = " " if pieces else ""
-            while k < len(spans) and spans[k][0] == i:
-                pieces.append(f"{opening}({labels[k]}")
-                ends.append(spans[k][1])
-                opening = " "
-                k += 1
-            pieces.append(f"{opening}({tag} {escape(word)})" if tag else opening + escape(word))
-            while ends and ends[-1] == i + 1:
-                ends.pop()
-                pieces.append(")")
-        return "".join(pieces)
+        words = tuple(map(escape, self.words)) if "(" in (text := "".join(self.words)) or ")" in text else self.words
+        if all(self.tags):
+            leaves = [f"({tag} {word})" for word, tag in zip(words, self.tags, strict=True)]
+        else:
+            leaves = [f"({tag} {word})" if tag else word for word, tag in zip(words, self.tags, strict=True)]
+        opening, closing = [""] * len(leaves), [""] * (len(leaves) + 1)
+        for (start, end), label in zip(self.spans, self.labels, strict=True):
+            opening[start] += f"({label} "
+            closing[end] += ")"
+        return " ".join(map("".join, zip(opening, leaves, closing[1:], strict=True)))
 
     def keep(self, mask: Sequence[bool]) -> Tree:
         """The tree of the words whose ``mask`` is true; a bracket left without words vanishes."""
@@ -181,13 +176,14 @@ class Tree:
         if all(mask):
             return self
         before = list(accumulate(map(bool, mask), initial=0))
-        spans, labels = [], []
-        for (start, end), label in zip(self.spans, self.labels, strict=True):
-            if before[start] < before[end]:
-                spans.append((before[start], before[end]))
-                labels.append(label)
-        words, tags = tuple(compress(self.words, mask)), tuple(compress(self.tags, mask))
-        return Tree(words, tags, tuple(map(Span._make, spans)), tuple(labels))
+        moved = [(before[start], before[end]) for start, end in self.spans]
+        full = [start < end for start, end in moved]
+        return Tree(
+            tuple(compress(self.words, mask)),
+            tuple(compress(self.tags, mask)),
+            tuple(compress(moved, full)),
+            tuple(compress(self.labels, full)),
+        )
 
     def without_traces(self) -> Tree:
         """The tree of the words that a reader sees: empty elements (tag ``-NONE-``) deleted."""
@@ -198,8 +194,8 @@ class Tree:
         seen: set[Span] = set()
         kept = []
         for k, span in enumerate(self.spans):
-            whole = span.end - span.start == len(self.words)
-            if span not in seen and (span.end - span.start > 1 or whole):
+            length = span[1] - span[0]
+            if span not in seen and (length > 1 or length == len(self.words)):
                 seen.add(span)
                 kept.append(k)
         return Tree(
@@ -226,7 +222,7 @@ def assemble(words: list[str], tags: list[str], starts: list[int], ends: list[in
         full = [k for k in range(len(starts)) if starts[k] < ends[k]]
         starts, ends = [starts[k] for k in full], [ends[k] for k in full]
         labels = [labels[k] for k in full]
-    return Tree(tuple(words), tuple(tags), tuple(map(Span, starts, ends)), tuple(labels))
+    return Tree(tuple(words), tuple(tags), tuple(zip(starts, ends, strict=True)), tuple(labels))
 
 
 def _drawn(how: str, tree: Tree) -> str:

@@ -175,7 +175,7 @@ def _occurrences(
                 key = tuple(lower[start : start + length])
                 if key in wanted:
                     occurs[key] += 1
-                    in_gold[key] += Span(start, start + length) in gold
+                    in_gold[key] += (start, start + length) in gold
     return occurs, in_gold
 
 

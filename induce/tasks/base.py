@@ -124,7 +124,7 @@ def binary_tree(tokens: Sequence[str]) -> tuple[tuple[str, ...], tuple[Span, ...
         raise ValueError("a bracket is never closed")
     if parts != [1]:
         raise ValueError(f"{parts[0]} expressions where one was expected")
-    return tuple(words), tuple(Span(start, end) for start, end in spans)
+    return tuple(words), tuple((start, end) for start, end in spans)
 
 
 def joins(spans: Sequence[Span], length: int) -> list[tuple[int, int]]:

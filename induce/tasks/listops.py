@@ -100,7 +100,7 @@ def evaluate(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...]]:
             if not values:
                 raise ValueError(f"{operator} has no arguments")
             value = _apply(operator, values)
-            spans += [Span(start, end) for end in (*ends, i + 1)]
+            spans += [(start, end) for end in (*ends, i + 1)]
         elif token in DIGITS:
             value = int(token)
         else:
@@ -112,7 +112,7 @@ def evaluate(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...]]:
             result = value
     if result is None:
         raise ValueError("the expression is not complete")
-    return result, tuple(sorted(spans, key=lambda span: (span.start, -span.end)))
+    return result, tuple(sorted(spans, key=lambda span: (span[0], -span[1])))
 
 
 def _apply(operator: str, values: list[int]) -> int:

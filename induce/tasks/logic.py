@@ -123,7 +123,7 @@ def formula(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...], int]:
                 raise ValueError(f"a pair of brackets holds {len(meanings) - before} parts; two are needed")
             second, first = meanings.pop(), meanings.pop()
             meanings.append(_meaning(first, second))
-            spans[number] = Span(spans[number], words)
+            spans[number] = (spans[number], words)
         elif token not in MEANINGS:
             raise ValueError(f"{token!r} is no variable, operator or bracket")
         else:

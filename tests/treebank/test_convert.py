@@ -23,7 +23,7 @@ from treebank.formats.jsonl import read_json, tree_of
 from treebank.formats.writers import FORMS, write
 from treebank.metrics.conventions import TOKENS
 from treebank.sentence import ROOT, Place, Sentence
-from treebank.tree import TRACE, Span, Tree
+from treebank.tree import TRACE, Tree
 
 # A node is (label, children); a leaf is (tag, word).
 LABELS = st.sampled_from(["S", "NP-SBJ", "NP-SBJ-2", "VP", "PP=1", "PRT|ADVP", "X", ""])
@@ -57,7 +57,7 @@ def flat(node: Node) -> Tree:
         labels.append(part[0])
         for child in part[1]:
             walk(child)
-        spans[place] = Span(start, len(words))
+        spans[place] = (start, len(words))
 
     walk(node)
     return Tree(tuple(words), tuple(tags), tuple(spans), tuple(labels))

@@ -161,12 +161,12 @@ def test_deleting_what_was_restored_gives_the_decoded_tree(case: tuple[Tree, lis
     for i in set(range(len(words))) - inside:  # the lowest phrase around a dropped word is that of its neighbours
         left = max((j for j in kept if j < i), default=None)
         right = min((j for j in kept if j > i), default=None)
-        around = min((s for s in restored.spans if s.start <= i < s.end), key=lambda s: s.end - s.start)
+        around = min((s for s in restored.spans if s[0] <= i < s[1]), key=lambda s: s[1] - s[0])
         if left is None or right is None:
             assert around == (0, len(words))
         else:
-            covering = [s for s in restored.spans if s.start <= left and right < s.end]
-            assert around == min(covering, key=lambda s: s.end - s.start)
+            covering = [s for s in restored.spans if s[0] <= left and right < s[1]]
+            assert around == min(covering, key=lambda s: s[1] - s[0])
 
 
 def test_long_sentences() -> None:

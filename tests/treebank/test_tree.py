@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treebank.tree import Span, Tree, escape
+from treebank.tree import Tree, escape
 
 SENTENCE = "(S (NP-SBJ (DT the) (NN man)) (VP (VBZ sleeps) (NP (-NONE- *))))"
 
@@ -15,7 +15,7 @@ def test_words_tags_and_spans_in_preorder() -> None:
     tree = Tree.from_text(SENTENCE)
     assert tree.words == ("the", "man", "sleeps", "*")
     assert tree.tags == ("DT", "NN", "VBZ", "-NONE-")
-    assert tree.spans == (Span(0, 4), Span(0, 2), Span(2, 4), Span(3, 4))
+    assert tree.spans == ((0, 4), (0, 2), (2, 4), (3, 4))
     assert tree.labels == ("S", "NP-SBJ", "VP", "NP")
     assert len(tree) == 4
     assert str(tree) == SENTENCE

@@ -25,9 +25,9 @@ class Branches:
         tree, stack, k = self.tree, list[int](), 0
         parents = [TOP] * (len(tree.spans) + len(tree))
         for word in range(len(tree)):
-            while stack and tree.spans[stack[-1]].end <= word:
+            while stack and tree.spans[stack[-1]][1] <= word:
                 stack.pop()
-            while k < len(tree.spans) and tree.spans[k].start == word:
+            while k < len(tree.spans) and tree.spans[k][0] == word:
                 parents[k] = stack[-1] if stack else TOP
                 stack.append(k)
                 k += 1
@@ -66,7 +66,7 @@ class Branches:
     def start(self, node: int) -> int:
         """The first word of a bracket, or the word itself."""
         count = len(self.tree.spans)
-        return node - count if node >= count else self.tree.spans[node].start
+        return node - count if node >= count else self.tree.spans[node][0]
 
     def middles(self, words: Sequence[float]) -> list[float]:
         """Where each bracket stands if ``words`` says where the words do: midway between its outermost children."""

@@ -102,8 +102,8 @@ def counted(words: Sequence[str], tags: Sequence[str]) -> list[bool]:
 def projected(tree: Tree, mask: Sequence[bool]) -> list[Span | None]:
     """Each bracket over the words that ``mask`` counts; None for the whole sentence and for less than two words."""
     before = list(accumulate(map(int, mask), initial=0))
-    spans = [Span(before[start], before[end]) for start, end in tree.spans]
-    return [span if 1 < span.end - span.start < before[-1] else None for span in spans]
+    spans = [(before[start], before[end]) for start, end in tree.spans]
+    return [span if 1 < span[1] - span[0] < before[-1] else None for span in spans]
 
 
 def _marked_trees(gold: Analysis, tree: Tree, analyses: Iterable[Analysis]) -> list[Marked]:

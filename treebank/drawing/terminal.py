@@ -127,7 +127,7 @@ def _lying_tree(marked: Marked) -> Grid:
     grid, far = Grid(), places[branches.levels - 1] + 2 if branches.levels else 0
     for k, hanging in enumerate(branches.children):
         ink, place = marked.brackets[k], places[branches.depths[k]]
-        first = tree.spans[k].start
+        first = tree.spans[k][0]
         grid.across(first, place - steps[branches.depths[k]] + 1, place, ink)
         grid.down(place, first, branches.start(hanging[-1]), ink)
         for child in hanging:

@@ -15,7 +15,7 @@ from treebank.formats.text import split_words
 from treebank.normalize import restore
 from treebank.sentence import Place, Sentence
 from treebank.tokenizing import tokenization
-from treebank.tree import Span, Tree
+from treebank.tree import Tree
 
 EXPECTED = 'expected an object with "spans" (pairs of numbers) or "distances" (numbers)'
 _NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")
@@ -131,10 +131,10 @@ def _tree_of_spans(found: dict[str, Any]) -> Tree:
     tags = _labels(found, "tags", len(words), "words") or tree.tags
     if labels is None:
         return replace(tree, tags=tuple(tags))
-    brackets = [(Span(*span), label) for span, label in zip(spans, labels, strict=True)]
+    brackets = [((span[0], span[1]), label) for span, label in zip(spans, labels, strict=True)]
     if len(words) > 1 and [0, len(words)] not in spans:
-        brackets.append((Span(0, len(words)), "X"))
-    brackets.sort(key=lambda bracket: (bracket[0].start, -bracket[0].end))
+        brackets.append(((0, len(words)), "X"))
+    brackets.sort(key=lambda bracket: (bracket[0][0], -bracket[0][1]))
     return Tree(tree.words, tuple(tags), tuple(span for span, _ in brackets), tuple(label for _, label in brackets))
 
 

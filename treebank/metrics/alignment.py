@@ -60,25 +60,37 @@ class View:
         """Brackets of ``predicted`` over the surviving tokens with their labels, in pre-order; none if it has none."""
         if predicted.labelled is None:
             return []
-        tree = predicted.labelled
-        for words, mask in self._readings():
-            if len(words) == len(tree.words) and (words == tree.words or plain(words) == plain(tree.words)):
-                top = without_top(tree)
-                before = list(accumulate(mask, initial=0))
-                spans = [(before[start], before[end]) for start, end in top.spans]
-                return [one for one in zip(spans, top.labels, strict=True) if one[1] and one[0][0] < one[0][1]]
-        return []
+        mask = self._mask_of(predicted.labelled)
+        if mask is None:
+            return []
+        tree = without_top(predicted.labelled)
+        before = list(accumulate(mask, initial=0))
+        return [
+            ((before[start], before[end]), label)
+            for (start, end), label in zip(tree.spans, tree.labels, strict=True)
+            if label and before[start] < before[end]
+        ]
 
     def _spans(self, tree: Tree) -> Spans | None:
         """Brackets of ``tree`` over the surviving tokens; None if its words are not the gold sentence's."""
+        mask = self._mask_of(tree)
+        if mask is None:
+            return None
+        spans = without_top(tree).spans
+        return spans if all(mask) else _project(spans, mask)
+
+    def _mask_of(self, tree: Tree) -> Sequence[bool] | None:
+        """Which words of ``tree`` survive; None if its words are not the gold sentence's, in none of their readings.
+
+        Readings of the same number of words are the same, since each leaves out words of the one before.
+        """
         if tree.words == self.tree.words:
-            return without_top(tree).spans
+            return (True,) * len(self)
+        if self.sentence.tree is not None and tree.words == self.sentence.tree.words:
+            return self.mask
         for words, mask in self._readings():
             if len(words) == len(tree.words):
-                if words != tree.words and plain(words) != plain(tree.words):
-                    return None
-                spans = without_top(tree).spans
-                return spans if all(mask) else _project(spans, mask)
+                return mask if words == tree.words or plain(words) == plain(tree.words) else None
         return None
 
     def _readings(self) -> list[tuple[tuple[str, ...], list[bool]]]:

@@ -118,7 +118,9 @@ def score_trees(
     """
     data = gold.label
     tokens_of_penn = has_penn_tags(gold)
-    wanted = [short_enough(length, max_length) for length in count_words(gold)]
+    wanted = [True] * len(gold)
+    if max_length is not None:
+        wanted = [short_enough(length, max_length) for length in count_words(gold)]
     seen: dict[str, tuple[list[View], list[dict[str, list[Predicted]]]]] = {}
     reports = []
     for convention in conventions:

@@ -68,10 +68,10 @@ def over_characters(tree: Tree) -> Tree:
     """``tree`` with the characters of its words for leaves, and a bracket for each word of several characters."""
     words = plain(tree.words)
     ends = list(accumulate(map(len, words), initial=0))
-    spans = [Span(ends[start], ends[end]) for start, end in tree.spans]
+    spans = [(ends[start], ends[end]) for start, end in tree.spans]
     brackets = list(zip(spans, tree.labels, strict=True))
-    brackets += [(Span(ends[i], ends[i + 1]), WORD) for i, word in enumerate(words) if len(word) > 1]
-    brackets.sort(key=lambda one: (one[0].start, -one[0].end))  # a word stays below the phrases over it
+    brackets += [((ends[i], ends[i + 1]), WORD) for i, word in enumerate(words) if len(word) > 1]
+    brackets.sort(key=lambda one: (one[0][0], -one[0][1]))  # a word stays below the phrases over it
     tags = chain.from_iterable([tag] * len(word) for word, tag in zip(words, tree.tags, strict=True))
     return Tree(
         tuple(chain.from_iterable(words)),
@@ -164,7 +164,7 @@ def word_score(system: str, trees: Sequence[Tree], gold: Treebank) -> WordScore:
     for tree, sentence in zip(trees, gold.sentences, strict=True):
         leaves, wanted = _spans(tree.words), _spans(sentence.words)
         whole = {*leaves, *over_characters(tree).spans}
-        long = [span for span in wanted if span.end - span.start > 1]
+        long = [(start, end) for start, end in wanted if end - start > 1]
         found += len(leaves & wanted)
         predicted += len(leaves)
         words += len(wanted)
@@ -176,4 +176,4 @@ def word_score(system: str, trees: Sequence[Tree], gold: Treebank) -> WordScore:
 def _spans(words: Sequence[str]) -> set[Span]:
     """Where each word begins and ends, in characters."""
     ends = list(accumulate(map(len, plain(words)), initial=0))
-    return {Span(start, end) for start, end in pairwise(ends)}
+    return set(pairwise(ends))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import log
 from typing import Any
 
@@ -56,9 +57,12 @@ def label_scores(
     if len({label for sentence in predicted for _, label in sentence}) < 2:
         return None
     references = [_once(sentence) for sentence in gold]
-    pairs = Counter[tuple[str, str]]()
-    for reference, sentence in zip(references, predicted, strict=True):
-        pairs.update((label, reference[span]) for span, label in _once(sentence).items() if span in reference)
+    pairs = Counter[tuple[str, str]](
+        chain.from_iterable(
+            [(label, reference[span]) for span, label in _once(sentence).items() if span in reference]
+            for reference, sentence in zip(references, predicted, strict=True)
+        )
+    )
     meanings: dict[str, str] = {}
     for induced, label in sorted(pairs, key=lambda pair: (-pairs[pair], pair)):
         meanings.setdefault(induced, label)
@@ -79,10 +83,10 @@ def label_scores(
 
 def _once(sentence: Iterable[Constituent]) -> dict[tuple[int, int], str]:
     """Each span of two words and more with the label of its outermost bracket."""
-    labels: dict[tuple[int, int], str] = {}
-    for span, label in sentence:
-        if span[1] - span[0] > 1:
-            labels.setdefault(span, label)
+    phrases = [one for one in sentence if one[0][1] - one[0][0] > 1]
+    labels = dict(phrases)
+    if len(labels) < len(phrases):  # several brackets of one span, of which the last one's label is there now
+        labels.update(reversed(phrases))
     return labels
 
 

@@ -28,10 +28,13 @@ def resampled_sums(columns: np.ndarray, *, resamples: int = RESAMPLES, seed: int
     chance = np.random.default_rng(seed)
     count = len(columns)
     rows = np.ascontiguousarray(columns.T)  # summed by numpy itself: threads of a matrix product would only wait here
-    sums = np.empty((resamples, len(rows)))
+    ones = [bool((row == 1).all()) for row in rows]  # whatever is drawn, their sum is the number of sentences
+    sums = np.full((resamples, len(rows)), float(count))
     for resample in sums:
         drawn = chance.integers(count, size=count, dtype=np.int32)
-        resample[:] = rows.take(drawn, axis=1).sum(axis=1)
+        for k, row in enumerate(rows):
+            if not ones[k]:
+                resample[k] = row.take(drawn).sum()
     return sums
 
 

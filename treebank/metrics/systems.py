@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from random import Random
 from typing import Any, Protocol
 
@@ -140,7 +141,7 @@ def labelled_brackets(
 ) -> list[Sequence[Constituent]]:
     """Brackets over each view's words with their labels, of a system whose `spans` are known; () where it has none."""
     trees = [one.labelled for one in system.given if one.labelled is not None]
-    if len({label for tree in trees for label in tree.labels}) < 2:
+    if len(set(chain.from_iterable(tree.labels for tree in trees))) < 2:
         return [()] * len(views)
     chosen = range(len(views)) if len(system.given) == len(views) else [i for i, one in enumerate(wanted) if one]
     found: list[Sequence[Constituent]] = [()] * len(views)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from treebank.tagset import bare_label
@@ -35,11 +36,12 @@ def shape(
     """
     length = len(words)
     found = brackets(spans, length)
-    first, last = {start for start, _ in found}, {end for _, end in found}
-    marked = [i for i, word in enumerate(words) if "'" in word]
+    starts, ends = zip(*found, strict=True) if found else ((), ())
+    first, last = set(starts), set(ends)
+    marked = [i for i, word in enumerate(words) if "'" in word] if "'" in "".join(words) else []
     return Shape(
         found,
-        sum([end - start for start, end in found]) / length if length else 0.0,
+        (sum(ends) - sum(starts)) / length if length else 0.0,
         len(first),
         len(last),
         len(first.difference(marked)),
@@ -60,12 +62,8 @@ def brackets(spans: Iterable[tuple[int, int]], length: int) -> set[tuple[int, in
 
 def constituents(tree: Tree) -> list[Constituent]:
     """Each labelled gold constituent of two or more words once; ``NP-SBJ`` and ``NP=2`` are ``NP``."""
-    found = {
-        (span, bare_label(label)): None
-        for span, label in zip(tree.spans, tree.labels, strict=True)
-        if span[1] - span[0] > 1
-    }
-    return [constituent for constituent in found if constituent[1]]
+    labelled = zip(tree.spans, map(bare_label, tree.labels), strict=True)
+    return list(dict.fromkeys([one for one in labelled if one[0][1] - one[0][0] > 1 and one[1]]))
 
 
 def recall_by_label(gold: Sequence[Sequence[Constituent]], predicted: Sequence[Shape]) -> Mapping[str, tuple[int, int]]:
@@ -74,17 +72,17 @@ def recall_by_label(gold: Sequence[Sequence[Constituent]], predicted: Sequence[S
     Summed over sentences (Williams et al. 2018; ON-LSTM, Table 2). In the order of `totals_by_label`.
     """
     found = Counter(
-        label
-        for sentence, tree in zip(gold, predicted, strict=True)
-        for span, label in sentence
-        if span in tree.brackets
+        chain.from_iterable(
+            [label for span, label in sentence if span in tree.brackets]
+            for sentence, tree in zip(gold, predicted, strict=True)
+        )
     )
     return {label: (found[label], total) for label, total in totals_by_label(gold).items()}
 
 
 def totals_by_label(gold: Sequence[Sequence[Constituent]]) -> Mapping[str, int]:
     """Number of constituents with each label; the labels of the papers first, then the others by frequency."""
-    total = Counter(label for sentence in gold for _, label in sentence)
+    total = Counter(chain.from_iterable([label for _, label in sentence] for sentence in gold))
     order = [label for label in LABELS if label in total]
     order += [label for label, _ in total.most_common() if label not in LABELS]
     return {label: total[label] for label in order}

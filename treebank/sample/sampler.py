@@ -7,7 +7,7 @@ from random import Random
 
 from treebank.sample.grammar import LEVELS, Symbol
 from treebank.sample.lexicon import WordClass
-from treebank.tree import Span, Tree
+from treebank.tree import Tree
 
 REDRAWS = 4  # how often a word that the sentence has already is drawn again
 PUNCTUATION = frozenset((",", ".", ":", "``", "''"))  # the tags that the grammar gives to punctuation
@@ -42,7 +42,7 @@ class Sampler:
         _spell(words)
         first = 1 if self._tags[0] == "``" else 0
         words[first] = words[first][0].upper() + words[first][1:]
-        spans = tuple(map(Span, self._starts, self._ends))
+        spans = tuple(zip(self._starts, self._ends, strict=True))
         return Tree(tuple(words), tuple(self._tags), spans, tuple(self._labels)), tuple(self._heads)
 
     def _phrase(self, symbol: Symbol, level: int) -> int:

@@ -223,7 +223,7 @@ def random_trees(draw: st.DrawFn) -> Tree:
     return Tree(
         text.words,
         tuple(tags),
-        tuple(type(text.spans[0])(start, end) for start, end, _ in nodes),
+        tuple((start, end) for start, end, _ in nodes),
         tuple(label for _, _, label in nodes),
     )
 

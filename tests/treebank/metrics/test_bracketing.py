@@ -423,6 +423,9 @@ def test_resampling_is_seeded_and_pairs_systems() -> None:
     alone = resampled_sums(columns[:, 1:], resamples=50, seed=3)
     assert (first[:, 1:] == alone).all()
     assert np.allclose(first[:, 1], first[:, 0] + 10)  # every resample draws as many sentences as there are
+    counted = resampled_sums(np.column_stack([columns, np.ones(10)]), resamples=50, seed=3)
+    assert (counted[:, :2] == first).all()
+    assert (counted[:, 2] == 10).all()
 
 
 def test_the_interval_of_a_mean_is_the_textbook_one() -> None:
