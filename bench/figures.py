@@ -12,7 +12,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
-TOOLS = ("builtin", "all", "compare", "figures", "machine", "trees")  # what measures no speed
+TOOLS = (  # what measures no speed
+    *("all", "allocations", "builtin", "calls", "compare", "faults", "figures", "forked", "hostile", "machine", "toys"),
+    "trees",
+)
 QUICK = {  # options with which a benchmark takes a minute or two; those not named run without any
     "reading": ["--rounds", "2"],
     "pcfg": ["--rounds", "2"],

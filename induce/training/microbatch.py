@@ -18,10 +18,11 @@ def whole_or_parts(model: Model, batch: Batch, state: Any = None) -> tuple[Loss,
     Where there is not enough memory, twice as many parts are tried. Parts are weighed by `Loss.weight`, so that
     loss and gradient are those of the whole batch but for rounding, for dropout, which is drawn anew, and for what
     looks at a whole batch (batch normalisation; StructFormer's calibration "batch"; means over pairs of gold distances,
-    and over padding). With gradients off there is only the loss.
+    and over padding; what grammars count, batch by batch). With gradients off there is only the loss.
     Raises SynparseError if one sentence by itself is too much, or a segment of a stream, which carries a state.
     """
     rows, parts = len(batch.tokens), 1
+    before = [(buffer, buffer.clone()) for buffer in model.buffers()] if model.training else []
     while True:
         model.zero_grad(set_to_none=True)
         try:
@@ -29,6 +30,8 @@ def whole_or_parts(model: Model, batch: Batch, state: Any = None) -> tuple[Loss,
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
+        for buffer, value in before:  # or what the model counts in a batch would be counted twice
+            buffer.copy_(value)
         if batch.carries_state:
             raise SynparseError(
                 "memory ran out on one segment of the text: lower train.batch_size or train.segment_length, "

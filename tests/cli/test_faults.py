@@ -6,15 +6,20 @@ import errno
 import gzip
 import io
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli import output
+from induce.parsing import writing
+from induce.parsing.writing import parse_into
 from treebank.errors import SynparseError
-from treebank.formats import opening, read_sentences
+from treebank.formats import InputOptions, opening, read_sentences
+from treebank.whole_files import PART
 
 LINES = [f"(X (W line) (W {number}))" for number in range(40)]
 FAILED = OSError(errno.EIO, "Input/output error")
@@ -56,7 +61,7 @@ class FaultyFile(io.FileIO):
 def faulty(faults: Faults, file: Any, mode: str) -> Any:
     raw = FaultyFile(file, mode)
     raw.faults = faults
-    return io.BufferedWriter(raw, 64) if "w" in mode else io.BufferedReader(raw, 256)
+    return io.BufferedWriter(raw, 64) if mode in ("wb", "ab") else io.BufferedReader(raw, 256)
 
 
 def written(target: Path, at: int) -> tuple[int, bool]:
@@ -100,6 +105,67 @@ def test_every_operation_of_an_output_fails_once(tmp_path: Path, name: str, old:
         assert len(left) <= 1
         if not name.endswith(".gz"):
             assert all(text.startswith(part) for part in left.values())
+
+
+class Job:
+    """What `parse_into` asks of its job."""
+
+    form, input_options = "brackets", InputOptions(tell=lambda line: None)
+
+    def facts(self) -> dict[str, Any]:
+        return {"model": "none"}
+
+    def lines(self, paths: list[str], *, skip: int = 0) -> Iterator[str]:
+        name = Path(paths[0]).stem
+        return (f"(X (W {name}) (W {number}))" for number in range(skip, 30))
+
+
+class Killed(BaseException):
+    """What no handler catches."""
+
+
+class Ends(Faults):
+    """Nothing happens after the operation numbered ``at``, as after a kill."""
+
+    def next(self) -> None:
+        self.count += 1
+        if self.at and self.count >= self.at:
+            raise Killed
+
+
+def batched(folder: Path, faults: Faults) -> None:
+    """A batch of two files, in which an operation fails; it goes on where it was broken off."""
+
+    def opened(path: str, mode: str, **options: Any) -> Any:
+        return io.TextIOWrapper(faulty(faults, path, f"{mode}b"), newline="\n") if mode == "a" else open(path, mode)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fdopen", lambda descriptor, mode: faulty(faults, descriptor, mode))
+        patch.setattr(writing, "open", opened, raising=False)
+        for name in ("open", "fsync", "replace", "makedirs", "truncate"):
+            patch.setattr(os, name, faults.watched(getattr(os, name)))
+        parse_into(str(folder / "out"), [str(folder / "a.txt"), str(folder / "b.txt")], Job(), resume=True)
+
+
+@pytest.mark.parametrize("kind", [Faults, Ends], ids=["an error", "a kill"])
+def test_every_operation_of_a_batch_fails_once(tmp_path: Path, kind: type[Faults]) -> None:
+    """Nothing is lost, nothing is written twice, whatever fails and whatever fails in going on."""
+    whole = {}
+    for name in "ab":
+        (tmp_path / f"{name}.txt").touch()
+        whole[f"{name}.txt.trees"] = "".join(f"(X (W {name}) (W {number}))\n" for number in range(30))
+    faults = kind(0)
+    batched(tmp_path, faults)
+    assert faults.count > 30
+    for at in range(1, faults.count + 1):
+        shutil.rmtree(tmp_path / "out")
+        for number in (at, 1 + at // 2, 0):
+            with suppress(OSError, Killed):
+                batched(tmp_path, kind(number))
+        left = {path.name: path.read_text() for path in (tmp_path / "out").iterdir() if not PART.search(path.name)}
+        assert left.pop("synparse-batch.json") == '{\n  "model": "none"\n}'
+        left.pop(".synparse-lock", None)  # of a process that is no more
+        assert left == whole
 
 
 TREE = "( (S (NP-SBJ (DT The) (NN dog)) (VP (VBD ran))) )\n"

@@ -64,6 +64,22 @@ def test_the_gradient_is_that_of_the_whole(
         torch.testing.assert_close(parameter.grad, wanted[key], rtol=1e-9, atol=1e-12)
 
 
+def test_what_a_model_counts_is_that_of_the_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not also that of the attempts that failed."""
+    one = trainer(settings("npcfg"), tmp_path / "run")
+    model, batch = one.model.train(), next(one.loader.steps(one.rng, 0)).batch
+    for part in batch.parts(4):
+        model.loss(part)
+    counted = {name: value.clone() for name, value in model.named_buffers()}
+    assert int(counted["batches"]) == 4
+    for value in model.buffers():
+        value.zero_()
+    allow(model, len(batch.tokens) // 3, MemoryError(), monkeypatch)
+    assert whole_or_parts(model, batch)[1] == 4
+    for name, value in model.named_buffers():
+        torch.testing.assert_close(value, counted[name])
+
+
 def test_other_errors_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = trainer(settings("transformer"), tmp_path / "run")
     allow(one.model, 0, RuntimeError("shapes do not fit"), monkeypatch)

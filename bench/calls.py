@@ -1,0 +1,151 @@
+"""Calls of every kind that may be broken off, what they leave, and what of it is whole at any moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from bench import toys
+from induce.registry import MODELS
+from induce.storage.locking import NAME as LOCK
+from treebank.whole_files import PART
+
+TIMES = ("seconds", "log_bytes")  # what no two trainings have in common
+PASSED_OVER = ("checkpoint.json", "trainer.pt", "log.jsonl", "synparse-shards.jsonl", LOCK)
+Digests = dict[str, str]
+
+
+@dataclass
+class Kind:
+    """A call in a folder, and what became of it."""
+
+    name: str
+    arguments: Callable[[Path], list[str]]  # as the folder is; none if nothing is left to do
+    found: Callable[[Path], Digests]  # of what it wrote, at the end
+    whole: Callable[[Path], set[str]] = lambda folder: set()  # what can be loaded; an error where something cannot
+    operations: int = 0  # on files, of an unbroken call
+    seconds: float = 0.0
+    expected: Digests = field(default_factory=dict)
+    kills: int = 0
+    rounds: int = 0
+    lost: list[str] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+
+
+def kinds() -> list[Kind]:
+    """All of them. A folder has what `prepared` writes."""
+    into = "parse -m model in --output-dir out --resume"
+    voters = "combine model@layer=1 model@layer=2 baseline:right -o vote --overwrite"
+    return [
+        *map(_training, [*MODELS, *toys.TASKS]),
+        _plain("two seeds", f"{' '.join(toys.training('onlstm', resume=True))} --seeds 1,2", "run", whole=_runs_whole),
+        _plain("parse into a folder", into, "out"),
+        _plain("parse into JSON lines", f"{into} --format jsonl", "out"),
+        _plain("parse heads into a folder", into.replace("model", "heads"), "out"),
+        _plain("parse in shards", f"{into} --workers 2", "out"),
+        _plain("parse", "parse -m model text.txt -o trees", "trees", whole=_there("trees")),
+        _plain("extract", "extract -m model text.txt -o lines", "lines", whole=_there("lines")),
+        Kind("combine", lambda folder: voters.split(), _votes, _vote_whole),
+        Kind("combine with copies", lambda folder: f"{voters} --pack".split(), _votes, _vote_whole),
+        _plain("pack", "pack model -o model.synparse", "model.synparse", whole=_there("model.synparse")),
+        Kind("prepare", _prepare, lambda folder: files(folder, "corpus"), _corpus_whole),
+        _plain("convert", "convert trees.mrg --to spans -o spans", "spans", whole=_there("spans")),
+    ]
+
+
+def files(folder: Path, place: str) -> Digests:
+    """Digest of every file in ``place`` but locks, those with times, and what a kill left under a name of its own."""
+    below, found = folder / place, {}
+    for path in [below] if below.is_file() else sorted(below.rglob("*")):
+        if path.is_file() and path.name not in PASSED_OVER and not PART.search(path.name):
+            found[str(path.relative_to(folder))] = sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def digest(value: Any) -> str:
+    """Of nested lists, tables, tensors and numbers, without times."""
+    if hasattr(value, "numpy"):
+        value = sha256(value.detach().contiguous().numpy().tobytes()).hexdigest()
+    elif isinstance(value, dict):
+        value = [(key, digest(part)) for key, part in value.items() if key not in TIMES]
+    elif isinstance(value, list | tuple):
+        value = list(map(digest, value))
+    return sha256(repr(value).encode()).hexdigest()
+
+
+def _plain(name: str, text: str, place: str, **more: Any) -> Kind:
+    return Kind(name, lambda folder: text.split(), lambda folder: files(folder, place), **more)
+
+
+def _there(name: str) -> Callable[[Path], set[str]]:
+    """Whether a file is there that has something in it."""
+    return lambda folder: {name} if (folder / name).exists() and (folder / name).stat().st_size else set()
+
+
+def _training(model: str) -> Kind:
+    def arguments(folder: Path) -> list[str]:
+        from induce.storage.run_folder import resumable
+
+        return toys.training(model, resume=model not in toys.TASKS or resumable(folder / "run"))
+
+    return Kind(model, arguments, run_found, run_whole)
+
+
+def run_found(folder: Path) -> Digests:
+    """What a training leaves: weights, all that decides how it would go on, and the checks in its log."""
+    import torch
+
+    run = folder / "run"
+    state = torch.load(run / "last/trainer.pt", weights_only=True)
+    events = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
+    checks = [event["step"] for event in events if event["event"] == "check"]
+    return {**files(folder, "run"), "state": digest(state), "checks": str(checks)}
+
+
+def run_whole(folder: Path, run: str = "run") -> set[str]:
+    """Which of ``best`` and ``last`` there are; raises if one cannot be loaded."""
+    from induce.checkpoint import build_model, read
+    from induce.storage.folders import whole
+
+    places = [folder / run / name for name in ("best", "last")]
+    found = [place for place in places if whole(place)]
+    for place in found:
+        build_model(read(place))
+    return {str(place.relative_to(folder)) for place in found}
+
+
+def _runs_whole(folder: Path) -> set[str]:
+    return run_whole(folder, "run/seed-1") | run_whole(folder, "run/seed-2")
+
+
+def _votes(folder: Path) -> Digests:
+    """Who votes, wherever copies of it lie."""
+    description = json.loads((folder / "vote/ensemble.json").read_bytes())
+    members = [{key: value for key, value in one.items() if key != "path"} for one in description["members"]]
+    return {"members": digest(members)}
+
+
+def _vote_whole(folder: Path) -> set[str]:
+    from induce.parsing.load import load_parser
+
+    if not (folder / "vote/ensemble.json").exists():
+        return set()
+    load_parser(str(folder / "vote"))
+    return {"vote"}
+
+
+def _prepare(folder: Path) -> list[str]:
+    return [] if (folder / "corpus").exists() else ["prepare", "text.txt", "-o", "corpus"]
+
+
+def _corpus_whole(folder: Path) -> set[str]:
+    from induce.data.prepared import PreparedCorpus
+
+    if not (folder / "corpus").exists():
+        return set()
+    PreparedCorpus.read(folder / "corpus")
+    return {"corpus"}
