@@ -64,6 +64,7 @@ def call(
 ) -> Done:
     """``synparse ARGUMENT…`` in ``folder``, in a copy of this process; SIGKILL ``kill_after`` so many seconds."""
     log = folder / ".err"
+    log.touch()  # the copy may be killed before it does anything
     began = time.monotonic()
     child = os.fork()
     if not child:
