@@ -37,7 +37,6 @@ from bench.calls import Digests, files, run_found  # noqa: E402
 from bench.forked import call, load_everything  # noqa: E402
 from bench.machine import describe  # noqa: E402
 from induce.checkpoint import build_model, read  # noqa: E402
-from induce.registry import MODELS  # noqa: E402
 from induce.settings import resolve  # noqa: E402
 
 FAILURE = "[enforce fail at alloc_cpu.cpp:1] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
@@ -164,7 +163,7 @@ def _resumed(model: str, state: Path, expected: Digests) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--models", default=",".join(toys.SMALL))
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", default="/dev/shm" if os.path.isdir("/dev/shm") else None)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from bench import toys
-from induce.registry import MODELS
 from induce.storage.locking import NAME as LOCK
 from treebank.whole_files import PART
 
@@ -41,7 +40,7 @@ def kinds() -> list[Kind]:
     into = "parse -m model in --output-dir out --resume"
     voters = "combine model@layer=1 model@layer=2 baseline:right -o vote --overwrite"
     return [
-        *map(_training, [*MODELS, *toys.TASKS]),
+        *map(_training, [*toys.SMALL, *toys.TASKS]),
         _plain("two seeds", f"{' '.join(toys.training('onlstm', resume=True))} --seeds 1,2", "run", whole=_runs_whole),
         _plain("parse into a folder", into, "out"),
         _plain("parse into JSON lines", f"{into} --format jsonl", "out"),
