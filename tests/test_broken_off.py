@@ -1,0 +1,20 @@
+"""The programs that break calls off and write hostile lines."""
+
+from __future__ import annotations
+
+from bench import toys
+from bench.calls import kinds
+from bench.hostile import blocks
+from induce.registry import MODELS
+
+
+def test_calls_that_are_broken_off() -> None:
+    assert set(toys.SMALL) <= set(MODELS)
+    names = [kind.name for kind in kinds()]
+    assert len(set(names)) == len(names) == len(toys.SMALL) + 14
+
+
+def test_hostile_lines_are_those_of_their_seed() -> None:
+    first, again = (list(blocks(2500, seed=5)) for _ in range(2))
+    assert first == again
+    assert [data.count(b"\n") for data, _ in first] == [len(wanted) for _, wanted in first] == [1000, 1000, 500]
