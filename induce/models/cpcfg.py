@@ -37,7 +37,7 @@ class CompoundPcfg(Grammar):
     Config = CpcfgConfig
 
     def __init__(self, config: CpcfgConfig, vocabulary_size: int) -> None:
-        super().__init__(config)
+        super().__init__(config, vocabulary_size)
         size, latent = config.embedding_size, config.latent_size
         self.start = nn.Parameter(torch.empty(1, size))
         self.nonterminal = nn.Parameter(torch.empty(config.nonterminals, size))

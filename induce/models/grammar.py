@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -24,9 +24,12 @@ from induce.data.batches import FragmentBatch, SentenceBatch, SpanSupervisedBatc
 from induce.kernels.inside import Rules, log_partition, span_marginals, symbol_marginals, word_costs
 from induce.kernels.viterbi import best_trees
 from induce.models.base import Loss, Model, Query
+from induce.models.branching import begin_of_stretch, shape, word_edges
 from induce.structures import Brackets, SpanScores, Structure
 
-ENDS_INSIDE = 2 / 3  # what a span that ends inside a later stretch loses, beside 1 for what others gain
+if TYPE_CHECKING:
+    from induce.data.corpus import EncodedCorpus
+
 MEMORY = 0.1  # share of the newest batch in the running mean of what the rules cost a word
 COUNTED = 16  # one batch of so many is counted for `edges`,
 COUNTED_MEMORY = 0.02  # and has this share in the counts
@@ -76,6 +79,9 @@ class GrammarConfig:
     end_votes: float = setting(
         0.0, low=0, high=100, help="a symbol's spans count min(1, this x its ends / beginnings in the text)"
     )
+    word_votes: float = setting(
+        0.0, low=0, high=100, help="a span counts min(1, this x how often its last word ends a stretch, of the mean)"
+    )
 
 
 class Grammar(Model):
@@ -88,14 +94,20 @@ class Grammar(Model):
     growth: Tensor
     edges: Tensor
     batches: Tensor
+    word_edges: Tensor
 
-    def __init__(self, config: GrammarConfig) -> None:
+    def __init__(self, config: GrammarConfig, vocabulary_size: int) -> None:
         super().__init__()
         self.config = config
         self.register_buffer("growth", torch.zeros(()))  # what the rules cost a word: the scale of charts
         # how often spans of each nonterminal begin, and end, where a stretch between punctuation marks does
         self.register_buffer("edges", torch.zeros(2, self.config.nonterminals))
         self.register_buffer("batches", torch.zeros((), dtype=torch.long))
+        self.register_buffer("word_edges", torch.ones(2, vocabulary_size))  # see `word_edges`
+
+    def prepare(self, corpus: EncodedCorpus) -> None:
+        """Count which words begin and end stretches between punctuation marks."""
+        self.word_edges.copy_(word_edges(corpus, self.word_edges.shape[1]))
 
     def tables(self, tokens: Tensor) -> Tables:
         """The grammar of the sentences ``tokens`` (B, N)."""
@@ -167,11 +179,24 @@ class Grammar(Model):
         for rows, tokens in same_length(batch):
             for start, end in pieces(tokens.shape[1]):
                 part = self._marginals(tokens[:, start:end])
-                if self.config.prior_votes and isinstance(batch, FragmentBatch):
-                    part = part + self.config.prior_votes * self._shape(batch.fragments[rows, start:end])
+                if isinstance(batch, FragmentBatch):
+                    part = self._sided(part, tokens[:, start:end], batch.fragments[rows, start:end])
                 scores[rows[:, None, None], *_grid(start, end)] = part
                 scores[rows, start, tokens.shape[1]] = 1.0  # pieces are joined from the right
         return SpanScores(scores, batch.lengths)
+
+    def _sided(self, marginals: Tensor, tokens: Tensor, fragments: Tensor) -> Tensor:
+        """Marginals (B, N, N + 1) with the votes for one side, of words and of `shape`."""
+        if self.config.word_votes:
+            right = self.config.branching == "right"
+            counts = (self.config.word_votes * self.word_edges[int(right)][tokens]).clamp_max(1.0)
+            edges = begin_of_stretch(fragments)
+            if right:
+                counts = functional.pad(counts, (1, 0), value=1.0).masked_fill(edges, 1.0)[:, None]
+            else:
+                counts = counts.masked_fill(edges[:, :-1], 1.0)[:, :, None]
+            marginals = marginals * counts
+        return marginals + self.config.prior_votes * self._shape(fragments) if self.config.prior_votes else marginals
 
     def _shape(self, fragments: Tensor) -> Tensor:
         """`shape`, or its mirror image where the language branches to the left: (B, N, N + 1)."""
@@ -207,34 +232,6 @@ class Grammar(Model):
     def parsing_cost(self, length: int) -> float:
         """Cubic in the length, and growing with the number of symbols."""
         return length + 2.0 + length**3 * (self.config.nonterminals + self.config.preterminals) / 9000
-
-
-def shape(fragments: Tensor) -> Tensor:
-    """How a tree that branches to the right and keeps to punctuation likes each span (B, N, N + 1).
-
-    ``fragments`` (B, N): the stretch between punctuation marks that each word is in. A span that goes on to the end of
-    the sentence gains 1, one that goes on to the end of the stretch that it starts in gains 1 (the last stretch: 2),
-    and one that ends inside a later stretch loses `ENDS_INSIDE`.
-    """
-    count = fragments.shape[1]
-    closed = begin_of_stretch(fragments)[:, None] & (torch.arange(count + 1, device=fragments.device) > 0)
-    first, final = fragments[:, :, None], fragments[:, None].gather(2, _last_words(fragments))
-    same = first == final
-    whole = torch.zeros(count + 1, device=fragments.device).index_fill_(0, torch.tensor([count]), 1.0)
-    return whole + (same & closed).float() - ENDS_INSIDE * (~same & ~closed).float()
-
-
-def begin_of_stretch(fragments: Tensor) -> Tensor:
-    """Whether a stretch begins at each word (B, N + 1), or has ended before it; true at the end of the sentence."""
-    edge = fragments.new_ones(len(fragments), 1, dtype=torch.bool)
-    return torch.cat([edge, fragments[:, 1:] != fragments[:, :-1], edge], 1)
-
-
-def _last_words(fragments: Tensor) -> Tensor:
-    """The index (B, 1, N + 1) of the last word of the spans that end before word j."""
-    count = fragments.shape[1]
-    places = (torch.arange(count + 1, device=fragments.device) - 1).clamp_min(0)
-    return places.expand(len(fragments), 1, -1)
 
 
 def emitted(tables: Tables, tokens: Tensor) -> Tensor:

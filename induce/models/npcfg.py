@@ -31,7 +31,7 @@ class NeuralPcfg(Grammar):
     Config = NpcfgConfig
 
     def __init__(self, config: NpcfgConfig, vocabulary_size: int) -> None:
-        super().__init__(config)
+        super().__init__(config, vocabulary_size)
         size = config.embedding_size
         self.start = nn.Parameter(torch.empty(1, size))
         self.nonterminal = nn.Parameter(torch.empty(config.nonterminals, size))

@@ -21,7 +21,7 @@ from induce.processes import can_copy, cores
 from induce.storage.run_folder import resumable
 from induce.training.events import Event
 from induce.training.parallel import ParallelTraining, Stop, Task
-from induce.training.run import RunData, RunRequest, load_data, prepare_run
+from induce.training.run import RunData, RunRequest, load_data, prepare_run, resolved_config
 from treebank.errors import SynparseError
 from treebank.sample import sample_treebank
 from treebank.whole_files import write_whole
@@ -34,7 +34,7 @@ GRAMMAR_WORDS = 6000.0  # a second that a grammar learns from, at least, on one 
 SOME = 1000  # sentences that tell which side trees branch to
 SIDES = ("right", "left")
 CLEARLY = 2.0  # points of F1 between both sides
-PRIOR = "model.prior_votes=0.2"  # see docs/models/npcfg.md
+VOTES = ("model.prior_votes=0.2", "model.word_votes=0.5")  # see docs/models/npcfg.md
 UNBIASED = "@decoder=unbiased"
 KEPT = ("text", "dev")  # of a request
 READING = ("tokenize", "paragraphs", "form", "encoding")
@@ -57,10 +57,12 @@ class Part:
 
 # A grammar becomes better than its teacher, so pupils of pupils are better still. The ON-LSTM does not vote: its pupils
 # hold what it knows.
-FIRST = ("onlstm:biased", "onlstm:unbiased")
 PARTS = (
-    Part("onlstm", "onlstm-small", 10, votes=False),
-    *(Part(f"first-{k}", "npcfg-small", 6, seed=k, focus=FIRST) for k in (1, 2)),
+    *(Part(f"onlstm-{k}", "onlstm-small", 10, seed=k, votes=False) for k in (1, 2)),
+    *(
+        Part(f"first-{k}", "npcfg-small", 6, seed=k, focus=(f"onlstm-{k}:biased", f"onlstm-{k}:unbiased"))
+        for k in (1, 2)
+    ),
     Part("second-1", "npcfg-small", 6, seed=1, focus=("first-1",), end_votes=0),
     Part("second-2", "npcfg-small", 6, seed=2, focus=("first-2",), end_votes=0),
     Part("second-3", "simple-pcfg-small", 6, seed=3, focus=("first-1",), end_votes=0),
@@ -133,12 +135,12 @@ def _train(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str,
 
 
 def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iterator[Task]:
-    """The trainings of one stage; those with the same teachers share one text in memory, parsed once."""
-    shared: dict[tuple[str, tuple[str, ...]], RunData] = {}
+    """The trainings of one stage; those with the same teachers, and the same words, share one text, parsed once."""
+    shared: dict[tuple[tuple[str, ...], str], RunData] = {}
     for part in parts:
         minutes = part.minutes * scale
         asked = plan.request_of(part)
-        key = (part.preset, part.focus)
+        key = (part.focus, part.preset if asked.resume else repr(resolved_config(asked).data))
         if part.focus and key not in shared:
             tell(f"{part.name}: parsing the text for {', '.join(part.focus)}")
             shared[key] = load_data(asked)
@@ -251,7 +253,7 @@ class _Plan:
             return RunRequest(run=str(run), resume=True, device=self.request.device)
         focus = [name.partition(":") for name in part.focus]
         sided = part.focus and self.branching in SIDES
-        votes = (f"model.branching={self.branching}", PRIOR, f"model.end_votes={part.end_votes:g}")
+        votes = (f"model.branching={self.branching}", *VOTES, f"model.end_votes={part.end_votes:g}")
         settings = votes if sided else ()
         return replace(
             self.request,

@@ -8,10 +8,11 @@ of its trees is named, and then the model's facts say so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import tee, zip_longest
+from itertools import islice, tee, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from induce.processes import cores, in_copies
 from induce.registry import DECODERS
 from treebank.errors import SynparseError
 from treebank.sentence import Sentence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from induce.parsing.parser import StructureParser
 
 PARSED, GOLD = "parsed trees", "gold trees"
+CHUNK, CHUNKS = 500, 64  # sentences that a process parses at a time, and how many such parts are in memory
 PLAIN_TAGS = {"W", "X", ""}  # of words in trees that parsers write
 
 
@@ -36,7 +38,9 @@ def references_of(
     def parsed(sentences: Iterable[Sentence]) -> Iterator[Sequence[Tree]]:
         copies = tee(sentences, len(names))
         trees = [
-            parsers[name].parse(Sentence(one.words, one.tags) for one in copy) if name in parsers else _read(name, copy)
+            _parse(parsers[name], (Sentence(one.words, one.tags) for one in copy))
+            if name in parsers
+            else _read(name, copy)
             for name, copy in zip(names, copies, strict=True)
         ]
         return zip(*trees, strict=True)
@@ -63,6 +67,15 @@ def _parser(name: str, device: str) -> StructureParser:
     parser = load_parser(run, device=device, decoder=decoder or None)
     parser.must_give("trees", "name a run that gives trees")
     return parser
+
+
+def _parse(parser: StructureParser, sentences: Iterator[Sentence]) -> Iterator[Tree]:
+    """A tree for each sentence, in order; made on all cores."""
+    count = cores() if getattr(parser, "device", "cpu") == "cpu" else 1
+    while block := list(islice(sentences, CHUNK * CHUNKS)):
+        chunks = [block[start : start + CHUNK] for start in range(0, len(block), CHUNK)]
+        for trees in in_copies(lambda chunk: list(parser.parse(chunk)), chunks, min(count, len(chunks))):
+            yield from trees
 
 
 def _run_and_decoder(name: str) -> tuple[str, str]:

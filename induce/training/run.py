@@ -144,7 +144,7 @@ def _planned(
     """The state to go on from, if there is one, and settings and sources that fit together and the folder."""
     folder = Path(request.run)
     stored = _stored(folder, request, tell) if request.resume else None
-    config, sources = _continued(stored, request) if stored else (_resolved(request), request.sources)
+    config, sources = _continued(stored, request) if stored else (resolved_config(request), request.sources)
     sources.check(config)
     if group.size > 1 and "-" in (*sources.text, *sources.dev):
         raise SynparseError("standard input can be read by one process alone; give the text as a file")
@@ -200,7 +200,8 @@ def _in_folder(folder: Path) -> Iterator[None]:
         raise SynparseError(f"{folder}: {error}") from None
 
 
-def _resolved(request: RunRequest) -> RunConfig:
+def resolved_config(request: RunRequest) -> RunConfig:
+    """The settings of a run that begins. Raises SynparseError for names and values that are not there."""
     sample = request.sources.sample
     return resolve(
         model=request.model, preset=request.preset, settings=request.changes, sample=sample, task=request.task
@@ -243,7 +244,7 @@ def _continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, 
 def _asks_for(request: RunRequest, config: RunConfig) -> bool:
     """Whether a new run would have these settings, so that the call that began a run can go on with it."""
     try:
-        return _resolved(request).as_dict() == config.as_dict()
+        return resolved_config(request).as_dict() == config.as_dict()
     except SynparseError:
         return False
 

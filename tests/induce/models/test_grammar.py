@@ -5,11 +5,15 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 import torch
 
 from induce.data.batches import FragmentBatch, SentenceBatch
+from induce.data.corpus import EncodedCorpus
+from induce.data.vocabulary import Vocabulary
 from induce.decoding.chart import mbr
+from induce.models import branching
 from induce.models import grammar as module
 from induce.models.base import Query
 from induce.models.cpcfg import CompoundPcfg, CpcfgConfig
@@ -119,10 +123,48 @@ def test_the_shape_for_the_other_side_is_the_mirror_image() -> None:
     right = grammar._shape(fragments)
     grammar.config = dataclasses.replace(grammar.config, branching="left")
     left = grammar._shape(fragments.flip(1).max() - fragments.flip(1))
-    assert right[0, [2, 0, 1], [5, 2, 4]].tolist() == pytest.approx([2, 1, -module.ENDS_INSIDE])
+    assert right[0, [2, 0, 1], [5, 2, 4]].tolist() == pytest.approx([2, 1, -branching.ENDS_INSIDE])
     for start in range(5):
         for end in range(start + 2, 6):
             assert torch.equal(right[:, start, end], left[:, 5 - end, 5 - start])
     grammar.config = dataclasses.replace(grammar.config, end_votes=1.0)
     grammar.edges.copy_(torch.tensor([[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]]))
     assert grammar._votes().tolist() == pytest.approx([1 / 2, 1, 1])  # type: ignore[union-attr]
+
+
+def test_words_are_counted_where_stretches_begin_and_end() -> None:
+    """Of `2 3, 2 | 3 2`: word 2 begins two of three stretches and ends two, word 3 one and one, of five places."""
+    corpus = EncodedCorpus(
+        Vocabulary(("<eos>", "<unk>", "a", "b", "c")),
+        np.array([2, 3, 2, 0, 3, 2, 0], dtype=np.int32),
+        np.array([0, 4, 7]),
+        np.array([False, False, True, True, False, False, False]),  # the final mark of a sentence may be dropped, too
+        np.zeros(0, dtype=np.float32),
+    )
+    begins, ends = branching.word_edges(corpus, 5)
+    mean, rare = 3 / 5, branching.RARE
+    assert begins.tolist() == pytest.approx(
+        [1, 1, (2 + rare * mean) / (3 + rare) / mean, (1 + rare * mean) / (2 + rare) / mean, 1]
+    )
+    assert ends.tolist() == pytest.approx(begins.tolist())
+    assert begins[2] > 1 > begins[3]
+
+
+def test_spans_whose_last_word_hardly_ends_a_stretch_count_less() -> None:
+    grammar, sentence = model("npcfg"), batch(5)
+    tokens = torch.tensor([[2, 3, 4, 2, 3]])
+    stretches = FragmentBatch(tokens, sentence.lengths, torch.tensor([[0, 0, 1, 1, 1]]))
+    grammar.word_edges.copy_(torch.tensor([[1.0] * WORDS, [1.0, 1.0, 9.0, 0.2, 0.6, 1.0, 1.0]]))
+
+    def scores(word_votes: float, branching: str = "right") -> torch.Tensor:
+        grammar.config = dataclasses.replace(grammar.config, word_votes=word_votes, branching=branching)
+        with torch.no_grad():
+            return torch.as_tensor(grammar.structure(stretches, Query(SpanScores)).rows()[0])
+
+    plain = scores(0)
+    share = scores(0.5)[1, 3:] / plain[1, 3:]
+    assert share.tolist() == pytest.approx([0.3, 1, 1])  # word 4; word 2, which is not counted more; the end
+    assert (scores(0.5)[0, 2] / plain[0, 2]).item() == pytest.approx(1)  # word 3 ends a stretch here
+    grammar.word_edges.copy_(grammar.word_edges.flip(0))
+    share = scores(0.5, "left")[:4, 4] / plain[:4, 4]
+    assert share[:3].tolist() == pytest.approx([1, 0.1, 1])  # word 3 begins the second span only

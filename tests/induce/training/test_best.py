@@ -110,7 +110,7 @@ def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> Non
 
 def test_teachers_are_trained_before_their_pupils() -> None:
     stages = [[part.name for part in stage] for stage in best._stages(best.PARTS)]
-    assert stages[0] == ["onlstm"]
+    assert stages[0] == ["onlstm-1", "onlstm-2"]
     assert [name.split("-")[0] for stage in stages[1:] for name in stage] == ["first"] * 2 + ["second"] * 4
 
 
