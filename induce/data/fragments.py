@@ -44,11 +44,7 @@ class FragmentLoader:
 
     def _within(self, number: int) -> int:
         """Batches, shortest first, whose sentences are short enough for pass ``number``; one at least."""
-        config = self.config
-        limits = [config.longest] if config.longest else []
-        if config.first_longest:
-            limits.append(config.first_longest + (number - 1) * config.longer)
-        return max(1, int((self.lengths <= min(limits)).sum())) if limits else len(self.batches)
+        return max(1, int((self.lengths <= longest_of_pass(self.config, number)).sum()))
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
         """Pass ``number``, from batch ``start`` on."""
@@ -94,3 +90,16 @@ class FragmentLoader:
             return FragmentBatch(batch.tokens, batch.lengths, fragments).to(self.device)
         weights = torch.from_numpy(references.weights(chosen, batch.tokens.shape[1], math.exp(-penalty)))
         return SpanSupervisedBatch(batch.tokens, batch.lengths, fragments, weights).to(self.device)
+
+
+def longest_of_pass(config: TrainConfig, number: int) -> float:
+    """How many words sentences have at most in pass ``number``, from 1."""
+    limits = [float(config.longest)] if config.longest else []
+    if config.first_longest:
+        limits.append(config.first_longest + (number - 1) * config.longer)
+    return min(limits, default=math.inf)
+
+
+def words_learned(lengths: np.ndarray, config: TrainConfig) -> int:
+    """Running words of all passes over sentences of these lengths."""
+    return sum(int(lengths[lengths <= longest_of_pass(config, number)].sum()) for number in range(1, config.epochs + 1))

@@ -14,8 +14,9 @@ from itertools import islice
 from pathlib import Path
 from shutil import rmtree
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from induce.data.fragments import words_learned
 from induce.data.sources import read_text
 from induce.processes import can_copy, cores
 from induce.storage.run_folder import resumable
@@ -26,11 +27,17 @@ from treebank.errors import SynparseError
 from treebank.sample import sample_treebank
 from treebank.whole_files import write_whole
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from induce.config import TrainConfig
+
 PLAN = "plan.json"
 MINUTES = 180.0
 TRAINING = 0.85  # of the minutes; the rest is for parsing the text for pupils, and the vote
 LARGEST = 4.0  # times the minutes below: more did not help
-GRAMMAR_WORDS = 6000.0  # a second that a grammar learns from, at least, on one core
+GRAMMAR_WORDS = 2300.0  # a second that a grammar learns from, at least, on one core
+PASSES = 16  # at most
 SOME = 1000  # sentences that tell which side trees branch to
 SIDES = ("right", "left")
 CLEARLY = 2.0  # points of F1 between both sides
@@ -148,13 +155,26 @@ def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iter
         data = shared.get(key)
         if not asked.resume and "pcfg" in part.preset and not part.settings:
             data = data or load_data(asked)
-            words = data.training.words
-            passes = max(2, min(16, round(60 * minutes * GRAMMAR_WORDS / max(1, words))))
-            plan.say(f"{part.name}: {passes} passes over {words:,} words", tell)
-            asked = replace(asked, settings=(*asked.settings, f"train.epochs={passes}"))
+            lengths = data.encode().lengths
+            schedule = _schedule(resolved_config(asked).train, lengths, 60 * minutes * GRAMMAR_WORDS)
+            passes, words = schedule.epochs, words_learned(lengths, schedule)
+            plan.say(f"{part.name}: {words:,} words in {passes} passes", tell)
+            changes = (f"train.epochs={passes}", f"train.longer={schedule.longer}")
+            asked = replace(asked, settings=(*asked.settings, *changes))
             minutes *= 2  # its schedule ends it; this is for a machine that is slower than any we know
         plan.say(f"{part.name}: preset {part.preset}, seed {part.seed}, up to {minutes:.1f} minutes", tell)
         yield Task(part.name, asked, data, _left(Path(asked.run), minutes) if asked.resume else minutes)
+
+
+def _schedule(train: TrainConfig, lengths: np.ndarray, words: float) -> TrainConfig:
+    """As many passes over sentences of these lengths as ``words`` are enough for, the longest sentences in the last at
+    the latest."""
+    for passes in range(PASSES, 1, -1):
+        rise = -(-max(0, train.longest - train.first_longest) // (passes - 1))
+        train = replace(train, epochs=passes, longer=max(train.longer, rise))
+        if words_learned(lengths, train) <= words:
+            break
+    return train
 
 
 def _left(run: Path, minutes: float) -> float:

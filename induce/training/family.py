@@ -68,7 +68,8 @@ def train_family(
     request, seeds = _remembered(folder, request, list(seeds))
     runs = [_of_seed(request, seed) for seed in seeds]
     data = load_data(runs[0], tell)
-    data.encode()
+    if not data.config.data.task:
+        data.encode()
     for line in data.notes:
         tell(line)
     folder.mkdir(parents=True, exist_ok=True)

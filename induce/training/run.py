@@ -25,6 +25,7 @@ from treebank.tokenizing import NONE
 
 if TYPE_CHECKING:
     from induce.checkpoint import Checkpoint
+    from induce.data.corpus import EncodedCorpus
     from induce.training.loop import Trainer
     from treebank.sentence import Treebank
 
@@ -74,16 +75,15 @@ class RunData:
     device: str
     notes: Sequence[str]  # what a user should know of the text
 
-    def encode(self) -> None:
-        """Give the words their final numbers, so that several runs need not."""
-        data = self.config.data
-        if not data.task:
-            from induce.data.known_words import choose_vocabulary
+    def encode(self) -> EncodedCorpus:
+        """The training text, not that of a task, with the final numbers of words, so that several runs share them."""
+        from induce.data.known_words import choose_vocabulary
 
-            words = choose_vocabulary(self.training, data)
-            for text in (self.training, self.development):
-                if text.words:
-                    text.encode(words)
+        words = choose_vocabulary(self.training, self.config.data)
+        if self.development.words:
+            self.development.encode(words)
+        encoded: EncodedCorpus = self.training.encode(words)
+        return encoded
 
 
 def load_data(request: RunRequest, tell: Callable[[str], None] = lambda line: None) -> RunData:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from induce.data.fragments import longest_of_pass, words_learned
 from induce.parsing.load import load_parser
+from induce.settings import resolve
 from induce.training import best
 from induce.training.best import Part, train_best
 from induce.training.events import Check
@@ -101,11 +104,22 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> None:
     plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
-    words = sum(len(words) - 1 for words in TEXT)  # the full stop does not count
+    words = sum(len(words) - 1 for words in TEXT)  # the full stop does not count; none is longer than the first limit
     minutes = 5 * words / best.GRAMMAR_WORDS / 60  # of five passes
     (task,) = best._tasks([Part("npcfg", "npcfg-small", minutes)], plan, 1.0, print)
-    assert task.request.settings == ("train.epochs=5",)
+    assert task.request.settings == ("train.epochs=5", "train.longer=4")
     assert task.max_minutes == pytest.approx(2 * minutes)
+
+
+@pytest.mark.parametrize(("minutes", "passes", "longer"), [(0.01, 2, 14), (1, 4, 5), (2, 9, 2), (100, 16, 2)])
+def test_the_longest_sentences_come_before_the_end(minutes: float, passes: int, longer: int) -> None:
+    """Of a hundred sentences of each length up to 30, of which those of more than 26 are never learned from."""
+    lengths = np.repeat(np.arange(1, 31), 100)
+    train = resolve(preset="npcfg-small").train
+    schedule = best._schedule(train, lengths, 1e5 * minutes)
+    assert (schedule.epochs, schedule.longer) == (passes, longer)
+    assert longest_of_pass(schedule, passes) == 26
+    assert passes == 2 or words_learned(lengths, schedule) <= 1e5 * minutes
 
 
 def test_teachers_are_trained_before_their_pupils() -> None:
