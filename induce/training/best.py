@@ -41,7 +41,7 @@ PASSES = 16  # at most
 SOME = 1000  # sentences that tell which side trees branch to
 SIDES = ("right", "left")
 CLEARLY = 2.0  # points of F1 between both sides
-VOTES = ("model.prior_votes=0.2", "model.word_votes=0.5")  # see docs/models/npcfg.md
+VOTES = ("model.prior_votes=0.1", "model.word_votes=0.5")  # see docs/models/npcfg.md
 UNBIASED = "@decoder=unbiased"
 KEPT = ("text", "dev")  # of a request
 READING = ("tokenize", "paragraphs", "form", "encoding")
