@@ -37,7 +37,6 @@ MINUTES = 180.0
 TRAINING = 0.85  # of the minutes; the rest is for parsing the text for pupils, and the vote
 LARGEST = 4.0  # times the minutes below: more did not help
 GRAMMAR_WORDS = 2300.0  # a second that a grammar learns from, at least, on one core
-PASSES = 16  # at most
 SOME = 1000  # sentences that tell which side trees branch to
 SIDES = ("right", "left")
 CLEARLY = 2.0  # points of F1 between both sides
@@ -58,6 +57,7 @@ class Part:
     seed: int = 1
     focus: tuple[str, ...] = ()  # NAME or NAME:DECODER of other parts
     votes: bool = True
+    passes: int = 16  # of a grammar, at most
     end_votes: float = 2.0  # what teaches needs them to find verb phrases; what learns from it has learned these
     settings: tuple[str, ...] = ()
 
@@ -67,7 +67,7 @@ class Part:
 PARTS = (
     *(Part(f"onlstm-{k}", "onlstm-small", 10, seed=k, votes=False) for k in (1, 2)),
     *(
-        Part(f"first-{k}", "npcfg-small", 6, seed=k, focus=(f"onlstm-{k}:biased", f"onlstm-{k}:unbiased"))
+        Part(f"first-{k}", "npcfg-small", 6, seed=k, passes=8, focus=(f"onlstm-{k}:biased", f"onlstm-{k}:unbiased"))
         for k in (1, 2)
     ),
     Part("second-1", "npcfg-small", 6, seed=1, focus=("first-1",), end_votes=0),
@@ -156,7 +156,7 @@ def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iter
         if not asked.resume and "pcfg" in part.preset and not part.settings:
             data = data or load_data(asked)
             lengths = data.encode().lengths
-            schedule = _schedule(resolved_config(asked).train, lengths, 60 * minutes * GRAMMAR_WORDS)
+            schedule = _schedule(resolved_config(asked).train, lengths, 60 * minutes * GRAMMAR_WORDS, part.passes)
             passes, words = schedule.epochs, words_learned(lengths, schedule)
             plan.say(f"{part.name}: {words:,} words in {passes} passes", tell)
             changes = (f"train.epochs={passes}", f"train.longer={schedule.longer}")
@@ -166,10 +166,10 @@ def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iter
         yield Task(part.name, asked, data, _left(Path(asked.run), minutes) if asked.resume else minutes)
 
 
-def _schedule(train: TrainConfig, lengths: np.ndarray, words: float) -> TrainConfig:
-    """As many passes over sentences of these lengths as ``words`` are enough for, the longest sentences in the last at
-    the latest."""
-    for passes in range(PASSES, 1, -1):
+def _schedule(train: TrainConfig, lengths: np.ndarray, words: float, most: int) -> TrainConfig:
+    """As many passes over sentences of these lengths as ``words`` are enough for, ``most`` at most; the longest
+    sentences come in the last at the latest."""
+    for passes in range(most, 1, -1):
         rise = -(-max(0, train.longest - train.first_longest) // (passes - 1))
         train = replace(train, epochs=passes, longer=max(train.longer, rise))
         if words_learned(lengths, train) <= words:

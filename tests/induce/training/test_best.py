@@ -116,7 +116,7 @@ def test_the_longest_sentences_come_before_the_end(minutes: float, passes: int, 
     """Of a hundred sentences of each length up to 30, of which those of more than 26 are never learned from."""
     lengths = np.repeat(np.arange(1, 31), 100)
     train = resolve(preset="npcfg-small").train
-    schedule = best._schedule(train, lengths, 1e5 * minutes)
+    schedule = best._schedule(train, lengths, 1e5 * minutes, 16)
     assert (schedule.epochs, schedule.longer) == (passes, longer)
     assert longest_of_pass(schedule, passes) == 26
     assert passes == 2 or words_learned(lengths, schedule) <= 1e5 * minutes
