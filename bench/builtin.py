@@ -20,11 +20,11 @@ sys.path.insert(0, str(HERE.parent))
 from bench.languages import synparse  # noqa: E402
 
 TEACHER, FIRST, SECOND, FILE = "onlstm", "first", "second", "english.synparse"
-GRAMMAR = ("--preset", "npcfg-right", "--set", "train.epochs=8")
+GRAMMAR = ("--preset", "npcfg-right", "--set")
 STEPS = {
     TEACHER: ("--preset", "onlstm-small", "--set", "train.epochs=2"),
-    FIRST: (*GRAMMAR, "--focus", f"{TEACHER}:biased", "--focus", f"{TEACHER}:unbiased"),
-    SECOND: (*GRAMMAR, "--set", "model.end_votes=0", "--seed", "2", "--focus", FIRST),
+    FIRST: (*GRAMMAR, "train.epochs=8", "--focus", f"{TEACHER}:biased", "--focus", f"{TEACHER}:unbiased"),
+    SECOND: (*GRAMMAR, "train.epochs=16", "--set", "model.end_votes=0", "--seed", "2", "--focus", FIRST),
 }
 
 
