@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -49,7 +49,8 @@ def load_everything() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     for name in ("treebank", "induce", "cli"):
         for module in walk_packages(import_module(name).__path__, f"{name}."):
-            import_module(module.name)
+            with suppress(ImportError):  # what needs a package that is not installed
+                import_module(module.name)
     gc.collect()
     gc.freeze()
 
