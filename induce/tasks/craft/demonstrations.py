@@ -86,7 +86,7 @@ def generate_sketch(sketch: str, part: str) -> Iterator[Demonstration]:
     while True:
         worlds = draw(rng, CHUNK, treasure_of(sketch))
         maps = write_maps(worlds)
-        rows = np.array([row for row, text in enumerate(maps) if part_of(text) == part])
+        rows = np.array([row for row, text in enumerate(maps) if part_of(text) == part], dtype=np.int64)
         shown = demonstrate(worlds.select(rows), sketch)
         for place in np.flatnonzero(shown.solved):
             actions = tuple(ACTIONS[action] for action in shown.actions[place] if action >= 0)

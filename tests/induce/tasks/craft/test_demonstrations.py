@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from induce.config import DataConfig, TrainConfig
+from induce.tasks.craft import demonstrations
 from induce.tasks.craft.demonstrations import Craft, load_demonstrations, parse_line, part_of, replay
 from induce.tasks.craft.demonstrator import demonstrate
 from induce.tasks.craft.loader import FIRST, DemonstrationLoader
@@ -69,6 +71,13 @@ def test_what_cannot_be_reached_is_not_solved() -> None:
     assert demonstrate(walled, "A").solved.tolist() == [False]
     assert demonstrate(walled, "C").solved.tolist() == [True]
     assert demonstrate(walled, "C", limit=3).solved.tolist() == [False]
+
+
+def test_worlds_none_of_which_belongs_to_the_part_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As happens, seldom, with more worlds at a time."""
+    monkeypatch.setattr(demonstrations, "CHUNK", 2)
+    found = [shown.map for shown in islice(demonstrations.generate_sketch("AC", "dev"), 2)]
+    assert [part_of(world) for world in found] == ["dev", "dev"]
 
 
 def test_generated_ones_are_the_same_at_every_call_and_in_one_part_only() -> None:
