@@ -100,11 +100,11 @@ class Ensemble(StructureParser):
         self.processes = cores()
         self.tell: Callable[[str], None] = lambda line: None
 
-    def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
-        """The votes for each sentence, in order."""
+    def read_blocks(self, sentences: Iterable[Words]) -> Iterator[Iterable[Reading]]:
+        """The votes for each sentence, in order; at the end it is told which members had none."""
         self.silent: Counter[str] = Counter()
         self.sentences = 0
-        yield from super().read(sentences)
+        yield from super().read_blocks(sentences)
         for name, count in self.silent.items():
             who = f"{name} has no votes for" if name else "no member has votes for"
             self.tell(f"{who} {count:,} of {self.sentences:,} sentences")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Protocol
 
 from induce import registry
@@ -95,8 +95,11 @@ class StructureParser:
 
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
         """What is said of each sentence, in order. They are taken in blocks that grow: output starts early."""
-        for block in self._blocks(sentences):
-            yield from self.read_block(block)
+        return chain.from_iterable(self.read_blocks(sentences))
+
+    def read_blocks(self, sentences: Iterable[Words]) -> Iterator[Iterable[Reading]]:
+        """The same, a block at a time."""
+        return map(self.read_block, self._blocks(sentences))
 
     def _blocks(self, sentences: Iterable[Words]) -> Iterator[list[Sentence]]:
         """The sentences in blocks; what goes wrong in reading one is raised after those before it."""
@@ -132,7 +135,7 @@ class StructureParser:
     def parse_heads(self, sentences: Iterable[Words]) -> Iterator[tuple[Sequence[str], Heads]]:
         """The words and their heads, in order, as ``parse`` does. Raises SynparseError if the decoder gives trees."""
         self.must_give("heads", "parse")
-        return (heads for block in self._blocks(sentences) for heads in self._heads_of(self.read_block(block)))
+        return chain.from_iterable(map(self._heads_of, self.read_blocks(sentences)))
 
     def _heads_of(self, block: Iterable[Reading]) -> Iterator[tuple[Sequence[str], Heads]]:
         """Leaves and heads of the sentences of a block, decoded side by side; of those before one that fails, too."""

@@ -155,7 +155,10 @@ def test_heads_of_files_vote(tmp_path: Path) -> None:
         files.append(str(tmp_path / f"{name}.conllu"))
     made = combine(files, str(tmp_path / "v"))
     assert (made.output, made.decoder) == ("heads", "mbr-heads")
-    assert [tuple(heads) for _, heads in made.parse_heads(["a b c"])] == [(1, ROOT, 1)]
+    told = list[str]()
+    made.tell = told.append
+    assert [tuple(heads) for _, heads in made.parse_heads(["a b c", "d e"])][0] == (1, ROOT, 1)
+    assert "no member has votes for 1 of 2 sentences" in told
     with pytest.raises(SynparseError, match="cannot vote together"):
         combine([files[0], write_trees(tmp_path / "t.txt", [A])], str(tmp_path / "w"))
 
