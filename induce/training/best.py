@@ -62,12 +62,20 @@ class Part:
     settings: tuple[str, ...] = ()
 
 
-# A grammar becomes better than its teacher, so pupils of pupils are better still. The ON-LSTM does not vote: its pupils
-# hold what it knows.
+# A grammar becomes better than its teacher, so pupils of pupils are better still. Teachers do not vote: their pupils
+# hold what they know.
 PARTS = (
     *(Part(f"onlstm-{k}", "onlstm-small", 10, seed=k, votes=False) for k in (1, 2)),
     *(
-        Part(f"first-{k}", "npcfg-small", 6, seed=k, passes=8, focus=(f"onlstm-{k}:biased", f"onlstm-{k}:unbiased"))
+        Part(
+            f"first-{k}",
+            "npcfg-small",
+            6,
+            seed=k,
+            passes=8,
+            focus=(f"onlstm-{k}:biased", f"onlstm-{k}:unbiased"),
+            votes=False,
+        )
         for k in (1, 2)
     ),
     Part("second-1", "npcfg-small", 6, seed=1, focus=("first-1",), end_votes=0),
