@@ -72,7 +72,8 @@ def combine(
             description = replace(description, members=tuple(_packed(named, home)))
         write(description, folder)
     except BaseException:
-        shutil.rmtree(home, ignore_errors=True)
+        if pack:
+            shutil.rmtree(home, ignore_errors=True)
         raise
     if before:
         shutil.rmtree(before, ignore_errors=True)
