@@ -39,7 +39,10 @@ def benchmarks(root: Path = ROOT) -> list[str]:
 
 
 def numbers(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, float]]:
-    """Every number in nested tables and lists with its path, "train small / onlstm words/s"."""
+    """Every measured number in nested tables and lists with its path, "train small / onlstm words/s".
+
+    What is in a list is named by its sizes and kinds, "words 20", and by its place where it has none.
+    """
     if isinstance(value, bool):
         return
     if isinstance(value, int | float):
@@ -49,7 +52,12 @@ def numbers(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, float
             yield from numbers(below, (*path, str(key)))
     elif isinstance(value, list):
         for place, below in enumerate(value):
-            yield from numbers(below, (*path, str(place)))
+            if isinstance(below, dict):
+                sizes = [f"{key} {one}" for key, one in below.items() if isinstance(one, int | str)]
+                measured = {key: one for key, one in below.items() if not isinstance(one, int | str)}
+                yield from numbers(measured, (*path, ", ".join(sizes) or str(place)))
+            else:
+                yield from numbers(below, (*path, str(place)))
 
 
 def run(name: str, options: list[str], *, root: Path = ROOT, limit: float = 600.0) -> dict[str, float]:
