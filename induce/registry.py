@@ -11,6 +11,7 @@ from induce.data.batches import (
     Batch,
     DemonstrationBatch,
     FragmentBatch,
+    HeadSupervisedBatch,
     LabelledBatch,
     MaskedBatch,
     RatedBatch,
@@ -45,6 +46,8 @@ class ModelEntry:
     layered: bool = False  # whether each layer has trees of its own
     learns_trees: bool = False  # whether it is trained with a treebank, too
     sets: tuple[str, ...] = ()  # sets of distances beside those of the language model
+    focus: Output | None = None  # what of other parsers it can be focused on
+    needs_focus: bool = False  # whether it learns from nothing else
 
 
 @dataclass(frozen=True)
@@ -87,15 +90,16 @@ MODELS: dict[str, ModelEntry] = {
     "ordered-memory": ModelEntry("induce.models.ordered_memory:OrderedMemory", "ordered-memory-small"),
     "prpn": ModelEntry("induce.models.prpn:Prpn", "prpn-small"),
     "prpn-syd": ModelEntry("induce.models.prpn_syd:PrpnSyd", "prpn-syd-small", learns_trees=True, sets=("syd",)),
-    "npcfg": ModelEntry("induce.models.npcfg:NeuralPcfg", "npcfg-small"),
-    "cpcfg": ModelEntry("induce.models.cpcfg:CompoundPcfg", "cpcfg-small"),
-    "simple-pcfg": ModelEntry("induce.models.simple_pcfg:SimplePcfg", "simple-pcfg-small"),
+    "npcfg": ModelEntry("induce.models.npcfg:NeuralPcfg", "npcfg-small", focus="trees"),
+    "cpcfg": ModelEntry("induce.models.cpcfg:CompoundPcfg", "cpcfg-small", focus="trees"),
+    "simple-pcfg": ModelEntry("induce.models.simple_pcfg:SimplePcfg", "simple-pcfg-small", focus="trees"),
     "structformer": ModelEntry("induce.models.structformer:StructFormer", "structformer-small"),
     "transformer": ModelEntry("induce.models.transformer:Transformer", "transformer-small"),
     "ccm": ModelEntry("induce.models.ccm:Ccm", "ccm-small"),
     "dmv": ModelEntry("induce.models.dmv:Dmv", "dmv-small"),
     "dmv-ccm": ModelEntry("induce.models.dmv_ccm:DmvCcm", "dmv-ccm-small"),
-    "udgn": ModelEntry("induce.models.udgn:Udgn", "udgn-small"),
+    "udgn": ModelEntry("induce.models.udgn:Udgn", "udgn-small", focus="heads"),
+    "biaffine": ModelEntry("induce.models.biaffine:Biaffine", "biaffine-small", focus="heads", needs_focus=True),
 }
 
 ENCODERS: dict[str, ModelEntry] = {  # of the expressions of a task
@@ -145,7 +149,7 @@ READINGS: dict[str, ReadingEntry] = {
     "stream": ReadingEntry("induce.data.stream:StreamLoader", (StreamBatch, SupervisedStreamBatch)),
     "sentences": ReadingEntry("induce.data.sentences:SentenceLoader", (SentenceBatch, SupervisedBatch)),
     "fragments": ReadingEntry("induce.data.fragments:FragmentLoader", (FragmentBatch, SpanSupervisedBatch)),
-    "masked": ReadingEntry("induce.data.sentences:MaskedLoader", (MaskedBatch,)),
+    "masked": ReadingEntry("induce.data.sentences:MaskedLoader", (MaskedBatch, HeadSupervisedBatch)),
     "expressions": ReadingEntry("induce.data.expressions:ExpressionLoader", (LabelledBatch,)),
     "pairs": ReadingEntry("induce.tasks.similarity.training:PairLoader", (RatedBatch,)),
     "demonstrations": ReadingEntry("induce.tasks.craft.loader:DemonstrationLoader", (DemonstrationBatch,)),

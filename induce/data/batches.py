@@ -107,6 +107,18 @@ class MaskedBatch(SentenceBatch):
 
 
 @dataclass(frozen=True)
+class HeadSupervisedBatch(MaskedBatch):
+    """Sentences with the ``heads`` (B, N, N) that another parser gives: row i says how probable each word is as head of
+    word i, the diagonal that it is the root. A row of zeros says nothing."""
+
+    heads: Tensor
+
+    def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
+        cut = super()._selected(chosen, longest)
+        return {**cut, "heads": self.heads[chosen, :longest, :longest]}
+
+
+@dataclass(frozen=True)
 class FragmentBatch(SentenceBatch):
     """Sentences with ``fragments`` (B, N): the number, from 0, of the stretch between punctuation that a word is in."""
 

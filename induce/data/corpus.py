@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from induce.data.batches import SentenceBatch
 
 CHUNK = 1 << 20  # words that get their final numbers at a time
+LEAST = 1e-3  # probability that any of the words is a word's head, for the sum to say something
+Reference = Sequence[Tree] | np.ndarray  # of other parsers: trees over a sentence, or its head distributions (N, N)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +49,30 @@ class References:
 
 
 @dataclass(frozen=True, eq=False)
+class HeadReferences:
+    """How probable other parsers find each word of a text as head of each other: the squares (N, N) of all sentences
+    one behind the other, that of sentence k from ``offsets[k]`` on; a row of zeros says nothing."""
+
+    values: np.ndarray  # float16
+    offsets: np.ndarray  # (sentences + 1,) int64
+
+    def heads(self, chosen: np.ndarray, lengths: np.ndarray, count: int) -> np.ndarray:
+        """Those (B, N, N) of the ``chosen`` sentences of ``lengths`` (B,), N = ``count``, padded with 0."""
+        squares = np.zeros((len(chosen), count, count), dtype=np.float32)
+        for row, start, length in zip(squares, self.offsets[chosen], lengths, strict=True):
+            row[:length, :length] = self.values[start : start + length**2].reshape(length, length)
+        return squares
+
+
+@dataclass(frozen=True, eq=False)
 class EncodedCorpus:
     """A text in the numbers of a vocabulary.
 
     ``ids`` (words + sentences,) int32: the words of each sentence and 0 behind it; sentence k is ``ids[offsets[k] :
     offsets[k + 1] - 1]``. ``breaks`` beside ``ids`` is true where words were dropped in front of a word, such as a
     comma. ``distances`` beside ``ids`` is the gap before each word in a gold tree, NaN where there is none, and has
-    no entries at all for a text without trees. ``references``: trees of other parsers to focus on, if there are any.
+    no entries at all for a text without trees. ``references`` and ``head_references``: trees and heads of other
+    parsers to focus on, if there are any.
     """
 
     vocabulary: Vocabulary
@@ -62,6 +81,7 @@ class EncodedCorpus:
     breaks: np.ndarray  # bool
     distances: np.ndarray  # float32
     references: References | None = None
+    head_references: HeadReferences | None = None
 
     def __len__(self) -> int:
         """Sentences."""
@@ -113,6 +133,7 @@ class Corpus:
     trees: list[tuple[int, Sequence[int]]] = field(default_factory=list)  # first word, a distance for each word
     reference_spans: array[int] = field(default_factory=lambda: array("i"))  # start and end of each, in turn
     reference_offsets: array[int] = field(default_factory=lambda: array("q", [0]))
+    reference_heads: bytearray = field(default_factory=bytearray)  # float16: a square for each sentence
     _encoded: EncodedCorpus | None = None
 
     def add(self, forms: Sequence[str], kept: Sequence[int] = (), distances: Sequence[int] = ()) -> None:
@@ -141,6 +162,17 @@ class Corpus:
             self.reference_spans.extend(span)
         self.reference_offsets.append(len(self.reference_spans) // 2)
         self.digest.update(self.reference_spans[2 * self.reference_offsets[-2] :].tobytes())
+
+    def refer_heads(self, heads: np.ndarray) -> None:
+        """Give the sentence added last the head distributions (N, N) of another parser; of every sentence or none.
+
+        The rows are made to sum to 1, unless they are nearly 0.
+        """
+        sums = heads.sum(1, keepdims=True)
+        shares = np.divide(heads, sums, out=np.zeros(heads.shape), where=sums > LEAST)
+        found = shares.astype(np.float16).tobytes()
+        self.reference_heads += found
+        self.digest.update(found)
 
     @property
     def sentences(self) -> int:
@@ -179,7 +211,8 @@ class Corpus:
             ids[start : start + CHUNK] = table[ids[start : start + CHUNK]]
         breaks = np.frombuffer(self.breaks, dtype=bool)
         offsets = np.frombuffer(self.offsets, dtype=np.int64)
-        return EncodedCorpus(vocabulary, ids, offsets, breaks, self._distances(), self._references())
+        references, heads = self._references(), self._head_references(np.diff(offsets) - 1)
+        return EncodedCorpus(vocabulary, ids, offsets, breaks, self._distances(), references, heads)
 
     @property
     def numbers_of(self) -> Vocabulary | None:
@@ -191,6 +224,13 @@ class Corpus:
             return None
         spans = np.frombuffer(self.reference_spans, dtype=np.int32).reshape(-1, 2)
         return References(spans, np.frombuffer(self.reference_offsets, dtype=np.int64))
+
+    def _head_references(self, lengths: np.ndarray) -> HeadReferences | None:
+        """Of sentences of these lengths."""
+        if not self.reference_heads:
+            return None
+        offsets = np.concatenate([[0], np.cumsum(lengths**2)])
+        return HeadReferences(np.frombuffer(self.reference_heads, dtype=np.float16), offsets)
 
     def _distances(self) -> np.ndarray:
         """Gold distances beside the words, NaN where there are none; no entries for a text without trees.
@@ -234,21 +274,21 @@ def read_corpora(
     token: str = "word",
     development_share: float = 0.0,
     with_trees: bool = False,
-    references: Callable[[Iterable[Sentence]], Iterator[Sequence[Tree]]] | None = None,
+    references: Callable[[Iterable[Sentence]], Iterator[Reference]] | None = None,
 ) -> tuple[Corpus, Corpus]:
     """Training and development text of ``sentences`` under a normalisation recipe, in tokens, all annotation dropped.
 
     Only ``with_trees`` those of the training text are kept, as distances between the words that the recipe keeps.
-    ``references`` parses the sentences: the spans of these trees are kept for the training text. Development text is
-    every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
+    ``references`` parses the sentences: the spans of trees are kept for the training text, head distributions for both
+    texts. Development text is every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
     """
     normalize = RECIPES[recipe]
     training, development = Corpus(), Corpus()
     every = round(1 / development_share) if development_share else 0
     count = 0
     sentences, again = tee(sentences) if references else (sentences, ())
-    parsed: Iterator[Sequence[Tree]] = references(again) if references else repeat(())
-    for sentence, trees in zip(sentences, parsed, strict=False):
+    parsed: Iterator[Reference] = references(again) if references else repeat(())
+    for sentence, found in zip(sentences, parsed, strict=False):
         seen = normalize(sentence.words, sentence.tags)
         if not seen.forms:
             continue
@@ -261,8 +301,10 @@ def read_corpora(
             corpus.add(seen.forms, seen.kept, gold_distances(sentence.tree, seen.kept))
         else:
             corpus.add(seen.forms, seen.kept)
-        if references and not held_out:
-            corpus.refer({span for tree in trees for span in spans_between(tree, seen.kept)})
+        if isinstance(found, np.ndarray):
+            corpus.refer_heads(found[np.ix_(seen.kept, seen.kept)])
+        elif references and not held_out:
+            corpus.refer({span for tree in found for span in spans_between(tree, seen.kept)})
     return training, development
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from induce.data.batches import MaskedBatch, SentenceBatch, SupervisedBatch
+from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch, SupervisedBatch
 from induce.data.loader import Step, batches_of_words, shuffled
 
 if TYPE_CHECKING:
@@ -73,8 +73,9 @@ class MaskedLoader:
         import torch
 
         for after, index in enumerate(shuffled(rng, len(self.batches)).tolist()[start:], start + 1):
-            batch = self.corpus.sentences(self.batches[index]).to(self.device)
-            yield Step(_masked(batch, torch.rand(batch.tokens.shape, device=self.device)), after)
+            chosen = self.batches[index]
+            batch = self.corpus.sentences(chosen).to(self.device)
+            yield Step(self._masked(batch, chosen, torch.rand(batch.tokens.shape, device=self.device)), after)
         rng.permutation(len(self.batches))
 
     def check(self) -> Iterator[MaskedBatch]:
@@ -84,12 +85,19 @@ class MaskedLoader:
         generator = torch.Generator().manual_seed(0)
         for chosen in chain.from_iterable([self.batches] * MASKINGS):
             batch = self.corpus.sentences(chosen).to(self.device)
-            yield _masked(batch, torch.rand(batch.tokens.shape, generator=generator).to(self.device))
+            uniforms = torch.rand(batch.tokens.shape, generator=generator)
+            yield self._masked(batch, chosen, uniforms.to(self.device))
 
     def share(self, start: int) -> float:
         """How many of the batches lie before ``start``."""
         return start / len(self.batches)
 
+    def _masked(self, batch: SentenceBatch, chosen: np.ndarray, uniforms: Tensor) -> MaskedBatch:
+        """The ``chosen`` sentences with random numbers, and with the heads of other parsers where there are any."""
+        references = self.corpus.head_references
+        if references is None:
+            return MaskedBatch(batch.tokens, batch.lengths, uniforms)
+        import torch
 
-def _masked(batch: SentenceBatch, uniforms: Tensor) -> MaskedBatch:
-    return MaskedBatch(batch.tokens, batch.lengths, uniforms)
+        heads = references.heads(chosen, self.corpus.lengths[chosen], batch.tokens.shape[1])
+        return HeadSupervisedBatch(batch.tokens, batch.lengths, uniforms, torch.from_numpy(heads).to(self.device))

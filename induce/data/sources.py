@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from induce.config import RunConfig, entry_of
-from induce.data.batches import SpanSupervisedBatch
+from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch
 from induce.data.prepared import PreparedCorpus, is_prepared, prepare
 from induce.data.tokens import leaf
-from induce.registry import MODELS, READINGS, TASKS, load
+from induce.registry import MODELS, READINGS, TASKS, Output, load
 from induce.settings import resolve
 from treebank.catalog import load_whole
 from treebank.errors import SynparseError
@@ -19,13 +19,14 @@ from treebank.formats import AS_FOUND, InputOptions, expand, read_sentences
 from treebank.sample import sample_treebank
 from treebank.sentence import Sentence
 from treebank.tokenizing import NONE
-from treebank.tree import Tree
 
 if TYPE_CHECKING:
+    from induce.data.corpus import Reference
     from treebank.health import Watch
     from treebank.sentence import Treebank
 
-References = Callable[[Iterable[Sentence]], Iterator[Sequence[Tree]]]
+References = Callable[[Iterable[Sentence]], Iterator["Reference"]]
+OUTPUTS: tuple[Output, ...] = get_args(Output)
 Text = str | Sequence[str]  # a path, a pattern, or a sentence as a list of words
 
 
@@ -41,7 +42,7 @@ class Sources:
     dev: Sequence[Text] = ()
     trees: str | None = None
     input_options: InputOptions = AS_FOUND
-    focus: Sequence[str] = ()  # runs, and files of trees, that a grammar is focused on
+    focus: Sequence[str] = ()  # runs, and files of trees or heads, that a model is focused on
 
     @property
     def sample(self) -> bool:
@@ -57,15 +58,25 @@ class Sources:
             raise SynparseError(f"model {name!r} learns from plain text alone; --trees is for {learners}")
         if self.text and not self.trees and learns_trees:
             raise SynparseError(f"model {name!r} also learns from trees; give them with --trees TREEBANK")
-        if self.focus and SpanSupervisedBatch not in READINGS[config.data.reading].batches:
-            raise SynparseError(
-                f"model {name!r} (data.reading = {config.data.reading}) cannot be focused on trees; "
-                "--focus is for npcfg, cpcfg and simple-pcfg"
-            )
+        self._check_focus(config)
         prepared = [one for one in self.text if is_prepared(one)]
         if prepared and (len(self.text) > 1 or self.trees or self.focus or config.data.task):
             raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
         expand([one for one in (*self.text, *self.dev) if isinstance(one, str) and not is_prepared(one)])
+
+    def _check_focus(self, config: RunConfig) -> None:
+        """Raises SynparseError for trees or heads of others without a model that learns from them, or the other way
+        round."""
+        name, entry, reading = config.model_name, entry_of(config), config.data.reading
+        if entry.needs_focus and not self.focus:
+            raise SynparseError(f"model {name!r} learns from {entry.focus} of another run; name it with --focus RUN")
+        fits = {SpanSupervisedBatch, HeadSupervisedBatch} & set(READINGS[reading].batches)
+        if self.focus and not (entry.focus and fits):
+            focused = {one: " and ".join(key for key, value in MODELS.items() if value.focus == one) for one in OUTPUTS}
+            raise SynparseError(
+                f"model {name!r} (data.reading = {reading}) cannot be focused on trees or heads; "
+                f"--focus is for {focused['trees']} (trees), {focused['heads']} (heads)"
+            )
 
     def facts(self, treebank: Treebank | None, config: RunConfig) -> dict[str, Any]:
         """What a checkpoint says of them."""
@@ -115,7 +126,8 @@ def load_corpora(
 ) -> tuple[Any, Any]:
     """Training and development text, normalised, without any annotation but the trees of ``treebank``; or examples.
 
-    ``references`` gives the trees of each sentence that a grammar is focused on; ``watch`` sees each sentence of text.
+    ``references`` gives the trees or heads of each sentence that a model is focused on; ``watch`` sees each sentence of
+    text.
     """
     if config.data.task:
         loaded: tuple[Any, Any] = load(TASKS[config.data.task].examples)(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 import torch
@@ -20,14 +20,16 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from induce.config import setting
-from induce.data.batches import MaskedBatch, SentenceBatch
+from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch
 from induce.models.base import Loss, Model, Query
+from induce.models.biaffine import head_loss, unknown_words
 from induce.models.masked_words import hide_words, masked_word_loss, without_self
 from induce.models.padding import real_words
 from induce.models.word_probabilities import masked_word_log_probabilities
 from induce.structures import HeadDistribution
 
 EDGE = 1e-6  # added to the mask, so that no pair of words is cut off for good
+UNKNOWN_RATE = 0.15  # of the words, where given heads are learned
 POSITIONS = 512  # words with a position of their own, for positions = "embedding"; later ones share the last
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -68,6 +70,7 @@ class UdgnConfig:
     # program does where it has an embedding
     positions: str = "bias"
     scaled_bias: bool = True  # false: added as in eq. 4.2.16, after the division by the root of the channel's size
+    focus_weight: float = setting(1.0, low=0, high=1e6, help="ours: of the loss of given heads (--focus)")
 
     def check(self) -> None:
         """Raises ValueError for a setting with an unknown value."""
@@ -202,7 +205,7 @@ class Udgn(Model):
     """UDGN masked language model; the number after those of the vocabulary stands for a masked word."""
 
     Config = UdgnConfig
-    reads = (MaskedBatch,)
+    reads = (MaskedBatch, HeadSupervisedBatch)
     gives = (HeadDistribution,)
 
     def __init__(self, config: UdgnConfig, vocabulary_size: int) -> None:
@@ -250,9 +253,17 @@ class Udgn(Model):
         return torch.stack([layer.chosen(state) for layer, state in zip(layers, states, strict=True)], 1)
 
     def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
-        """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate."""
+        """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate.
+
+        Where other parsers give heads, the parser also learns these (ours): from the words themselves, some of which
+        are unknown to it.
+        """
         masked, targets = hide_words(batch, self.config.mask_rate, self.mask_symbol)
-        return self.masked_loss(masked, batch.lengths, targets, masked != batch.tokens)
+        loss = self.masked_loss(masked, batch.lengths, targets, masked != batch.tokens)
+        if not isinstance(batch, HeadSupervisedBatch):
+            return loss
+        scores = self.parser(unknown_words(batch, UNKNOWN_RATE) if self.training else batch.tokens, batch.lengths)
+        return replace(loss, objective=loss.objective + self.config.focus_weight * head_loss(scores, batch.heads)[0])
 
     def masked_loss(
         self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor, *, head: Tensor | None = None

@@ -1,8 +1,8 @@
-"""Trees of other parsers that a grammar is focused on while it learns (after Park and Kim 2024).
+"""Trees of other parsers that a grammar is focused on while it learns (after Park and Kim 2024), or heads.
 
-Each of the references is a run, which parses the training text here, or a file of trees over that text. A run may be
-followed by ``:DECODER``, so that one model can give trees of several kinds. Nothing of a treebank is read unless a file
-of its trees is named, and then the model's facts say so.
+Each of the references is a run, which parses the training text here, or a file of trees or heads over that text. A run
+may be followed by ``:DECODER``, so that one model can give trees of several kinds. Nothing of a treebank is read unless
+a file of its trees is named, and then the model's facts say so.
 """
 
 from __future__ import annotations
@@ -10,18 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, tee, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from induce.processes import cores, in_copies
-from induce.registry import DECODERS
+from induce.registry import DECODERS, Output
+from induce.structures import HeadDistribution
 from treebank.errors import SynparseError
-from treebank.sentence import Sentence
+from treebank.sentence import ROOT, Sentence
 from treebank.tree import Tree
 
 if TYPE_CHECKING:
     from induce.parsing.parser import StructureParser
 
-PARSED, GOLD = "parsed trees", "gold trees"
+Found = TypeVar("Found")
+PARSED, GOLD = "parsed", "gold"
 CHUNK, CHUNKS = 500, 64  # sentences that a process parses at a time, and how many such parts are in memory
 PLAIN_TAGS = {"W", "X", ""}  # of words in trees that parsers write
 
@@ -38,7 +42,7 @@ def references_of(
     def parsed(sentences: Iterable[Sentence]) -> Iterator[Sequence[Tree]]:
         copies = tee(sentences, len(names))
         trees = [
-            _parse(parsers[name], (Sentence(one.words, one.tags) for one in copy))
+            _parse(parsers[name], (Sentence(one.words, one.tags) for one in copy), _trees)
             if name in parsers
             else _read(name, copy)
             for name, copy in zip(names, copies, strict=True)
@@ -48,9 +52,33 @@ def references_of(
     return parsed
 
 
-def focus_kind(names: Sequence[str]) -> str:
-    """Gold trees where a treebank is among the references, or a run that learned from one; else parsed trees."""
-    return GOLD if any(_is_annotated(name) if is_file(name) else _saw_gold(name) for name in names) else PARSED
+def head_references_of(
+    names: Sequence[str], *, device: str = "auto"
+) -> Callable[[Iterable[Sentence]], Iterator[np.ndarray]]:
+    """What gives, for sentences in order, the head distributions (N, N) over all the words of each, the mean of all
+    references; on the diagonal that a word is the root.
+
+    Raises SynparseError for a run or file that is not there, or that gives trees.
+    """
+    parsers = {name: _parser(name, device, "heads") for name in names if not is_file(name)}
+
+    def parsed(sentences: Iterable[Sentence]) -> Iterator[np.ndarray]:
+        copies = tee(sentences, len(names))
+        squares = [
+            _parse(parsers[name], (Sentence(one.words, one.tags) for one in copy), _squares)
+            if name in parsers
+            else _read_heads(name, copy)
+            for name, copy in zip(names, copies, strict=True)
+        ]
+        return (np.mean(found, axis=0) for found in zip(*squares, strict=True))
+
+    return parsed
+
+
+def focus_kind(names: Sequence[str], output: Output = "trees") -> str:
+    """ "gold trees" where a treebank is among the references, or a run that learned from one; else "parsed trees"."""
+    gold = any(_is_annotated(name) if is_file(name) else _saw_gold(name) for name in names)
+    return f"{GOLD if gold else PARSED} {output}"
 
 
 def is_file(name: str) -> bool:
@@ -58,24 +86,51 @@ def is_file(name: str) -> bool:
     return Path(name).is_file()
 
 
-def _parser(name: str, device: str) -> StructureParser:
+def _parser(name: str, device: str, output: Output = "trees") -> StructureParser:
     from induce.parsing.load import load_parser
 
     run, decoder = _run_and_decoder(name)
     if not Path(run).exists():
-        raise SynparseError(f"{name}: there is no run and no file of trees to focus on")
+        raise SynparseError(f"{name}: there is no run and no file of {output} to focus on")
     parser = load_parser(run, device=device, decoder=decoder or None)
-    parser.must_give("trees", "name a run that gives trees")
+    parser.must_give(output, f"name a run that gives {output}")
     return parser
 
 
-def _parse(parser: StructureParser, sentences: Iterator[Sentence]) -> Iterator[Tree]:
-    """A tree for each sentence, in order; made on all cores."""
+def _trees(parser: StructureParser, sentences: Sequence[Sentence]) -> list[Tree]:
+    return list(parser.parse(sentences))
+
+
+def _squares(parser: StructureParser, sentences: Sequence[Sentence]) -> list[np.ndarray]:
+    """Head distributions (N, N) over all words; of words that the model does not see rows of zeros."""
+    if parser.structure is not HeadDistribution:
+        return [_one_hot(heads) for _, heads in parser.parse_heads(sentences)]
+    squares = []
+    for reading in parser.read(sentences):
+        square = np.zeros((len(reading.words), len(reading.words)), dtype=np.float32)
+        square[np.ix_(reading.kept, reading.kept)] = reading.row
+        squares.append(square)
+    return squares
+
+
+def _one_hot(heads: Sequence[int]) -> np.ndarray:
+    """The distributions of certain heads."""
+    square = np.zeros((len(heads), len(heads)), dtype=np.float32)
+    square[range(len(heads)), [word if head == ROOT else head for word, head in enumerate(heads)]] = 1
+    return square
+
+
+def _parse(
+    parser: StructureParser,
+    sentences: Iterator[Sentence],
+    work: Callable[[StructureParser, Sequence[Sentence]], list[Found]],
+) -> Iterator[Found]:
+    """What ``work`` makes of each sentence, in order; done on all cores."""
     count = cores() if getattr(parser, "device", "cpu") == "cpu" else 1
     while block := list(islice(sentences, CHUNK * CHUNKS)):
         chunks = [block[start : start + CHUNK] for start in range(0, len(block), CHUNK)]
-        for trees in in_copies(lambda chunk: list(parser.parse(chunk)), chunks, min(count, len(chunks))):
-            yield from trees
+        for found in in_copies(lambda chunk: work(parser, chunk), chunks, min(count, len(chunks))):
+            yield from found
 
 
 def _run_and_decoder(name: str) -> tuple[str, str]:
@@ -97,7 +152,7 @@ def _saw_gold(name: str) -> bool:
     given = facts.get("trees", {"kind": "parsed", "note": ""})
     if given["kind"] != "parsed" or "gold" in given["note"]:
         return True
-    return facts.get("focus_kind", PARSED) != PARSED
+    return not facts.get("focus_kind", PARSED).startswith(PARSED)
 
 
 def _read(path: str, sentences: Iterable[Sentence]) -> Iterator[Tree]:
@@ -110,6 +165,18 @@ def _read(path: str, sentences: Iterable[Sentence]) -> Iterator[Tree]:
             words = " ".join(sentence.words[:8]) if sentence else "the text ends before"
             raise SynparseError(f"{path}: tree {number} is not one of the training text's sentence ({words} …)")
         yield tree
+
+
+def _read_heads(path: str, sentences: Iterable[Sentence]) -> Iterator[np.ndarray]:
+    """The heads in a file, those of each sentence over all its words."""
+    from treebank.formats import read_sentences
+
+    for number, (given, sentence) in enumerate(zip_longest(read_sentences([path]), sentences), start=1):
+        heads = given.heads if given else ()
+        if sentence is None or not heads or len(heads) != len(sentence.words):
+            words = " ".join(sentence.words[:8]) if sentence else "the text ends before"
+            raise SynparseError(f"{path}: sentence {number} has not the heads of the training text's ({words} …)")
+        yield _one_hot(heads)
 
 
 def _is_annotated(path: str) -> bool:

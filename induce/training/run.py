@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from induce.config import RunConfig
+from induce.config import RunConfig, entry_of
 from induce.data.prepared import PreparedText
 from induce.data.sources import Sources, Text, load_corpora, load_trees, prepared_rule
 from induce.data.tokens import leaf
@@ -173,9 +173,11 @@ def _load(config: RunConfig, sources: Sources, device: str) -> RunData:
         given = replace(sources, text=())  # the text comes with its trees
     else:
         treebank, given = load_trees(config, sources), sources
-    from induce.training.focus import focus_kind, references_of
+    from induce.training.focus import focus_kind, head_references_of, references_of
 
-    references = references_of(sources.focus, device=device) if sources.focus else None
+    output = entry_of(config).focus or "trees"
+    refer = head_references_of if output == "heads" else references_of
+    references = refer(sources.focus, device=device) if sources.focus else None
     watch = Watch()
     training, development = load_corpora(config, given, treebank, references, watch)
     facts = sources.facts(treebank, config)
@@ -184,7 +186,7 @@ def _load(config: RunConfig, sources: Sources, device: str) -> RunData:
     if watch.health.sentences:
         facts["health"] = watch.health.to_json()
     if sources.focus:
-        facts["focus_kind"] = focus_kind(sources.focus)
+        facts["focus_kind"] = focus_kind(sources.focus, output)
     notes = list(watch.health.report(token=leaf(config.data.token))) if watch.health.sentences else []
     if isinstance(training, PreparedText):
         facts["health"], notes = training.corpus.facts["health"], training.corpus.facts["notes"]
