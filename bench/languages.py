@@ -7,6 +7,9 @@ table into ``docs/models/dmv.md``, between the comments that name this program. 
 ``ud/UD_…`` as Universal Dependencies name them, ``gum/dep``, ``craft/dep``, the zip of nltk's dependency_treebank);
 those that are not there are left out, with a word. ``--only``, ``--seeds``, ``--model``, ``--preset`` and ``--set``
 choose. Seconds are of the processor, one thread.
+
+``--pupil biaffine`` also trains that model on the heads of each run, and scores it and the vote of both; ``--docs``
+then writes into ``docs/models/biaffine.md``.
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ def parts(name: str, treebank: str, code: str, packed: str = "") -> Language:
     return Language(name, UD.format(treebank, code, "train") + packed, (UD.format(treebank, code, "dev"),))
 
 
-PAGE, MARKS = HERE.parent / "docs" / "models" / "dmv.md", ("<!-- bench/languages.py -->", "<!-- end -->")
+PAGES, MARKS = HERE.parent / "docs" / "models", ("<!-- bench/languages.py -->", "<!-- end -->")
 
 EWT = parts("English EWT", "English-EWT", "en_ewt", ".gz")
 LANGUAGES = (
@@ -124,11 +127,31 @@ def measure(
             if seed in done:
                 continue
             rows = []
-            train = ["train", str(text), "--model", options.model, "--seed", str(seed), "-o", str(folder / f"{seed}")]
+            run = str(folder / f"{seed}")
+            train = ["train", str(text), "--model", options.model, "--seed", str(seed), "-o", run]
             train += ["--preset", options.preset] if options.preset else []
             _, seconds = synparse([*train, *(part for change in options.set for part in ("--set", change))])
+            models = [run]
+            if options.pupil:
+                pupil, vote = f"{run}-pupil", f"{run}-vote"
+                taught = [
+                    "train",
+                    str(text),
+                    "--model",
+                    options.pupil,
+                    "--focus",
+                    run,
+                    "--seed",
+                    str(seed),
+                    "-o",
+                    pupil,
+                ]
+                seconds += synparse(taught)[1]
+                synparse(["combine", run, pupil, "-o", vote])
+                models += [pupil, vote]
             for gold in golds:
-                scores = ["eval", "--gold", str(gold), "-m", str(folder / f"{seed}"), "--convention", "udgn", "--json"]
+                scores = ["eval", "--gold", str(gold), "--convention", "udgn", "--json"]
+                scores += [part for model in models for part in ("-m", model)]
                 printed, scoring = synparse([*scores, "--baseline", "next", "--baseline", "previous"])
                 systems: dict[str, dict[str, float]] = {}
                 for score in json.loads(printed)["scores"]:
@@ -140,28 +163,30 @@ def measure(
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """Markdown: a line for each gold file, UAS / UUAS, mean and deviation over seeds."""
-    lines = ["| data | next | previous | model | seconds |", "| --- | --- | --- | --- | ---: |"]
+    systems = list(dict.fromkeys((*BASE, *(system for row in rows for system in row["scores"]))))
+    lines = [f"| data | {' | '.join(systems)} | seconds |", "| --- " * (len(systems) + 1) + "| ---: |"]
     for name in dict.fromkeys(row["data"] for row in rows):
         own = [row for row in rows if row["data"] == name]
         cells = []
-        for system in ("next", "previous", None):
-            runs = [one_system(row["scores"], system) for row in own]
+        for system in systems:
+            runs = [row["scores"][system] for row in own]
             cells.append(" / ".join(spread([run[metric] for run in runs]) for metric in ("UAS", "UUAS")))
         seconds = statistics.mean(row["train s"] for row in own)
         lines.append(f"| {name} | {' | '.join(cells)} | {seconds:.0f} |")
     return "\n".join(lines)
 
 
-def one_system(scores: dict[str, dict[str, float]], name: str | None) -> dict[str, float]:
-    """The scores of a baseline, or of the model."""
-    return next(found for system, found in scores.items() if system == name or (not name and system not in BASE))
+def results_of(pupil: str) -> Path:
+    """Where scores are kept; those of a pupil by themselves."""
+    return RESULTS.with_stem(f"{RESULTS.stem}-{pupil}") if pupil else RESULTS
 
 
 def kept(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The scores of an earlier call with these settings; none if there was none."""
-    if not RESULTS.exists():
+    results = results_of(settings["pupil"])
+    if not results.exists():
         return []
-    content = json.loads(RESULTS.read_text())
+    content = json.loads(results.read_text())
     rows: list[dict[str, Any]] = content.pop("rows")
     return rows if {name: content.get(name) for name in settings} == settings else []
 
@@ -171,7 +196,7 @@ def with_table(page: str, lines: str) -> str:
     before, begin, rest = page.partition(MARKS[0])
     _, end, after = rest.partition(MARKS[1])
     if not end:
-        raise SystemExit(f"{PAGE}: the table stands between {MARKS[0]} and {MARKS[1]}, which are not there")
+        raise SystemExit(f"the page: the table stands between {MARKS[0]} and {MARKS[1]}, which are not there")
     return f"{before}{begin}\n{lines}\n{end}{after}"
 
 
@@ -197,9 +222,12 @@ def main() -> None:
     parser.add_argument("--preset", default="")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE")
     parser.add_argument("--fresh", action="store_true", help="forget the scores that are there")
-    parser.add_argument("--docs", action="store_true", help=f"write the table into {PAGE.name}")
+    parser.add_argument("--docs", action="store_true", help="write the table into the model's page")
+    parser.add_argument(
+        "--pupil", default="", metavar="MODEL", help="that learns the heads of each run: biaffine, udgn"
+    )
     options = parser.parse_args()
-    settings = {"model": options.model, "preset": options.preset, "set": options.set}
+    settings = {"model": options.model, "preset": options.preset, "set": options.set, "pupil": options.pupil}
     rows = [] if options.fresh else kept(settings)
     if rows:
         print(f"{len(rows)} scores were there already (--fresh forgets them)", file=sys.stderr)
@@ -213,11 +241,12 @@ def main() -> None:
         for fresh in measure(language, options, options.data, done):
             rows += fresh
             RESULTS.parent.mkdir(exist_ok=True)
-            write_whole(RESULTS, (json.dumps({**settings, "rows": rows}, indent=1) + "\n").encode())
+            write_whole(results_of(options.pupil), (json.dumps({**settings, "rows": rows}, indent=1) + "\n").encode())
         print(table([row for row in rows if row["data"].startswith(language.name)]), flush=True)
     print(table(in_order(rows)))
     if options.docs:
-        write_whole(PAGE, with_table(PAGE.read_text(), table(in_order(rows))).encode())
+        page = PAGES / ("biaffine.md" if options.pupil else "dmv.md")
+        write_whole(page, with_table(page.read_text(), table(in_order(rows))).encode())
 
 
 if __name__ == "__main__":

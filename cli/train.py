@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 @click.option(
     "--focus",
     multiple=True,
-    metavar="RUN-or-TREES",
-    help="Begin with the trees that this run gives (RUN or RUN:DECODER), or this file holds, for the same text; "
-    "for npcfg, cpcfg and simple-pcfg; may be repeated.",
+    metavar="RUN-or-FILE",
+    help="Begin with the trees that this run gives (RUN or RUN:DECODER), or this file holds, for the same text (npcfg, "
+    "cpcfg, simple-pcfg); or learn its heads (biaffine, udgn); may be repeated.",
 )
 @click.option("--dev", multiple=True, metavar="FILE", help="Development text; otherwise a share of TEXT is set aside.")
 @reading_options

@@ -113,16 +113,18 @@ def test_the_table_of_languages_goes_on_where_it_was_stopped(
         if arguments[0] == "train" and "3" in arguments:
             raise SystemExit("stopped")
         values = {"next": 30.0, "previous": 20.0, "dmv": 40.0 + len(calls)}
+        values |= {"ensemble": 50.0} if any(one.endswith("-vote") for one in arguments) else {}
         scores = [{"system": one, "metric": m, "value": v} for one, v in values.items() for m in ("UAS", "UUAS")]
         return json.dumps({"scores": scores}), 1.0
 
-    gold, page = tmp_path / "own.conllu", tmp_path / "page.md"
+    gold, page, other = tmp_path / "own.conllu", tmp_path / "dmv.md", tmp_path / "biaffine.md"
     gold.write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
     page.write_text("before\n<!-- bench/languages.py -->\nold\n<!-- end -->\nafter\n", encoding="utf-8")
+    other.write_text("<!-- bench/languages.py -->\n<!-- end -->\n", encoding="utf-8")
     monkeypatch.setattr(languages, "synparse", synparse)
     monkeypatch.setattr(languages, "LANGUAGES", (languages.Language("Own", "own.conllu", ("own.conllu",)),))
     monkeypatch.setattr(languages, "RESULTS", tmp_path / "results" / "languages.json")
-    monkeypatch.setattr(languages, "PAGE", page)
+    monkeypatch.setattr(languages, "PAGES", tmp_path)
 
     def run(*options: str) -> int:
         calls.clear()
@@ -136,6 +138,11 @@ def test_the_table_of_languages_goes_on_where_it_was_stopped(
     rows = page.read_text(encoding="utf-8").split("<!-- bench/languages.py -->\n")[1].split("\n")
     assert rows[2] == "| Own own | 30.0 / 30.0 | 20.0 / 20.0 | 43.0 ± 1.4 / 43.0 ± 1.4 | 1 |"
     assert page.read_text(encoding="utf-8").endswith("<!-- end -->\nafter\n")
+    assert run("--seeds", "1", "--pupil", "biaffine", "--docs") == 2
+    assert "| Own own | 30.0 / 30.0 | 20.0 / 20.0 | 44.0 / 44.0 | 50.0 / 50.0 | 2 |" in other.read_text(
+        encoding="utf-8"
+    )
+    assert run("--seeds", "2") == 0
     assert run("--seeds", "2", "--fresh") == 2
     assert run("--seeds", "1", "--set", "model.members=3") == 1
     assert "scores were there already" in capsys.readouterr().err

@@ -16,6 +16,7 @@ from induce.parsing.ensemble import DECODERS, SUMS, Description, Ensemble, diges
 from induce.parsing.load import load_parser, read_trained
 from induce.parsing.members import Member, ParserVoter, Voter, make_voter, spelt
 from induce.registry import Output, decoders_of
+from induce.structures import HeadDistribution
 from treebank.errors import SynparseError, placed
 from treebank.normalize import RECIPES
 from treebank.whole_files import sync, write_whole
@@ -59,7 +60,7 @@ def combine(
         output=output,
         sums=SUMS[output] if sums is None else sums,
         normalization=recipe,
-        decoder=decoder or ("mbr-nary" if threshold else DECODERS[output]),
+        decoder=decoder or ("mbr-nary" if threshold else _common_decoder(voters, output)),
         members=tuple(_placed(member, folder) for member in named),
         digests=tuple(digest_of(member.path) for member in named),
         threshold=threshold,
@@ -106,6 +107,13 @@ def _common_recipe(members: Sequence[Member]) -> str:
         elif place.is_dir():
             recipes.add(read_trained(place).config.data.normalization)
     return recipes.pop() if len(recipes) == 1 else "words"
+
+
+def _common_decoder(voters: Sequence[Voter], output: Output) -> str:
+    """Of heads the decoder of all members, if it is one and reads probabilities; else that of `DECODERS`."""
+    chosen = {voter.parser.decoder if isinstance(voter, ParserVoter) else "" for voter in voters}
+    shared = chosen.pop() if len(chosen) == 1 else ""
+    return shared if output == "heads" and shared in decoders_of((HeadDistribution,)) else DECODERS[output]
 
 
 def _made_to_fit(member: Member, voter: Voter, output: Output, tell: Tell) -> Member:

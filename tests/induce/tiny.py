@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from induce.config import RunConfig
 from induce.data.corpus import Corpus, read_corpora
@@ -71,6 +73,15 @@ SETTINGS = {
         "model.layers=2",
         "model.parser_layers=1",
         "model.mask_rate=0.3",
+        "train.batch_words=64",
+        "train.learning_rate=0.01",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "biaffine": [
+        "model.embedding_size=16",
+        "model.hidden_size=12",
+        "model.arc_size=8",
         "train.batch_words=64",
         "train.learning_rate=0.01",
         "train.epochs=3",
@@ -211,7 +222,19 @@ def corpora(config: RunConfig, count: int = 200) -> tuple[Corpus, Corpus]:
     share = config.data.development_share
     given = with_trees(text) if learns else text
     data = config.data
-    return read_corpora(given, data.normalization, token=data.token, development_share=share, with_trees=learns)
+    chains = with_chains if MODELS[config.model_name].needs_focus else None
+    return read_corpora(
+        given, data.normalization, token=data.token, development_share=share, with_trees=learns, references=chains
+    )
+
+
+def with_chains(text: Iterable[Sentence]) -> Iterator[np.ndarray]:
+    """Heads of each sentence: the word behind each, most probably; the last word is the root."""
+    for one in text:
+        count = len(one.words)
+        heads = np.full((count, count), 0.1 / count)
+        heads[range(count), [*range(1, count), count - 1]] += 0.9
+        yield heads
 
 
 def trainer(config: RunConfig, run: Path, *, count: int = 200, **options: Any) -> Trainer:

@@ -1,4 +1,4 @@
-"""Grammars that are focused on trees of other parsers."""
+"""Models that are focused on trees or heads of other parsers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ import pytest
 import torch
 
 from induce import checkpoint
+from induce.data.batches import HeadSupervisedBatch
+from induce.data.corpus import read_corpora
+from induce.data.sentences import MaskedLoader
+from induce.models.udgn import Udgn, UdgnConfig
 from induce.parsing.load import load_parser
+from induce.parsing.parser import ModelParser
+from induce.settings import resolve
 from induce.training.focus import references_of
 from induce.training.run import RunRequest, prepare_run
-from tests.induce.tiny import SETTINGS, sentences
+from tests.induce.tiny import SETTINGS, sentences, with_chains
 from treebank.errors import SynparseError
 
 TEXT = [list(one.words) for one in sentences(60)]
@@ -81,9 +87,98 @@ def test_trees_of_another_text_are_refused(tmp_path: Path, trees: Path) -> None:
         prepare_run(request(tmp_path / "run", focus=(str(trees),)))
 
 
+CHAIN = [[*range(2, len(words) + 1), 0] for words in TEXT]  # of each word the number of its head, 0 for the root
+
+
+@pytest.fixture
+def heads(tmp_path: Path) -> Path:
+    """The word behind each as its head."""
+    return conllu(tmp_path / "chain.conllu", "_")
+
+
+def conllu(path: Path, tag: str) -> Path:
+    lines = [
+        "\n".join(
+            f"{number}\t{word}\t_\t{tag}\t_\t_\t{head}\t_\t_\t_"
+            for number, (word, head) in enumerate(zip(words, chain, strict=True), start=1)
+        )
+        for words, chain in zip(TEXT, CHAIN, strict=True)
+    ]
+    path.write_text("\n\n".join(lines) + "\n\n", encoding="utf-8")
+    return path
+
+
+def pupil(run: Path, model: str, focus: Path, *settings: str) -> ModelParser:
+    """A model that has learned the heads of ``focus``, decoded word by word."""
+    given = (*SETTINGS[model], "train.epochs=12", *settings)
+    for _ in prepare_run(RunRequest(run=str(run), text=TEXT, model=model, settings=given, focus=(str(focus),))).train():
+        pass
+    return load_parser(run, decoder="argmax")
+
+
+@pytest.mark.parametrize("model", ["biaffine", "udgn"])
+def test_a_model_learns_the_heads_of_a_file_and_its_pupil_those_of_the_run(
+    tmp_path: Path, heads: Path, model: str
+) -> None:
+    parser = pupil(tmp_path / "run", model, heads)
+    assert parser.learned_from == f"parsed heads: {heads} (focus)"
+    found = list(parser.parse_heads(TEXT))
+    right = sum(
+        head == number - 1
+        for (_, one), chain in zip(found, CHAIN, strict=True)
+        for head, number in zip(one[:-2], chain[:-2], strict=True)
+    )
+    assert right > 0.9 * sum(len(words) - 2 for words in TEXT)  # the last two depend on how the stop is put in
+    if model == "biaffine":
+        second = pupil(tmp_path / "second", model, tmp_path / "run")
+        assert second.learned_from == f"parsed heads: {tmp_path / 'run'} (focus)"
+
+
+def test_gold_heads_are_told(tmp_path: Path) -> None:
+    gold = conllu(tmp_path / "gold.conllu", "NOUN")
+    assert pupil(tmp_path / "run", "biaffine", gold, "train.epochs=1").learned_from == f"gold heads: {gold} (focus)"
+
+
+def test_heads_weigh_as_the_setting_says(heads: Path) -> None:
+    corpus, _ = read_corpora(sentences(20), "words", references=with_chains)
+    encoded = corpus.encode(corpus.vocabulary(100, 1))
+    config = resolve(model="udgn", settings=SETTINGS["udgn"]).train
+    batch = next(MaskedLoader(encoded, config, batch_size=8, device="cpu").check())
+    assert isinstance(batch, HeadSupervisedBatch)
+    losses = []
+    for weight in (0.0, 1.0, 3.0):
+        torch.manual_seed(0)
+        settings = UdgnConfig(
+            embedding_size=8, channels=2, channel_size=4, layers=1, parser_layers=1, focus_weight=weight
+        )
+        losses.append(Udgn(settings, len(encoded.vocabulary)).eval().loss(batch))
+    assert losses[0].objective == losses[0].nll == losses[1].nll
+    added = [(one.objective - one.nll).item() for one in losses]
+    assert added[1] > 0.5
+    assert added[2] == pytest.approx(3 * added[1], rel=1e-5)
+
+
+def test_heads_of_another_text_and_trees_are_refused(tmp_path: Path, heads: Path, trees: Path) -> None:
+    lines = heads.read_text(encoding="utf-8").split("\n\n")
+    heads.write_text("\n\n".join([*lines[:3], *lines[4:]]), encoding="utf-8")
+    with pytest.raises(SynparseError, match=r"chain\.conllu: sentence \d+ has not the heads of the training text's"):
+        pupil(tmp_path / "run", "biaffine", heads)
+    with pytest.raises(SynparseError, match=r"right\.trees: sentence 1 has not the heads"):
+        pupil(tmp_path / "other", "biaffine", trees)
+    trained(tmp_path / "grammar", focus=(str(trees),))
+    with pytest.raises(SynparseError, match="gives trees, not heads"):
+        pupil(tmp_path / "third", "biaffine", tmp_path / "grammar")
+
+
+def test_what_needs_heads_says_so(tmp_path: Path) -> None:
+    alone = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="biaffine")
+    with pytest.raises(SynparseError, match="'biaffine' learns from heads of another run; name it with --focus RUN"):
+        prepare_run(alone)
+
+
 def test_what_is_not_there_or_cannot_be_focused_is_refused(tmp_path: Path, trees: Path) -> None:
     with pytest.raises(SynparseError, match="there is no run and no file of trees to focus on"):
         references_of([str(tmp_path / "nothing")])
     other = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="onlstm", focus=(str(trees),))
-    with pytest.raises(SynparseError, match="cannot be focused on trees"):
+    with pytest.raises(SynparseError, match="cannot be focused on trees or heads; --focus is for npcfg"):
         prepare_run(other)
