@@ -274,9 +274,10 @@ def _check_values(config: RunConfig) -> None:
     known(TOKENS, config.data.token, "token")
     if config.data.token == "class" and config.data.vocabulary:
         raise SynparseError("data.token=class finds the words of each class itself; leave data.vocabulary out")
-    if config.data.token == "character" and entry.learns_trees:
+    if config.data.token == "character" and (entry.learns_trees or entry.needs_focus):
+        given = entry.focus or "trees"
         raise SynparseError(
-            f"data.token={config.data.token}: {config.model_name!r} learns from trees, which are over words"
+            f"data.token={config.data.token}: {config.model_name!r} learns from {given}, which are over words"
         )
     if config.parse.decoder:
         known(DECODERS, config.parse.decoder, "decoder")

@@ -70,6 +70,8 @@ class Sources:
         name, entry, reading = config.model_name, entry_of(config), config.data.reading
         if entry.needs_focus and not self.focus:
             raise SynparseError(f"model {name!r} learns from {entry.focus} of another run; name it with --focus RUN")
+        if self.focus and config.data.token == "character":
+            raise SynparseError("--focus is about words; data.token=character has none")
         fits = {SpanSupervisedBatch, HeadSupervisedBatch} & set(READINGS[reading].batches)
         if self.focus and not (entry.focus and fits):
             focused = {one: " and ".join(key for key, value in MODELS.items() if value.focus == one) for one in OUTPUTS}

@@ -176,6 +176,13 @@ def test_what_needs_heads_says_so(tmp_path: Path) -> None:
         prepare_run(alone)
 
 
+def test_characters_have_no_spans_of_words(tmp_path: Path, trees: Path) -> None:
+    settings = (*TINY, "data.token=character")
+    asked = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="npcfg", settings=settings, focus=(str(trees),))
+    with pytest.raises(SynparseError, match="--focus is about words; data.token=character has none"):
+        prepare_run(asked)
+
+
 def test_what_is_not_there_or_cannot_be_focused_is_refused(tmp_path: Path, trees: Path) -> None:
     with pytest.raises(SynparseError, match="there is no run and no file of trees to focus on"):
         references_of([str(tmp_path / "nothing")])
