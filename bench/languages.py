@@ -61,7 +61,7 @@ def parts(name: str, treebank: str, code: str, packed: str = "") -> Language:
     return Language(name, UD.format(treebank, code, "train") + packed, (UD.format(treebank, code, "dev"),))
 
 
-PAGES, MARKS = HERE.parent / "docs" / "models", ("<!-- bench/languages.py -->", "<!-- end -->")
+PAGES = HERE.parent / "docs" / "models"
 
 EWT = parts("English EWT", "English-EWT", "en_ewt", ".gz")
 LANGUAGES = (
@@ -191,12 +191,13 @@ def kept(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows if {name: content.get(name) for name in settings} == settings else []
 
 
-def with_table(page: str, lines: str) -> str:
-    """``page`` with these ``lines`` between `MARKS`."""
-    before, begin, rest = page.partition(MARKS[0])
-    _, end, after = rest.partition(MARKS[1])
-    if not end:
-        raise SystemExit(f"the page: the table stands between {MARKS[0]} and {MARKS[1]}, which are not there")
+def with_table(page: Path, lines: str, program: str) -> str:
+    """What is in ``page``, with these ``lines`` where the table of ``program`` stands."""
+    begin, end = f"<!-- {program} -->", "<!-- end -->"
+    before, found, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, last, after = rest.partition(end)
+    if not (found and last):
+        raise SystemExit(f"{page}: the table stands between {begin} and {end}, which are not there")
     return f"{before}{begin}\n{lines}\n{end}{after}"
 
 
@@ -246,7 +247,7 @@ def main() -> None:
     print(table(in_order(rows)))
     if options.docs:
         page = PAGES / ("biaffine.md" if options.pupil else "dmv.md")
-        write_whole(page, with_table(page.read_text(), table(in_order(rows))).encode())
+        write_whole(page, with_table(page, table(in_order(rows)), "bench/languages.py").encode())
 
 
 if __name__ == "__main__":

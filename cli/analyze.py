@@ -72,7 +72,7 @@ def channels(
 
     from induce.analysis.channels import channels_over_runs, correlate_channels
     from induce.parsing.systems import find_runs
-    from treebank.catalog import NAMES
+    from treebank.catalog import is_name
     from treebank.formats import AS_FOUND, expand, read_sentences
 
     folders = [folder for found in find_runs(runs or [default_run()]).values() for folder in found]
@@ -80,7 +80,7 @@ def channels(
         if len(folders) > 1:
             raise click.UsageError("--save draws the channels of one model")
         check_picture(save)
-    if gold in NAMES:
+    if is_name(gold):
         raise SynparseError(f"{gold} has trees and no dependency relations; give a CoNLL-U file")
     correlate = partial(
         correlate_channels, data=gold, minimum=minimum, subtypes=subtypes, device=device, controls=controls

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.help import command
-from cli.options import device_option
+from cli.options import device_option, reading_options
 from cli.output import opened, print_json, print_table
 from cli.status import Meter
 
 if TYPE_CHECKING:
     from induce.analysis.agreement import Agreement
+    from treebank.formats import InputOptions
 
 
 @command("agreement")
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 )
 @click.option("--select", metavar="FILE", help="Write to FILE which one agrees most with other kinds, as JSON.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON instead of tables.")
+@reading_options
 @device_option
 def agreement(
     more: Sequence[str],
@@ -37,6 +39,7 @@ def agreement(
     baselines: Sequence[str],
     select: str | None,
     as_json: bool,
+    input_options: InputOptions,
     device: str,
 ) -> None:
     """How much models, files of trees and baselines agree: F1 of their brackets, or UAS and UUAS of heads.
@@ -51,7 +54,13 @@ def agreement(
 
     named = [folder for found in find_runs(runs).values() for folder in found]
     load = partial(load_parser, device=device)
-    report = agree([*named, *more], read_sentences([text]), load=load, baselines=baselines, watched=_watched)
+    report = agree(
+        [*named, *more],
+        read_sentences([text], input_options=input_options),
+        load=load,
+        baselines=baselines,
+        watched=_watched,
+    )
     if select:
         with opened(select) as write:
             write(json.dumps(report.choice(), indent=1, ensure_ascii=False))

@@ -27,7 +27,7 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
     number of a slot per word. Without "words", words are called w0 w1 …
     """
     from induce.parsing.reading import decoded, expected, from_json
-    from induce.registry import DECODERS, known
+    from induce.registry import decoder_entry
     from treebank.formats.conllu_writer import ConlluWriter
     from treebank.formats.jsonl import read_objects
     from treebank.formats.writers import bracket_line
@@ -35,7 +35,7 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
     from treebank.tree import Tree
 
     if decoder:
-        known(DECODERS, decoder, "decoder")  # a misspelt name is told before any line is read
+        decoder_entry(decoder)  # a misspelt name is told before any line is read
     with opened(output) as write:
         for number, line in read_objects(file, expected=expected()):
             if line is None:

@@ -11,7 +11,7 @@ from cli.options import Decorated
 from cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from induce.analysis.minimal_pairs import Accuracy, PairEvaluation, PairScore
+    from induce.analysis.minimal_pairs import Accuracy, PairEvaluation
 
 PAIRS = ("pairs_folder", "limit", "ngram_text")  # options that go with --pairs only
 WITH_PAIRS = ("pairs", "runs", "device", *PAIRS)
@@ -75,9 +75,11 @@ def _print(evaluation: PairEvaluation) -> None:
             rows.append(_row(f"= {group}", [score.by_group[group] for score in scores]))
     rows.append(["= mean of phenomena", "", *(f"{score.mean:.1f}" for score in scores)])
     rows.append(_row("= all pairs", [score.overall for score in scores]))
+    if any(any(score.with_unknown) for score in scores) and any(score.known for score in scores):
+        rows.append(["= pairs without an unknown word", "", *(_part(score.known) for score in scores)])
     for title, connected in (("own tree connects verb and subject", True), ("own tree does not", False)):
         if any(score.by_connection(connected) for score in scores):
-            rows.append([title, "", *(_linked(score, connected) for score in scores)])
+            rows.append([title, "", *(_part(score.by_connection(connected)) for score in scores)])
     rows.append(["% of pairs with an unknown word", "", *(f"{score.unknown_percent:.1f}" for score in scores)])
     rows.append(["% of pairs that are tied", "", *(f"{score.tied_percent:.1f}" for score in scores)])
     print_table(header, rows)
@@ -97,7 +99,6 @@ def _cell(found: Accuracy) -> str:
     return f"{found.value:.1f} [{low:.0f}, {high:.0f}]"
 
 
-def _linked(score: PairScore, connected: bool) -> str:
-    """The accuracy where the model's tree connects verb and subject, or does not, and of how many pairs."""
-    found = score.by_connection(connected)
+def _part(found: Accuracy | None) -> str:
+    """The accuracy of some of the pairs, and of how many."""
     return f"{found.value:.1f} of {found.pairs}" if found else "-"

@@ -133,5 +133,5 @@ def _data(ptb: str | None) -> Iterator[str]:
             yield f"  {name}: {len(found):,} sentences" + (f" ({found.note})" if found.note else "")
     for problem, names in missing.items():
         yield f"  {', '.join(names)}: {problem}"
-    for variable in ("SYNPARSE_PTB", "NLTK_DATA", "SYNPARSE_MODEL"):
+    for variable in ("SYNPARSE_PTB", "SYNPARSE_CTB", "NLTK_DATA", "SYNPARSE_MODEL"):
         yield f"  ${variable} = {os.environ.get(variable, '(not set)')}"

@@ -10,7 +10,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 from induce.data.tokens import TOKENS
-from induce.registry import DECODERS, ModelEntry, known, load, models_of
+from induce.registry import ModelEntry, decoder_entry, known, load, models_of
 from treebank.errors import SynparseError, UnknownNameError, nearest
 from treebank.normalize import RECIPES
 from treebank.tokenizing import TOKENIZATIONS
@@ -53,7 +53,9 @@ class DataConfig:
     minimum_count: int = setting(2, low=1, high=1e9, help="rarer tokens are unknown")
     vocabulary: str = setting("", help="a file with the tokens to know, one a line, in the place of the frequent ones")
     unknown: str = setting(
-        "one", choices=("one", "shape"), help="one symbol for all unknown words, or one for each shape and suffix"
+        "one",
+        choices=("one", "shape", "berkeley"),
+        help="one symbol for all unknown words; one for each shape and suffix; or the classes of the Berkeley parser",
     )
     development_share: float = setting(
         0.05, low=0, high=0.5, help="of the training sentences, when no development text is given"
@@ -280,7 +282,7 @@ def _check_values(config: RunConfig) -> None:
             f"data.token={config.data.token}: {config.model_name!r} learns from {given}, which are over words"
         )
     if config.parse.decoder:
-        known(DECODERS, config.parse.decoder, "decoder")
+        decoder_entry(config.parse.decoder)
     if config.parse.distances not in ("lm", *entry.sets):
         sets = " or ".join(("lm", *entry.sets))
         raise SynparseError(f"parse.distances={config.parse.distances}: model {config.model_name!r} has {sets}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from math import isfinite
 from typing import Any, Literal, TypeVar
 
 from induce.data.batches import (
@@ -58,6 +60,7 @@ class DecoderEntry:
     reads: type[Structure]
     gives: Output = "trees"
     together: str = ""  # "module:function" from the rows of several sentences to their trees or heads, if it is faster
+    tolerant: bool = False  # whether a number may follow its name, as in ``nary:0.5``
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,7 @@ READINGS: dict[str, ReadingEntry] = {
 DECODERS: dict[str, DecoderEntry] = {
     "unbiased": DecoderEntry("induce.decoding.distances:unbiased", Distances),
     "biased": DecoderEntry("induce.decoding.distances:biased", Distances),
-    "nary": DecoderEntry("induce.decoding.distances:nary", Distances),
+    "nary": DecoderEntry("induce.decoding.distances:nary", Distances, tolerant=True),
     "segments": DecoderEntry("induce.decoding.distances:segments", Distances),
     "chu-liu-edmonds": DecoderEntry("induce.decoding.heads:chu_liu_edmonds", HeadDistribution, "heads"),
     "eisner": DecoderEntry(
@@ -228,14 +231,36 @@ def find_task(name: str) -> Any:
     return load(known(TASKS, name, "task").place)()
 
 
+def decoder_entry(name: str) -> DecoderEntry:
+    """The decoder called ``name``, behind which a tolerance may stand. Raises SynparseError."""
+    kind, colon, tolerance = name.partition(":")
+    entry = known(DECODERS, kind, "decoder")
+    if colon and not entry.tolerant:
+        raise SynparseError(f"decoder {name!r}: {kind} has no tolerance")
+    if colon and _number(tolerance) < 0:
+        raise SynparseError(f"decoder {name!r}: a tolerance is a number from 0 on, as in {kind}:0.5")
+    return entry
+
+
+def _number(text: str) -> float:
+    """A finite number; -1 for what is none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return -1.0
+    return value if isfinite(value) else -1.0
+
+
 def decoder(name: str) -> Any:
     """The decoding function called ``name``."""
-    return load(known(DECODERS, name, "decoder").place)
+    function = load(decoder_entry(name).place)
+    tolerance = name.partition(":")[2]
+    return partial(function, tolerance=float(tolerance)) if tolerance else function
 
 
 def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """What makes the trees or heads of several rows with the decoder called ``name``."""
-    entry = known(DECODERS, name, "decoder")
+    entry = decoder_entry(name)
     if entry.together:
         together: Callable[[Sequence[Any]], Sequence[Any]] = load(entry.together)
         return together
@@ -271,7 +296,7 @@ def fitting_decoder(model: str, gives: tuple[type[Structure], ...], name: str = 
         raise SynparseError(f"model {model!r} gives no trees; score it with synparse eval {instead}")
     if not name:
         return fitting[0]
-    needs = known(DECODERS, name, "decoder").reads
+    needs = decoder_entry(name).reads
     if needs not in gives:
         given = " and ".join(structure.name for structure in gives)
         raise SynparseError(f"model {model!r} gives {given}; decoder {name!r} needs {needs.name} (try {fitting[0]!r})")

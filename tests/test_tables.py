@@ -84,6 +84,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("sts-train.csv", "sts-dev.csv", "sts-test.csv"):
         (tmp_path / name).write_text(STS * 8, encoding="utf-8")
     (tmp_path / "SICK_test_annotated.txt").write_text(SICK, encoding="utf-8")
+    (tmp_path / "formulas.txt").write_text("( ( not a ) or ( b and c ) )\n", encoding="utf-8")
     (tmp_path / "gold.conllu").write_text("\n".join([*ROWS, ""]) * 3, encoding="utf-8")
     (tmp_path / "syneval").mkdir()
     (tmp_path / "syneval" / "marvin_linzen_sample.tsv").write_text(PAIRS, encoding="utf-8")

@@ -4,7 +4,8 @@
 sections 02 to 21, ``wsj22`` and ``wsj23`` one section each; ``wsj40``, ``wsj10`` and ``wsj23-10`` are their sentences
 of up to 40 and 10 words. A full copy is used if the caller or ``$SYNPARSE_PTB`` names one; does it not hold the known
 number of sentences, the treebank's note says so. Else the 5 % sample that nltk distributes is used (sections 00 and
-01), and the note says that. All else is a file, folder or glob.
+01), and the note says that. ``ctb-train``, ``ctb-dev`` and ``ctb-test`` are parts of the Chinese Treebank
+(`treebank.chinese`). All else is a file, folder or glob.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from treebank.brackets import root_offsets
+from treebank.chinese import ARTICLES, load_chinese
+from treebank.chinese import FOLDER as CHINESE
 from treebank.errors import SynparseError, TreebankError, UnknownNameError, nearest
 from treebank.formats import OnBad, read_sentences
 from treebank.formats.bracketed import parse_trees, read_bracketed
@@ -80,6 +83,8 @@ def load_whole(name_or_path: str, *, ptb: str | None = None, on_bad: OnBad | Non
         return Treebank(name_or_path, sample_treebank("test").sentences)
     if source in SECTIONS:
         return _named(name_or_path, _wall_street_journal(ptb, SECTIONS[source], on_bad))
+    if source in ARTICLES:
+        return load_chinese(source, on_bad=on_bad)
     check_known(source)
     sentences = list(read_sentences([source], trees=True, on_bad=on_bad))
     if on_bad:
@@ -91,10 +96,15 @@ def load_whole(name_or_path: str, *, ptb: str | None = None, on_bad: OnBad | Non
 
 def check_known(source: str) -> None:
     """Raises UnknownNameError for what is neither the name of a treebank nor that of a file, a pattern or stdin."""
-    if source in NAMES or source == "-" or os.path.lexists(os.path.expanduser(source)) or glob.has_magic(source):
+    if is_name(source) or source == "-" or os.path.lexists(os.path.expanduser(source)) or glob.has_magic(source):
         return
     kind = SynparseError if os.path.splitext(source)[1] or os.sep in source else UnknownNameError
-    raise kind(f"no treebank {source!r}: neither a file nor a name; {nearest(source, NAMES)}")
+    raise kind(f"no treebank {source!r}: neither a file nor a name; {nearest(source, (*NAMES, *ARTICLES))}")
+
+
+def is_name(source: str) -> bool:
+    """Whether this is the name of a treebank."""
+    return source in NAMES or source in ARTICLES
 
 
 def _has_gold(sentence: Sentence, on_bad: OnBad) -> bool:
@@ -121,6 +131,11 @@ def survey(ptb: str | None = None) -> Iterator[tuple[str, Treebank | SynparseErr
         whole = _wall_street_journal(ptb, SECTIONS["wsj"])
     except SynparseError as error:
         whole = error
+    for name in ARTICLES if os.environ.get(CHINESE) else ():
+        try:
+            yield name, load_chinese(name)
+        except SynparseError as error:
+            yield name, error
     for name, (source, bound) in NAMES.items():
         try:
             if source not in SECTIONS:

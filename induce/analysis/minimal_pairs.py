@@ -100,6 +100,11 @@ class PairScore:
         )
 
     @property
+    def known(self) -> Accuracy | None:
+        """Of the pairs all of whose words are in the vocabulary; None if there are none."""
+        return accuracy(outcome for outcome, some in zip(self.outcomes, self.with_unknown, strict=True) if not some)
+
+    @property
     def unknown_percent(self) -> float:
         """Of the pairs, how many have a word that is not in the vocabulary."""
         return 100 * sum(self.with_unknown) / len(self.pairs)
@@ -126,6 +131,7 @@ class PairScore:
             "groups": {name: found.to_json() for name, found in self.by_group.items()},
             "phenomena": {name: found.to_json() for name, found in self.by_phenomenon.items()},
             "own_tree": {name: found and found.to_json() for name, found in links.items()},
+            "known": self.known and self.known.to_json(),
             "unknown_percent": self.unknown_percent,
             "tied_percent": self.tied_percent,
             "signature": self.signature,

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from induce.data.unknown_words import BERKELEY, SHAPE, berkeley_classes, classes_seen, pseudo_words, shapes
 from treebank.errors import TreebankError
 from treebank.formats.lines import open_lines
 
 BOUNDARY = "<eos>"  # number 0: ends every sentence of a stream, stands on either side of a sentence, and is padding
 UNKNOWN = "<unk>"  # number 1
 FIRST = len((BOUNDARY, UNKNOWN))  # number of the first word of its own
-UNKNOWNS = ("one", "shape")  # data.unknown: one symbol for all words that are not in the list, or one for each shape
-LONGEST_SUFFIX = 3
 CLASS = "<class:"  # begins the entry of a class of words, which follow between tabs
-LEAST_SEEN = 10  # rare words that a pseudo-word stands for
 
 
 class Vocabulary:
     """A fixed list of words; the first two are the boundary mark and the unknown word.
 
     Where it holds pseudo-words, such as ``<unk:C-ing>``, a word that is not in the list is looked up in lower case,
-    and else has the number of the pseudo-word that says most of it. Nothing in a text is read as the boundary mark.
+    and else has the number of the pseudo-word that says most of it; Berkeley's, such as ``<unk-CAPS-s>``, leave the
+    case as it is. Nothing in a text is read as the boundary mark.
     An entry ``<class:3>``, with words behind it between tabs, gives them one number.
     """
 
@@ -35,7 +34,8 @@ class Vocabulary:
         if len(self._ids) != len(entries):
             raise ValueError("a word stands twice in the vocabulary")
         del self._ids[BOUNDARY]
-        self._pseudo = {word: i for word, i in self._ids.items() if word.startswith("<unk:")}
+        self._pseudo = {word: i for word, i in self._ids.items() if word.startswith((SHAPE, BERKELEY))}
+        self._folds = any(word.startswith(SHAPE) for word in self._pseudo)
 
     @classmethod
     def from_counts(
@@ -44,21 +44,25 @@ class Vocabulary:
         """The ``size - 2`` most frequent words seen ``minimum_count`` times or more, by frequency, then spelling.
 
         With ``unknown = "shape"`` words are counted in lower case, and the last entries are the pseudo-words that stand
-        for `LEAST_SEEN` rare words or more; those of one letter's suffix and none are always there.
+        for ten rare words or more; those of one letter's suffix and none are always there. With ``"berkeley"``
+        they are the classes of all rare words.
         """
+        marks = (BOUNDARY, UNKNOWN) if unknown == "one" else (BOUNDARY, UNKNOWN, *_pseudo_in(counts))
+        counts = {word: count for word, count in counts.items() if word not in marks}
         if unknown == "shape":
             folded: Counter[str] = Counter()
             for word, count in counts.items():
                 folded[word.lower()] += count
             plain = cls._frequent(folded, size=size, minimum_count=minimum_count)
-            return cls([BOUNDARY, UNKNOWN, *plain, *_pseudo_words(counts, set(plain))])
+            return cls([BOUNDARY, UNKNOWN, *plain, *pseudo_words(counts, set(plain))])
+        if unknown == "berkeley":
+            plain = cls._frequent(counts, size=size, minimum_count=minimum_count)
+            return cls([BOUNDARY, UNKNOWN, *plain, *classes_seen(counts, set(plain))])
         return cls([BOUNDARY, UNKNOWN, *cls._frequent(counts, size=size, minimum_count=minimum_count)])
 
     @staticmethod
     def _frequent(counts: Mapping[str, int], *, size: int, minimum_count: int) -> list[str]:
-        frequent = [
-            word for word, count in counts.items() if count >= minimum_count and word not in (BOUNDARY, UNKNOWN)
-        ]
+        frequent = [word for word, count in counts.items() if count >= minimum_count]
         frequent.sort(key=lambda word: (-counts[word], word))
         return frequent[: size - 2]
 
@@ -102,14 +106,18 @@ class Vocabulary:
             return number
         if not self._pseudo:
             return 1
+        if not self._folds:
+            return self._first_of(berkeley_classes(word))
         number = self._ids.get(word.lower())
-        if number is None:
-            number = next((self._pseudo[one] for one in shapes(word) if one in self._pseudo), 1)
-        return number
+        return self._first_of(shapes(word)) if number is None else number
+
+    def _first_of(self, pseudo: Iterable[str]) -> int:
+        """The number of the first of these pseudo-words that is there, or 1."""
+        return next((self._pseudo[one] for one in pseudo if one in self._pseudo), 1)
 
     def knows(self, word: str) -> bool:
         """Whether ``word`` itself has a number, and is no pseudo-word."""
-        return word in self._ids or bool(self._pseudo and word.lower() in self._ids)
+        return word in self._ids or (self._folds and word.lower() in self._ids)
 
     def encode(self, words: Iterable[str]) -> list[int]:
         """The numbers of ``words``."""
@@ -119,37 +127,11 @@ class Vocabulary:
         return [ids.get(word, 1) for word in words]
 
 
+def _pseudo_in(words: Iterable[str]) -> Iterator[str]:
+    """Those words of a text that look like pseudo-words."""
+    return (word for word in words if word.startswith((SHAPE, BERKELEY)))
+
+
 def _words_of(entry: str) -> list[str]:
     """The words that an entry gives its number to."""
     return entry.split("\t")[1:] if entry.startswith(CLASS) else [entry]
-
-
-def shapes(word: str) -> list[str]:
-    """The pseudo-words that ``word`` may have, the one that says most of it first: ``<unk:C-ing>`` … ``<unk:C>``.
-
-    The shape is ``0`` for a word with a digit, ``A`` for more than one letter all in capitals, ``C`` for a capital in
-    front, ``h`` for a hyphen within, else ``w``; then come the last letters, in lower case.
-    """
-    if any(character.isdigit() for character in word):
-        shape = "0"
-    elif len(word) > 1 and word.isupper():
-        shape = "A"
-    elif word[:1].isupper():
-        shape = "C"
-    else:
-        shape = "h" if "-" in word[1:-1] else "w"
-    lower = word.lower()
-    suffixes = [lower[-length:] for length in range(LONGEST_SUFFIX, 0, -1) if len(lower) > length]
-    return [f"<unk:{shape}-{suffix}>" for suffix in suffixes] + [f"<unk:{shape}>"]
-
-
-def _pseudo_words(counts: Mapping[str, int], plain: set[str]) -> list[str]:
-    """The pseudo-words of the rare words, those that are not ``plain`` in lower case; frequent ones first."""
-    seen: Counter[str] = Counter()
-    for word, count in counts.items():
-        if word.lower() not in plain and word not in (BOUNDARY, UNKNOWN):
-            for pseudo in shapes(word):
-                seen[pseudo] += count
-    kept = [pseudo for pseudo, count in seen.items() if count >= LEAST_SEEN or "-" not in pseudo]
-    kept += [f"<unk:{shape}>" for shape in "0AChw" if f"<unk:{shape}>" not in kept]
-    return sorted(kept, key=lambda pseudo: (-seen[pseudo], pseudo))

@@ -45,19 +45,30 @@ def biased(distances: Sequence[float]) -> list[tuple[int, int]]:
     return spans
 
 
-def nary(distances: Sequence[float]) -> list[tuple[int, int]]:
+def nary(distances: Sequence[float], *, tolerance: float = 0.0) -> list[tuple[int, int]]:
     """Brackets of the tree that splits at all widest gaps at once, flat on ties (StructFormer); entry 0 is ignored.
 
-    >>> nary([9.0, 1.0, 3.0, 3.0])
-    [(0, 2), (0, 4)]
+    A gap that is narrower than the widest one of its segment by ``tolerance`` or less is as wide: PRPN's 1 / tau
+    (appendix D), the ``gap`` of StructFormer's program. From 0, the binary tree where no two gaps are equal, brackets
+    only become fewer, until the tree is flat.
+
+    >>> nary([9.0, 1.0, 3.0, 3.0]), nary([9.0, 1.0, 3.0, 3.0], tolerance=2.0)
+    ([(0, 2), (0, 4)], [(0, 4)])
     """
     gaps = numbers(distances)[1:]
     before, after = nearest_larger(gaps)
-    return [
-        (left + 1, right + 1)
-        for gap, left, right in zip(gaps, before, after, strict=True)
-        if left < 0 or gaps[left] > gap  # an equal gap to the left has given this bracket already
-    ]
+    top = [0] * len(gaps)  # the widest gap of the segment that each gap splits
+    spans = []
+    for k in sorted(range(len(gaps)), key=lambda k: before[k] - after[k]):  # a segment before those within it
+        left, right = before[k], after[k]
+        within = [gap for gap in (left, right) if 0 <= gap < len(gaps)]
+        above = top[min(within, key=lambda gap: (gaps[gap], -gap))] if within else k
+        if above != k and gaps[k] >= gaps[above] - tolerance:
+            top[k] = above
+        else:
+            top[k] = k
+            spans.append((left + 1, right + 1))
+    return spans
 
 
 def segments(distances: Sequence[float]) -> list[tuple[int, int]]:

@@ -31,7 +31,7 @@ def load_parser(
     vote.
     """
     if decoder is not None:
-        registry.known(registry.DECODERS, decoder, "decoder")
+        registry.decoder_entry(decoder)
     if (Path(run) / ENSEMBLE).exists():
         if layer is not None or distances is not None:
             raise SynparseError(f"{run}: an ensemble has no layers or distances; its members have: RUN@layer=2")

@@ -121,7 +121,7 @@ class StructureParser:
         """Take another decoder, or with "" the default. SynparseError: the model does not give what it reads."""
         self.decoder = registry.fitting_decoder(self.name, self.gives, decoder, task=self.task)
         self.decode = registry.decoder(self.decoder)
-        entry = registry.DECODERS[self.decoder]
+        entry = registry.decoder_entry(self.decoder)
         self.structure, self.output = entry.reads, entry.gives
 
     def parse(self, sentences: Iterable[Words]) -> Iterator[Tree]:

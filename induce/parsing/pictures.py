@@ -133,11 +133,11 @@ def analysis_of_line(found: dict[str, Any], name: str) -> Analysis:
     if "spans" in found:
         return of_json(found, name)
     from induce.parsing.reading import from_json
-    from induce.registry import DECODERS, decoder
+    from induce.registry import decoder, decoder_entry
 
     reading, chosen = from_json(found)
     numbers = _numbers(reading)
-    if DECODERS[chosen].gives == "heads":
+    if decoder_entry(chosen).gives == "heads":
         heads = tuple(reading.heads(decoder(chosen)))
         return Analysis(name, tuple(reading.leaves), heads=heads, **numbers)
     return Analysis(name, tuple(reading.leaves), (), reading.tree(decoder(chosen)), **numbers)

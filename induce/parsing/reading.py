@@ -8,7 +8,7 @@ from typing import Any
 
 from induce.data.tokens import SPACE
 from induce.parsing.confidence import confidence
-from induce.registry import DECODERS, decoder, decoders_of, known
+from induce.registry import DECODERS, decoder, decoder_entry, decoders_of
 from induce.structures import Brackets, Structure
 from treebank.dependency import Heads, delete
 from treebank.formats.jsonl import words_and_kept
@@ -99,7 +99,7 @@ def from_json(line: Mapping[str, Any], chosen: str | None = None) -> tuple[Readi
     if not given:
         raise ValueError(expected())
     named = chosen or line.get("decoder")
-    wanted = known(DECODERS, str(named), "decoder").reads if named else given[0]
+    wanted = decoder_entry(str(named)).reads if named else given[0]
     structure = wanted if wanted in given else given[0]
     name = str(named) if named else decoders_of((structure,))[0]
     if wanted is not structure:
@@ -124,4 +124,4 @@ def expected() -> str:
 def decoded(reading: Reading, name: str) -> Tree | Heads:
     """The tree, or the heads, that the decoder called ``name`` makes of ``reading``."""
     decode = decoder(name)
-    return reading.tree(decode) if DECODERS[name].gives == "trees" else reading.heads(decode)
+    return reading.tree(decode) if decoder_entry(name).gives == "trees" else reading.heads(decode)

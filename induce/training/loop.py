@@ -22,7 +22,7 @@ from induce.data.loader import Loader, Step
 from induce.data.tokens import bits
 from induce.models.base import FittedModel, detach
 from induce.process_group import ALONE, ProcessGroup
-from induce.registry import DECODERS, READINGS, fitting_decoder, load
+from induce.registry import READINGS, decoder_entry, fitting_decoder, load
 from induce.storage.locking import RunLock
 from induce.training.distributed import learn
 from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
@@ -134,7 +134,7 @@ class Trainer(RunState):
             scored=self.scored,
             best_accuracy=accuracy,
             task=config.data.task,
-            gives=DECODERS[decoder].gives if decoder else "",
+            gives=decoder_entry(decoder).gives if decoder else "",
             measure=self.model.measure,
             on_sample=not config.data.task and not self.facts.get("texts"),
         )

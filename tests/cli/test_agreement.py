@@ -70,3 +70,11 @@ def test_the_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     found = tmp_path / "choice.json"
     call.result("analyze", "agreement", "-m", model, given, "--text", text, "--select", found)
     assert json.loads(found.read_text(encoding="utf-8"))["ranking"][0]["others"] == 100
+
+
+def test_expressions_in_brackets_are_text(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = tmp_path / "formulas.txt"
+    text.write_text("( ( a and b ) or c )\n( a or ( not ( b and c ) ) )\n", encoding="utf-8")
+    runs = ["-m", f"{model}@layer=1", "-m", f"{model}@layer=2"]
+    out = Caller(capsys).result("analyze", "agreement", *runs, "--text", text, "--as", "text")
+    assert out.rstrip().endswith("text:2 sentences")

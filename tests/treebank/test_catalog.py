@@ -32,6 +32,7 @@ DOTS = "(S (. .) (. .))\n"
 def _nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No treebank of the machine that runs the tests is found."""
     monkeypatch.delenv("SYNPARSE_PTB", raising=False)
+    monkeypatch.delenv("SYNPARSE_CTB", raising=False)
     monkeypatch.delenv("NLTK_DATA", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folders = nltk_folders()
@@ -213,3 +214,45 @@ def test_a_number_that_is_there_twice_counts_once(tmp_path: Path) -> None:
     write(tmp_path / "a" / "wsj_0001.mrg", SHORT)
     write(tmp_path / "b" / "WSJ_0001.MRG", SHORT)
     assert list(penn_files(str(tmp_path))) == [1]
+
+
+CHINESE = """<DOC>
+<DOCID> 1 </DOCID>
+<BODY>
+<S ID=1>
+( (IP (NP-SBJ (NN 上海)) (VP (VV 开放)) (PU 。)) )
+</S>
+<S ID=2>
+( (IP (NP-SBJ (-NONE- *pro*))
+      (VP (VV 来))) )
+</S>
+</BODY>
+</DOC>
+"""
+
+
+def test_parts_of_the_chinese_treebank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SynparseError, match="Set SYNPARSE_CTB to its folder"):
+        load_gold("ctb-dev")
+    monkeypatch.setenv("SYNPARSE_CTB", str(tmp_path))
+    with pytest.raises(SynparseError, match=r"no article of ctb-dev in it"):
+        load_gold("ctb-dev")
+    for number in (1, 270, 271, 300, 301, 325, 326, 439, 440, 1151):
+        path = write(tmp_path / "data" / "bracketed" / f"chtb_{number:03}.fid", CHINESE)
+        path.write_text(CHINESE, encoding="gb18030" if number % 2 else "utf-8")
+    write(tmp_path / "data" / "raw" / "chtb_301.fid", "<S ID=1>\n上海开放。\n</S>\n")
+    numbers = {"ctb-train": [1, 270, 440, 1151], "ctb-dev": [301, 325], "ctb-test": [271, 300]}
+    for name, wanted in numbers.items():
+        gold = load_gold(name)
+        places = dict.fromkeys(Path(sentence.place.path).name for sentence in gold.sentences)
+        assert list(places) == [f"chtb_{number:03}.fid" for number in wanted]
+        assert (len(gold), gold.note) == (2 * len(wanted), f"{len(wanted)} articles")
+        assert [sentence.words for sentence in gold.sentences[:2]] == [("上海", "开放", "。"), ("来",)]
+        assert [sentence.place.line for sentence in gold.sentences[:2]] == [5, 8]
+    assert [len(load_gold("ctb-dev", max_length=1)), len(load_gold("ctb-dev", max_length=2))] == [2, 4]
+    assert {name: len(gold) for name, gold in survey() if not isinstance(gold, SynparseError)} == {
+        "sample": 1000,
+        "ctb-train": 8,
+        "ctb-dev": 4,
+        "ctb-test": 4,
+    }

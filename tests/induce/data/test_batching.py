@@ -132,3 +132,29 @@ def test_pseudo_words_stand_for_words_that_were_never_seen(tmp_path: Path) -> No
     assert vocabulary.id("WALK") == 2
     (tmp_path / "vocabulary.txt").write_text("\n".join(vocabulary.words) + "\n", "utf-8")
     assert Vocabulary.load(tmp_path / "vocabulary.txt").encode(["jumping", "x"]) == vocabulary.encode(["jumping", "x"])
+
+
+def test_berkeley_classes_stand_for_rare_words(tmp_path: Path) -> None:
+    rare = ("dogs", "glass", "Running", "1984", "30-year", "F-16s", "<unk-NUM>")
+    vocabulary = Vocabulary.from_counts(
+        {"walk": 5, **dict.fromkeys(rare, 1)}, size=9, minimum_count=2, unknown="berkeley"
+    )
+    classes = ("CAPS-NUM-DASH-s", "CAPS-ing", "LC", "LC-NUM-DASH", "LC-s", "NUM")
+    assert vocabulary.words == ("<eos>", "<unk>", "walk", *sorted(f"<unk-{name}>" for name in classes))
+    (tmp_path / "vocabulary.txt").write_text("\n".join(vocabulary.words) + "\n", "utf-8")
+    words = ["walk", "Walk", "cats", "nation", "Ed", "Wearing", "50-seat", "2,000", "..."]
+    names = [vocabulary.words[one] for one in Vocabulary.load(tmp_path / "vocabulary.txt").encode(words)]
+    assert names == [
+        *(
+            "walk",
+            "<unk>",
+            "<unk-LC-s>",
+            "<unk-LC>",
+            "<unk>",
+            "<unk-CAPS-ing>",
+            "<unk-LC-NUM-DASH>",
+            "<unk-NUM>",
+            "<unk>",
+        )
+    ]
+    assert not vocabulary.knows("Walk")

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from induce.decoding.distances import biased, nary, unbiased
+from induce.registry import decoder
 from tests.reference import fixtures, load
 from treebank.errors import SynparseError
 
@@ -39,12 +40,12 @@ def plain_biased(values: Sequence[float], start: int, end: int) -> Spans:
     return {(start, end)} | plain_biased(values, start, k) | right
 
 
-def plain_nary(values: Sequence[float], start: int, end: int) -> Spans:
+def plain_nary(values: Sequence[float], start: int, end: int, tolerance: float = 0.0) -> Spans:
     if end - start < 2:
         return set()
     widest = max(values[start + 1 : end])
-    cuts = [start, *(k for k in range(start + 1, end) if values[k] == widest), end]
-    parts = [plain_nary(values, left, right) for left, right in pairwise(cuts)]
+    cuts = [start, *(k for k in range(start + 1, end) if values[k] >= widest - tolerance), end]
+    parts = [plain_nary(values, left, right, tolerance) for left, right in pairwise(cuts)]
     return {(start, end)}.union(*parts)
 
 
@@ -60,6 +61,22 @@ def test_like_plain_recursion(rule: str, distances: list[float]) -> None:
     spans = RULES[rule](distances)
     assert len(spans) == len(set(spans))
     assert set(spans) == PLAIN[rule](distances, 0, len(distances))
+
+
+@given(with_ties | any_numbers, st.sampled_from([0.5, 1.0, 2.0]))
+def test_gaps_within_the_tolerance_are_split_together(distances: list[float], tolerance: float) -> None:
+    spans = decoder(f"nary:{tolerance}")(distances)
+    assert len(spans) == len(set(spans)) <= len(nary(distances))
+    assert set(spans) == plain_nary(distances, 0, len(distances), tolerance)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("nary:", "a tolerance is a number from 0 on"), ("nary:-1", "from 0 on"), ("biased:1", "biased has no tolerance")],
+)
+def test_a_wrong_tolerance_is_told(name: str, message: str) -> None:
+    with pytest.raises(SynparseError, match=message):
+        decoder(name)
 
 
 @given(with_ties)
