@@ -78,7 +78,7 @@ def train(model: str, minutes: float, data: Path, folder: Path, settings: Sequen
 
 
 def stopped(arguments: Sequence[str], seconds: float) -> float:
-    """Run synparse, interrupt it when it has had so many ``seconds`` of a processor, and give those that it had.
+    """Run synparse, end it when it has had so many ``seconds`` of a processor, and give those that it had.
 
     A limit of minutes would give a model less on a busy machine. The count is Linux's.
     """
@@ -90,11 +90,11 @@ def stopped(arguments: Sequence[str], seconds: float) -> float:
     while process.poll() is None:
         ticks = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
         if sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK") >= seconds:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
             break
         time.sleep(0.2)
     told = process.communicate()[1]
-    if process.returncode not in (0, 128 + signal.SIGINT):
+    if process.returncode not in (0, 128 + signal.SIGTERM):
         raise SystemExit(f"synparse {' '.join(arguments)}: {told.strip()}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

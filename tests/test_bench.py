@@ -6,10 +6,11 @@ import ast
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from bench import gpu, languages, trees
+from bench import gpu, languages, pairs, pretraining, similarity, trees
 from bench.all import BEGIN, END, write_page
 from bench.compare import verdict
 from bench.figures import FULL, QUICK, ROOT, TOOLS, benchmarks, numbers
@@ -146,3 +147,49 @@ def test_the_table_of_languages_goes_on_where_it_was_stopped(
     assert run("--seeds", "2", "--fresh") == 2
     assert run("--seeds", "1", "--set", "model.members=3") == 1
     assert "scores were there already" in capsys.readouterr().err
+
+
+def test_the_free_text_is_cut_into_sentences(tmp_path: Path) -> None:
+    texts = [
+        "Atlanta's vote was `` fair '' .\n",
+        "It isn't. We saw 12.\n",
+        " = A heading = \n\n The <unk> year @-@ end . \n",
+    ]
+    for name, text in zip(pretraining.TEXTS, texts, strict=True):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert pretraining.text(tmp_path, tmp_path).read_text(encoding="utf-8").splitlines() == [
+        *("Atlanta 's vote was `` fair '' .", "It is n't .", "We saw 12 .", "The <unk> year-end ."),
+    ]
+
+
+def test_what_is_told_of_trainings(tmp_path: Path) -> None:
+    (tmp_path / "lstm").mkdir()
+    (tmp_path / "lstm.seconds.json").write_text("90.0\n", encoding="utf-8")
+    events = [{"epoch": 1, "share": 0.25}, {"epoch": 1, "development_perplexity": 593.6}, {"epoch": 2, "share": 0.5}]
+    (tmp_path / "lstm" / "log.jsonl").write_text("\n".join(map(json.dumps, events)) + "\n", encoding="utf-8")
+    assert pretraining.describe(["lstm"], tmp_path).endswith("| lstm | 1.5 | 1.50 | 594 |")
+
+
+def test_the_table_of_pairs() -> None:
+    half = {"value": 50.0, "interval": [9.5, 90.5], "pairs": 2}
+    score = {"system": "lstm", "phenomena": {"a": half}, "groups": {"short": half}, "overall": half, "mean": 50.0}
+    score |= {"known": None, "own_tree": {"connected": half, "apart": None}, "unknown_percent": 100, "tied_percent": 0}
+    lines = pairs.table([score], "own").splitlines()
+    assert lines[0] == "| own | pairs | lstm |"
+    assert "| a | 2 | 50.0 [10, 90] |" in lines
+    assert "| own tree connects verb and subject | | 50.0 [10, 90] of 2 |" in lines
+    assert "| without an unknown word | |  |" in lines
+
+
+@pytest.mark.parametrize("program", [pairs, similarity])
+def test_pages_have_a_place_for_their_tables(program: ModuleType) -> None:
+    name = f"bench/{Path(str(program.__file__)).name}"
+    page = languages.with_table(program.PAGE, "the table", name)
+    assert f"<!-- {name} -->\nthe table\n<!-- end -->" in page
+
+
+def test_a_row_of_similarity() -> None:
+    one = {kind: {"value": 0.5, "interval": [0.4, 0.6]} for kind in ("spearman", "pearson")}
+    row = similarity.row("x", {Path(path).name: one for path in similarity.TESTS.values()}, {"UAS": 30.0, "UUAS": 40.0})
+    assert row == "| x | " + "50.0 [40.0, 60.0] | " * 4 + "30.0 / 40.0 |"

@@ -27,6 +27,7 @@ SIZES = {
     "ordered-memory": ["model.slot_size=8", "model.slots=4", "model.test_slots=5"],
     "onlstm": ["model.hidden_size=16"],
 }
+CRAFT = ["data.expressions=24", "model.hidden_size=6", "model.inner_size=6", "train.batch_size=12", "train.epochs=1"]
 STS = "main-news\tx\t2015\t1\t4.0\tA dog saw a cat .\tThe dog saw cats .\n"
 SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\n1\tA dog runs\tA cat runs\t3\n"
 PAIRS = "phenomenon\tgood\tbad\nsimple_agrmt\tthe author is old\tthe author are old\n"
@@ -44,8 +45,8 @@ def shrunk(arguments: list[str]) -> list[str]:
         return arguments
     named = dict(pairwise(arguments))
     task = named.get("--task")
-    if task == "similarity":
-        return _with(arguments, ["train.epochs=1"])
+    if task in ("similarity", "craft"):
+        return _with(arguments, CRAFT if task == "craft" else ["train.epochs=1"])
     if task:
         sizes = [*TASK, *SIZES[named.get("--model", "ordered-memory")], "train.epochs=1"]
         return ["train", *arguments[1:], *_with([""], sizes)[1:]]  # the last one counts: the page's sizes are large
@@ -93,6 +94,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_command_runs(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("induce.tasks.evaluation.GENERATED", 20)
+    for constant in ("GENERATED", "WORLDS"):
+        monkeypatch.setattr(f"induce.tasks.craft.evaluation.{constant}", 6)
     for arguments in commands():
         assert run(shrunk(arguments)) == 0, f"{arguments}\n{capsys.readouterr().err}"
         capsys.readouterr()
@@ -107,6 +110,7 @@ def test_the_page_has_a_row_for_each_table() -> None:
         "ON-LSTM": range(1, 4),
         "Ordered Memory": range(4, 6),
         "UDGN": range(6, 12),
+        "Option-Controller Network": range(12, 14),
         "SDLM": range(1, 5),
     }
     for name, tables in wanted.items():
