@@ -52,8 +52,10 @@ def nary(distances: Sequence[float], *, tolerance: float = 0.0) -> list[tuple[in
     (appendix D), the ``gap`` of StructFormer's program. From 0, the binary tree where no two gaps are equal, brackets
     only become fewer, until the tree is flat.
 
-    >>> nary([9.0, 1.0, 3.0, 3.0]), nary([9.0, 1.0, 3.0, 3.0], tolerance=2.0)
-    ([(0, 2), (0, 4)], [(0, 4)])
+    >>> nary([9.0, 1.0, 3.0, 3.0])
+    [(0, 4), (0, 2)]
+    >>> nary([9.0, 1.0, 3.0, 3.0], tolerance=2.0)
+    [(0, 4)]
     """
     gaps = numbers(distances)[1:]
     before, after = nearest_larger(gaps)
