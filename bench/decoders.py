@@ -1,10 +1,14 @@
 """Which rule reads trees best off distances, language by language? Models of small treebanks under every decoder.
 
-    python bench/decoders.py --data FOLDER [--words 30000] [--seen 400000] [--seeds 1] [--only japanese]
+    python bench/decoders.py --data FOLDER [--words 40000] [--seen 250000] [--seeds 1] [--only japanese]
+    python bench/decoders.py --data FOLDER --sides
 
 Takes the sentences of up to 40 words of each treebank until there are ``--words`` words, trains ON-LSTM on their words
-alone, and scores its trees under each decoder of distances, beside the baselines, by the convention on-lstm. Treebanks
-that are not there are left out, with a word. Prints a line for each model and writes ``bench/results/decoders.json``.
+alone, and scores its trees under each decoder of distances, beside the baselines, by the convention on-lstm; and says
+which decoder the run chose by itself (``by-branching``). Of a treebank of heads, gold brackets are each word with all
+that depends on it; sentences whose arcs cross are left out. Treebanks that are not there are left out, with a word.
+Prints a line for each model and writes ``bench/results/decoders.json``. With ``--sides`` nothing is trained: it prints
+what the edges of the sentences say (`induce.data.edges`), for more texts, as a table.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import statistics
 import sys
 import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +27,15 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import synparse  # noqa: E402
+from induce.checkpoint import read  # noqa: E402
+from induce.data.corpus import read_corpora  # noqa: E402
+from induce.data.edges import Edges, edges_of  # noqa: E402
+from induce.data.known_words import choose_vocabulary  # noqa: E402
+from induce.decoding.phrases import phrases  # noqa: E402
+from induce.settings import resolve  # noqa: E402
 from treebank.formats import InputOptions, read_sentences  # noqa: E402
-from treebank.sentence import Treebank  # noqa: E402
+from treebank.sentence import Sentence, Treebank  # noqa: E402
+from treebank.tree import Tree  # noqa: E402
 
 #: language -> where its treebank is, below the data folder
 TREEBANKS = {
@@ -32,11 +44,24 @@ TREEBANKS = {
     "chinese": "nltk_data/corpora/sinica_treebank.zip",
     "icelandic": "const_other/icepahc",
     "english": "nltk_data/corpora/treebank.zip",
+    "turkish": "ud/UD_Turkish-IMST/tr_imst-ud-train.conllu.gz",
+}
+#: more texts, for --sides
+TEXTS = {
+    "english (CRAFT)": "craft/const/craft-dev.ptb",
+    "english (EWT)": "ud/UD_English-EWT/en_ewt-ud-dev.conllu",
+    "german": "ud/UD_German-PUD/de_pud-ud-test.conllu",
+    "finnish": "ud/UD_Finnish-PUD/fi_pud-ud-test.conllu",
+    "vietnamese": "ud/UD_Vietnamese-VTB/vi_vtb-ud-train.conllu",
+    "chinese (PUD)": "ud/UD_Chinese-PUD/zh_pud-ud-test.conllu",
+    "japanese (PUD)": "ud/UD_Japanese-PUD/ja_pud-ud-test.conllu",
+    "tamil": "ud/UD_Tamil-TTB/ta_ttb-ud-train.conllu",
 }
 DECODERS = ("biased", "unbiased")
 BASELINES = ("left", "right", "random", "balanced")
 LONGEST = 40  # words
-SETTINGS = ("model.embedding_size=64", "model.hidden_size=128", "model.layers=2", "data.minimum_count=2")
+SCORED = 500  # sentences
+SETTINGS = ("model.embedding_size=64", "model.hidden_size=128", "model.layers=3", "data.minimum_count=2")
 
 
 def gold_of(path: Path, words: int) -> Treebank:
@@ -49,10 +74,19 @@ def gold_of(path: Path, words: int) -> Treebank:
         options = InputOptions(encoding="iso-8859-15" if path.stem == "cess_esp" else "", tell=lambda line: None)
         kept, count = [], 0
         for sentence in read_sentences([source], input_options=options, on_bad=lambda error: None):
-            if 2 < len(sentence.words) <= LONGEST and count < words:
-                kept.append(sentence)
+            tree = sentence.tree or tree_of_heads(sentence)
+            if tree and 2 < len(sentence.words) <= LONGEST and count < words:
+                kept.append(replace(sentence, tree=tree))
                 count += len(sentence.words)
     return Treebank(path.name, kept)
+
+
+def tree_of_heads(sentence: Sentence) -> Tree | None:
+    """Each word with all that depends on it as a bracket; None where arcs cross."""
+    spans = phrases(sentence.heads)
+    if any(a < c < b < d for a, b in spans for c, d in spans):
+        return None
+    return Tree.from_spans(sentence.words, sorted(set(spans), key=lambda span: (span[0], -span[1])))
 
 
 def measure(language: str, path: Path, seed: int, words: int, seen: int) -> dict[str, Any]:
@@ -63,22 +97,54 @@ def measure(language: str, path: Path, seed: int, words: int, seen: int) -> dict
     with tempfile.TemporaryDirectory() as folder:
         settings = [*SETTINGS, f"train.epochs={epochs}"]
         synparse.train(texts, run=f"{folder}/run", settings=settings, seed=seed)
+        chosen = str(synparse.load(f"{folder}/run").decoder)
+        edges = Edges.in_facts(read(Path(folder) / "run" / "best").facts)
         parsers = [synparse.load(f"{folder}/run", decoder=name) for name in DECODERS]
-        found = synparse.evaluate(gold, *parsers, *BASELINES)
+        found = synparse.evaluate(Treebank(gold.name, gold.sentences[:SCORED]), *parsers, *BASELINES)
     scores = [report for report in found.reports if report.metric == "UF1"]
     values = dict(zip((*DECODERS, *BASELINES), (report.value for report in scores), strict=True))
-    depth = {name: report.right_left for name, report in zip(DECODERS, scores, strict=False)}
-    return {"language": language, "seed": seed, "sentences": len(texts), "uf1": values, "right_left": depth}
+    values["by-branching"] = values[chosen]
+    told = {"edges": str(edges), "chosen": chosen}
+    return {"language": language, "seed": seed, "sentences": len(texts), "uf1": values, **told}
+
+
+def side(path: Path, words: int) -> tuple[Edges, list[float]]:
+    """What the edges of a text say, and UF1 of right and left branching against its trees."""
+    gold = gold_of(path, words)
+    read_text, _ = read_corpora((replace(one, tree=None) for one in gold.sentences), "words")
+    edges = edges_of(read_text.encode(choose_vocabulary(read_text, resolve().data)))
+    scores = synparse.evaluate(Treebank(gold.name, gold.sentences[:SCORED]), "right", "left").reports
+    return edges, [report.value for report in scores if report.metric == "UF1"]
+
+
+def print_sides(data: Path, words: int) -> None:
+    """A row of the table in docs/decoding.md for each text, those with most frequent words in front first."""
+    rows = []
+    for language, place in {**TREEBANKS, **TEXTS}.items():
+        if (data / place).exists():
+            edges, scores = side(data / place, words)
+            numbers = [
+                f"{edges.first:.1f}",
+                f"{edges.last:.1f}",
+                f"`{edges.decoder}`",
+                *(f"{one:.1f}" for one in scores),
+            ]
+            rows.append((edges.last - edges.first, f"| {language} | " + " | ".join(numbers) + " |"))
+    print(*(row for _, row in sorted(rows)), sep="\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--words", type=int, default=30_000)
-    parser.add_argument("--seen", type=int, default=400_000, help="words of all passes together")
+    parser.add_argument("--words", type=int, default=40_000)
+    parser.add_argument("--seen", type=int, default=250_000, help="words of all passes together")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", action="append", choices=TREEBANKS)
+    parser.add_argument("--sides", action="store_true", help="only what the texts say; nothing is trained")
     given = parser.parse_args()
+    if given.sides:
+        print_sides(given.data, given.words)
+        return
     result = HERE / "results" / "decoders.json"
     result.parent.mkdir(exist_ok=True)
     rows: list[dict[str, Any]] = []
@@ -90,8 +156,9 @@ def main() -> None:
             rows.append(measure(language, given.data / TREEBANKS[language], seed, given.words, given.seen))
             uf1 = "  ".join(f"{name} {value:.1f}" for name, value in rows[-1]["uf1"].items())
             print(f"{language} {rows[-1]['sentences']} sentences, seed {seed}: {uf1}", flush=True)
+            print(f"  {rows[-1]['edges']}", flush=True)
             result.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    for name in DECODERS if rows else ():
+    for name in (*DECODERS, "by-branching") if rows else ():
         print(f"mean {name}: {statistics.fmean(row['uf1'][name] for row in rows):.1f}")
 
 

@@ -56,6 +56,7 @@ def _ensemble(run: Path) -> Iterator[str]:
 
 def _model(run: Path) -> Iterator[str]:
     from induce.checkpoint import ENSEMBLE, find, read
+    from induce.data.edges import Edges
 
     if (run / ENSEMBLE).exists():
         yield from _ensemble(run)
@@ -78,6 +79,8 @@ def _model(run: Path) -> Iterator[str]:
     yield f"text sha256: {training['sha256']}"
     yield f"vocabulary: {len(checkpoint.vocabulary):,} {units}"
     yield f"steps: {fact('step'):,} in {fact('seconds') / 60:.1f} minutes, on {fact('device')}"
+    edges = Edges.in_facts(checkpoint.facts)
+    yield from wrap(str(edges), width=80, subsequent_indent="  ") if edges else ()
     yield "settings:"
     for name in ("model", "data", "train", "parse"):
         table = " ".join(f"{name}.{key}={value}" for key, value in config.as_dict()[name].items())

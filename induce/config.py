@@ -10,7 +10,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 from induce.data.tokens import TOKENS
-from induce.registry import ModelEntry, decoder_entry, known, load, models_of
+from induce.registry import BY_BRANCHING, ModelEntry, decoder_entry, known, load, models_of
 from treebank.errors import SynparseError, UnknownNameError, nearest
 from treebank.normalize import RECIPES
 from treebank.tokenizing import TOKENIZATIONS
@@ -138,7 +138,11 @@ class TrainConfig:
 class ParseConfig:
     """How trees are read off the trained model."""
 
-    decoder: str = setting("", help="empty: the first one that reads what the model gives")
+    decoder: str = setting(
+        "",
+        help="empty: the first one that reads what the model gives; by-branching: biased where the text branches "
+        "to the right, which frequent words at the edges of its sentences tell, else unbiased",
+    )
     layer: int = setting(1, low=1, high=1e9, help="from 1, as the papers count")
     distances: str = setting("lm", help="lm: those of the language model; syd: those that learned from trees")
 
@@ -281,8 +285,10 @@ def _check_values(config: RunConfig) -> None:
         raise SynparseError(
             f"data.token={config.data.token}: {config.model_name!r} learns from {given}, which are over words"
         )
-    if config.parse.decoder:
+    if config.parse.decoder not in ("", BY_BRANCHING):
         decoder_entry(config.parse.decoder)
+    if config.parse.decoder == BY_BRANCHING and config.data.task:
+        raise SynparseError(f"parse.decoder={BY_BRANCHING} goes by plain text, and task {config.data.task!r} has none")
     if config.parse.distances not in ("lm", *entry.sets):
         sets = " or ".join(("lm", *entry.sets))
         raise SynparseError(f"parse.distances={config.parse.distances}: model {config.model_name!r} has {sets}")

@@ -158,6 +158,9 @@ READINGS: dict[str, ReadingEntry] = {
     "demonstrations": ReadingEntry("induce.tasks.craft.loader:DemonstrationLoader", (DemonstrationBatch,)),
 }
 
+#: in the place of a decoder's name: which one is decided by the text (`induce.data.edges`)
+BY_BRANCHING = "by-branching"
+
 #: the first one that reads a structure is its default
 DECODERS: dict[str, DecoderEntry] = {
     "unbiased": DecoderEntry("induce.decoding.distances:unbiased", Distances),
@@ -286,7 +289,8 @@ def decoders_of(gives: tuple[type[Structure], ...], output: Output | None = None
 
 
 def fitting_decoder(model: str, gives: tuple[type[Structure], ...], name: str = "", *, task: str = "") -> str:
-    """``name``, or the default decoder of what ``model``, of a ``task`` or of text, gives where it is empty.
+    """``name``, or the default decoder of what ``model``, of a ``task`` or of text, gives where it is empty or not
+    decided yet.
 
     Raises SynparseError if the decoder needs a structure that the model does not give, or the model gives none.
     """
@@ -296,11 +300,11 @@ def fitting_decoder(model: str, gives: tuple[type[Structure], ...], name: str = 
         raise SynparseError(f"model {model!r} gives no trees; score it with synparse eval {instead}")
     if not name:
         return fitting[0]
-    needs = decoder_entry(name).reads
+    needs = Distances if name == BY_BRANCHING else decoder_entry(name).reads
     if needs not in gives:
         given = " and ".join(structure.name for structure in gives)
         raise SynparseError(f"model {model!r} gives {given}; decoder {name!r} needs {needs.name} (try {fitting[0]!r})")
-    return name
+    return decoders_of((needs,))[0] if name == BY_BRANCHING else name
 
 
 def structure_called(name: str) -> type[Structure] | None:

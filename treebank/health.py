@@ -67,7 +67,8 @@ class Health:
         parts = [f"{self.sentences:,} sentences of {self.mean_words:.1f} words"]
         if unknown_share is not None:
             parts.append(f"{unknown_share:.1%} unknown")
-        parts.append(", ".join(f"{name.capitalize()} {share:.0%}" for name, share in self.scripts[:3]))
+        shown = [(name, share) for name, share in self.scripts[:3] if share >= 0.005]
+        parts.append(", ".join(f"{name.capitalize()} {share:.0%}" for name, share in shown))
         return "; ".join(part for part in parts if part)
 
     def report(self, unknown_share: float | None = None, *, token: str = "word") -> list[str]:

@@ -13,6 +13,8 @@ from induce.checkpoint import Checkpoint, build_model
 from induce.config import check_layer, default_layer, entry_of, kind_of
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import fragments_of
+from induce.data.edges import FACT as EDGES
+from induce.data.edges import Edges
 from induce.data.loader import bucket_by_length, pad
 from induce.data.tokens import leaf, split
 from induce.models.base import Query
@@ -192,7 +194,7 @@ class ModelParser(StructureParser):
         self.checkpoint, self.device = checkpoint, device
         self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.data.task
         self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
-        self.choose(decoder or config.parse.decoder)
+        self.choose(decoder or own_decoder(checkpoint))
         self.distances = distances or config.parse.distances
         self.layer = layer if layer is not None else default_layer(config, self.distances)
         try:
@@ -312,6 +314,19 @@ class ModelParser(StructureParser):
         """The structure that the decoder reads."""
         structure: Structure = self.model.structure(batch, Query(self.structure, self.layer, self.distances))
         return structure
+
+
+def own_decoder(checkpoint: Checkpoint) -> str:
+    """The decoder that the model was trained to be read by; "" for the first one that reads what it gives.
+
+    Raises CheckpointError where the text was to decide, and the checkpoint does not say how it did.
+    """
+    name = checkpoint.config.parse.decoder
+    if name != registry.BY_BRANCHING:
+        return name
+    checkpoint.fact(EDGES)
+    edges = Edges.in_facts(checkpoint.facts)
+    return edges.decoder if edges else ""
 
 
 def with_rule(given: InputOptions, rule: str) -> InputOptions:

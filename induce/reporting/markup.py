@@ -12,7 +12,11 @@ STYLE = """
 h2 { font-size: 1.2rem; margin: 2.2rem 0 0.4rem; } h3 { font-size: 1rem; margin: 1.4rem 0 0.3rem; }
 table { border-collapse: collapse; font-size: 0.92rem; margin: 0.4rem 0 1rem; min-width: min(100%, 26rem); }
 caption { text-align: left; font-weight: 600; padding-bottom: 0.2rem; }
+caption span { position: sticky; left: 0; display: inline-block; max-width: calc(100vw - 2rem); }
 th, td { padding: 0.2rem 0.7rem 0.2rem 0; text-align: right; vertical-align: top; border-bottom: 1px solid #ccc; }
+th { vertical-align: bottom; }
+th[scope=row] { vertical-align: top; min-width: 5.5rem; overflow-wrap: anywhere; position: sticky; left: 0;
+  background: #fff; }
 th[scope=row], .text { text-align: left; } td.text { overflow-wrap: anywhere; } td:not(.text) { white-space: nowrap; }
 td, th { font-variant-numeric: tabular-nums; }
 .plots { display: flex; flex-wrap: wrap; gap: 0 2rem; }
@@ -21,8 +25,8 @@ code, pre { font-size: 0.88rem; white-space: pre-wrap; overflow-wrap: anywhere; 
 h1, li, p { overflow-wrap: anywhere; }
 .note { color: #555; max-width: 46rem; } nav ul { padding-left: 1.2rem; columns: 16rem; }
 .skip { position: absolute; left: -99rem; } .skip:focus { position: static; }
-@media (prefers-color-scheme: dark) { h1, li, p { overflow-wrap: anywhere; }
-.note { color: #b5b5b5; } th, td { border-color: #444; } }
+@media (prefers-color-scheme: dark) {
+.note { color: #b5b5b5; } th, td { border-color: #444; } th[scope=row] { background: #161616; } }
 @media print { details > * { display: block; } section { break-inside: auto; } table { break-inside: avoid; } }
 """
 
@@ -32,7 +36,7 @@ def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *,
     heads = "".join(f'<th scope="col"{_kind(i, text_columns)}>{escaped(one)}</th>' for i, one in enumerate(header))
     lines = [
         f'<div class="scroll" tabindex="0" role="group" aria-label="{escaped(caption)}">',
-        f"<table>\n<caption>{escaped(caption)}</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>",
+        f"<table>\n<caption><span>{escaped(caption)}</span></caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>",
     ]
     for row in rows:
         first = f'<th scope="row" dir="auto">{escaped(row[0])}</th>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -141,7 +142,7 @@ class Report:
             parts += [sections.frequent(self.compared), sections.agreement(self.compared)]
             evaluation = self.evaluation if plan.gold is not None else None
             parts += sections.pictures(self.compared, evaluation, plan.pictures)
-        title = plan.title or "What was learned" + (f": {plan.data}" if plan.data else "")
+        title = plan.title or "What was learned" + (f": {os.path.basename(plan.data.rstrip('/'))}" if plan.data else "")
         foot = note(f"Made by synparse {VERSION} with:") + command(plan.command("report"))
         return report_page(title, [part for part in parts if part[2]], foot)
 

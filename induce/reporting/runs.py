@@ -11,7 +11,7 @@ from typing import Any
 from induce.checkpoint import ENSEMBLE, Checkpoint, find, read
 from induce.data.tokens import TOKENS, leaf
 from induce.parsing.ensemble import Description
-from induce.parsing.parser import trees_learned_from
+from induce.parsing.parser import own_decoder, trees_learned_from
 from induce.storage.run_folder import LOG
 from treebank.health import Health
 
@@ -106,6 +106,7 @@ def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: 
         "vocabulary": f"{len(checkpoint.vocabulary):,} {TOKENS[unit]}",
         "steps": f"{checkpoint.fact('step'):,} in {checkpoint.fact('seconds') / 60:.1f} minutes on "
         f"{checkpoint.fact('device')}",
+        "decoder": own_decoder(checkpoint),
         "seed": str(config.train.seed),
         "text sha256": f"{training['sha256']:.16}…",
     }

@@ -100,7 +100,7 @@ def scores(evaluation: Evaluation, eval_command: str) -> Iterator[Section]:
     if evaluation.spreads:
         header = ["Models", "Convention", "Metric", "Mean", "Deviation", "Runs"]
         rows = [
-            [one.pattern, one.convention, one.metric, f"{one.runs.mean:.2f}", f"{one.runs.deviation:.2f}", str(n)]
+            [one.pattern, one.convention, one.metric, f"{one.runs.mean:.1f}", f"{one.runs.deviation:.1f}", str(n)]
             for one in evaluation.spreads
             for n in [len(one.runs.values)]
         ]
@@ -115,15 +115,19 @@ def scores(evaluation: Evaluation, eval_command: str) -> Iterator[Section]:
 
 def _score_table(caption: str, reports: Sequence[ScoreReport]) -> str:
     trees = reports[0].depth is not None
-    header = ["System", "Score", "95 % interval", "Precision", "Recall", "Sentences", *["Depth", "Right/left"] * trees]
+    sizes = list(dict.fromkeys(f"{len(one.counts):,}" for one in reports))
+    counts = ["Sentences"] * (len(sizes) > 1)  # one and the same for all, as a rule: then the caption says it
+    header = ["System", "Score", "95 % interval", "Precision", "Recall", *counts, *["Depth", "R/L"] * trees]
     rows = []
     for one in reports:
         low, high = one.interval
-        row = [one.system, f"{one.value:.2f}", f"{low:.1f}–{high:.1f}", f"{one.precision:.2f}", f"{one.recall:.2f}"]
-        shape = [f"{one.depth or 0:.2f}", f"{one.right_left or 0:.2f}"] if trees else []
-        rows.append([*row, f"{len(one.counts):,}", *shape])
+        row = [one.system, f"{one.value:.1f}", f"{low:.1f}–{high:.1f}", f"{one.precision:.1f}", f"{one.recall:.1f}"]
+        shape = [f"{one.depth or 0:.1f}", f"{one.right_left or 0:.1f}"] if trees else []
+        rows.append([*row, *[f"{len(one.counts):,}"] * len(counts), *shape])
+    caption += "" if counts else f", {sizes[0]} sentences"
     explained = (
-        "Depth: mean number of brackets around a word. Right/left: first children among the words by last children."
+        "Depth: mean number of brackets around a word. R/L: first children among the words by last children, so that "
+        "trees that branch to the right have more than 1."
     )
     return table(caption, header, rows) + (note(explained) if trees else "")
 
@@ -131,14 +135,17 @@ def _score_table(caption: str, reports: Sequence[ScoreReport]) -> str:
 def _comparisons(comparisons: Sequence[Comparison]) -> str:
     if not comparisons:
         return ""
-    rows = []
-    for one in comparisons:
-        low, high = one.interval
-        kind = [one.second.convention.name, one.second.metric]
-        numbers = [f"{one.difference:+.2f}", f"{low:+.2f} to {high:+.2f}", f"{one.permutation:.4f}"]
-        rows.append([f"{one.second.system} − {one.first.system}", *kind, *numbers])
-    header = ["Systems", "Convention", "Metric", "Difference", "95 % interval", "p (permutation)"]
-    return table("Difference from the first model, in points, paired by sentence", header, rows, text_columns=3)
+    parts = []
+    for metric, convention in dict.fromkeys((one.second.metric, one.second.convention.name) for one in comparisons):
+        same = [one for one in comparisons if (one.second.metric, one.second.convention.name) == (metric, convention)]
+        rows = []
+        for one in same:
+            low, high = one.interval
+            values = [f"{one.difference:+.1f}", f"{low:+.1f} to {high:+.1f}", f"{one.permutation:.4f}"]
+            rows.append([one.second.system, *values])
+        caption = f"{metric} under {convention}: difference from {same[0].first.system}, in points, paired by sentence"
+        parts.append(table(caption, ["System", "Difference", "95 % interval", "p (permutation)"], rows))
+    return "\n".join(parts)
 
 
 def _details(reports: Sequence[ScoreReport]) -> Iterator[str]:
@@ -187,7 +194,10 @@ def _by_length(metric: str, reports: Sequence[ScoreReport]) -> str:
 
 def _shares(caption: str, reports: Sequence[ScoreReport], field: str, key: Callable[[Any], str]) -> str:
     """A row a system, a column a label: found, of all."""
-    keys = list(getattr(reports[0], field))[:MANY]
+    keys = list(getattr(reports[0], field))
+    if field in ("by_label", "by_relation"):  # the most frequent first
+        keys.sort(key=lambda name: -getattr(reports[0], field)[name][1])
+    keys = keys[:MANY]
     rows = []
     for one in reports:
         found = getattr(one, field)

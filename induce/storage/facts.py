@@ -45,6 +45,7 @@ FACTS: dict[str, Any] = {
     "seconds": float,
     "device": str,
     "threads": int,
+    "edges": {"first": float, "last": float, "sentences": int},  # of the text, where they choose the decoder
     "products": [str],  # shapes of thin products and how they were computed
     "history": [{"epoch": int, "step": int, "development_perplexity": _NUMBER, "best": bool}],
 }

@@ -90,6 +90,8 @@ class Finished:
     best_accuracy: float | None = None  # of a task
     task: str = ""
     gives: str = ""  # what the model parses into: "trees", "heads", or nothing
+    decoder: str = ""  # by which it does
+    branching: str = ""  # why by this one, where the text decides
     on_sample: bool = False  # whether it learned from the built-in sample
     measure: str = "perplexity"  # as in `Progress`
 

@@ -17,12 +17,13 @@ import torch
 from induce import checkpoint as store
 from induce.config import RunConfig, kind_of
 from induce.data.corpus import unknown_share
+from induce.data.edges import Edges, edges_of
 from induce.data.known_words import choose_vocabulary
 from induce.data.loader import Loader, Step
 from induce.data.tokens import bits
 from induce.models.base import FittedModel, detach
 from induce.process_group import ALONE, ProcessGroup
-from induce.registry import READINGS, decoder_entry, fitting_decoder, load
+from induce.registry import BY_BRANCHING, READINGS, decoder_entry, fitting_decoder, load
 from induce.storage.locking import RunLock
 from induce.training.distributed import learn
 from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
@@ -72,6 +73,8 @@ class Trainer(RunState):
         )
         self.unknown_share = unknown_share(training.word_counts(), vocabulary)
         self.corpus = training.encode(vocabulary)
+        if config.parse.decoder == BY_BRANCHING:
+            self.facts |= edges_of(self.corpus).fact()
         self.loader = self._loader(self.corpus, config.train.batch_size)
         held_out = self.corpus if self.development is training else self.development.encode(vocabulary)
         self.held_out = self._loader(held_out, config.train.development_batch_size)
@@ -129,12 +132,16 @@ class Trainer(RunState):
         accuracy = next((check["development_accuracy"] for check in reversed(at.history) if check["best"]), None)
         gives = kind_of(config).gives
         decoder = fitting_decoder(config.model_name, gives, config.parse.decoder) if gives else ""
+        edges = Edges.in_facts(self.facts)
+        decoder = edges.decoder if edges else decoder
         return Finished(
             *(reason, at.epoch, at.step, *best),
             scored=self.scored,
             best_accuracy=accuracy,
             task=config.data.task,
             gives=decoder_entry(decoder).gives if decoder else "",
+            decoder=decoder,
+            branching=str(edges or ""),
             measure=self.model.measure,
             on_sample=not config.data.task and not self.facts.get("texts"),
         )

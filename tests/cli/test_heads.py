@@ -107,7 +107,7 @@ def test_trees_are_refused(call: Caller, parser: Path) -> None:
 
 def test_heads_of_a_model_of_trees_are_refused(call: Caller, model: Path) -> None:
     problem = call.refusal("parse", "-m", model, "in.txt", "--format", "conllu")
-    assert problem == "model 'onlstm': the decoder 'biased' gives trees, not heads (try another --format)"
+    assert problem == "model 'onlstm': the decoder 'unbiased' gives trees, not heads (try another --format)"
 
 
 def test_tags_of_another_treebank_mean_nothing_to_the_published_recipe(call: Caller) -> None:

@@ -17,13 +17,19 @@ h1 { font-size: 1.4rem; } h2 { font-size: 1rem; margin-bottom: 0.3rem; font-weig
 a { color: #0063a6; }
 nav ol { columns: 24rem; padding-left: 2.5rem; } nav li { overflow-wrap: anywhere; }
 figure { margin: 0 0 1.6rem; border-top: 1px solid #ccc; }
-.scroll { overflow-x: auto; } .scroll:focus-visible { outline: 2px solid #0063a6; }
+.scroll { overflow-x: auto; background: /* a shadow on the right as long as there is more to scroll to */
+  linear-gradient(to left, #fff 30%, #fff0) right / 4rem 100% no-repeat local,
+  linear-gradient(to left, #0004, #0000) right / 0.9rem 100% no-repeat scroll; }
+.scroll:focus-visible { outline: 2px solid #0063a6; }
 figcaption { overflow-wrap: anywhere; padding-top: 0.6rem; }
 @media (prefers-color-scheme: dark) {
   body { background: #161616; color: #ededed; } a { color: #63b5f0; } figure { border-color: #444; }
+  .scroll { background:
+    linear-gradient(to left, #161616 30%, #16161600) right / 4rem 100% no-repeat local,
+    linear-gradient(to left, #fff5, #fff0) right / 0.9rem 100% no-repeat scroll; }
 DARK}
 @media print {
-  nav { display: none; } figure { break-inside: avoid; } .scroll { overflow: visible; }
+  nav { display: none; } figure { break-inside: avoid; } .scroll { overflow: visible; background: none; }
   .scroll svg { max-width: 100%; height: auto; }
 }
 """
