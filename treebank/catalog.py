@@ -244,6 +244,8 @@ def _read_zip(archive: str, sections: range) -> Iterator[Sentence]:
     """The sentences of the ``wsj_NNNN.mrg`` files of these sections in a zip archive, in order."""
     try:
         with zipfile.ZipFile(archive) as handle:
+            for entry in handle.infolist():  # a damaged name would leave a file out
+                handle.open(entry).close()
             members = sorted(name for name in handle.namelist() if _section(name) in sections)
             for member in members:
                 if handle.getinfo(member).file_size > LARGEST_MEMBER:

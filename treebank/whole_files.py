@@ -64,9 +64,21 @@ def begin(target: str) -> tuple[str, int]:
         except OSError as error:
             raise OSError(error.errno, error.strerror, target) from None
     if before:
-        with suppress(PermissionError):  # only the owner may
-            os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+        make_alike(descriptor, before)
     return part, descriptor
+
+
+def make_alike(descriptor: int, before: os.stat_result) -> None:
+    """Give an open file the permissions of the one that it replaces, and its group and owner as far as one may.
+
+    Without them those with whom a file is shared could not read it any more.
+    """
+    if hasattr(os, "fchown"):
+        for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+            with suppress(OSError):
+                os.fchown(descriptor, owner, group)
+    with suppress(PermissionError):  # a file system without them
+        os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
 
 
 def finish(part: str, target: str) -> None:

@@ -16,6 +16,7 @@ from induce.parsing.ensemble import DECODERS, SUMS, Description, Ensemble, diges
 from induce.parsing.load import load_parser, read_trained
 from induce.parsing.members import Member, ParserVoter, Voter, make_voter, spelt
 from induce.registry import Output, decoders_of
+from induce.storage.locking import RunLock
 from induce.structures import HeadDistribution
 from treebank.errors import SynparseError, placed
 from treebank.normalize import RECIPES
@@ -67,18 +68,28 @@ def combine(
         learned_from="; ".join(dict.fromkeys(voter.learned_from for voter in voters if voter.learned_from)),
     )
     ensemble = Ensemble(description, voters)
+    lock = RunLock(folder, "program")
+    try:
+        _check_free(folder, overwrite)  # again: another program may have written it meanwhile
+        _put(description, folder, named if pack else ())
+    finally:
+        lock.release()
+    return ensemble
+
+
+def _put(description: Description, folder: Path, copied: Sequence[Member]) -> None:
+    """Write ``description`` into ``folder``, with copies of the members that are to be ``copied``."""
     before, home = _own_folder(folder), _free_folder(folder)
     try:
-        if pack:
-            description = replace(description, members=tuple(_packed(named, home)))
+        if copied:
+            description = replace(description, members=tuple(_packed(copied, home)))
         write(description, folder)
     except BaseException:
-        if pack:
+        if copied:
             shutil.rmtree(home, ignore_errors=True)
         raise
     if before:
         shutil.rmtree(before, ignore_errors=True)
-    return ensemble
 
 
 def write(description: Description, folder: Path) -> None:

@@ -100,6 +100,16 @@ class Ensemble(StructureParser):
         self.processes = cores()
         self.tell: Callable[[str], None] = lambda line: None
 
+    @property
+    def digest(self) -> str:
+        """Of the description, wherever the members lie."""
+        content = self.description.to_json()
+        del content["synparse"]
+        for member in content["members"]:
+            if member["sha256"]:
+                del member["path"]
+        return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
     def read_blocks(self, sentences: Iterable[Words]) -> Iterator[Iterable[Reading]]:
         """The votes for each sentence, in order; at the end it is told which members had none."""
         self.silent: Counter[str] = Counter()

@@ -95,6 +95,11 @@ class StructureParser:
         """The part of a signature that says which system gives the trees, and how they are read off it."""
         return f"model:{self.name}|decoder:{self.decoder}"
 
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what decides its trees beside the settings: the weights, or the members of an ensemble."""
+        raise NotImplementedError
+
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
         """What is said of each sentence, in order. They are taken in blocks that grow: output starts early."""
         return chain.from_iterable(self.read_blocks(sentences))
@@ -216,11 +221,14 @@ class ModelParser(StructureParser):
     def decoded(self) -> str:
         """``model:onlstm|checkpoint:3f2a91c0|decoder:biased|layer:2``: the digest is that of the weights."""
         entry = entry_of(self.checkpoint.config)
-        digest = str(self.checkpoint.files[WEIGHTS]["sha256"])[:8]
-        parts = [f"model:{self.name}", f"checkpoint:{digest}", f"decoder:{self.decoder}"]
+        parts = [f"model:{self.name}", f"checkpoint:{self.digest[:8]}", f"decoder:{self.decoder}"]
         parts += [f"layer:{self.layer}"] if entry.layered else []
         parts += [f"distances:{self.distances}"] if entry.sets else []
         return "|".join(parts)
+
+    @property
+    def digest(self) -> str:
+        return str(self.checkpoint.files[WEIGHTS]["sha256"])
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the threads, so that a parser can be sent to another process."""

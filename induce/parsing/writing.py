@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
+from induce.parsing.claim import claimed
 from induce.parsing.parser import StructureParser
-from induce.storage.locking import NAME as LOCK
-from induce.storage.locking import RunLock
 from treebank.errors import BadLineError, SynparseError, TreebankError, placed
 from treebank.formats import InputOptions, Watch, expand, read_sentences
 from treebank.formats.conllu_writer import ConlluWriter
@@ -22,11 +18,12 @@ from treebank.formats.lines import OnBad
 from treebank.formats.writers import bracket_line, json_line
 from treebank.sentence import Place, Sentence
 from treebank.tree import Tree
-from treebank.whole_files import PART, finish, write_whole
+from treebank.whole_files import finish
 
 #: format whose files can be gone on with -> the suffix of a file in it
 SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
-JOB = "synparse-batch.json"  # in a folder of parsed files: what they were made with
+
+PART_SUFFIX = ".part"  # of a file in it that is not whole
 
 Draw = Callable[[Tree, Sentence], str]
 
@@ -133,6 +130,7 @@ class Job:
         checkpoint = getattr(parser, "checkpoint", None)  # an ensemble has none
         return {
             "model": parser.name,
+            "weights": parser.digest,
             "step": checkpoint.facts.get("step") if checkpoint else None,
             "text": checkpoint.facts.get("training", {}).get("sha256") if checkpoint else None,
             "decoder": parser.decoder,
@@ -173,15 +171,18 @@ def parse_into(
 
     A file is written as ``NAME.part`` and renamed when it is whole. With ``resume``, whole files are left as they are,
     and a part is gone on with after its last whole sentence, so that no sentence is lost or written twice, whenever the
-    batch was broken off. Raises SynparseError if there are files of another batch, or files at all without ``resume``.
+    batch was broken off. Raises SynparseError if there are files of another batch, or files at all without ``resume``,
+    and for a text that has changed since what is there of it was written.
     """
     if job.form not in SUFFIXES:
         raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
     files = expand(paths, tell=job.input_options.tell)
     targets = targets_of(folder, files, SUFFIXES[job.form])
     written = 0
-    with claimed(folder, job.facts(), resume):
+    with claimed(folder, job.facts(), resume) as claim:
         for number, (path, target) in enumerate(targets.items(), 1):
+            begun = os.path.exists(target) or os.path.exists(target + PART_SUFFIX)
+            claim.check(path, os.path.relpath(target, folder), begun=begun)
             if os.path.exists(target):
                 continue
             count = _parse_one(path, target, job)
@@ -198,43 +199,10 @@ def targets_of(folder: str, files: Sequence[str], suffix: str) -> dict[str, str]
     return {path: os.path.join(folder, os.path.relpath(os.path.abspath(path), shared) + suffix) for path in files}
 
 
-@contextmanager
-def claimed(folder: str, facts: dict[str, Any], resume: bool) -> Iterator[RunLock]:
-    """Within, no other batch writes to the folder, which is made, and holds a note of what its files are made with.
-
-    Raises SynparseError if another batch writes to it, or has written what is there.
-    """
-    lock = RunLock(Path(folder), "batch")
-    try:
-        _claim(folder, facts, resume)
-        yield lock
-    finally:
-        lock.release()
-
-
-def _claim(folder: str, facts: dict[str, Any], resume: bool) -> None:
-    note = os.path.join(folder, JOB)
-    if all(name == LOCK or (name.startswith(JOB) and PART.search(name)) for name in os.listdir(folder)):
-        write_whole(note, json.dumps(facts, indent=2).encode())
-        return
-    if not resume:
-        raise SynparseError(f"{folder}: this folder is not empty; go on with --resume, or name another one")
-    try:
-        before = json.loads(Path(note).read_bytes())
-    except (OSError, ValueError):
-        raise SynparseError(
-            f"{folder}: no batch was begun here that could be gone on with ({JOB} is missing)"
-        ) from None
-    differing = [name for name in facts if before.get(name) != facts[name]]
-    if differing:
-        name = differing[0]
-        raise SynparseError(f"{folder}: was begun with {name} {before.get(name)!r}, not {facts[name]!r}")
-
-
 def _parse_one(path: str, target: str, job: Job) -> int:
     """Writes the file ``target``, or the rest of it; returns the number of sentences that this took."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    part = target + ".part"
+    part = target + PART_SUFFIX
     done = 0
     if os.path.exists(part):
         done, size = whole_sentences(part, job.form)

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from induce.parsing.writing import SUFFIXES, Job, claimed, targets_of
+from induce.parsing.claim import Claim, claimed
+from induce.parsing.writing import SUFFIXES, Job, targets_of
 from induce.scale.manifest import Manifest, Result, join
 from induce.scale.shards import SHARD_BYTES, Shard, shards_of
 from induce.scale.work import Outcome, ShardWork, Task
@@ -77,8 +78,9 @@ def parse_in_shards(
     if job.form not in SUFFIXES:
         raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
     targets = targets_of(folder, expand(paths, tell=job.input_options.tell), SUFFIXES[job.form])
-    with claimed(folder, job.facts(), resume) as lock:
-        batch = _Batch(folder, job, {path: os.path.relpath(target, folder) for path, target in targets.items()}, tell)
+    with claimed(folder, job.facts(), resume) as claim:
+        names = {path: os.path.relpath(target, folder) for path, target in targets.items()}
+        batch, lock = _Batch(folder, job, names, claim, tell), claim.lock
         engine = make_engine(ShardWork(job, os.path.abspath(folder)), [lock.descriptor] if lock.descriptor else [])
         return batch.run(engine, shard_bytes)
 
@@ -86,8 +88,8 @@ def parse_in_shards(
 class _Batch:
     """Where a batch stands."""
 
-    def __init__(self, folder: str, job: Job, names: dict[str, str], tell: Tell) -> None:
-        self.folder, self.job, self.tell = folder, job, tell
+    def __init__(self, folder: str, job: Job, names: dict[str, str], claim: Claim, tell: Tell) -> None:
+        self.folder, self.job, self.claim, self.tell = folder, job, claim, tell
         self.files = [_File(path, name) for path, name in names.items()]
         self.by_name = {file.name: file for file in self.files}
         self.manifest = Manifest(folder)
@@ -106,10 +108,11 @@ class _Batch:
     def _tasks(self, shard_bytes: int) -> Iterator[Task]:
         """The shards that are not written yet; none after a problem."""
         for number, file in enumerate(self.files):
-            if self._is_written(file) and self.manifest.text_of(file.name) is None:
-                self.finished += 1  # by a call without shards
-                continue
             try:
+                if self._is_written(file) and self.manifest.text_of(file.name) is None:
+                    self.claim.check(file.path, file.name, begun=True)
+                    self.finished += 1  # by a call without shards
+                    continue
                 yield from self._tasks_of(file, shard_bytes)
             except SynparseError as error:
                 self.problems.append((number, len(file.shards), error))

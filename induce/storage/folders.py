@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from induce.storage.facts import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS
 from treebank.errors import SynparseError, placed
-from treebank.whole_files import sync
+from treebank.whole_files import make_alike, sync
 
 NEW, OLD = ".new", ".old"
 SEAL = FACTS_FILE  # written last: a folder that has it has all the others
@@ -114,7 +113,7 @@ def _write(path: Path, content: bytes, *, like: Path) -> None:
     """Write ``content`` to ``path`` so that no power cut loses it, with the permissions of ``like`` if it is there."""
     with placed(path.parent), path.open("wb") as stream:
         if like.is_file():
-            os.chmod(path, stat.S_IMODE(like.stat().st_mode))
+            make_alike(stream.fileno(), like.stat())
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
@@ -124,7 +123,7 @@ def _exchange(place: Path, new: Path, old: Path) -> None:
     """``new`` becomes ``place``, and what was there becomes ``old``; all as before if that fails."""
     had = place.exists()
     if had:
-        os.chmod(new, stat.S_IMODE(place.stat().st_mode))
+        _make_alike(new, place.stat())
         place.rename(old)
     try:
         new.rename(place)
@@ -132,6 +131,15 @@ def _exchange(place: Path, new: Path, old: Path) -> None:
         if had:
             old.rename(place)
         raise
+
+
+def _make_alike(folder: Path, before: os.stat_result) -> None:
+    """Give ``folder`` the permissions, group and owner of the one that it replaces, as far as one may."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        make_alike(descriptor, before)
+    finally:
+        os.close(descriptor)
 
 
 def _discard(folder: Path, into: Path | None = None) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from induce import checkpoint
+from induce.parsing.claim import TEXTS
 from induce.parsing.writing import whole_sentences
 from induce.storage.locking import RunLock
 from tests.cli.helpers import Caller, start, toy_text
@@ -59,6 +61,47 @@ def test_killed_and_gone_on_with(call: Caller, model: Path) -> None:
     call.result(*arguments)
     for name in ("a.txt", "deep/b.txt"):
         assert Path(f"killed/{name}.trees").read_text("utf-8") == call.result("parse", "-m", model, f"in/{name}")
+
+
+def test_another_model_does_not_go_on_with_a_batch(call: Caller, model: Path, tmp_path: Path) -> None:
+    """Not even one of the same kind, trained for as many steps on the same text."""
+    call.result("parse", "-m", model, "in", "--output-dir", "out")
+    stored = checkpoint.read(checkpoint.find(model))
+    network = checkpoint.build_model(stored)
+    for weights in network.parameters():
+        weights.data += 0.01
+    other = tmp_path / "other"
+    checkpoint.save(other / "best", checkpoint.pack(network, stored.config, stored.vocabulary, stored.facts))
+    assert "out: was begun with weights" in call.refusal("parse", "-m", other, "in", "--output-dir", "out", "--resume")
+
+
+def test_a_text_that_has_changed_is_told(call: Caller, model: Path) -> None:
+    """Or a file would begin with trees of one text and end with trees of another."""
+    arguments = ("parse", "-m", model, "in", "--output-dir", "out", "--resume")
+    call.result(*arguments)
+    target, text = Path("out/a.txt.trees"), Path("in/a.txt")
+    text.write_text("A new sentence .\n" + text.read_text("utf-8"), encoding="utf-8")
+    for engine in ((), ("--engine", "processes", "--workers", "1")):
+        assert "in/a.txt: has changed since out/a.txt.trees was begun" in call.refusal(*arguments, *engine)
+    target.rename(f"{target}.part")
+    assert "has changed" in call.refusal(*arguments)
+    Path(f"{target}.part").unlink()
+    call.result(*arguments)
+    assert len(target.read_text("utf-8").splitlines()) == 51
+
+
+def test_a_damaged_note(call: Caller, model: Path) -> None:
+    arguments = ("parse", "-m", model, "in", "--output-dir", "out", "--resume")
+    call.result(*arguments)
+    notes = Path("out", TEXTS)
+    whole = notes.read_bytes()
+    notes.write_bytes(whole[:-5])  # as a kill leaves it: the last line counts as never written
+    call.result(*arguments)
+    assert notes.read_bytes() == whole[: whole.index(b"\n") + 1]
+    notes.write_bytes(b"{}\n")
+    assert f"{notes}:1: this line is damaged" in call.refusal(*arguments)
+    Path("out/synparse-batch.json").write_text("[1]")
+    assert "missing or damaged" in call.refusal(*arguments)
 
 
 def test_killed_before_anything_was_noted(call: Caller, model: Path) -> None:

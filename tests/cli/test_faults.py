@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from cli import output
-from induce.parsing import writing
+from induce.parsing import claim, writing
 from induce.parsing.writing import parse_into
 from treebank.errors import SynparseError
 from treebank.formats import InputOptions, opening, read_sentences
@@ -137,11 +137,14 @@ def batched(folder: Path, faults: Faults) -> None:
     """A batch of two files, in which an operation fails; it goes on where it was broken off."""
 
     def opened(path: str, mode: str, **options: Any) -> Any:
-        return io.TextIOWrapper(faulty(faults, path, f"{mode}b"), newline="\n") if mode == "a" else open(path, mode)
+        if mode == "a":
+            return io.TextIOWrapper(faulty(faults, path, "ab"), newline="\n")
+        return faulty(faults, path, mode) if mode == "ab" else open(path, mode)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fdopen", lambda descriptor, mode: faulty(faults, descriptor, mode))
-        patch.setattr(writing, "open", opened, raising=False)
+        for module in (writing, claim):
+            patch.setattr(module, "open", opened, raising=False)
         for name in ("open", "fsync", "replace", "makedirs", "truncate"):
             patch.setattr(os, name, faults.watched(getattr(os, name)))
         parse_into(str(folder / "out"), [str(folder / "a.txt"), str(folder / "b.txt")], Job(), resume=True)
@@ -164,6 +167,7 @@ def test_every_operation_of_a_batch_fails_once(tmp_path: Path, kind: type[Faults
                 batched(tmp_path, kind(number))
         left = {path.name: path.read_text() for path in (tmp_path / "out").iterdir() if not PART.search(path.name)}
         assert left.pop("synparse-batch.json") == '{\n  "model": "none"\n}'
+        assert len(left.pop(claim.TEXTS).splitlines()) == 2
         left.pop(".synparse-lock", None)  # of a process that is no more
         assert left == whole
 

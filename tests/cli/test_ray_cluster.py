@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import induce.scale.ray_engine
+from induce.parsing.claim import JOB, TEXTS
 from induce.parsing.load import load_parser
 from induce.parsing.writing import Job, parse_into
 from induce.scale.batch import MakeEngine, parse_in_shards
@@ -94,7 +95,7 @@ def expected(source: Path, job: Job, tmp_path_factory: pytest.TempPathFactory) -
 def results(folder: Path) -> dict[str, bytes]:
     """All files but those that say what was done."""
     contents = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: content for name, content in contents.items() if name not in ("synparse-batch.json", NAME)}
+    return {name: content for name, content in contents.items() if name not in (JOB, TEXTS, NAME)}
 
 
 def parse(out: Path, source: Path, job: Job, make: MakeEngine | None = None, **options: Any) -> int:

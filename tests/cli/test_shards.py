@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import induce.scale.processes
+from induce.parsing.claim import JOB, TEXTS
 from induce.parsing.load import load_parser
 from induce.parsing.writing import Job, parse_into
 from induce.scale.batch import parse_in_shards
@@ -59,7 +60,7 @@ def expected(source: Path, job: Job, tmp_path_factory: pytest.TempPathFactory) -
 def results(folder: Path) -> dict[str, bytes]:
     """All files but those that say what was done."""
     found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: content for name, content in found.items() if name not in ("synparse-batch.json", NAME)}
+    return {name: content for name, content in found.items() if name not in (JOB, TEXTS, NAME)}
 
 
 def parse(out: Path, source: Path, job: Job, **options: Any) -> int:

@@ -163,6 +163,21 @@ def test_a_damaged_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         load_gold("wsj")
 
 
+def test_a_damaged_name_in_an_archive_leaves_no_file_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "corpora" / "treebank.zip"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in (1, 2):
+            archive.writestr(f"treebank/combined/wsj_000{number}.mrg", SHORT)
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path))
+    whole = path.read_bytes()
+    assert load_gold("wsj").sentences
+    last = whole.rindex(b"wsj_0002")
+    path.write_bytes(whole[:last] + b"g" + whole[last + 1 :])
+    with pytest.raises(SynparseError, match="damaged archive"):
+        load_gold("wsj")
+
+
 @pytest.mark.parametrize("name", ["wsj", "wsj10", "wsj40"])
 def test_missing_data_says_how_to_get_it(name: str) -> None:
     with pytest.raises(SynparseError, match=r"--ptb DIR .* nltk.downloader treebank.* NLTK_DATA"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
 import pytest
 
+from tests.groups import another_group
 from treebank.errors import SynparseError
 from treebank.whole_files import PART, begin, own_name, replacing, write_whole
 
@@ -22,6 +24,18 @@ def test_everything_but_the_content_stays(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert link.is_symlink()
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_those_with_whom_a_file_is_shared_can_still_read_it(tmp_path: Path) -> None:
+    """The group of the file that is replaced is kept, and for a superuser its owner."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"older")
+    os.chown(path, -1, another_group())
+    path.chmod(0o640)
+    before = path.stat()
+    write_whole(path, b"new")
+    after = path.stat()
+    assert (after.st_uid, after.st_gid, after.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
 
 
 def test_an_error_changes_nothing(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from induce.parsing.ensemble import Ensemble
 from induce.parsing.load import load_parser
 from induce.parsing.members import head_votes, span_votes, spelt
 from induce.processes import in_copies
+from induce.storage.locking import RunLock
 from tests.induce import tiny
 from treebank.baselines import random_uniform
 from treebank.dependency import is_projective, is_tree
@@ -239,6 +240,15 @@ def test_a_packed_ensemble_is_replaced_whole_or_not_at_all(
     assert list(map(str, load_parser(here).parse(TEXT[:9]))) == expected
     assert mine.is_dir(), "a folder of the user's"
     assert not (here / "members-2").exists(), "copies that nothing needs any more"
+
+
+def test_two_programs_do_not_write_one_ensemble(runs: Path, tmp_path: Path) -> None:
+    """The second would remove the copies of the first."""
+    lock = RunLock(tmp_path / "both", "program")
+    with pytest.raises(SynparseError, match="another program is writing to this folder"):
+        combine([str(runs / "onlstm")], str(tmp_path / "both"), pack=True)
+    lock.release()
+    combine([str(runs / "onlstm")], str(tmp_path / "both"), pack=True)
 
 
 def full(*_: object) -> None:

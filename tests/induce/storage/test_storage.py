@@ -29,6 +29,7 @@ from induce.storage import folders, weights
 from induce.storage.facts import describe, seal
 from induce.storage.locking import NAME, RunLock
 from induce.storage.run_folder import check_free, clear
+from tests.groups import another_group
 from tests.induce.tiny import SETTINGS
 from treebank.errors import SynparseError
 
@@ -61,7 +62,7 @@ class Fault:
         self.count, self.at, self.kind, self.dead = 0, at, kind, False
         for name in ("mkdir", "rename", "unlink", "rmdir", "open"):
             monkeypatch.setattr(Path, name, self.watched(getattr(Path, name)))
-        for name in ("fsync", "chmod"):
+        for name in ("fsync", "fchmod"):
             monkeypatch.setattr(os, name, self.watched(getattr(os, name)))
 
     def watched(self, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -152,7 +153,11 @@ def test_permissions_are_kept(tmp_path: Path) -> None:
     folders.save(run, OLD)
     run.chmod(0o700)
     (run / "a.bin").chmod(0o600)
+    group = another_group()
+    for path in (run, run / "a.bin"):
+        os.chown(path, -1, group)
     folders.save(run, NEW)
+    assert (run.stat().st_gid, (run / "a.bin").stat().st_gid) == (group, group)
     assert stat.S_IMODE(run.stat().st_mode) == 0o700
     assert stat.S_IMODE((run / "a.bin").stat().st_mode) == 0o600
 
