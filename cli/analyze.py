@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from cli.picture import check_picture, draw_channels, draw_sweep
 from cli.status import reading
 from induce.builtin import default_run
 from treebank.errors import SynparseError
+from treebank.json_text import parse_json
 
 if TYPE_CHECKING:
     from induce.analysis.channels import ChannelReport
@@ -158,9 +158,11 @@ def sweep_scores(scores: str, setting: str, as_json: bool, save: str | None) -> 
     if save:
         check_picture(save)
     try:
-        report = sweep(json.loads("\n".join(line for _, line in open_lines(scores))), setting)
-    except json.JSONDecodeError as error:
+        value = parse_json("\n".join(line for _, line in open_lines(scores)))
+    except ValueError as error:
         raise SynparseError(f"{scores}: not JSON ({error}); write it with synparse eval --json") from None
+    try:
+        report = sweep(value, setting)
     except ValueError as error:
         raise SynparseError(f"{scores}: {error}") from None
     if save:

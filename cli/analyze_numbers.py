@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from cli.options import decoder_option, device_option, layer_option, seeds_optio
 from cli.output import print_json, print_table
 from induce.builtin import default_run
 from treebank.errors import SynparseError
+from treebank.json_text import parse_json
 
 if TYPE_CHECKING:
     from induce.analysis.correlation import Correlation
@@ -50,7 +50,7 @@ def sharpness(runs: Sequence[str], text: str, scores: str | None, metric: str, a
     name, correlations = metric, {}
     if scores is not None:
         try:
-            name, by_run = scores_of(json.loads(Path(scores).read_text(encoding="utf-8")), metric)
+            name, by_run = scores_of(parse_json(Path(scores).read_text(encoding="utf-8")), metric)
         except ValueError as error:
             raise SynparseError(f"{scores}: {error}") from None
         correlations = with_scores(measured, by_run)

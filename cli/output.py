@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import click
 
 from treebank.errors import SynparseError, placed
+from treebank.formats.opening import COMPRESSED
 from treebank.whole_files import begin, finish, real
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ def opened(path: str | None) -> Iterator[Callable[[str], None]]:
         return
     if os.path.isdir(path):
         raise SynparseError(f"{path}: this is a folder; name a file to write")
+    if (end := os.path.splitext(path.lower())[1]) in COMPRESSED - {".gz"}:
+        raise SynparseError(f"{path}: text is written plain or as .gz, not as {end}")
     if path.startswith(DEVICES) or (os.path.exists(path) and not os.path.isfile(path)):
         with placed(path), _text(open(path, "wb"), path) as stream:
             yield lambda line: print(line, file=stream)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from treebank.errors import SynparseError, placed
+from treebank.json_text import parse_json
 from treebank.whole_files import replacing
 
 PARTS = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")
@@ -75,10 +76,10 @@ def _manifest(path: Path, packed: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
     if infos[MANIFEST].file_size > LARGEST_MANIFEST:
         raise PackError(f"{path}: not a packed model: {MANIFEST} is too large")
     try:
-        manifest = json.loads(packed.read(MANIFEST))
+        manifest = parse_json(packed.read(MANIFEST))
         files = {name: manifest["files"][name] for name in PARTS}
         fits = manifest["format"] == FORMAT and all(files[name]["size"] == infos[name].file_size for name in PARTS)
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         raise PackError(f"{path}: {MANIFEST} cannot be read; copy the file again") from None
     if not fits:
         raise PackError(f"{path}: {MANIFEST} tells of other parts than there are; copy the file again")

@@ -65,7 +65,7 @@ def _own_preset(path: str) -> dict[str, Any]:
         content = tomllib.loads(Path(path).read_bytes().decode("utf-8"))
     except FileNotFoundError:
         raise SynparseError(f"{path}: there is no such preset") from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise SynparseError(f"{path}: cannot be read as TOML ({error})") from None
     tables = ("source", "model", "on-sample", *TABLES)
     for key in content:

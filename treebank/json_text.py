@@ -16,6 +16,14 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def parse_json(data: str | bytes) -> Any:
+    """The value that JSON says. Raises ValueError for what is none, or is nested too deeply to be read."""
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def finite(value: Any) -> Any:
     """``value`` with None in the place of infinities and NaN, in lists and objects, too."""
     if isinstance(value, float):

@@ -6,7 +6,6 @@ et al. 2020), as published; and files of the user's own in either format.
 
 from __future__ import annotations
 
-import json
 import os
 import zipfile
 from collections import Counter
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from treebank.errors import SynparseError
 from treebank.formats import open_lines
 from treebank.formats.text import tokenize
+from treebank.json_text import parse_json
 from treebank.sentence import Sentence
 
 FOLDER = "SYNPARSE_PAIRS"  # the environment variable that names the folder of the two collections
@@ -140,7 +140,7 @@ def _holds_pairs(name: str) -> bool:
 def _of_json(line: str, place: str) -> _Entry:
     """A pair of BLiMP, its text split into words as in the Penn Treebank."""
     try:
-        entry: Any = json.loads(line)
+        entry: Any = parse_json(line)
         good, bad = (str(entry[f"sentence_{name}"]) for name in ("good", "bad"))
     except (ValueError, KeyError, TypeError):
         raise SynparseError(f'{place}: expected an object with "sentence_good" and "sentence_bad"') from None

@@ -26,6 +26,7 @@ from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from treebank.errors import SynparseError, placed
 from treebank.health import Watch
+from treebank.json_text import parse_json
 from treebank.normalize import RECIPES
 from treebank.sentence import Sentence
 from treebank.version import VERSION
@@ -171,7 +172,7 @@ class PreparedCorpus:
         """What corpus.json says. Raises SynparseError if it is none."""
         file = Path(path) / FACTS
         try:
-            facts: dict[str, Any] = json.loads(file.read_bytes())
+            facts: dict[str, Any] = parse_json(file.read_bytes())
             if facts["format"] != FORMAT:
                 raise SynparseError(f"{file}: format {facts['format']!r} is unknown to synparse {VERSION}")
             missing = [name for name in _NEEDED if name not in facts]

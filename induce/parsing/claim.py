@@ -18,6 +18,7 @@ from typing import Any
 from induce.storage.locking import NAME as LOCK
 from induce.storage.locking import RunLock
 from treebank.errors import SynparseError, placed
+from treebank.json_text import parse_json
 from treebank.whole_files import PART, write_whole
 
 JOB = "synparse-batch.json"
@@ -40,7 +41,7 @@ class Claim:
         whole = content[: content.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):
             try:
-                entry = json.loads(line)
+                entry = parse_json(line)
                 self._digests[entry["file"]] = str(entry["sha256"])
             except (ValueError, KeyError, TypeError):
                 problem = "this line is damaged; remove the file if the texts are the same as when the batch was begun"
@@ -96,7 +97,7 @@ def _claim(folder: str, facts: dict[str, Any], resume: bool) -> None:
     if not resume:
         raise SynparseError(f"{folder}: this folder is not empty; go on with --resume, or name another one")
     try:
-        before = dict(json.loads(Path(note).read_bytes()))
+        before = dict(parse_json(Path(note).read_bytes()))
     except (OSError, ValueError, TypeError):
         raise SynparseError(
             f"{folder}: no batch was begun here that could be gone on with ({JOB} is missing or damaged)"

@@ -17,6 +17,7 @@ from induce.parsing.load import load_parser, read_trained
 from induce.parsing.members import Member, ParserVoter, Voter, make_voter, spelt
 from induce.registry import Output, decoders_of
 from induce.storage.locking import RunLock
+from induce.storage.run_folder import check_kind
 from induce.structures import HeadDistribution
 from treebank.errors import SynparseError, placed
 from treebank.normalize import RECIPES
@@ -102,8 +103,9 @@ def write(description: Description, folder: Path) -> None:
 def _check_free(folder: Path, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise SynparseError(f"{folder}: this is a file; name a folder with -o")
-    if any((folder / name).exists() for name in ("best", "last", "checkpoint.json")):
-        raise SynparseError(f"{folder}: there is a trained model in this folder; name another one with -o")
+    check_kind(folder, ENSEMBLE)
+    if (folder / "checkpoint.json").exists():
+        raise SynparseError(f"{folder}: this is the folder of a model; name another one with -o")
     if (folder / ENSEMBLE).exists() and not overwrite:
         raise SynparseError(f"{folder}: there is an ensemble already; replace it with --overwrite")
 

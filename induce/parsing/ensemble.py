@@ -26,6 +26,7 @@ from induce.processes import cores, in_copies
 from induce.registry import Output
 from induce.structures import HeadDistribution, SpanScores, Structure
 from treebank.errors import SynparseError, placed
+from treebank.json_text import parse_json
 from treebank.normalize import RECIPES
 from treebank.sentence import Sentence
 from treebank.version import VERSION
@@ -61,7 +62,7 @@ class Description:
         """The description in ``folder``. Raises CheckpointError naming the file and what is wrong with it."""
         path = folder / ENSEMBLE
         try:
-            content = json.loads(path.read_bytes())
+            content = parse_json(path.read_bytes())
             if content.pop("format") != FORMAT:
                 raise ValueError(f"it has a format that synparse {VERSION} does not know")
             del content["synparse"]
@@ -70,7 +71,7 @@ class Description:
             found = cls(members=tuple(Member(**entry) for entry in entries), digests=digests, **content)
             if found.output not in STRUCTURES or found.normalization not in RECIPES or not found.members:
                 raise ValueError("its output, normalization or members are none")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(f"{path}: not the description of an ensemble ({error}); combine it again") from None
         return found
 

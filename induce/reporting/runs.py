@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from induce.parsing.ensemble import Description
 from induce.parsing.parser import own_decoder, trees_learned_from
 from induce.storage.run_folder import LOG
 from treebank.health import Health
+from treebank.json_text import parse_json
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     events = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            event = json.loads(line)
+            event = parse_json(line)
         except ValueError:
             continue
         if isinstance(event, dict):

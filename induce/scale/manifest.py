@@ -16,6 +16,7 @@ from typing import Any
 
 from induce.scale.shards import Shard
 from treebank.errors import SynparseError, placed
+from treebank.json_text import parse_json
 from treebank.whole_files import finish
 
 NAME = "synparse-shards.jsonl"
@@ -50,7 +51,7 @@ class Manifest:
         whole = content[: content.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):
             try:
-                entry = json.loads(line)
+                entry = parse_json(line)
                 if "shard" in entry:
                     self._shards[entry["file"], entry["shard"]] = Result.of(entry)
                 else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -10,11 +12,34 @@ from treebank.errors import SynparseError
 
 MODELS = ("best", "last")  # the folders in a run's folder
 LOG = "log.jsonl"
+#: what says what else a folder of ours holds -> what that is
+KINDS = {
+    "ensemble.json": "an ensemble",
+    "family.json": "a family of seeds",
+    "synparse-batch.json": "parsed text",
+}
 
 
 def resumable(run: Path) -> bool:
     """Whether ``run`` holds a state to go on from, if only beside its place after a kill. Touches nothing."""
     return whole(run / "last") is not None
+
+
+def check_kind(folder: Path, own: str = "") -> None:
+    """Raises SynparseError if ``folder`` holds something of another kind than ``own``, a name in `KINDS`.
+
+    Of two kinds in one folder a command would take one, and nobody would see that the other is not used.
+    """
+    for name, kind in KINDS.items():
+        if name != own and (folder / name).exists():
+            raise SynparseError(f"{folder}: this folder holds {kind}; name another one with -o")
+    if own and any(versions_of(folder)):
+        raise SynparseError(f"{folder}: there is a trained model in this folder; name another one with -o")
+
+
+def versions_of(run: Path) -> Iterator[Path]:
+    """The folders of models in ``run``, and what an interrupted writing left of them."""
+    return chain.from_iterable(versions(run / name) for name in MODELS)
 
 
 def check_free(run: Path, *, overwrite: bool) -> None:
@@ -24,6 +49,7 @@ def check_free(run: Path, *, overwrite: bool) -> None:
     """
     if run.is_file():
         raise SynparseError(f"{run}: this is a file; name a folder with -o")
+    check_kind(run)
     for folder in (run / name for name in MODELS):
         for path in versions(folder):
             ours = path.is_dir() and (len(strangers(path)) < len(list(path.iterdir())) or not any(path.iterdir()))

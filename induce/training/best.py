@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 from induce.data.fragments import words_learned
 from induce.data.sources import read_text
 from induce.processes import can_copy, cores
-from induce.storage.run_folder import resumable
+from induce.storage.run_folder import check_kind, resumable
 from induce.training.events import Event
 from induce.training.parallel import ParallelTraining, Stop, Task
 from induce.training.run import RunData, RunRequest, load_data, prepare_run, resolved_config
 from treebank.errors import SynparseError
+from treebank.json_text import parse_json
 from treebank.sample import sample_treebank
 from treebank.whole_files import write_whole
 
@@ -226,7 +227,8 @@ class _Plan:
             return cls._stored(path, request, minutes)
         if "-" in request.text:
             raise SynparseError("--best reads its text several times; give it as a file, not as standard input")
-        if any((folder / name).exists() for name in ("best", "last", "parts", "ensemble.json", PLAN)):
+        check_kind(folder, "ensemble.json")
+        if any((folder / name).exists() for name in ("parts", "ensemble.json", PLAN)):
             if not request.overwrite or not path.exists():
                 raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or --resume")
             rmtree(folder / "parts", ignore_errors=True)
@@ -239,7 +241,7 @@ class _Plan:
     @classmethod
     def _stored(cls, path: Path, request: RunRequest, minutes: float | None) -> _Plan:
         try:
-            found = json.loads(path.read_bytes())
+            found = parse_json(path.read_bytes())
             options = replace(request.input_options, **{key: found[key] for key in READING})
             kept: dict[str, Any] = {key: tuple(found[key]) for key in KEPT}
             asked = replace(request, input_options=options, **kept)

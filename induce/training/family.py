@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from induce.processes import can_copy, cores
-from induce.storage.run_folder import resumable
+from induce.storage.run_folder import check_kind, resumable
 from induce.training.events import Event
 from induce.training.parallel import ParallelTraining, Stop, Task
 from induce.training.run import RunRequest, UnchangeableError, load_data, prepare_run
 from treebank.errors import SynparseError
+from treebank.json_text import parse_json
 from treebank.whole_files import write_whole
 
 FAMILY = "family.json"
@@ -65,6 +66,7 @@ def train_family(
     SynparseError as `prepare_run` does, and if a training comes to an end that is none.
     """
     folder = Path(request.run)
+    check_kind(folder, FAMILY)
     request, seeds = _remembered(folder, request, list(seeds))
     runs = [_of_seed(request, seed) for seed in seeds]
     data = load_data(runs[0], tell)
@@ -105,7 +107,7 @@ def _remembered(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[Ru
             raise SynparseError(f"{folder}: there is no family of seeds to go on with; name them with --seeds")
         return request, seeds
     try:
-        stored = json.loads(path.read_bytes())
+        stored = parse_json(path.read_bytes())
         asked: dict[str, Any] = stored["request"]
         values: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in asked.items()}
         reading = replace(request.input_options, **{key: values[key] for key in READING})

@@ -480,6 +480,26 @@ def test_folders_that_are_no_model_are_not_overwritten(call: Caller, trained: Pa
     assert contents(Path()).keys() == {"best/photo.jpg", "notes.txt"}
 
 
+def test_one_kind_of_thing_in_a_folder(call: Caller, trained: Path) -> None:
+    """Or a command would take one of them, and nobody would see that the other is not used."""
+    text = trained / "text.txt"
+    call.result("combine", trained / "run", "baseline:right", "-o", "vote")
+    Path("seeds").mkdir()
+    Path("parsed").mkdir()
+    write("seeds/family.json", "{}")
+    write("parsed/synparse-batch.json", "{}")
+    before = contents(Path())
+    kinds = {"vote": "an ensemble", "seeds": "a family of seeds", "parsed": "parsed text"}
+    for folder, kind in kinds.items():
+        for more in ((), ("--overwrite",)):
+            assert f"{folder}: this folder holds {kind}" in call.refusal("train", text, "-o", folder, *more)
+    assert "holds a family of seeds" in call.refusal("combine", trained / "run", "-o", "seeds", "--overwrite")
+    assert "holds an ensemble" in call.refusal("train", text, "-o", "vote", "--seeds", "1,2")
+    assert "a trained model in this folder" in call.refusal("train", text, "-o", trained / "run", "--seeds", "1,2")
+    assert "a trained model in this folder" in call.refusal("train", text, "-o", trained / "run", "--best")
+    assert contents(Path()) == before
+
+
 def test_nothing_to_resume(call: Caller, trained: Path) -> None:
     message = call.refusal("train", "--resume", "-o", "none")
     assert message == "none: there is no run to go on with; to begin one, leave out --resume"

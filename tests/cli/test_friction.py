@@ -133,6 +133,22 @@ def test_an_output_among_the_files_of_a_folder_is_not_read(call: Caller, model: 
     assert (tmp_path / "trees.out").read_text(encoding="utf-8").count("\n") == 1
 
 
+def test_what_synparse_wrote_among_texts_is_no_text(call: Caller, model: Path, tmp_path: Path) -> None:
+    """A model has a vocabulary.txt, and parsed text would be parsed again."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "a.txt").write_text("a dog\n", encoding="utf-8")
+    shutil.copytree(model, corpus / "runs" / "first")
+    arguments = ("parse", "-m", model, corpus, "--output-dir", corpus / "parsed")
+    for more in ((), ("--resume",)):
+        code, out, err = call(*arguments, *more)
+        assert code == 0, err
+        assert f"leaving out what synparse wrote in {corpus}" in err
+        assert [path.name for path in (corpus / "parsed").glob("*.trees*")] == ["a.txt.trees"]
+    code, out, err = call("parse", "-m", model, corpus / "parsed", "--as", "brackets")
+    assert (code, out.count("\n")) == (0, 1)
+
+
 def test_a_folder_of_several_kinds_gives_the_commonest(call: Caller, tmp_path: Path) -> None:
     for name in ("a.mrg", "b.mrg"):
         (tmp_path / name).write_text("(S (A a) (B b))\n", encoding="utf-8")

@@ -119,3 +119,31 @@ def test_a_lost_blank_line_in_three_columns(call: Caller) -> None:
     assert call.result("convert", "two.dp", "--to", "text") == "a b\nc\n"
     Path("one.dp").write_text("a\tDT\t2\nb\tNN\t0\nc\tNN\t0\n")
     assert "one.dp:3: a second word without a head; a blank line is missing" in call.refusal("convert", "one.dp")
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("train", "a.txt", "-o", "run", "--preset", "deep.toml"),
+        ("train", "--resume", "-o", "seeds"),
+        ("train", "prepared", "-o", "run"),
+        ("parse", "-m", "english", "a.txt", "--output-dir", "parsed", "--resume"),
+        ("eval", "--pairs", "deep.jsonl", "-m", "english"),
+        ("convert", "deep.jsonl"),
+    ],
+)
+def test_files_that_are_nested_too_deeply(call: Caller, arguments: tuple[str, ...]) -> None:
+    Path("a.txt").write_text("a dog\n")
+    Path("deep.toml").write_text(f"a = {DEEP}")
+    for name in ("deep.jsonl", "seeds/family.json", "prepared/corpus.json", "parsed/synparse-batch.json"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(f"{DEEP}\n")
+    assert call.refusal(*arguments)
+
+
+def test_a_text_that_looks_like_nested_json(call: Caller, model: Path) -> None:
+    Path("a.txt").write_text(f"{DEEP}\na dog\n")
+    assert call.result("parse", "-m", model, "a.txt").count("\n") == 2

@@ -424,3 +424,12 @@ def test_the_minutes_are_those_of_each_call(call: Caller, copy: Path) -> None:
     reseal(path.parent)
     _, _, err = call("train", "--resume", "-o", copy, "--set", "train.epochs=5", "--max-minutes", "5")
     assert "all epochs done" in err
+
+
+@pytest.mark.parametrize("end", [".zst", ".bz2", ".XZ", ".zip"])
+def test_a_name_that_promises_another_compression(call: Caller, model: Path, tmp_path: Path, end: str) -> None:
+    """No program, not even this one, would read plain text under such a name."""
+    (tmp_path / "a.txt").write_text("a dog\n", encoding="utf-8")
+    target = tmp_path / f"trees{end}"
+    assert "text is written plain or as .gz" in call.refusal("parse", "-m", model, tmp_path / "a.txt", "-o", target)
+    assert not target.exists()

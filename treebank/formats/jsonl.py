@@ -12,6 +12,7 @@ from treebank.distances import spans_from_distances
 from treebank.errors import SynparseError, TreebankError
 from treebank.formats.lines import OnBad, open_lines, report
 from treebank.formats.text import split_words
+from treebank.json_text import parse_json
 from treebank.normalize import restore
 from treebank.sentence import Place, Sentence
 from treebank.tokenizing import tokenization
@@ -49,8 +50,8 @@ def read_objects(
 def parse_object(line: str, expected: str = "expected an object") -> dict[str, Any]:
     """The JSON object in one line. Raises ValueError where there is none."""
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        found = parse_json(line)
+    except ValueError as error:
         raise ValueError(f"not a line of JSON ({error})") from None
     if not isinstance(found, dict):
         raise ValueError(expected)

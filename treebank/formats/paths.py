@@ -48,6 +48,8 @@ KINDS: dict[str, str] = {
     "jsonl": JSON_LINES,
 }
 JSON = (".json", ".jsonl")
+#: what a folder of a model, of several, or of parsed text has in it
+OURS = ("checkpoint.json", "ensemble.json", "family.json", "synparse-batch.json")
 _HIDDEN = re.compile(rf"^\.|{PART.pattern}")  # the latter are being written, perhaps by this call
 _NO_TEXT = ("readme", "licen", "copying", "notice", "change", "citation", "authors", "makefile")
 _NO_TEXT_NAMES = (
@@ -87,9 +89,10 @@ def expand(
 ) -> list[str]:
     """The files that ``paths`` name: files, glob patterns, folders (files below, sorted) and ``-`` for stdin.
 
-    Hidden files and folders are skipped in folders. A folder gives the files of its commonest treebank format; if it
-    has none, and no ``trees`` are wanted, all but read-me files, licences and other files that are no text. ``tell``
-    hears what a folder gave and what was left out. Raises SynparseError for a path, pattern or folder without a file.
+    In folders, hidden files and folders are skipped, and folders below them that synparse wrote, such as a model. A
+    folder gives the files of its commonest treebank format; if it has none, and no ``trees`` are wanted, all but
+    read-me files, licences and other files that are no text. ``tell`` hears what a folder gave and what was left out.
+    Raises SynparseError for a path, pattern or folder without a file.
     """
     files: list[str] = []
     for path in [os.fspath(given) for given in paths]:
@@ -114,17 +117,31 @@ def _expand_one(path: str, trees: bool | None, tell: Tell | None) -> list[str]:
 def _folder(path: str, trees: bool | None, tell: Tell | None) -> list[str]:
     """The files below a folder that are to be read, sorted by path."""
     files: list[str] = []
+    ours: list[str] = []
     for folder, inner, names in os.walk(path, onerror=_unreadable):
         inner[:] = [name for name in inner if not name.startswith(".")]
+        if folder != path and _is_ours(folder, names):
+            ours.append(folder)
+            inner.clear()
+            continue
         files.extend(os.path.join(folder, name) for name in names if not _HIDDEN.search(name))
     chosen = _of_one_kind([name for name in files if suffix(name) in FORMATS] if trees else files)
     if not chosen:
         kinds = f" of a treebank ({' '.join(FORMATS)})" if trees else " of text" if files else ""
         raise SynparseError(f"{path}: this folder holds no file{kinds}")
+    if tell and ours:
+        tell(f"{path}: leaving out what synparse wrote in {', '.join(sorted(ours)[:3])}{', …' if ours[3:] else ''}")
     left_out = sorted(set(files) - set(chosen))
     if tell and left_out:
         tell(f"{path}: reading {_named(chosen)}, leaving out {_named(left_out)}")
     return sorted(chosen)
+
+
+def _is_ours(folder: str, names: Sequence[str]) -> bool:
+    """Whether a folder holds what synparse writes: a model, parsed text, a prepared corpus; ``names`` are its files."""
+    found = set(names)
+    runs = (os.path.join(folder, name, "checkpoint.json") for name in ("best", "last"))
+    return not found.isdisjoint(OURS) or {"corpus.json", "ids.i32"} <= found or any(map(os.path.exists, runs))
 
 
 def _of_one_kind(files: Sequence[str]) -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from typing import NamedTuple
 
 from treebank.formats.opening import beginning
+from treebank.json_text import parse_json
 
 TEXT = "text"
 
@@ -76,7 +76,7 @@ def _json(line: str) -> Content | None:
     if not line.lstrip().startswith(("{", "[")):
         return None
     try:
-        value = json.loads(line)
+        value = parse_json(line)
     except ValueError:
         if re.match(r'\s*(?:\[\s*\{?|\{)\s*(?:"[^"]*"\s*:|$)', line):
             problem = "this is JSON over several lines; here an object stands on each line (jq -c '.[]' IN > OUT)"
