@@ -17,7 +17,8 @@ th, td { padding: 0.2rem 0.7rem 0.2rem 0; text-align: right; vertical-align: top
 th { vertical-align: bottom; }
 th[scope=row] { vertical-align: top; min-width: 5.5rem; overflow-wrap: anywhere; position: sticky; left: 0;
   background: #fff; }
-th[scope=row], .text { text-align: left; } td.text { overflow-wrap: anywhere; } td:not(.text) { white-space: nowrap; }
+th[scope=row], .text { text-align: left; } td.text { overflow-wrap: anywhere; min-width: 6.5rem; }
+td:not(.text) { white-space: nowrap; }
 td, th { font-variant-numeric: tabular-nums; }
 .plots { display: flex; flex-wrap: wrap; gap: 0 2rem; }
 .plot svg { max-width: 100%; height: auto; } figure.plot { border: 0; margin: 0.6rem 0; }

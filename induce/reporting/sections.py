@@ -143,8 +143,8 @@ def _comparisons(comparisons: Sequence[Comparison]) -> str:
             low, high = one.interval
             values = [f"{one.difference:+.1f}", f"{low:+.1f} to {high:+.1f}", f"{one.permutation:.4f}"]
             rows.append([one.second.system, *values])
-        caption = f"{metric} under {convention}: difference from {same[0].first.system}, in points, paired by sentence"
-        parts.append(table(caption, ["System", "Difference", "95 % interval", "p (permutation)"], rows))
+        caption = f"{metric} under {convention}: difference from {same[0].first.system}, in points (p: permutations)"
+        parts.append(table(caption, ["System", "Difference", "95 % interval", "p"], rows))
     return "\n".join(parts)
 
 

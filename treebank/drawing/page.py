@@ -26,7 +26,7 @@ figcaption { overflow-wrap: anywhere; padding-top: 0.6rem; }
   body { background: #161616; color: #ededed; } a { color: #63b5f0; } figure { border-color: #444; }
   .scroll { background:
     linear-gradient(to left, #161616 30%, #16161600) right / 4rem 100% no-repeat local,
-    linear-gradient(to left, #fff5, #fff0) right / 0.9rem 100% no-repeat scroll; }
+    linear-gradient(to left, #fff3, #fff0) right / 0.9rem 100% no-repeat scroll; }
 DARK}
 @media print {
   nav { display: none; } figure { break-inside: avoid; } .scroll { overflow: visible; background: none; }
