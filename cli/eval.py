@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,7 @@ from cli.eval_text import check_usage, show_text, text_options
 from cli.help import command
 from cli.options import decoder_option, device_option, distances_option, layer_option, note
 from cli.status import Meter
-from induce.builtin import default_run
+from induce.builtin import default_run, place_of
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -170,11 +171,11 @@ def _default_runs(plan: EvaluationPlan) -> list[str]:
     run = default_run()
     if not plan.needs_models:
         return []
-    if os.path.exists(run):
+    if place_of(Path(run)).exists():
         return [run]
     if plan.baselines and not os.environ.get("SYNPARSE_MODEL"):
         return []
     raise SynparseError(
-        f"nothing to score: there is no model in {run}; run `synparse train`, or name a model with -m, "
-        "a file of trees, or a --baseline"
+        f"nothing to score: there is no model in {run}; run `synparse train`, or name a model with -m "
+        "(-m english is built in), a file of trees, or a --baseline"
     )

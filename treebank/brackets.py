@@ -67,7 +67,7 @@ def diagnose(text: str) -> Problem:
 
 def outside(text: str) -> str:
     """The message for text that no bracket encloses."""
-    return f"text outside of brackets: {shorten(text)}; plain text has another file name, such as .txt, or --as text"
+    return f"text outside of brackets: {shorten(text)}; trees look like (S (NP a cat) sleeps); --as text is for text"
 
 
 def shorten(text: str) -> str:

@@ -194,10 +194,7 @@ def _by_length(metric: str, reports: Sequence[ScoreReport]) -> str:
 
 def _shares(caption: str, reports: Sequence[ScoreReport], field: str, key: Callable[[Any], str]) -> str:
     """A row a system, a column a label: found, of all."""
-    keys = list(getattr(reports[0], field))
-    if field in ("by_label", "by_relation"):  # the most frequent first
-        keys.sort(key=lambda name: -getattr(reports[0], field)[name][1])
-    keys = keys[:MANY]
+    keys = list(getattr(reports[0], field))[:MANY]
     rows = []
     for one in reports:
         found = getattr(one, field)

@@ -43,12 +43,15 @@ def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller)
     assert [str(tree) for tree in synparse.load().parse(TEXT.splitlines())] == trees
 
 
-def test_a_model_of_ones_own_is_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_of_ones_own_is_preferred(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     assert builtin.parsing_run() == "english"
     Path("synparse-model").mkdir()
     assert builtin.parsing_run() == "synparse-model"
     monkeypatch.setenv("SYNPARSE_MODEL", "mine")
     assert builtin.parsing_run() == "mine"
+    monkeypatch.setenv("SYNPARSE_MODEL", "english")
+    Path("gold.ptb").write_text("(S (NP the old man) (VP (V saw) (NP a dog)))\n", encoding="utf-8")
+    assert "|model:npcfg|" in call.result("eval", "--gold", "gold.ptb")
     Path("english").mkdir()
     with pytest.raises(SynparseError, match="this folder holds no model"):
         find(Path("english"))
