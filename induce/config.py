@@ -15,7 +15,7 @@ from treebank.errors import SynparseError, UnknownNameError, nearest
 from treebank.normalize import RECIPES
 from treebank.tokenizing import TOKENIZATIONS
 
-READINGS = ("stream", "sentences", "fragments", "masked", "expressions", "demonstrations", "pairs")
+READINGS = ("stream", "sentences", "fragments", "spans", "masked", "expressions", "demonstrations", "pairs")
 
 
 def setting(
@@ -64,7 +64,7 @@ class DataConfig:
         "stream",
         choices=READINGS,
         help="stream: one long text whose state is carried on; sentences: each on its own; fragments: sentences with "
-        "the places where punctuation stood; masked: words in them to be found; "
+        "the places where punctuation stood; spans: the same, and trees of others; masked: words in them to be found; "
         "expressions, demonstrations, pairs: those of a task",
     )
     trees: str = setting(

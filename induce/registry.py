@@ -19,6 +19,7 @@ from induce.data.batches import (
     RatedBatch,
     SentenceBatch,
     SpanSupervisedBatch,
+    SpanTargetBatch,
     StreamBatch,
     SupervisedBatch,
     SupervisedStreamBatch,
@@ -102,6 +103,7 @@ MODELS: dict[str, ModelEntry] = {
     "dmv": ModelEntry("induce.models.dmv:Dmv", "dmv-small"),
     "dmv-ccm": ModelEntry("induce.models.dmv_ccm:DmvCcm", "dmv-ccm-small"),
     "udgn": ModelEntry("induce.models.udgn:Udgn", "udgn-small", focus="heads"),
+    "chart": ModelEntry("induce.models.chart:Chart", "chart-small", focus="trees", needs_focus=True),
     "biaffine": ModelEntry("induce.models.biaffine:Biaffine", "biaffine-small", focus="heads", needs_focus=True),
 }
 
@@ -152,6 +154,7 @@ READINGS: dict[str, ReadingEntry] = {
     "stream": ReadingEntry("induce.data.stream:StreamLoader", (StreamBatch, SupervisedStreamBatch)),
     "sentences": ReadingEntry("induce.data.sentences:SentenceLoader", (SentenceBatch, SupervisedBatch)),
     "fragments": ReadingEntry("induce.data.fragments:FragmentLoader", (FragmentBatch, SpanSupervisedBatch)),
+    "spans": ReadingEntry("induce.data.fragments:SpanLoader", (SpanTargetBatch,)),
     "masked": ReadingEntry("induce.data.sentences:MaskedLoader", (MaskedBatch, HeadSupervisedBatch)),
     "expressions": ReadingEntry("induce.data.expressions:ExpressionLoader", (LabelledBatch,)),
     "pairs": ReadingEntry("induce.tasks.similarity.training:PairLoader", (RatedBatch,)),

@@ -143,6 +143,17 @@ class SpanSupervisedBatch(FragmentBatch):
         return {**cut, "weights": self.weights[chosen, :longest, : longest + 1]}
 
 
+@dataclass(frozen=True)
+class SpanTargetBatch(FragmentBatch):
+    """Sentences with the share ``spans`` (B, N, N + 1) of the trees of other parsers that have each span."""
+
+    spans: Tensor
+
+    def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
+        cut = super()._selected(chosen, longest)
+        return {**cut, "spans": self.spans[chosen, :longest, : longest + 1]}
+
+
 class Side(NamedTuple):
     """An expression in numbers, and its tree."""
 

@@ -6,7 +6,7 @@ import hashlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat, tee
+from itertools import chain, repeat, tee
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,21 +31,32 @@ Reference = Sequence[Tree] | np.ndarray  # of other parsers: trees over a senten
 @dataclass(frozen=True, eq=False)
 class References:
     """Spans of two or more words that reference trees of a text have: of sentence k ``spans[offsets[k] :
-    offsets[k + 1]]``."""
+    offsets[k + 1]]``, each as often as there are trees with it."""
 
     spans: np.ndarray  # (spans, 2) int32: start, end
     offsets: np.ndarray  # (sentences + 1,) int64
+    trees: int  # of each sentence
 
     def weights(self, chosen: np.ndarray, count: int, outside: float) -> np.ndarray:
         """Weights (B, N, N + 1) of the spans of the ``chosen`` sentences, N = ``count``: 1 for those of the
         references and whole sentences, else ``outside``."""
+        weights = np.full((len(chosen), count, count + 1), outside, dtype=np.float32)
+        weights[self._places(chosen)] = 1
+        weights[:, 0, count] = 1
+        return weights
+
+    def shares(self, chosen: np.ndarray, count: int) -> np.ndarray:
+        """The share (B, N, N + 1) of the trees of the ``chosen`` sentences that have each span, N = ``count``."""
+        shares = np.zeros((len(chosen), count, count + 1), dtype=np.float32)
+        np.add.at(shares, self._places(chosen), 1 / self.trees)
+        return shares
+
+    def _places(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, start and end of each span of the ``chosen`` sentences."""
         starts, ends = self.offsets[chosen], self.offsets[np.asarray(chosen) + 1]
         rows = np.repeat(np.arange(len(chosen)), ends - starts)
         spans = np.concatenate([self.spans[start:end] for start, end in zip(starts, ends, strict=True)])
-        weights = np.full((len(chosen), count, count + 1), outside, dtype=np.float32)
-        weights[rows, spans[:, 0], spans[:, 1]] = 1
-        weights[:, 0, count] = 1
-        return weights
+        return rows, spans[:, 0], spans[:, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +144,7 @@ class Corpus:
     trees: list[tuple[int, Sequence[int]]] = field(default_factory=list)  # first word, a distance for each word
     reference_spans: array[int] = field(default_factory=lambda: array("i"))  # start and end of each, in turn
     reference_offsets: array[int] = field(default_factory=lambda: array("q", [0]))
+    reference_trees: int = 0  # of each sentence
     reference_heads: bytearray = field(default_factory=bytearray)  # float16: a square for each sentence
     _encoded: EncodedCorpus | None = None
 
@@ -156,9 +168,10 @@ class Corpus:
         self.breaks.extend(_breaks(kept, len(forms)))
         self.digest.update(" ".join(forms).encode("utf-8", "surrogatepass") + b"\n")
 
-    def refer(self, spans: Iterable[tuple[int, int]]) -> None:
+    def refer(self, trees: Sequence[Iterable[tuple[int, int]]]) -> None:
         """Give the sentence added last the spans of its reference trees; to be done for every sentence or none."""
-        for span in sorted(spans):
+        self.reference_trees = len(trees)
+        for span in sorted(chain.from_iterable(trees)):
             self.reference_spans.extend(span)
         self.reference_offsets.append(len(self.reference_spans) // 2)
         self.digest.update(self.reference_spans[2 * self.reference_offsets[-2] :].tobytes())
@@ -223,7 +236,7 @@ class Corpus:
         if len(self.reference_offsets) == 1:
             return None
         spans = np.frombuffer(self.reference_spans, dtype=np.int32).reshape(-1, 2)
-        return References(spans, np.frombuffer(self.reference_offsets, dtype=np.int64))
+        return References(spans, np.frombuffer(self.reference_offsets, dtype=np.int64), self.reference_trees)
 
     def _head_references(self, lengths: np.ndarray) -> HeadReferences | None:
         """Of sentences of these lengths."""
@@ -279,8 +292,8 @@ def read_corpora(
     """Training and development text of ``sentences`` under a normalisation recipe, in tokens, all annotation dropped.
 
     Only ``with_trees`` those of the training text are kept, as distances between the words that the recipe keeps.
-    ``references`` parses the sentences: the spans of trees are kept for the training text, head distributions for both
-    texts. Development text is every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
+    ``references`` parses the sentences: the spans of the trees, or the head distributions, are kept. Development text is
+    every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
     """
     normalize = RECIPES[recipe]
     training, development = Corpus(), Corpus()
@@ -303,8 +316,8 @@ def read_corpora(
             corpus.add(seen.forms, seen.kept)
         if isinstance(found, np.ndarray):
             corpus.refer_heads(found[np.ix_(seen.kept, seen.kept)])
-        elif references and not held_out:
-            corpus.refer({span for tree in found for span in spans_between(tree, seen.kept)})
+        elif references:
+            corpus.refer([spans_between(tree, seen.kept) for tree in found])
     return training, development
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from induce.data.batches import FragmentBatch, SpanSupervisedBatch
+from induce.data.batches import FragmentBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.data.loader import Step, shuffled
+from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.config import TrainConfig
@@ -90,6 +91,21 @@ class FragmentLoader:
             return FragmentBatch(batch.tokens, batch.lengths, fragments).to(self.device)
         weights = torch.from_numpy(references.weights(chosen, batch.tokens.shape[1], math.exp(-penalty)))
         return SpanSupervisedBatch(batch.tokens, batch.lengths, fragments, weights).to(self.device)
+
+
+class SpanLoader(FragmentLoader):
+    """The same, with the share of the reference trees that have each span, in all passes."""
+
+    def _batch(self, chosen: np.ndarray, penalty: float = 0.0) -> SpanTargetBatch:
+        import torch
+
+        references = self.corpus.references
+        if references is None:
+            raise SynparseError("there are no trees to learn from; name a run with --focus RUN")
+        batch = self.corpus.sentences(chosen)
+        fragments = torch.from_numpy(self.corpus.fragments(chosen))
+        spans = torch.from_numpy(references.shares(chosen, batch.tokens.shape[1]))
+        return SpanTargetBatch(batch.tokens, batch.lengths, fragments, spans).to(self.device)
 
 
 def longest_of_pass(config: TrainConfig, number: int) -> float:

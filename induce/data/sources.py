@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
 from induce.config import RunConfig, entry_of
-from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch
+from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.data.prepared import PreparedCorpus, is_prepared, prepare
 from induce.data.tokens import leaf
 from induce.registry import MODELS, READINGS, TASKS, Output, load
@@ -72,7 +72,7 @@ class Sources:
             raise SynparseError(f"model {name!r} learns from {entry.focus} of another run; name it with --focus RUN")
         if self.focus and config.data.token == "character":
             raise SynparseError("--focus is about words; data.token=character has none")
-        fits = {SpanSupervisedBatch, HeadSupervisedBatch} & set(READINGS[reading].batches)
+        fits = {SpanSupervisedBatch, SpanTargetBatch, HeadSupervisedBatch} & set(READINGS[reading].batches)
         if self.focus and not (entry.focus and fits):
             focused = {one: " and ".join(key for key, value in MODELS.items() if value.focus == one) for one in OUTPUTS}
             raise SynparseError(

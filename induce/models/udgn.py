@@ -22,9 +22,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from induce.config import setting
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch
 from induce.models.base import Loss, Model, Query
-from induce.models.biaffine import head_loss, unknown_words
+from induce.models.biaffine import head_loss
 from induce.models.masked_words import hide_words, masked_word_loss, without_self
 from induce.models.padding import real_words
+from induce.models.sentence_reader import some_unknown
 from induce.models.word_probabilities import masked_word_log_probabilities
 from induce.structures import HeadDistribution
 
@@ -262,7 +263,8 @@ class Udgn(Model):
         loss = self.masked_loss(masked, batch.lengths, targets, masked != batch.tokens)
         if not isinstance(batch, HeadSupervisedBatch):
             return loss
-        scores = self.parser(unknown_words(batch, UNKNOWN_RATE) if self.training else batch.tokens, batch.lengths)
+        seen = some_unknown(batch.tokens, batch.uniforms, UNKNOWN_RATE) if self.training else batch.tokens
+        scores = self.parser(seen, batch.lengths)
         return replace(loss, objective=loss.objective + self.config.focus_weight * head_loss(scores, batch.heads)[0])
 
     def masked_loss(

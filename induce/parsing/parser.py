@@ -212,7 +212,7 @@ class ModelParser(StructureParser):
                 f"model {self.name!r} has no distances {self.distances!r}: it does not learn from trees"
             )
         self.recipe = RECIPES[config.data.normalization]
-        self.fragments = config.data.reading == "fragments"
+        self.fragments = config.data.reading in ("fragments", "spans")
         self.learned_from = trees_learned_from(checkpoint)
         self.model: Any = build_model(checkpoint).to(device)
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind

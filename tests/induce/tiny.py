@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from induce.config import RunConfig
-from induce.data.corpus import Corpus, read_corpora
+from induce.data.corpus import Corpus, Reference, read_corpora
 from induce.registry import MODELS
 from induce.settings import resolve
 from induce.training.events import Event
@@ -83,6 +83,15 @@ SETTINGS = {
         "model.hidden_size=12",
         "model.arc_size=8",
         "train.batch_words=64",
+        "train.learning_rate=0.01",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "chart": [
+        "model.embedding_size=16",
+        "model.hidden_size=12",
+        "model.span_size=8",
+        "train.batch_words=60",
         "train.learning_rate=0.01",
         "train.epochs=3",
         "data.minimum_count=1",
@@ -222,10 +231,29 @@ def corpora(config: RunConfig, count: int = 200) -> tuple[Corpus, Corpus]:
     share = config.data.development_share
     given = with_trees(text) if learns else text
     data = config.data
-    chains = with_chains if MODELS[config.model_name].needs_focus else None
     return read_corpora(
-        given, data.normalization, token=data.token, development_share=share, with_trees=learns, references=chains
+        given,
+        data.normalization,
+        token=data.token,
+        development_share=share,
+        with_trees=learns,
+        references=teacher_of(config.model_name),
     )
+
+
+def teacher_of(model: str) -> Callable[[Iterable[Sentence]], Iterator[Reference]] | None:
+    """What gives the trees or heads that ``model`` needs, if it does."""
+    entry = MODELS[model]
+    if not entry.needs_focus:
+        return None
+    return with_chains if entry.focus == "heads" else with_spans
+
+
+def with_spans(text: Iterable[Sentence]) -> Iterator[list[Tree]]:
+    """Trees of each sentence that branch to the right."""
+    for one in text:
+        count = len(one.words)
+        yield [Tree.from_spans(one.words, [(start, count) for start in range(count - 1)])]
 
 
 def with_chains(text: Iterable[Sentence]) -> Iterator[np.ndarray]:

@@ -11,7 +11,8 @@ import torch
 from induce.data.batches import HeadSupervisedBatch, SentenceBatch
 from induce.data.corpus import read_corpora
 from induce.models.base import Query
-from induce.models.biaffine import BUCKETS, Biaffine, BiaffineConfig, head_loss, unknown_words
+from induce.models.biaffine import Biaffine, BiaffineConfig, head_loss
+from induce.models.sentence_reader import BUCKETS, some_unknown
 from induce.structures import HeadDistribution
 from tests.induce.tiny import with_chains
 from treebank.sentence import Sentence
@@ -80,15 +81,15 @@ def test_words_are_known_by_their_endings() -> None:
     model = Biaffine(TINY, len(encoded.vocabulary))
     model.prepare(encoded)
     walking, talking, cats, dogs = (encoded.vocabulary.id(word) for word in ("walking", "talking", "cats", "dogs"))
-    assert (model.ending[walking] == model.ending[talking]).all()
-    assert model.ending[cats][0] == model.ending[dogs][0] != model.ending[walking][0]
-    assert (model.ending[cats][1:] != model.ending[dogs][1:]).all()
-    assert model.ending.max() < BUCKETS
+    assert (model.reader.ending[walking] == model.reader.ending[talking]).all()
+    assert model.reader.ending[cats][0] == model.reader.ending[dogs][0] != model.reader.ending[walking][0]
+    assert (model.reader.ending[cats][1:] != model.reader.ending[dogs][1:]).all()
+    assert model.reader.ending.max() < BUCKETS
 
 
 def test_words_become_unknown_at_random_in_training_and_only_there() -> None:
     batch = batch_of(6, 4)
-    seen = unknown_words(batch, 0.5)
+    seen = some_unknown(batch.tokens, batch.uniforms, 0.5)
     real = batch.tokens > 0
     assert (seen[real] == 1).eq(batch.uniforms[real] < 0.5).all()
     assert (seen[~real] == 0).all()

@@ -24,7 +24,7 @@ from induce.settings import load_preset, preset_names
 from induce.structures import Brackets, Heads
 from induce.training.events import Check, Event, Progress
 from induce.training.loop import Trainer
-from tests.induce.tiny import sentences, settings, trainer, with_chains, with_trees
+from tests.induce.tiny import sentences, settings, teacher_of, trainer, with_trees
 from treebank.errors import SynparseError
 from treebank.sentence import Sentence
 from treebank.tree import Tree
@@ -229,9 +229,9 @@ def test_gold_trees_change_no_weight(name: str, tmp_path: Path) -> None:
 def _weights(name: str, run: Path, text: list[Sentence]) -> dict[str, torch.Tensor]:
     config = settings(name, "train.epochs=1")
     share, learns = config.data.development_share, MODELS[name].learns_trees
-    chains = with_chains if MODELS[name].needs_focus else None
+    teacher = teacher_of(name)
     corpora = read_corpora(
-        text, config.data.normalization, development_share=share, with_trees=learns, references=chains
+        text, config.data.normalization, development_share=share, with_trees=learns, references=teacher
     )
     for _ in Trainer(config, *corpora, run, device="cpu").train():
         pass

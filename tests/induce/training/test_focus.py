@@ -170,6 +170,19 @@ def test_heads_of_another_text_and_trees_are_refused(tmp_path: Path, heads: Path
         pupil(tmp_path / "third", "biaffine", tmp_path / "grammar")
 
 
+def test_a_chart_parser_learns_the_trees_of_a_run_or_file(tmp_path: Path, trees: Path) -> None:
+    trained(tmp_path / "teacher", focus=(str(trees),))
+    for name, teacher in (("file", str(trees)), ("run", str(tmp_path / "teacher"))):
+        given = (*SETTINGS["chart"], "train.epochs=10")
+        asked = RunRequest(run=str(tmp_path / name), text=TEXT, model="chart", settings=given, focus=(teacher,))
+        for _ in prepare_run(asked).train():
+            pass
+        parser = load_parser(tmp_path / name)
+        assert parser.learned_from == f"parsed trees: {teacher} (focus)"
+        tree = next(parser.parse(["The big dog saw a cat"]))
+        assert {(start, end) for start, end in tree.spans if end - start > 1} == {(start, 6) for start in range(5)}
+
+
 def test_what_needs_heads_says_so(tmp_path: Path) -> None:
     alone = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="biaffine")
     with pytest.raises(SynparseError, match="'biaffine' learns from heads of another run; name it with --focus RUN"):

@@ -1,0 +1,62 @@
+"""What parsers read sentences with that learn from other parsers: words and their last letters, a bidirectional LSTM.
+
+Shapes: B sentences, N words, E units of an embedding, H of one direction of the LSTM.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+if TYPE_CHECKING:
+    from induce.data.corpus import EncodedCorpus
+
+UNKNOWN = 1  # the number of a word that is not in the vocabulary
+ENDINGS = (1, 2, 3)  # last letters that words are also known by
+BUCKETS = 4096  # of endings of one length: some share one
+
+
+class SentenceReader(nn.Module):
+    """States (B, N, 2 H) of the words of whole sentences; dropout before the LSTM and behind it."""
+
+    def __init__(
+        self, vocabulary_size: int, size: int, hidden: int, *, layers: int, endings: bool, dropout: float
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary_size, size)
+        self.endings = nn.ModuleList(nn.Embedding(BUCKETS, size) for _ in ENDINGS if endings)
+        self.register_buffer("ending", torch.zeros(vocabulary_size, len(ENDINGS), dtype=torch.int64))
+        between = dropout if layers > 1 else 0.0
+        self.lstm = nn.LSTM(size, hidden, layers, batch_first=True, bidirectional=True, dropout=between)
+        self.dropout = nn.Dropout(dropout)
+        for table in (self.embedding, *self.endings):
+            nn.init.normal_(table.weight, std=0.3)
+
+    ending: Tensor  # (V, 3): the bucket of each word's last letters
+
+    def learn_endings(self, corpus: EncodedCorpus) -> None:
+        """Which endings the words of the vocabulary have."""
+        words = [word.lower() for word in corpus.vocabulary.words]
+        buckets = [[crc32(word[-count:].encode("utf-8", "replace")) % BUCKETS for count in ENDINGS] for word in words]
+        self.ending.copy_(torch.tensor(buckets))
+
+    def forward(self, tokens: Tensor, lengths: Tensor, seen: Tensor) -> Tensor:
+        """States of ``tokens`` (B, N); ``seen`` are these with some of them unknown, whose endings are known all the
+        same."""
+        x = self.embedding(seen)
+        for place, table in enumerate(self.endings):
+            x = x + table(self.ending[tokens, place])
+        packed = pack_padded_sequence(
+            self.dropout(x), lengths.cpu().clamp(min=1), batch_first=True, enforce_sorted=False
+        )
+        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=tokens.shape[1])
+        return self.dropout(states)
+
+
+def some_unknown(tokens: Tensor, uniforms: Tensor, rate: float) -> Tensor:
+    """The ``tokens`` (B, N), unknown where ``uniforms`` (B, N) are less than ``rate``."""
+    return tokens.masked_fill((uniforms < rate) & (tokens > 0), UNKNOWN)
