@@ -292,8 +292,8 @@ def read_corpora(
     """Training and development text of ``sentences`` under a normalisation recipe, in tokens, all annotation dropped.
 
     Only ``with_trees`` those of the training text are kept, as distances between the words that the recipe keeps.
-    ``references`` parses the sentences: the spans of the trees, or the head distributions, are kept. Development text is
-    every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
+    ``references`` parses the sentences: the spans of the trees, or the head distributions, are kept. Development text
+    is every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
     """
     normalize = RECIPES[recipe]
     training, development = Corpus(), Corpus()

@@ -120,5 +120,6 @@ def _breaks(batch: SentenceBatch) -> Tensor:
     tokens = batch.tokens
     found = torch.zeros(len(tokens), tokens.shape[1] + 1, 1, device=tokens.device)
     if isinstance(batch, FragmentBatch):
-        found[:, 1:-1, 0] = (batch.fragments[:, 1:] != batch.fragments[:, :-1]).to(found.dtype)
+        inside = torch.arange(1, tokens.shape[1], device=tokens.device) < batch.lengths[:, None]
+        found[:, 1:-1, 0] = ((batch.fragments[:, 1:] != batch.fragments[:, :-1]) & inside).to(found.dtype)
     return found
