@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="RUN-or-FILE",
     help="Begin with the trees that this run gives (RUN or RUN:DECODER), or this file holds, for the same text (npcfg, "
-    "cpcfg, simple-pcfg); or learn its heads (biaffine, udgn); may be repeated.",
+    "cpcfg, simple-pcfg); or learn nothing but these trees (chart) or heads (biaffine); udgn learns heads beside "
+    "words; may be repeated.",
 )
 @click.option("--dev", multiple=True, metavar="FILE", help="Development text; otherwise a share of TEXT is set aside.")
 @reading_options

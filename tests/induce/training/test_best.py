@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,10 @@ from induce.training.run import RunRequest
 from tests.induce.tiny import SETTINGS, sentences
 from treebank.errors import SynparseError
 
-TINY = {name: tuple(part for part in SETTINGS[name] if "epochs" not in part) for name in ("onlstm", "prpn", "npcfg")}
+TINY = {
+    name: tuple(part for part in SETTINGS[name] if "epochs" not in part)
+    for name in ("onlstm", "prpn", "npcfg", "chart")
+}
 PARTS = (
     Part("onlstm", "onlstm-small", 1, votes=False, settings=(*TINY["onlstm"], "train.epochs=1")),
     Part("prpn", "prpn-small", 1, settings=(*TINY["prpn"], "train.epochs=1")),
@@ -31,6 +35,7 @@ PARTS = (
         settings=(*TINY["npcfg"], "train.epochs=1"),
     ),
 )
+PUPIL = replace(best.PUPIL, settings=(*TINY["chart"], "train.epochs=1"))
 TEXT = [sentence.words for sentence in sentences(60)]
 
 
@@ -52,10 +57,10 @@ def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
     told: list[str] = []
-    names = [name for name, event in train_best(request(tmp_path / "run"), parts=PARTS, tell=told.append)]
-    assert list(dict.fromkeys(names)) == ["onlstm", "prpn", "focused-1"]
+    names = [name for name, event in train_best(request(tmp_path / "run"), parts=PARTS, pupil=PUPIL, tell=told.append)]
+    assert list(dict.fromkeys(names)) == ["onlstm", "prpn", "focused-1", "pupil"]
     plan = json.loads((tmp_path / "run" / "plan.json").read_text(encoding="utf-8"))
-    assert plan["done"] == ["onlstm", "prpn", "focused-1"]
+    assert plan["done"] == ["onlstm", "prpn", "focused-1", "pupil"]
     assert set(plan["log"]) <= set(told)
     assert plan["branching"] in ("right", "left", "neither")
     assert any(line.startswith(f"branching: {plan['branching']} (") for line in plan["log"])
@@ -63,6 +68,9 @@ def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
     members = [member.name for member in ensemble.description.members]  # type: ignore[union-attr]
     assert members == ["parts/prpn", "parts/focused-1"]
     assert "(focus)" in ensemble.learned_from
+    pupil = load_parser(tmp_path / "run" / "parts" / "pupil")
+    assert pupil.learned_from == f"parsed trees: {tmp_path / 'run'} (focus)"
+    assert pupil.name == "chart"
     before = trees(tmp_path / "run")
     (tmp_path / "run").rename(tmp_path / "moved")
     assert trees(tmp_path / "moved") == before
@@ -72,34 +80,36 @@ def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
 def test_stopped_and_resumed_it_ends_with_the_same_trees(tmp_path: Path, stopped_at: int) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    for _ in train_best(request(tmp_path / "a" / "run"), parts=PARTS):
+    for _ in train_best(request(tmp_path / "a" / "run"), parts=PARTS, pupil=PUPIL):
         pass
     seen: list[object] = []
-    for one in train_best(request(tmp_path / "b" / "run"), parts=PARTS, stop=lambda: len(seen) >= stopped_at):
+    for one in train_best(
+        request(tmp_path / "b" / "run"), parts=PARTS, pupil=PUPIL, stop=lambda: len(seen) >= stopped_at
+    ):
         seen.append(one)
     assert not (tmp_path / "b" / "run" / "ensemble.json").exists()
     again = RunRequest(run=str(tmp_path / "b" / "run"), resume=True, device="cpu")
-    later = list(train_best(again, parts=PARTS))
+    later = list(train_best(again, parts=PARTS, pupil=PUPIL))
     assert later
     assert trees(tmp_path / "b" / "run") == trees(tmp_path / "a" / "run")
 
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
-    list(train_best(request(tmp_path / "run"), parts=PARTS))
-    again = list(train_best(RunRequest(run=str(tmp_path / "run"), resume=True, device="cpu"), parts=PARTS))
+    list(train_best(request(tmp_path / "run"), parts=PARTS, pupil=PUPIL))
+    again = list(train_best(RunRequest(run=str(tmp_path / "run"), resume=True, device="cpu"), parts=PARTS, pupil=PUPIL))
     assert [event for _, event in again if isinstance(event, Check)] == []
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match="several times"):
-        list(train_best(RunRequest(run=str(tmp_path / "run"), text=("-",)), parts=PARTS))
+        list(train_best(RunRequest(run=str(tmp_path / "run"), text=("-",)), parts=PARTS, pupil=PUPIL))
     (tmp_path / "mine" / "best").mkdir(parents=True)
     with pytest.raises(SynparseError, match="there is a model already"):
-        list(train_best(request(tmp_path / "mine", overwrite=True), parts=PARTS))
+        list(train_best(request(tmp_path / "mine", overwrite=True), parts=PARTS, pupil=PUPIL))
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "plan.json").write_text("{}", encoding="utf-8")
     with pytest.raises(SynparseError, match="not the plan of a run"):
-        list(train_best(request(tmp_path / "bad", resume=True), parts=PARTS))
+        list(train_best(request(tmp_path / "bad", resume=True), parts=PARTS, pupil=PUPIL))
 
 
 def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> None:
