@@ -104,7 +104,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match="several times"):
         list(train_best(RunRequest(run=str(tmp_path / "run"), text=("-",)), parts=PARTS, pupil=PUPIL))
     (tmp_path / "mine" / "best").mkdir(parents=True)
-    with pytest.raises(SynparseError, match="there is a model already"):
+    with pytest.raises(SynparseError, match="there is a trained model in this folder"):
         list(train_best(request(tmp_path / "mine", overwrite=True), parts=PARTS, pupil=PUPIL))
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "plan.json").write_text("{}", encoding="utf-8")
