@@ -67,7 +67,7 @@ def table(found: Sequence[Score], title: str) -> str:
 def shown(accuracy: Mapping[str, Any]) -> str:
     """An accuracy with its interval."""
     low, high = accuracy["interval"]
-    return f"{accuracy['value']:.1f} [{low:.0f}, {high:.0f}]"
+    return f"{accuracy['value']:.1f} [{round(low)}, {round(high)}]"
 
 
 def counted(accuracy: Mapping[str, Any] | None) -> str:

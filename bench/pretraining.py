@@ -112,15 +112,14 @@ def spent(run: Path) -> float:
 
 
 def describe(models: Sequence[str], folder: Path) -> str:
-    """Markdown: how long each model was trained, how often it read the text, its perplexity of what is set aside."""
-    lines = ["| | minutes of a processor | passes | development perplexity |", "| --- |" + " ---: |" * 3]
+    """Markdown: how long each model was trained, how often it read the text, and how it did in what it read last."""
+    lines = ["| | minutes of a processor | passes | perplexity of the last pass |", "| --- |" + " ---: |" * 3]
     for model in models:
         run = folder / model
         events = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-        checked = [event["development_perplexity"] for event in events if "development_perplexity" in event]
-        passes = max(event["epoch"] - 1 + event.get("share", 1.0) for event in events if "epoch" in event)
-        perplexity = f"{checked[-1]:.0f}" if checked else ""
-        lines.append(f"| {model} | {spent(run) / 60:.1f} | {passes:.2f} | {perplexity} |")
+        last = [event for event in events if event["event"] == "progress"][-1]
+        passes = last["epoch"] - 1 + last["share"]
+        lines.append(f"| `{model}` | {spent(run) / 60:.1f} | {passes:.2f} | {last['perplexity']:.0f} |")
     return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from bench.languages import synparse, with_table  # noqa: E402
 from bench.machine import processor  # noqa: E402
-from bench.pretraining import DATA, MODELS, RUNS, describe, train  # noqa: E402
+from bench.pretraining import DATA, MODELS, RUNS, describe, stopped, train  # noqa: E402
 from treebank.whole_files import write_whole  # noqa: E402
 
 SCORED = MODELS[3:]
@@ -32,13 +32,13 @@ WAYS = {"fine-tuned": (), "fine-tuned, parser frozen": ("model.frozen=parser",)}
 
 
 def tune(model: str, way: str, minutes: float, data: Path, folder: Path) -> Path:
-    """The run of ``model`` fine-tuned; it ends after so many minutes, or when the development pairs no longer gain."""
+    """The run of ``model`` fine-tuned: for so many minutes of a processor, or until its development loss stays."""
     run = folder / f"{model}-{'frozen' if WAYS[way] else 'tuned'}"
     if not (run / "last").exists():
         rated = [str(data / RATED.format("train")), "--dev", str(data / RATED.format("dev"))]
         changes = (f"data.pretrained={folder / model}", *WAYS[way])
-        call = ["train", "--task", "similarity", *rated, "--max-minutes", f"{minutes:g}", "-o", str(run)]
-        synparse([*call, *(part for change in changes for part in ("--set", change))])
+        call = ["train", "--task", "similarity", *rated, "-o", str(run)]
+        stopped([*call, *(part for change in changes for part in ("--set", change))], 60 * minutes)
     return run
 
 
@@ -111,6 +111,7 @@ def main() -> None:
     for model in SCORED:
         train(model, options.minutes, options.data, options.runs, options.set)
     tables = [f"{processor()[0]}, one thread.", describe(SCORED, options.runs)]
+    tables.append(f"Fine-tuned for {options.tuning:g} minutes of a processor at most:")
     tables.append(table(options.tuning, options.data, options.runs))
     print("\n\n".join(tables))
     if options.docs:

@@ -96,7 +96,7 @@ def _row(name: str, found: Sequence[Accuracy]) -> list[str]:
 
 def _cell(found: Accuracy) -> str:
     low, high = found.interval
-    return f"{found.value:.1f} [{low:.0f}, {high:.0f}]"
+    return f"{found.value:.1f} [{round(low)}, {round(high)}]"
 
 
 def _part(found: Accuracy | None) -> str:

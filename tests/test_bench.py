@@ -166,9 +166,10 @@ def test_the_free_text_is_cut_into_sentences(tmp_path: Path) -> None:
 def test_what_is_told_of_trainings(tmp_path: Path) -> None:
     (tmp_path / "lstm").mkdir()
     (tmp_path / "lstm.seconds.json").write_text("90.0\n", encoding="utf-8")
-    events = [{"epoch": 1, "share": 0.25}, {"epoch": 1, "development_perplexity": 593.6}, {"epoch": 2, "share": 0.5}]
+    events = [{"event": "progress", "epoch": epoch, "share": 0.25, "perplexity": 593.6} for epoch in (1, 2)]
+    events.append({"event": "finished", "epoch": 2})
     (tmp_path / "lstm" / "log.jsonl").write_text("\n".join(map(json.dumps, events)) + "\n", encoding="utf-8")
-    assert pretraining.describe(["lstm"], tmp_path).endswith("| lstm | 1.5 | 1.50 | 594 |")
+    assert pretraining.describe(["lstm"], tmp_path).endswith("| `lstm` | 1.5 | 1.25 | 594 |")
 
 
 def test_the_table_of_pairs() -> None:
