@@ -117,9 +117,9 @@ def describe(models: Sequence[str], folder: Path) -> str:
     for model in models:
         run = folder / model
         events = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-        last = [event for event in events if event["event"] == "progress"][-1]
-        passes = last["epoch"] - 1 + last["share"]
-        lines.append(f"| `{model}` | {spent(run) / 60:.1f} | {passes:.2f} | {last['perplexity']:.0f} |")
+        told = [event for event in events if event["event"] == "progress"]  # none of a few sentences
+        read = [f"{one['epoch'] - 1 + one['share']:.2f} | {one['perplexity']:.0f}" for one in told[-1:]]
+        lines.append(f"| `{model}` | {spent(run) / 60:.1f} | {''.join(read) or ' | '} |")
     return "\n".join(lines)
 
 
