@@ -19,6 +19,7 @@ from tests.induce.tiny import corpora, settings, trainer
 from treebank.errors import SynparseError
 
 MASKED = sorted(name for name in MODELS if MaskedBatch in model_class(name).reads)
+WITH_MEMORY_OF_BATCHES = ["prpn", "prpn-syd", "npcfg", "cpcfg", "simple-pcfg"]  # they normalise or count batches
 NO_MEMORY = [
     torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"),
     RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: not enough memory: you tried to allocate"),
@@ -62,6 +63,53 @@ def test_the_gradient_is_that_of_the_whole(
     assert float(loss.nll) == pytest.approx(float(whole.nll.detach()), abs=1e-12)
     for key, parameter in model.named_parameters():
         torch.testing.assert_close(parameter.grad, wanted[key], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", WITH_MEMORY_OF_BATCHES)
+def test_only_what_looks_at_whole_batches_differs_in_parts(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With batch normalisation by what was learned, and nothing counted, the gradient is that of the whole."""
+    one = trainer(settings(name), tmp_path / "run")
+    model, batch = one.model.double().eval(), next(one.loader.steps(one.rng, 0)).batch
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    whole, parts = whole_or_parts(model, batch)
+    assert parts == 1
+    wanted = {key: parameter.grad.clone() for key, parameter in model.named_parameters() if parameter.grad is not None}
+    allow(model, len(batch.tokens) // 3, MemoryError(), monkeypatch)
+    loss, parts = whole_or_parts(model, batch)
+    assert parts == 4
+    assert float(loss.nll) == pytest.approx(float(whole.nll.detach()), abs=1e-9)
+    for key, parameter in model.named_parameters():
+        if key in wanted:
+            torch.testing.assert_close(parameter.grad, wanted[key], rtol=1e-7, atol=1e-9)
+    for key, value in model.state_dict().items():
+        assert torch.equal(value, before[key]), key
+
+
+@pytest.mark.parametrize("name", WITH_MEMORY_OF_BATCHES)
+def test_nothing_is_left_of_an_attempt_that_failed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means of batches and counts are those of the parts by themselves."""
+    one = trainer(settings(name), tmp_path / "run")
+    model, batch = one.model.train(), next(one.loader.steps(one.rng, 0)).batch
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    drawn = model.loss
+
+    def drawn_alike(*given: Any) -> Any:
+        torch.manual_seed(1)
+        return drawn(*given)
+
+    monkeypatch.setattr(model, "loss", drawn_alike)
+    for part in batch.parts(4):
+        model.loss(part)
+    by_themselves = {key: value.clone() for key, value in model.named_buffers()}
+    model.load_state_dict(before)
+    allow(model, len(batch.tokens) // 3, MemoryError(), monkeypatch)
+    assert whole_or_parts(model, batch)[1] == 4
+    for key, value in model.named_buffers():
+        torch.testing.assert_close(value, by_themselves[key])
+    for key, value in model.named_parameters():
+        assert torch.equal(value, before[key]), key
 
 
 def test_what_a_model_counts_is_that_of_the_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
