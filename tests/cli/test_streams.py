@@ -433,3 +433,23 @@ def test_a_name_that_promises_another_compression(call: Caller, model: Path, tmp
     target = tmp_path / f"trees{end}"
     assert "text is written plain or as .gz" in call.refusal("parse", "-m", model, tmp_path / "a.txt", "-o", target)
     assert not target.exists()
+
+
+def test_a_file_is_not_added_to_itself(model: Path, tmp_path: Path) -> None:
+    """The end of the file would never come."""
+    path = tmp_path / "a.txt"
+    path.write_text("a dog\n", encoding="utf-8")
+    with path.open("ab") as out:
+        done = start("parse", "-m", str(model), str(path), stdout=out)
+        err = done.communicate(timeout=60)[1]
+    assert done.returncode == 1
+    assert b"standard output is one of the files that are read" in err
+    assert path.read_text(encoding="utf-8") == "a dog\n"
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(call: Caller, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    os.mkfifo(tmp_path / "in" / "a.txt")
+    (tmp_path / "in" / "b.txt").write_text("a dog\n", encoding="utf-8")
+    for name in (tmp_path / "in", f"{tmp_path}/in/*.txt"):
+        assert call.result("parse", "-m", model, name).count("\n") == 1

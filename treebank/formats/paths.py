@@ -5,6 +5,8 @@ from __future__ import annotations
 import glob
 import os
 import re
+import stat
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
@@ -69,15 +71,33 @@ def suffix(path: str) -> str:
 def check_output(output: str | None, paths: Iterable[str | os.PathLike[str]]) -> None:
     """Raises SynparseError for an output that is one of the files to read, or that lies in no folder.
 
-    Writing would destroy the input, or fail only after all the work.
+    Writing would destroy the input, or fail only after all the work; or never end, if standard output is added to it.
     """
     if output is None or output in (STDIN, "/dev/stdout"):
+        if (inode := _standard_output()) and any(_inode(path) == inode for path in expand(paths)):
+            raise SynparseError("standard output is one of the files that are read; send it to another, or use -o")
         return
     folder = os.path.dirname(os.path.realpath(output))
     if not os.path.isdir(folder):
         raise SynparseError(f"{output}: there is no folder {folder}; make it first, or name another file")
     if os.path.isfile(output) and any(_same(output, path) for path in expand(paths)):
         raise SynparseError(f"{output}: this file is read, so it cannot be written as well; name another with -o")
+
+
+def _standard_output() -> tuple[int, int] | None:
+    """Device and number of the file that standard output goes to, if it is a file."""
+    try:
+        status = os.fstat(sys.stdout.fileno())
+    except (AttributeError, OSError, ValueError):  # closed, or no stream of the system
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def _inode(path: str) -> tuple[int, int] | None:
+    if path == STDIN or not os.path.isfile(path):
+        return None
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
 
 
 def _same(one: str, other: str) -> bool:
@@ -89,7 +109,7 @@ def expand(
 ) -> list[str]:
     """The files that ``paths`` name: files, glob patterns, folders (files below, sorted) and ``-`` for stdin.
 
-    In folders, hidden files and folders are skipped, and folders below them that synparse wrote, such as a model. A
+    In folders, hidden files and folders, pipes and devices are skipped, and folders below that synparse wrote. A
     folder gives the files of its commonest treebank format; if it has none, and no ``trees`` are wanted, all but
     read-me files, licences and other files that are no text. ``tell`` hears what a folder gave and what was left out.
     Raises SynparseError for a path, pattern or folder without a file.
@@ -110,7 +130,7 @@ def _expand_one(path: str, trees: bool | None, tell: Tell | None) -> list[str]:
     found = sorted(glob.glob(path, recursive=True))
     if not found:
         raise SynparseError(f"{path}: no file matches this pattern")
-    files = [name for name in found if not os.path.isdir(name)]
+    files = [name for name in found if not os.path.isdir(name) and not _never_ends(name)]
     return files or [file for folder in found for file in _folder(folder, trees, tell)]
 
 
@@ -124,7 +144,8 @@ def _folder(path: str, trees: bool | None, tell: Tell | None) -> list[str]:
             ours.append(folder)
             inner.clear()
             continue
-        files.extend(os.path.join(folder, name) for name in names if not _HIDDEN.search(name))
+        paths = [os.path.join(folder, name) for name in names if not _HIDDEN.search(name)]
+        files.extend(name for name in paths if not _never_ends(name))
     chosen = _of_one_kind([name for name in files if suffix(name) in FORMATS] if trees else files)
     if not chosen:
         kinds = f" of a treebank ({' '.join(FORMATS)})" if trees else " of text" if files else ""
@@ -135,6 +156,11 @@ def _folder(path: str, trees: bool | None, tell: Tell | None) -> list[str]:
     if tell and left_out:
         tell(f"{path}: reading {_named(chosen)}, leaving out {_named(left_out)}")
     return sorted(chosen)
+
+
+def _never_ends(path: str) -> bool:
+    """Whether there is something else than a file, such as a pipe, for which reading would wait for ever."""
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _is_ours(folder: str, names: Sequence[str]) -> bool:
