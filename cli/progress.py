@@ -123,8 +123,8 @@ def lines(event: Event) -> list[str]:
             found[0] += "; there was no time to score the model of the last step on the development text"
         unfinished = event.reason in ("interrupted", "time")
         hint = f"; go on with: synparse train --resume -o {shlex.quote(event.run)}" if unfinished else ""
-        why = [event.branching] if event.branching else []
-        return [*why, *found, f"the model is in {event.run}{hint}"]
+        how = event.branching or (f"decoder {event.decoder}" if event.decoder else "")
+        return [*found, *filter(None, [how]), f"the model is in {event.run}{hint}"]
     return []
 
 
@@ -143,7 +143,7 @@ def next_steps(event: Finished, run: str = "") -> list[str]:
         gold = "sample" if event.on_sample else "TREEBANK"
         one = "tree" if event.gives == "trees" else "word with its head"
         steps = {
-            f"synparse parse {model} TEXT": f"one {one} a line, by the decoder {event.decoder}",
+            f"synparse parse {model} TEXT": f"one {one} a line",
             f"synparse eval {model} --gold {gold}": f"how good the {event.gives} are",
             f"synparse draw {model} TEXT": "pictures of them",
         }

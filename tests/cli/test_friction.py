@@ -98,7 +98,8 @@ def test_train_ends_with_what_to_type_next(call: Caller, tmp_path: Path) -> None
     (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
     code, out, err = call("train", tmp_path / "text.txt", "-o", tmp_path / "run", *TINY)
     assert (code, out) == (0, "")
-    *_, where, first, second, third = err.splitlines()
+    *_, decoder, where, first, second, third = err.splitlines()
+    assert decoder.startswith("decoder ")
     assert where == f"the model is in {tmp_path / 'run'}"
     assert first.startswith(f"next: synparse parse -m {tmp_path / 'run'} TEXT ")
     assert f"synparse eval -m {tmp_path / 'run'} --gold TREEBANK " in second

@@ -386,7 +386,8 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, tmp_path: Path
     process.send_signal(number)
     out, err = process.communicate()
     assert (process.returncode, out) == (128 + number, b"")
-    *rest, finished, where = err.decode().splitlines()
+    *rest, finished, decoder, where = err.decode().splitlines()
+    assert decoder.startswith("decoder unbiased: the text does not clearly branch to the right (")
     assert "stopping, and keeping the model …" in rest
     assert finished.startswith("interrupted after ")
     assert where == "the model is in cut; go on with: synparse train --resume -o cut"
