@@ -86,7 +86,8 @@ def synparse() -> None:
     """Learn to parse from plain text.
 
     \b
-    Three commands to begin with, in an empty folder:
+    To begin with, in a folder with a text, one sentence a line:
+      synparse draw input.txt               its trees, by the built-in model
       synparse train                        a model of the built-in sample
       synparse parse input.txt > trees.txt  one tree a line
       synparse eval --gold sample           how good the trees are
