@@ -49,6 +49,17 @@ def pack(folder: Path, target: str) -> str:
     return _digest(Path(target))
 
 
+def is_packed(path: Path) -> bool:
+    """Whether the file ``path`` looks like a packed model."""
+    if not zipfile.is_zipfile(path):
+        return False
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return MANIFEST in packed.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
 def unpack(path: Path) -> Path:
     """A folder with the checkpoint that the file ``path`` holds; it is there until the program ends.
 

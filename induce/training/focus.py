@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from induce.builtin import place_of
+from induce.packing import is_packed
 from induce.processes import cores, in_copies
 from induce.registry import DECODERS, Output
 from induce.structures import HeadDistribution
@@ -82,15 +84,15 @@ def focus_kind(names: Sequence[str], output: Output = "trees") -> str:
 
 
 def is_file(name: str) -> bool:
-    """Whether a reference is a file of trees, and not a run."""
-    return Path(name).is_file()
+    """Whether a reference is a file of trees or heads, and not a run."""
+    return Path(name).is_file() and not is_packed(Path(name))
 
 
 def _parser(name: str, device: str, output: Output = "trees") -> StructureParser:
     from induce.parsing.load import load_parser
 
     run, decoder = _run_and_decoder(name)
-    if not Path(run).exists():
+    if not place_of(Path(run)).exists():
         raise SynparseError(f"{name}: there is no run and no file of {output} to focus on")
     parser = load_parser(run, device=device, decoder=decoder or None)
     parser.must_give(output, f"name a run that gives {output}")

@@ -6,8 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from induce.builtin import place_of
 from induce.checkpoint import ENSEMBLE
 from induce.data.sources import Sources, read_text
+from induce.packing import is_packed
 from induce.storage.folders import whole
 from treebank.errors import SynparseError
 from treebank.sentence import Treebank
@@ -20,9 +22,11 @@ PARSED = "parsed"  # the kind of such trees, in a run's facts
 
 def is_teacher(trees: str | None) -> bool:
     """Whether what is named as trees is a run or an ensemble."""
-    if not trees or not Path(trees).is_dir():
+    folder = place_of(Path(trees or ""))
+    if folder.is_file():
+        return is_packed(folder)
+    if not trees or not folder.is_dir():
         return False
-    folder = Path(trees)
     return (folder / ENSEMBLE).exists() or any(whole(folder / name) for name in ("best", "last"))
 
 

@@ -12,13 +12,16 @@ from induce.data.batches import HeadSupervisedBatch
 from induce.data.corpus import read_corpora
 from induce.data.sentences import MaskedLoader
 from induce.models.udgn import Udgn, UdgnConfig
+from induce.packing import pack
 from induce.parsing.load import load_parser
 from induce.parsing.parser import ModelParser
 from induce.settings import resolve
 from induce.training.focus import references_of
 from induce.training.run import RunRequest, prepare_run
+from induce.training.teacher import is_teacher
 from tests.induce.tiny import SETTINGS, sentences, with_chains
 from treebank.errors import SynparseError
+from treebank.sentence import Sentence
 
 TEXT = [list(one.words) for one in sentences(60)]
 TINY = tuple(SETTINGS["npcfg"])
@@ -202,3 +205,21 @@ def test_what_is_not_there_or_cannot_be_focused_is_refused(tmp_path: Path, trees
     other = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="onlstm", focus=(str(trees),))
     with pytest.raises(SynparseError, match="cannot be focused on trees or heads; --focus is for npcfg"):
         prepare_run(other)
+
+
+def test_packed_and_built_in_models_teach_like_runs(tmp_path: Path, trees: Path) -> None:
+    trained(tmp_path / "teacher", focus=(str(trees),))
+    packed = tmp_path / "teacher.synparse"
+    pack(tmp_path / "teacher" / "best", str(packed))
+    text = [["The", "dog", "saw", "a", "cat"]] * 2
+    expected = [str(tree) for tree in load_parser(tmp_path / "teacher").parse(text)]
+    for name in (str(packed), "english"):
+        found = list(references_of([name])(Sentence(tuple(words)) for words in text))
+        assert [len(one[0]) for one in found] == [5, 5]
+        if name != "english":
+            assert [str(one[0]) for one in found] == expected
+    assert is_teacher(str(packed))
+    assert is_teacher("english")
+    assert not is_teacher(str(trees))
+    trained(tmp_path / "pupil", focus=(str(packed),))
+    assert load_parser(tmp_path / "pupil").learned_from == f"parsed trees: {packed} (focus)"
