@@ -28,6 +28,7 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
     """
     from induce.parsing.reading import decoded, expected, from_json
     from induce.registry import decoder_entry
+    from treebank.formats import check_output
     from treebank.formats.conllu_writer import ConlluWriter
     from treebank.formats.jsonl import read_objects
     from treebank.formats.writers import bracket_line
@@ -36,6 +37,7 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
 
     if decoder:
         decoder_entry(decoder)  # a misspelt name is told before any line is read
+    check_output(output, [file])
     with opened(output) as write:
         for number, line in read_objects(file, expected=expected()):
             if line is None:
