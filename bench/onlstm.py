@@ -33,6 +33,7 @@ from torch import Tensor, nn  # noqa: E402
 
 from induce import checkpoint  # noqa: E402
 from induce.data.batches import StreamBatch  # noqa: E402
+from induce.data.edges import Edges  # noqa: E402
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
 from induce.kernels import plain  # noqa: E402
 from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
@@ -135,7 +136,7 @@ def make_model(folder: Path, size: str) -> None:
     vocabulary = Vocabulary([BOUNDARY, UNKNOWN, *(f"w{letters(i)}" for i in range(WORDS - 2))])
     torch.manual_seed(1)
     model = OnLstm(OnLstmConfig(**preset.model), len(vocabulary))
-    checkpoint.save(folder, checkpoint.pack(model, preset, vocabulary, {}))
+    checkpoint.save(folder, checkpoint.pack(model, preset, vocabulary, Edges(0.0, 0.0, 0).fact()))
 
 
 def letters(number: int) -> str:
