@@ -35,9 +35,16 @@ class Edges:
     sentences: int
 
     @property
+    def side(self) -> str:
+        """``right`` or ``left``; empty where it is not clear."""
+        if abs(self.first - self.last) < CLEARLY:
+            return ""
+        return "right" if self.first > self.last else "left"
+
+    @property
     def decoder(self) -> str:
         """The decoder of distances that fits: `biased` leans to the right, `unbiased` nowhere."""
-        return "biased" if self.first - self.last >= CLEARLY else "unbiased"
+        return "biased" if self.side == "right" else "unbiased"
 
     def __str__(self) -> str:
         branches = "branches to the right" if self.decoder == "biased" else "does not clearly branch to the right"

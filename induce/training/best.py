@@ -10,14 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from shutil import rmtree
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from induce.data.edges import Edges, edges_of
 from induce.data.fragments import words_learned
-from induce.data.sources import read_text
 from induce.processes import can_copy, cores
 from induce.storage.run_folder import check_kind, resumable
 from induce.training.events import Event
@@ -25,7 +23,6 @@ from induce.training.parallel import ParallelTraining, Stop, Task
 from induce.training.run import RunData, RunRequest, load_data, prepare_run, resolved_config
 from treebank.errors import SynparseError
 from treebank.json_text import parse_json
-from treebank.sample import sample_treebank
 from treebank.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -38,11 +35,8 @@ MINUTES = 180.0
 TRAINING = 0.85  # of the minutes; the rest is for parsing the text for pupils, and the vote
 LARGEST = 4.0  # times the minutes below: more did not help
 GRAMMAR_WORDS = 2300.0  # a second that a grammar learns from, at least, on one core
-SOME = 1000  # sentences that tell which side trees branch to
 SIDES = ("right", "left")
-CLEARLY = 2.0  # points of F1 between both sides
 VOTES = ("model.prior_votes=0.1", "model.word_votes=0.5")  # see docs/models/npcfg.md
-UNBIASED = "@decoder=unbiased"
 KEPT = ("text", "dev")  # of a request
 READING = ("tokenize", "paragraphs", "form", "encoding")
 Tell = Callable[[str], None]
@@ -119,7 +113,7 @@ def train_best(
     for stage in _stages(parts):
         left = [part for part in stage if part.name not in plan.done]
         if left and left[0].focus:
-            plan.choose_branching([part for part in parts if not part.focus], tell)
+            plan.choose_branching(parts[0], tell)
         tasks = list(_tasks(left, plan, scale, tell))
         yield from _train(tasks, min(count, len(tasks)), stop)
         if stop():
@@ -262,30 +256,18 @@ class _Plan:
         except (ValueError, KeyError, TypeError) as error:
             raise SynparseError(f"{path}: not the plan of a run ({error}); begin anew with --overwrite") from None
 
-    def choose_branching(self, parts: Sequence[Part], tell: Tell) -> None:
-        """Whether trees of the text branch to the right or to the left: what ``parts``, which know no side, say."""
-        from induce.analysis.agreement import agreement
-        from induce.parsing.load import load_parser
+    def choose_branching(self, part: Part, tell: Tell) -> None:
+        """Whether trees of the text branch to the right or to the left: what its edges say (`induce.data.edges`), as
+        ``part`` found them."""
+        from induce.parsing.load import read_trained
 
         if self.branching:
             return
-        request = self.request
-        source = read_text(request.text, request.input_options) if request.text else sample_treebank("dev").sentences
-        some = [replace(one, tree=None) for one in islice((one for one in source if len(one.words) > 2), SOME)]
-        self.branching, means = "neither", dict.fromkeys(SIDES, 0.0)
-        if some:
-            members = [f"{self.folder / 'parts' / part.name}{UNBIASED}" for part in parts]
-            report = agreement(members, some, load=load_parser, baselines=SIDES)
-            for side in SIDES:
-                means[side] = fmean(
-                    pair.value for pair in report.pairs if pair.first in members and pair.second == f"baseline:{side}"
-                )
-            if abs(means["right"] - means["left"]) >= CLEARLY:
-                self.branching = max(SIDES, key=means.__getitem__)
-        shares = ", ".join(f"{value:.1f}% {side}" for side, value in means.items())
-        self.say(
-            f"branching: {self.branching} (brackets shared with it by trees of an unbiased decoder: {shares})", tell
-        )
+        found = Edges.in_facts(read_trained(self.folder / "parts" / part.name).facts)
+        edges = found or edges_of(load_data(self.request_of(part)).encode())
+        self.branching = edges.side or "neither"
+        shares = f"{edges.first:.0f}% begin, {edges.last:.0f}% end"
+        self.say(f"branching: {self.branching} (sentences with a frequent word at an edge: {shares} with one)", tell)
 
     def request_of(self, part: Part) -> RunRequest:
         """What is asked for one part; one that has begun goes on."""

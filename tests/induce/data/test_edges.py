@@ -53,6 +53,7 @@ def test_shares_of_sentences_that_begin_and_end_with_frequent_words() -> None:
 def test_what_is_nearly_even_is_no_side() -> None:
     assert Edges(39.9, 30.0, 9).decoder == "unbiased"
     assert Edges(40.0, 30.0, 9).decoder == "biased"
+    assert [Edges(first, 30.0, 9).side for first in (40.0, 39.9, 20.1, 20.0)] == ["right", "", "", "left"]
 
 
 def test_words_that_are_not_told_apart_are_not_frequent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_lowercase
 
 import numpy as np
 import pytest
 
+from induce.data import edges
 from induce.data.fragments import longest_of_pass, words_learned
 from induce.parsing.load import load_parser
 from induce.settings import resolve
@@ -149,3 +151,20 @@ def test_pupils_are_told_the_side_that_their_teachers_branch_to(tmp_path: Path) 
     plan.write()
     again = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
     assert again.branching == "neither"
+
+
+@pytest.mark.parametrize(("words", "side"), [("the b{0} c{0} d{0}", "right"), ("b{0} c{0} d{0} the", "left")])
+def test_the_side_comes_from_the_edges_of_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, side: str
+) -> None:
+    monkeypatch.setattr(edges, "FREQUENT", 1)
+    text = tmp_path / "text.txt"
+    text.write_text("".join(words.format(letter) + "\n" for letter in ascii_lowercase), encoding="utf-8")
+    asked = RunRequest(run=str(tmp_path / "run"), text=(str(text),), device="cpu")
+    told = list[str]()
+    plan = best._Plan.open(tmp_path / "run", asked, 10.0, told.append)
+    for _ in best._train(list(best._tasks(PARTS[:1], plan, 1.0, told.append)), 1, lambda: False):
+        pass
+    plan.choose_branching(PARTS[0], told.append)
+    assert plan.branching == side
+    assert told[-1].startswith(f"branching: {side} (sentences with a frequent word at an edge: ")
