@@ -1,9 +1,8 @@
 """A biaffine parser (Dozat and Manning 2017) that learns the heads which other parsers give: no words of its own to
 predict, no gold.
 
-A grammar knows classes of words and one sentence at a time; what reads whole sentences, and learns from all of the
-grammar's heads at once, becomes better than its teacher. Read from the top: the settings, the network, the loss. See
-docs/models/biaffine.md.
+A grammar knows classes of words; what reads whole sentences, and learns from all of the grammar's heads at once, can
+become better than its teacher. Read from the top: the settings, the network, the loss. See docs/models/biaffine.md.
 
 Shapes: B sentences, N words, E units of an embedding, H of one direction of the LSTM, A of the arcs.
 """
