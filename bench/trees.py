@@ -3,8 +3,8 @@
 ``python bench/trees.py [TEXT --gold GOLD] [--minutes 5 20 60 180] [--seeds 3] [--out FOLDER]`` goes from a text to
 scores in one run. Every kind is trained from each seed and scored (UF1, convention ``on-lstm``) when it has had so many
 minutes of its own; ``focused`` is a grammar that begins with the trees of the ON-LSTM of the same seed, ``second`` and
-``second-simple`` are grammars that begin with those of ``focused``. The vote is of these three, and ``best`` is what
-``synparse train --best`` makes of as many minutes.
+``second-simple`` are grammars that begin with those of ``focused``. The vote is of these three; ``chart`` is a chart
+parser that learns the trees of ``second``, and ``best`` is what ``synparse train --best`` makes of as many minutes.
 Without TEXT all this is done with the built-in sample, in a moment, which says only that it works.
 
 It prints a table, and writes ``bench/results/trees.json`` and ``trees.svg``. Runs stay in FOLDER: called again, it goes
@@ -28,6 +28,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from bench.languages import synparse  # noqa: E402
 from bench.machine import describe  # noqa: E402
+from induce.training.best import VOTES  # noqa: E402
 
 RESULTS = HERE / "results"
 MINUTES = (5.0, 20.0, 60.0, 180.0)
@@ -36,7 +37,10 @@ PUPILS = {  # by name: preset and teachers
     "focused": ("npcfg-small", ("onlstm-{seed}:biased", "onlstm-{seed}:unbiased")),
     "second": ("npcfg-small", ("focused-{seed}",)),
     "second-simple": ("simple-pcfg-small", ("focused-{seed}",)),
+    "chart": ("chart-small", ("second-{seed}",)),
 }
+VOTERS = ("focused", "second", "second-simple")
+SIDE = "right"  # to which the trees of the text branch; `synparse train --best` finds it
 VOTE, BEST = "vote", "best"
 BASELINES = ("right", "left", "balanced", "oracle")
 Row = dict[str, Any]
@@ -66,7 +70,8 @@ def train(plan: Plan, kind: str, seed: int, minutes: float) -> float:
     preset, teachers = PUPILS.get(kind) or (KINDS[kind], ())
     begin = ["train", *plan.text, "--preset", preset, "--seed", str(seed), "-o", str(run)]
     begin += [part for name in teachers for part in ("--focus", str(plan.out / name.format(seed=seed)))]
-    votes = ["model.prior_votes=0.2", f"model.end_votes={2 if kind == 'focused' else 0}"] if teachers else []
+    ends = f"model.end_votes={2 if kind == 'focused' else 0}"
+    votes = [f"model.branching={SIDE}", *VOTES, ends] if kind in VOTERS else []
     begin += [part for change in votes for part in ("--set", change)]
     begin += [part for change in plan.settings for part in ("--set", change)]
     return synparse([*begin, "--max-minutes", f"{minutes:g}"])[1]
@@ -104,7 +109,7 @@ def measure(plan: Plan, rows: list[Row]) -> None:
                     note(kind, seed, minutes, score(plan, run := str(plan.run(kind, seed)))[run], processor)
             if (VOTE, seed, minutes) not in done:
                 run = str(plan.run(VOTE, seed))
-                members = [str(plan.run(kind, seed)) for kind in PUPILS]
+                members = [str(plan.run(kind, seed)) for kind in VOTERS]
                 synparse(["combine", *members, "-o", run, "--overwrite"])
                 note(VOTE, seed, minutes, score(plan, run)[run], 0.0)
         if (BEST, 0, minutes) not in done and not plan.settings:
