@@ -145,6 +145,25 @@ MODELS: dict[str, tuple[Reference, ...]] = {
             "Advances in Neural Information Processing Systems (NeurIPS)",
         ),
     ),
+    "chart": (
+        _paper(
+            "stern-etal-2017-minimal",
+            "Stern, Mitchell and Andreas, Jacob and Klein, Dan",
+            "A Minimal Span-Based Neural Constituency Parser",
+            2017,
+            _ACL,
+            "818--827",
+        ),
+    ),
+    "biaffine": (
+        _paper(
+            "dozat-manning-2017-biaffine",
+            "Dozat, Timothy and Manning, Christopher D.",
+            "Deep Biaffine Attention for Neural Dependency Parsing",
+            2017,
+            _ICLR,
+        ),
+    ),
     "dmv": (_DMV,),
     "dmv-ccm": (_DMV, _CCM),
 }
