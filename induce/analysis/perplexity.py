@@ -17,6 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from induce.analysis.continuous_cache import Cache, cached_nll
 from induce.analysis.text_comparison import TextComparison, compare_texts
 from induce.checkpoint import build_model
+from induce.config import entry_of
 from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch
 from induce.data.loader import bucket_by_length, pad
 from induce.data.sentences import MASKINGS
@@ -226,7 +227,7 @@ class TextScorer:
         self.recipe = RECIPES[config.data.normalization]
         kind = model_class(self.name)
         self.whole_sentences = self.reading in ("sentences", "fragments") and not scores_words(kind)
-        if self.whole_sentences and not scores_sentences(kind):
+        if entry_of(config).needs_focus or (self.whole_sentences and not scores_sentences(kind)):
             raise SynparseError(f"{run}: this {self.name!r} gives no probabilities of a text")
         if batch_size is not None and self.reading != "stream":
             raise SynparseError(f"{run}: this {self.name!r} reads {self.reading}, not a stream; leave out --batch-size")
