@@ -1,7 +1,7 @@
 """A chart parser (Stern, Andreas and Klein 2017) that learns the trees which other parsers give: no gold.
 
 A score for each span of words from the states of an LSTM at both its ends, and the tree with the largest sum. It reads
-a sentence some ten times as fast as the grammars and votes that it learns from. Read from the top: the settings, the
+a sentence some five times as fast as the grammars that it learns from. Read from the top: the settings, the
 network, the loss. See docs/models/chart.md.
 
 Shapes: B sentences, N words, H units of one direction of the LSTM, A of the ends of spans.

@@ -125,7 +125,7 @@ def train_best(
         if stop():
             return
         plan.finish([pupil.name])
-        plan.say(f"{folder / 'parts' / pupil.name} gives nearly the same trees, many times as fast", tell)
+        plan.say(f"{folder / 'parts' / pupil.name} learned the trees of the vote, and parses faster", tell)
 
 
 def _stages(parts: Sequence[Part]) -> Iterator[list[Part]]:
