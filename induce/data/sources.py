@@ -128,7 +128,8 @@ def load_corpora(
 ) -> tuple[Any, Any]:
     """Training and development text, normalised, without any annotation but the trees of ``treebank``; or examples.
 
-    ``references`` gives the trees or heads of each sentence that a model is focused on; ``watch`` sees each sentence of
+    ``references`` gives the trees or heads of each sentence that a model is focused on; of development text apart from
+    the training text they are only asked for where the model learns from nothing else. ``watch`` sees each sentence of
     text.
     """
     if config.data.task:
@@ -151,13 +152,15 @@ def load_corpora(
     training, held_out = read_corpora(
         sentences, recipe, token=token, development_share=share, with_trees=learns, references=references
     )
+    apart = references if entry_of(config).needs_focus else None
     if sources.dev:
-        development, _ = read_corpora(read_text(sources.dev, options), recipe, token=token)
+        development, _ = read_corpora(read_text(sources.dev, options), recipe, token=token, references=apart)
         if not development.words:
             raise SynparseError(f"{' '.join(names_of(sources.dev))}: the development text holds no words")
         return training, development
     if sample:
-        return training, read_corpora(sample_treebank("dev").sentences, recipe, token=token)[0]
+        development, _ = read_corpora(sample_treebank("dev").sentences, recipe, token=token, references=apart)
+        return training, development
     return training, held_out
 
 

@@ -7,7 +7,7 @@ a file of its trees is named, and then the model's facts say so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, tee, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -41,17 +41,7 @@ def references_of(
     """
     parsers = {name: _parser(name, device) for name in names if not is_file(name)}
 
-    def parsed(sentences: Iterable[Sentence]) -> Iterator[Sequence[Tree]]:
-        copies = tee(sentences, len(names))
-        trees = [
-            _parse(parsers[name], (Sentence(one.words, one.tags) for one in copy), _trees)
-            if name in parsers
-            else _read(name, copy)
-            for name, copy in zip(names, copies, strict=True)
-        ]
-        return zip(*trees, strict=True)
-
-    return parsed
+    return lambda sentences: zip(*_given(names, parsers, sentences, _trees, _read), strict=True)
 
 
 def head_references_of(
@@ -65,20 +55,23 @@ def head_references_of(
     parsers = {name: _parser(name, device, "heads") for name in names if not is_file(name)}
 
     def parsed(sentences: Iterable[Sentence]) -> Iterator[np.ndarray]:
-        copies = tee(sentences, len(names))
-        squares = [
-            _parse(parsers[name], (Sentence(one.words, one.tags) for one in copy), _squares)
-            if name in parsers
-            else _read_heads(name, copy)
-            for name, copy in zip(names, copies, strict=True)
-        ]
+        squares = _given(names, parsers, sentences, _squares, _read_heads)
         return (np.mean(found, axis=0) for found in zip(*squares, strict=True))
 
     return parsed
 
 
+def check_development(names: Sequence[str]) -> None:
+    """Raises SynparseError for a file: it is about the training text, and development text apart from it needs trees or
+    heads, too."""
+    for name in filter(is_file, names):
+        problem = "this file is about the training text alone, and the development text is apart from that"
+        raise SynparseError(f"{name}: {problem}; name a run, or give a TEXT without --dev")
+
+
 def focus_kind(names: Sequence[str], output: Output = "trees") -> str:
-    """ "gold trees" where a treebank is among the references, or a run that learned from one; else "parsed trees"."""
+    """``gold trees`` where a treebank is among the references, or a run that learned from one; else ``parsed trees``;
+    of ``output`` heads likewise."""
     gold = any(_is_annotated(name) if is_file(name) else _saw_gold(name) for name in names)
     return f"{GOLD if gold else PARSED} {output}"
 
@@ -97,6 +90,23 @@ def _parser(name: str, device: str, output: Output = "trees") -> StructureParser
     parser = load_parser(run, device=device, decoder=decoder or None)
     parser.must_give(output, f"name a run that gives {output}")
     return parser
+
+
+def _given(
+    names: Sequence[str],
+    parsers: Mapping[str, StructureParser],
+    sentences: Iterable[Sentence],
+    work: Callable[[StructureParser, Sequence[Sentence]], list[Found]],
+    read: Callable[[str, Iterable[Sentence]], Iterator[Found]],
+) -> list[Iterator[Found]]:
+    """What each reference gives for every sentence: what ``work`` makes of a parser, or what is ``read`` in a file."""
+    copies = tee(sentences, len(names))
+    return [
+        _parse(parsers[name], (Sentence(one.words, one.tags) for one in copy), work)
+        if name in parsers
+        else read(name, copy)
+        for name, copy in zip(names, copies, strict=True)
+    ]
 
 
 def _trees(parser: StructureParser, sentences: Sequence[Sentence]) -> list[Tree]:

@@ -173,9 +173,11 @@ def _load(config: RunConfig, sources: Sources, device: str) -> RunData:
         given = replace(sources, text=())  # the text comes with its trees
     else:
         treebank, given = load_trees(config, sources), sources
-    from induce.training.focus import focus_kind, head_references_of, references_of
+    from induce.training.focus import check_development, focus_kind, head_references_of, references_of
 
     output = entry_of(config).focus or "trees"
+    if entry_of(config).needs_focus and (sources.dev or sources.sample):
+        check_development(sources.focus)
     refer = head_references_of if output == "heads" else references_of
     references = refer(sources.focus, device=device) if sources.focus else None
     watch = Watch()

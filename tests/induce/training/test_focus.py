@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from induce.packing import pack
 from induce.parsing.load import load_parser
 from induce.parsing.parser import ModelParser
 from induce.settings import resolve
+from induce.training.events import Finished
 from induce.training.focus import references_of
 from induce.training.run import RunRequest, prepare_run
 from induce.training.teacher import is_teacher
@@ -226,3 +228,25 @@ def test_packed_and_built_in_models_teach_like_runs(tmp_path: Path, trees: Path)
     assert not is_teacher(str(trees))
     trained(tmp_path / "pupil", focus=(str(packed),))
     assert load_parser(tmp_path / "pupil").learned_from == f"parsed trees: {packed} (focus)"
+
+
+@pytest.mark.parametrize("model", ["chart", "biaffine"])
+def test_development_text_of_its_own_is_parsed_too(tmp_path: Path, trees: Path, heads: Path, model: str) -> None:
+    """Of --dev, and of the built-in sample: by runs; a file is about the training text alone."""
+    file = trees if model == "chart" else heads
+    teacher = "english"
+    if model == "biaffine":
+        pupil(tmp_path / "teacher", model, heads, "train.epochs=1")
+        teacher = str(tmp_path / "teacher")
+    given = (*SETTINGS[model], "train.epochs=1")
+    asked = RunRequest(
+        run=str(tmp_path / "run"), text=TEXT[:30], dev=TEXT[30:40], model=model, settings=given, focus=(teacher,)
+    )
+    *_, finished = prepare_run(asked).train()
+    assert isinstance(finished, Finished)
+    facts = load_parser(tmp_path / "run").checkpoint.facts
+    assert facts["development"]["sentences"] == 10
+    with pytest.raises(SynparseError, match="this file is about the training text alone"):
+        prepare_run(replace(asked, run=str(tmp_path / "other"), focus=(str(file),)))
+    with pytest.raises(SynparseError, match="this file is about the training text alone"):
+        prepare_run(replace(asked, run=str(tmp_path / "third"), text=(), dev=(), focus=(str(file),)))
