@@ -26,13 +26,14 @@ from induce.process_group import ALONE, ProcessGroup
 from induce.registry import BY_BRANCHING, READINGS, decoder_entry, fitting_decoder, load
 from induce.storage.locking import RunLock
 from induce.training.distributed import learn
-from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
+from induce.training.events import Check, Computing, Event, Finished, Halved, Progress, Scoring, Started
 from induce.training.fits import check_enough, check_fits
 from induce.training.limits import ENDINGS, Limits, never
 from induce.training.optimizer import EpochEnd
 from induce.training.position import Clock
 from induce.training.scoring import TextScore, score_text
 from induce.training.state import RunState
+from induce.training.threads import Threads
 
 SAVE_SECONDS = 30.0  # between two writings of RUN/last
 REPORT_STEPS = 20
@@ -81,6 +82,11 @@ class Trainer(RunState):
         self.parts = 1  # of a batch, the most so far
         self.resumed = checkpoint is not None
         self.lock: RunLock | None = None  # of the folder, given back after training
+        by_gradients = not isinstance(self.model, FittedModel)
+        self.threads = Threads(
+            checkpoint.facts.get("threads") if checkpoint else None,
+            measure=by_gradients and device == "cpu" and group.size == 1,
+        )
         self.limits = Limits()
         self.scored = True  # whether there was time to score the model of the last step
         self.scoring_seconds = 0.0  # that the development text took the last time
@@ -107,19 +113,22 @@ class Trainer(RunState):
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
         self.limits = Limits(deadline, stop, hurry)
         try:
-            yield from self._train()
+            with self.threads:
+                yield from self._train()
         finally:
             if self.lock:
                 self.lock.release()
 
     def _train(self) -> Iterator[Event]:
         began = time.monotonic()
+        chosen = [] if self.resumed else list(self._choose_threads())
         if not self.resumed:
             self.model.prepare(self.corpus)
             self.group.equalize(self.model)
             self.position.seconds = time.monotonic() - began
             self.save_last()  # a kill before the first step leaves something to go on from, too
         yield self.log(self._started())
+        yield from map(self.log, chosen)
         reason = self._over()
         while not reason:
             reason = yield from self._fit() if isinstance(self.model, FittedModel) else self._epoch()
@@ -145,6 +154,10 @@ class Trainer(RunState):
             measure=self.model.measure,
             on_sample=not config.data.task and not self.facts.get("texts"),
         )
+
+    def _choose_threads(self) -> Iterator[Event]:
+        if self.threads.choose():
+            yield Computing(self.position.step, self.threads.number, self.threads.most)
 
     def _started(self) -> Started:
         return Started(
@@ -182,6 +195,7 @@ class Trainer(RunState):
                 return reason
             if save:
                 self.save_last()
+                yield from map(self.log, self._choose_threads())
         ended = yield from self._check(end_of_epoch=True)
         at.seconds = clock.seconds()
         if reason := self._unscored():
