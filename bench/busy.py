@@ -52,7 +52,7 @@ def speed(seconds: float, threads: str) -> float:
 def main() -> None:
     """Print and write the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--seconds", type=float, default=20.0, help="of each training, its start and end included")
+    options.add_argument("--seconds", type=float, default=30.0, help="of each training, its start and end included")
     options.add_argument("--rounds", type=int, default=3)
     given = options.parse_args()
     ways = {"all cores": str(cores()), "one": "1", "chosen": ""}
