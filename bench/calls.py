@@ -15,6 +15,12 @@ from treebank.whole_files import PART
 
 TIMES = ("seconds", "log_bytes")  # what no two trainings have in common
 PASSED_OVER = ("checkpoint.json", "trainer.pt", "log.jsonl", "synparse-shards.jsonl", LOCK)
+OUTPUTS = (
+    *("parse -m model text.txt", "extract -m model text.txt", "score -m model text.txt --words"),
+    *("embed -m model text.txt", "decode lines.jsonl", "convert trees.mrg --to spans", "classes text.txt --classes 4"),
+    "report -m model --gold trees.mrg --pictures 1",
+)
+PREPARED = [word if word != "text.txt" else "prepared" for word in toys.training("onlstm", resume=True)]
 Digests = dict[str, str]
 
 
@@ -46,13 +52,14 @@ def kinds() -> list[Kind]:
         _plain("parse into JSON lines", f"{into} --format jsonl", "out"),
         _plain("parse heads into a folder", into.replace("model", "heads"), "out"),
         _plain("parse in shards", f"{into} --workers 2", "out"),
-        _plain("parse", "parse -m model text.txt -o trees", "trees", whole=_there("trees")),
-        _plain("extract", "extract -m model text.txt -o lines", "lines", whole=_there("lines")),
         Kind("combine", lambda folder: voters.split(), _votes, _vote_whole),
         Kind("combine with copies", lambda folder: f"{voters} --pack".split(), _votes, _vote_whole),
+        Kind("train what is prepared", lambda folder: PREPARED, run_found, run_whole),
         _plain("pack", "pack model -o model.synparse", "model.synparse", whole=_there("model.synparse")),
         Kind("prepare", _prepare, lambda folder: files(folder, "corpus"), _corpus_whole),
-        _plain("convert", "convert trees.mrg --to spans -o spans", "spans", whole=_there("spans")),
+        *(_plain(f"{text.split()[0]} into a file", f"{text} -o out", "out", whole=_there("out")) for text in OUTPUTS),
+        _plain("draw", "draw trees.mrg -o out.svg", "out.svg", whole=_there("out.svg")),
+        _plain("embed arrays", "embed -m model text.txt -o out.npz", "out.npz", whole=_there("out.npz")),
     ]
 
 

@@ -1,13 +1,14 @@
 """Calls of every kind that are killed again and again, and made again: is anything lost, or stuck for ever?
 
-    python bench/faults.py [--kills 1000] [--minutes M] [--seed 1] [--kinds onlstm,parse,…] [--folder DIR]
+    python bench/faults.py [--kills 1000] [--minutes M] [--seed 1] [--kinds onlstm,parse,…] [--resume] [--folder DIR]
 
-Every model, two tasks and a family of seeds are trained at the smallest size and saved after each step; text is parsed
-into a folder of files, in shards, and into one file; models are combined, with copies and without, and packed; a text
-is prepared, trees are converted. Each call gets SIGKILL at an operation on a file, or at any moment, up to three times,
-is then made again until it ends, and what it leaves is compared with what an unbroken call leaves, all but times. What
-was whole before a kill must be whole after it. Prints a line a kind, writes ``bench/results/faults.json``, and exits
-with 1 if anything was lost or stuck.
+Every model, three tasks and a family of seeds are trained at the smallest size and saved after each step; text is
+parsed into a folder of files and in shards; models are combined, with copies and without, and packed; a text is
+prepared, and learned from; every command that writes a file writes one. Each call gets SIGKILL at an operation on a
+file, or at any moment, up to three times, is then made again until it ends, and what it leaves is compared with what an
+unbroken call leaves, all but times. What was whole before a kill must be whole after it. Tells the count as it goes on,
+and keeps it in ``bench/results/faults.json``, from where ``--resume`` goes on after Ctrl-C, SIGTERM or ``--minutes``.
+Prints a line a kind, and exits with 1 if anything was lost or stuck.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,14 @@ from bench import toys  # noqa: E402
 from bench.calls import Kind, kinds  # noqa: E402
 from bench.forked import Done, call, load_everything  # noqa: E402
 from bench.machine import describe  # noqa: E402
+from treebank.whole_files import write_whole  # noqa: E402
 
 OPERATIONS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "os.chmod")
 MOST = 3  # kills of one call
 LATE = 300.0  # seconds after which a call is stuck
 COUNT = ".count"
+RESULT = HERE / "results" / "faults.json"
+KEPT = ("kills", "rounds", "lost", "stuck")  # of a kind
 
 
 @contextmanager
@@ -82,8 +86,12 @@ def prepared(base: Path) -> None:
     for number in (1, 2):
         (base / f"in/{number}").mkdir(parents=True)
         (base / f"in/{number}/a.txt").write_text(toys.text(150, number), encoding="utf-8")
-    for name, model in (("model", "onlstm"), ("heads", "udgn")):
-        done = call(toys.training(model, resume=False, run=name), base)
+    trainings = [
+        toys.training(model, resume=False, run=name) for name, model in (("model", "onlstm"), ("heads", "udgn"))
+    ]
+    preparation = ["prepare", "text.txt", "-o", "prepared"]
+    for arguments in (*trainings, preparation, ["extract", "-m", "model", "text.txt", "-o", "lines.jsonl"]):
+        done = call(arguments, base)
         assert done.code == 0, done.err
 
 
@@ -133,18 +141,42 @@ def broken_off(kind: Kind, base: Path, folder: Path, most: int, draw: random.Ran
     kind.lost += [f"at the end: {', '.join(names)}"] if names else []
 
 
-def kill(some: Sequence[Kind], wanted: int, seconds: float, base: Path, folder: Path, draw: random.Random) -> None:
-    """Kill calls of each kind in turn until that many are killed, or so many seconds are over."""
+def kill(some: Sequence[Kind], wanted: int, seconds: float, base: Path, folder: Path, seed: int) -> None:
+    """Kill calls of each kind in turn until that many are killed, or so many seconds are over; keep the count."""
     began = time.monotonic()
     while any(not kind.stuck for kind in some):
-        for kind in some:
+        for kind in sorted(some, key=lambda one: one.rounds):
             left = wanted - sum(one.kills for one in some)
             if left <= 0 or time.monotonic() - began > seconds:
                 return
             if not kind.stuck:
-                broken_off(kind, base, folder, min(MOST, left), draw)
-                told = f"{wanted - left} kills, {sum(len(one.lost) + len(one.stuck) for one in some)} problems"
-                print(f"\r{told}", end="", file=sys.stderr, flush=True)
+                broken_off(kind, base, folder, min(MOST, left), random.Random(f"{seed} {kind.name} {kind.rounds}"))
+                keep(some, seed)
+                print(f"{kind.name}: {told(some)}", file=sys.stderr, flush=True)
+
+
+def told(some: Sequence[Kind]) -> str:
+    """Kills so far, and what came of them."""
+    lost, stuck = (sum(len(getattr(kind, name)) for kind in some) for name in ("lost", "stuck"))
+    return f"{sum(kind.kills for kind in some)} kills, lost {lost}, stuck {stuck}"
+
+
+def keep(some: Sequence[Kind], seed: int) -> None:
+    """Write what was counted so far."""
+    table = {kind.name: {name: getattr(kind, name) for name in (*KEPT, "operations")} for kind in some}
+    RESULT.parent.mkdir(exist_ok=True)
+    result = {"machine": describe(), "seed": seed, "told": told(some), "kinds": table}
+    write_whole(RESULT, json.dumps(result, indent=1).encode())
+
+
+def go_on(some: Sequence[Kind], seed: int) -> None:
+    """Take what was counted before with this seed."""
+    before = json.loads(RESULT.read_bytes())
+    if before["seed"] != seed:
+        raise SystemExit(f"{RESULT} was counted with --seed {before['seed']}")
+    for kind in some:
+        for name in KEPT if kind.name in before["kinds"] else ():
+            setattr(kind, name, before["kinds"][kind.name][name])
 
 
 def attempt(kind: Kind, arguments: list[str], folder: Path, draw: random.Random | None) -> Done:
@@ -164,37 +196,29 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=math.inf, help="end earlier, after so many")
     parser.add_argument("--kinds", help="only these, with commas between them")
+    parser.add_argument("--resume", action="store_true", help="go on from the count that was kept")
     parser.add_argument("--folder", default="/dev/shm" if os.path.isdir("/dev/shm") else None)
     given = parser.parse_args()
     load_everything()
-    draw, chosen = random.Random(given.seed), given.kinds.split(",") if given.kinds else None
+    chosen = given.kinds.split(",") if given.kinds else None
     some = [kind for kind in kinds() if chosen is None or kind.name in chosen]
-    with tempfile.TemporaryDirectory(dir=given.folder) as work:
+    if given.resume:
+        go_on(some, given.seed)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory(dir=given.folder) as work:
         base, folder = Path(work, "base"), Path(work, "call")
         base.mkdir()
         prepared(base)
         for kind in some:
             unbroken(kind, base, folder)
-        kill(some, given.kills, 60 * given.minutes, base, folder, draw)
+        kill(some, given.kills, 60 * given.minutes, base, folder, given.seed)
     for kind in some:
         print(
             f"{kind.name}: {kind.kills} kills of {kind.rounds} calls of {kind.operations} operations on files; "
             f"lost {len(kind.lost)}, stuck {len(kind.stuck)} {[*kind.lost[:2], *kind.stuck[:2]] or ''}"
         )
-    counts = {name: sum(len(getattr(kind, name)) for kind in some) for name in ("lost", "stuck")}
-    kills = sum(kind.kills for kind in some)
-    told = ", ".join(f"{name} {count}" for name, count in counts.items())
-    print(f"{kills} kills of {len(some)} kinds of calls, seed {given.seed}: {told}")
-    table = {
-        kind.name: {"kills": kind.kills, "operations": kind.operations, "lost": kind.lost, "stuck": kind.stuck}
-        for kind in some
-    }
-    result = HERE / "results" / "faults.json"
-    result.parent.mkdir(exist_ok=True)
-    result.write_text(
-        json.dumps({"machine": describe(), "seed": given.seed, "kills": kills, **counts, "kinds": table}, indent=1)
-    )
-    if any(counts.values()):
+    print(f"{told(some)}: {len(some)} kinds of calls, seed {given.seed}")
+    if any(kind.lost or kind.stuck for kind in some):
         raise SystemExit(1)
 
 

@@ -70,18 +70,26 @@ def call(
     child = os.fork()
     if not child:
         _run(arguments, folder, log, guard)
-    descriptor = os.pidfd_open(child)
+    descriptor, ended = os.pidfd_open(child), False
     try:
-        wait = seconds if kill_after is None else kill_after
-        ended, _, _ = select.select([descriptor], [], [], wait)
-        if not ended:
-            os.kill(child, signal.SIGKILL)
+        ended = _ended(descriptor, seconds if kill_after is None else kill_after)
     finally:
         os.close(descriptor)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     err = log.read_text("utf-8", "replace")
     log.unlink()
     return Done(code, err, time.monotonic() - began, late=not ended and kill_after is None)
+
+
+def _ended(descriptor: int, seconds: float) -> bool:
+    """Whether the process ends within ``seconds``. Those in which we are stopped ourselves hardly count."""
+    while True:
+        ready, _, _ = select.select([descriptor], [], [], min(1.0, seconds))
+        seconds -= 1
+        if ready or seconds <= 0:
+            return bool(ready)
 
 
 def _run(arguments: Sequence[str], folder: Path, log: Path, guard: Guard) -> None:

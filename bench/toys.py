@@ -31,6 +31,8 @@ SMALL = {
         *("model.embedding_size=8", "model.channels=2", "model.channel_size=4", "model.layers=1"),
         *("model.parser_layers=1", "model.mask_rate=0.3", *SENTENCES),
     ],
+    "chart": ["model.embedding_size=8", "model.hidden_size=8", "model.span_size=6", *SENTENCES],
+    "biaffine": ["model.embedding_size=8", "model.hidden_size=8", "model.arc_size=6", *SENTENCES],
     "ccm": EM,
     "dmv-ccm": EM,
     "dmv": [
@@ -40,8 +42,10 @@ SMALL = {
 }
 TASKS = {
     "listops": ["data.expressions=80", "data.longest=10", "train.batch_size=20", "model.slot_size=6"],
+    "logic": ["data.expressions=80", "train.batch_size=20", "model.slot_size=6"],
     "craft": ["data.expressions=24", "model.hidden_size=6", "model.inner_size=6", "train.batch_size=12"],
 }
+FOCUS = {"chart": "focus.mrg", "biaffine": "heads"}  # what those learn from that learn from nothing else
 ALL = ["train.epochs=1"]
 TEXT_ONLY = ["train.learning_rate=0.01", "data.minimum_count=1", "data.development_share=0.1"]
 
@@ -67,8 +71,9 @@ def trees(count: int, seed: int = 2) -> str:
 
 
 def write(folder: Path, count: int = 24) -> None:
-    """Write text.txt and trees.mrg into ``folder``."""
+    """Write text.txt, trees of it in focus.mrg, and trees of other sentences in trees.mrg into ``folder``."""
     (folder / "text.txt").write_text(text(count), encoding="utf-8")
+    (folder / "focus.mrg").write_text(trees(count, seed=1), encoding="utf-8")
     (folder / "trees.mrg").write_text(trees(count), encoding="utf-8")
 
 
@@ -76,6 +81,7 @@ def training(model: str, *, resume: bool, run: str = "run") -> list[str]:
     """The call that trains the smallest ``model``, or the task of that name; with ``resume`` it goes on, or begins."""
     kind = ["--task", model] if model in TASKS else ["text.txt", "--model", model]
     given = ["--trees", "trees.mrg"] if model.endswith("-syd") else []
+    given += ["--focus", FOCUS[model]] if model in FOCUS else []
     settings = [*TASKS[model], *ALL] if model in TASKS else [*SMALL[model], *ALL, *TEXT_ONLY]
     chosen = [part for setting in settings for part in ("--set", setting)]
     return ["train", *kind, *given, *(["--resume"] if resume else []), "-o", run, *chosen]
