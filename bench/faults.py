@@ -48,19 +48,22 @@ KEPT = ("kills", "rounds", "lost", "stuck")  # of a kind
 
 @contextmanager
 def counted(folder: Path, kill_at: int = 0) -> Iterator[None]:
-    """Within, operations on files below ``folder`` are counted, and the one numbered ``kill_at`` ends the process.
+    """Within, operations on files below ``folder`` are counted; at the one numbered ``kill_at`` the process is killed.
 
-    A training is saved after every step. The count goes to the file `COUNT` in the end.
+    If a copy of it comes to that number first, both are. A training is saved after every step. The count goes to the
+    file `COUNT` in the end.
     """
     from induce.training import loop
 
     loop.SAVE_SECONDS = -1.0
-    count, real, home = 0, os.fsync, str(folder)
+    count, real, home, caller = 0, os.fsync, str(folder), os.getpid()
 
     def another() -> None:
         nonlocal count
         count += 1
         if count == kill_at:
+            if os.getppid() == caller:  # a copy, which counts from where it began
+                os.kill(caller, signal.SIGKILL)
             os.kill(os.getpid(), signal.SIGKILL)
 
     def hook(event: str, given: tuple[Any, ...]) -> None:

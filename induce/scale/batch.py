@@ -113,6 +113,8 @@ class _Batch:
                     self.claim.check(file.path, file.name, begun=True)
                     self.finished += 1  # by a call without shards
                     continue
+                if not self._is_written(file):
+                    self.claim.check(file.path, file.name, begun=False)
                 yield from self._tasks_of(file, shard_bytes)
             except SynparseError as error:
                 self.problems.append((number, len(file.shards), error))

@@ -62,12 +62,13 @@ def train_family(
 ) -> Iterator[FamilyEvent]:
     """Train the runs of all ``seeds``, each for at most ``max_minutes``; what happens to them, as it happens.
 
-    With ``request.resume`` they go on; without seeds they are those of the family in ``request.run``. Raises
-    SynparseError as `prepare_run` does, and if a training comes to an end that is none.
+    With ``request.resume`` they go on; without seeds they are those of the family in ``request.run``. Seeds that are
+    there already, and not named, stay members of it. Raises SynparseError as `prepare_run` does, for seeds that would
+    join another training, and if a training comes to an end that is none.
     """
     folder = Path(request.run)
     check_kind(folder, FAMILY)
-    request, seeds = _remembered(folder, request, list(seeds))
+    request, seeds, everyone = _joined(folder, request, list(seeds))
     runs = [_of_seed(request, seed) for seed in seeds]
     data = load_data(runs[0], tell)
     if not data.config.data.task:
@@ -75,7 +76,7 @@ def train_family(
     for line in data.notes:
         tell(line)
     folder.mkdir(parents=True, exist_ok=True)
-    _remember(folder, request, seeds)
+    _remember(folder, request, everyone)
     trained = zip(seeds, runs, strict=True)
     count = min(len(runs), cores()) if data.device == "cpu" and can_copy() else 1
     if count == 1:
@@ -99,31 +100,63 @@ def _of_seed(request: RunRequest, seed: int) -> RunRequest:
     return replace(request, run=run, seed=seed, resume=False)
 
 
-def _remembered(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunRequest, list[int]]:
-    """The request and seeds, on resume those that the family began with."""
+def _joined(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunRequest, list[int], list[int]]:
+    """The request, on resume that which the family began with; the seeds to train; all seeds of the family.
+
+    Raises SynparseError for seeds that would join those of another training.
+    """
     path = folder / FAMILY
-    if not request.resume or not path.exists():
+    if not path.exists() or (request.overwrite and not _readable(path, request)):
         if not seeds:
             raise SynparseError(f"{folder}: there is no family of seeds to go on with; name them with --seeds")
-        return request, seeds
+        return request, seeds, seeds
+    old, known = _read(path, request)
+    everyone = list(dict.fromkeys([*known, *seeds]))
+    if request.resume:
+        for key in KEPT:
+            if getattr(request, key) and getattr(request, key) != getattr(old, key):
+                raise UnchangeableError(f"--{key} cannot change on --resume: the family keeps its settings")
+        return old, seeds or known, everyone
+    others = ", ".join(str(seed) for seed in known if seed not in seeds)
+    before, asked = _values(old), _values(request)
+    differing = [key for key in asked if asked[key] != before[key]]
+    if others and differing:
+        name = differing[0]
+        problem = f"was trained with {name} {before[name]!r}, not {asked[name]!r}; name another folder with -o"
+        raise SynparseError(f"{folder}: holds seed {others}, which {problem}")
+    return request, seeds, everyone
+
+
+def _readable(path: Path, request: RunRequest) -> bool:
+    try:
+        _read(path, request)
+    except SynparseError:
+        return False
+    return True
+
+
+def _read(path: Path, request: RunRequest) -> tuple[RunRequest, list[int]]:
+    """``request`` as the family at ``path`` began with it, and its seeds."""
     try:
         stored = parse_json(path.read_bytes())
         asked: dict[str, Any] = stored["request"]
         values: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in asked.items()}
         reading = replace(request.input_options, **{key: values[key] for key in READING})
         old = replace(request, input_options=reading, **{key: values[key] for key in KEPT})
-        known = [int(seed) for seed in stored["seeds"]]
+        return old, [int(seed) for seed in stored["seeds"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SynparseError(f"{path}: not the description of a family ({error}); train anew with --overwrite") from None
-    for key in KEPT:
-        if getattr(request, key) and getattr(request, key) != getattr(old, key):
-            raise UnchangeableError(f"--{key} cannot change on --resume: the family keeps its settings")
-    return old, seeds or known
 
 
-def _remember(folder: Path, request: RunRequest, seeds: Sequence[int]) -> None:
+def _values(request: RunRequest) -> dict[str, Any]:
+    """What of a request its family keeps, as JSON."""
     values = {key: getattr(request, key) for key in KEPT}
     values["text"] = [one for one in request.text if isinstance(one, str)]  # a program gives its sentences again
     values |= {key: getattr(request.input_options, key) for key in READING}
-    text = json.dumps({"seeds": list(seeds), "request": values}, indent=1, default=str) + "\n"
+    found: dict[str, Any] = json.loads(json.dumps(values, default=str))
+    return found
+
+
+def _remember(folder: Path, request: RunRequest, seeds: Sequence[int]) -> None:
+    text = json.dumps({"seeds": list(seeds), "request": _values(request)}, indent=1) + "\n"
     write_whole(folder / FAMILY, text.encode())

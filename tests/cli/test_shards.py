@@ -166,6 +166,16 @@ def test_a_poison_line(job: Job, tmp_path: Path) -> None:
         parse(out, path, job, resume=True)
 
 
+def test_a_text_that_changed_since_its_shards_were_joined(job: Job, tmp_path: Path) -> None:
+    path, out = tmp_path / "a.txt", tmp_path / "out"
+    path.write_text(toy_text(20), encoding="utf-8")
+    assert parse(out, path, job) == 20
+    assert parse_into(str(out), [str(path)], job, resume=True) == 0
+    path.write_text(toy_text(20).replace("dog", "cow"), encoding="utf-8")
+    with pytest.raises(SynparseError, match=r"a\.txt: has changed since .*a\.txt\.trees was begun"):
+        parse_into(str(out), [str(path)], job, resume=True)
+
+
 def test_broken_lines_are_left_empty_and_told(job: Job, tmp_path: Path) -> None:
     path, told = tmp_path / "a.txt", []
     path.write_bytes(b"a b\n" * 600 + b"\xff\n" + b"a b\n" * 600)

@@ -78,6 +78,34 @@ def test_what_goes_wrong_in_a_seed_is_told(text: str, tmp_path: Path, monkeypatc
         list(train_family(request(tmp_path / "family", text), [1, 2]))
 
 
+@pytest.mark.parametrize("resume", [False, True])
+def test_seeds_join_those_that_are_there(
+    resume: bool, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(family, "cores", lambda: 1)
+    run = tmp_path / "family"
+    list(train_family(request(run, text), [1]))
+    before = weights(run / "seed-1")
+    asked = RunRequest(run=str(run), resume=True, device="cpu") if resume else request(run, text)
+    list(train_family(asked, [3]))
+    again = RunRequest(run=str(run), resume=True, device="cpu")
+    ends = [one for one in train_family(again, []) if isinstance(one.event, Finished)]
+    assert [one.seed for one in ends] == [1, 3]
+    assert weights(run / "seed-1") == before
+
+
+def test_seeds_do_not_join_another_training(text: str, tmp_path: Path) -> None:
+    run = tmp_path / "family"
+    run.mkdir()
+    family._remember(run, request(run, "another.txt"), [1, 2])
+    note = (run / "family.json").read_bytes()
+    told = r"holds seed 1, which was trained with text \['another.txt'\], not \['.*text.txt'\]; name another folder"
+    for overwrite in (False, True):
+        with pytest.raises(SynparseError, match=told):
+            list(train_family(request(run, text, overwrite=overwrite), [2, 3]))
+    assert (run / "family.json").read_bytes() == note
+
+
 @pytest.mark.parametrize(("text", "seeds"), [("1-3", [1, 2, 3]), ("7", [7]), ("4,1-2", [4, 1, 2])])
 def test_seeds(text: str, seeds: list[int]) -> None:
     assert parse_seeds(text) == seeds
