@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from treebank.drawing.picture import Analysis
 
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the name of a file to write
-DEVICES = ("/dev/", "/proc/")
+DESCRIPTORS = ("/dev/fd/", "/dev/stderr", "/proc/")  # what they name is written as it is open, even if it is a file
 BEST = "*"  # before the best number of a table
 SHORTEST_NAME = 12  # columns that a folded name gets at least
 
@@ -110,7 +110,7 @@ def opened(path: str | None) -> Iterator[Callable[[str], None]]:
         raise SynparseError(f"{path}: this is a folder; name a file to write")
     if (end := os.path.splitext(path.lower())[1]) in COMPRESSED - {".gz"}:
         raise SynparseError(f"{path}: text is written plain or as .gz, not as {end}")
-    if path.startswith(DEVICES) or (os.path.exists(path) and not os.path.isfile(path)):
+    if path.startswith(DESCRIPTORS) or (os.path.exists(path) and not os.path.isfile(path)):
         with placed(path), _text(open(path, "wb"), path) as stream:
             yield lambda line: print(line, file=stream)
         return

@@ -94,7 +94,7 @@ def parse(
         parser.must_give("heads", "another --format")
     else:
         parser.must_give("trees", "--format conllu")
-    bad: list[TreebankError] = []
+    skipped = _Skipped()
     lines = Lines(files)
     meter = Meter("parsing", results_shown=not output and not output_dir and sys.stdout.isatty())
     job = Job(
@@ -102,7 +102,7 @@ def parse(
         form,
         parser.input_options(input_options),
         draw=_drawing if form == "drawing" else None,
-        on_bad=(lambda error: _skipped(error, bad)) if skip_bad else None,
+        on_bad=skipped if skip_bad else None,
         watch=lambda place: meter.step(lambda: lines.share(*place)),
     )
     try:
@@ -122,13 +122,19 @@ def parse(
                     written += 1
     finally:
         meter.end()
-    if bad:
-        click.echo(f"{len(bad):,} of {written:,} sentences were broken and left empty", err=True)
+    if skipped.count:
+        click.echo(f"{skipped.count:,} of {written:,} sentences were broken and left empty", err=True)
 
 
-def _skipped(error: TreebankError, bad: list[TreebankError]) -> None:
-    bad.append(error)
-    click.echo(f"skipped: {error}", err=True)
+class _Skipped:
+    """Tells of each broken sentence, and keeps only their number: there may be millions."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, error: TreebankError) -> None:
+        self.count += 1
+        click.echo(f"skipped: {error}", err=True)
 
 
 def _drawing(tree: Tree, sentence: Sentence) -> str:

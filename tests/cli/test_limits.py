@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import subprocess
 import sys
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from cli.status import Meter
 from tests.cli.helpers import ENVIRONMENT, Caller, reseal
 from tests.induce.storage.test_storage import limited_memory
-from treebank.errors import TreebankError
+from treebank.errors import BadLineError, TreebankError
 from treebank.formats import lines
 from treebank.formats.lines import open_blocks
 
@@ -35,6 +37,21 @@ def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         list(open_blocks("bomb.gz"))
     Path("long.txt").write_bytes(b"y" * ((1 << 19) - 10) + b"\nz\n")
     assert "".join(text for _, text in open_blocks("long.txt")).count("\n") == 2
+
+
+def test_no_broken_line_is_kept_in_memory(call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream of millions of lines has thousands of them."""
+    kept = list[int]()
+
+    def step(*given: object) -> None:
+        kept.append(sum(isinstance(one, BadLineError) for one in gc.get_objects()))
+
+    monkeypatch.setattr(Meter, "step", step)
+    Path("a.txt").write_bytes(b"a\xff\n" * 30 + b"a\n")
+    code, out, err = call("parse", "-m", model, "--skip-bad", "a.txt")
+    assert (code, out.count("\n"), err.count("skipped: ")) == (0, 31, 30)
+    assert "30 of 31 sentences were broken and left empty" in err
+    assert kept[-1] <= 1
 
 
 @pytest.mark.parametrize("leaf", ["(The)", "( dog )", "(NP (The))"])

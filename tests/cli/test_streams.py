@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import signal
+import tempfile
 import time
 from pathlib import Path
 from threading import Thread
@@ -229,6 +230,27 @@ def test_an_error_keeps_the_part_and_an_older_file(call: Caller, model: Path) ->
     (part,) = parts()
     assert told.endswith(f"what was written before is in {part}")
     assert part.read_text() == "(X (W a) (W b))\n" * 30
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no /dev/shm here")
+def test_an_older_file_in_memory_is_kept(call: Caller) -> None:
+    """What lies below /dev is not always a device."""
+    write("bad.jsonl", f"{DISTANCES}{{\n")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        older = Path(folder, "trees.txt")
+        older.write_text("older")
+        assert "bad.jsonl:2" in call.refusal("decode", "bad.jsonl", "-o", older)
+        assert older.read_text() == "older"
+        assert call("decode", write("d.jsonl", DISTANCES), "-o", older) == (0, "", "")
+        assert older.read_text() == TREE
+
+
+def test_a_descriptor_by_name() -> None:
+    write("d.jsonl", DISTANCES)
+    done = shell(
+        "(echo before >&7; $RUN decode d.jsonl -o /dev/fd/7; $RUN decode d.jsonl -o /proc/self/fd/7) 7> t", Path()
+    )
+    assert (done.stdout, done.stderr, Path("t").read_text()) == ("", "", TREE)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
