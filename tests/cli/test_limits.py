@@ -44,7 +44,7 @@ def test_no_broken_line_is_kept_in_memory(call: Caller, model: Path, monkeypatch
     kept = list[int]()
 
     def step(*given: object) -> None:
-        kept.append(sum(isinstance(one, BadLineError) for one in gc.get_objects()))
+        kept.append(sum(type(one) is BadLineError for one in gc.get_objects()))
 
     monkeypatch.setattr(Meter, "step", step)
     Path("a.txt").write_bytes(b"a\xff\n" * 30 + b"a\n")

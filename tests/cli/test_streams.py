@@ -246,11 +246,12 @@ def test_an_older_file_in_memory_is_kept(call: Caller) -> None:
 
 
 def test_a_descriptor_by_name() -> None:
+    """What is open is written, even if it is a file: no other one takes its name."""
+    os.link(write("t", ""), "same")
     write("d.jsonl", DISTANCES)
-    done = shell(
-        "(echo before >&7; $RUN decode d.jsonl -o /dev/fd/7; $RUN decode d.jsonl -o /proc/self/fd/7) 7> t", Path()
-    )
-    assert (done.stdout, done.stderr, Path("t").read_text()) == ("", "", TREE)
+    done = shell("($RUN decode d.jsonl -o /dev/fd/7; $RUN decode d.jsonl -o /proc/self/fd/8) 7> t 8> u", Path())
+    assert (done.stdout, done.stderr) == ("", "")
+    assert (Path("same").read_text(), Path("u").read_text()) == (TREE, TREE)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
