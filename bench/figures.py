@@ -26,7 +26,19 @@ TOOLS = (  # what measures no speed, or takes too long
         "forked",
         "hostile",
     ),
-    *("kills", "languages", "machine", "pairs", "pretraining", "scale", "similarity", "tokenizing", "toys", "trees"),
+    *(
+        "kills",
+        "languages",
+        "machine",
+        "pairs",
+        "pretraining",
+        "scale",
+        "scores",
+        "similarity",
+        "tokenizing",
+        "toys",
+        "trees",
+    ),
 )
 QUICK = {  # options with which a benchmark takes a minute or two; those not named run without any
     "reading": ["--rounds", "2"],

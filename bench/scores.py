@@ -1,0 +1,87 @@
+"""Several models and the baselines on several treebanks: one table of UF1, with intervals and the minutes of training.
+
+``python bench/scores.py NAME=RUN… --gold NAME=TREEBANK…`` scores each under ``on-lstm`` (``--convention``), prints a
+table in Markdown, and writes ``bench/results/scores.json``. Without arguments it trains a model for a moment on the
+built-in sample, which says only that it works.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from bench.languages import synparse  # noqa: E402
+from bench.machine import describe  # noqa: E402
+from induce.parsing.load import read_trained  # noqa: E402
+from treebank.errors import SynparseError  # noqa: E402
+
+BASELINES = ("left", "right", "balanced", "random", "oracle")
+Entry = dict[str, Any]
+
+
+def named(text: str) -> tuple[str, str]:
+    """NAME and PLACE of ``NAME=PLACE``."""
+    name, equals, place = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PLACE")
+    return name, place
+
+
+def minutes(run: str) -> float | None:
+    """How long a run was trained, its teachers not included; None of an ensemble."""
+    try:
+        return float(read_trained(run).facts["seconds"]) / 60
+    except SynparseError:
+        return None
+
+
+def score(gold: str, runs: Sequence[str], convention: str) -> dict[str, Entry]:
+    """What ``synparse eval`` says of the baselines and each run, by name or folder."""
+    systems = [part for name in BASELINES for part in ("--baseline", name)] + [
+        part for run in runs for part in ("-m", run)
+    ]
+    printed, _ = synparse(["eval", "--gold", gold, "--convention", convention, "--json", *systems])
+    return {entry.get("model") or entry["system"]: entry for entry in json.loads(printed)["scores"]}
+
+
+def table(models: Sequence[tuple[str, str]], found: dict[str, dict[str, Entry]], spent: dict[str, float | None]) -> str:
+    """A row for each system, a column for each treebank."""
+    lines = ["| UF1 | minutes | " + " | ".join(found) + " |", "| --- |" + " --- |" * (1 + len(found))]
+    for name, key in [*((name, name) for name in BASELINES), *models]:
+        cells = ["{value:.1f} [{interval[0]:.1f}, {interval[1]:.1f}]".format(**one[key]) for one in found.values()]
+        time = spent.get(key)
+        lines.append(f"| {name} | {'' if time is None else f'{time:.0f}'} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Score, print and write."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("model", nargs="*", type=named, metavar="NAME=RUN")
+    options.add_argument("--gold", action="append", type=named, metavar="NAME=TREEBANK")
+    options.add_argument("--convention", default="on-lstm")
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        models = given.model or [("onlstm", f"{folder}/run")]
+        if not given.model:
+            synparse(["train", "-o", f"{folder}/run", "--max-minutes", "0.1"])
+        runs = [run for _, run in models]
+        found = {name: score(gold, runs, given.convention) for name, gold in given.gold or [("sample", "sample")]}
+        spent = {run: minutes(run) for run in runs}
+    print(table(models, found, spent))
+    results = HERE / "results"
+    results.mkdir(exist_ok=True)
+    content = {"machine": describe(), "minutes": spent, "scores": found}
+    (results / "scores.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
