@@ -112,6 +112,7 @@ class FitStep:
     nll: float  # mean negative log-likelihood in nats over this step's text, before what it changed
     count: int  # what that is the mean over
     check: bool = False  # whether to score the development text now, and keep the model if it is the best
+    share: float | None = None  # of the work that is done, where it is not that of the steps
 
 
 class FittedModel(Model):

@@ -21,6 +21,7 @@ from induce.data.classes import word_classes
 from induce.data.flat_text import FlatText
 from induce.kernels.dependency_tables import by_head
 from induce.models.base import FitStep, FittedModel, Query
+from induce.models.forecast import Forecast, cubes
 from induce.models.predicates import frequency_weights, predicate_ratios
 from induce.models.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
 from induce.structures import HeadDistribution, Structure
@@ -169,11 +170,13 @@ class Dmv(FittedModel):
         """Member after member, one pass of EM a step; a member's first step also finds its classes and its start."""
         text = FlatText(corpus)
         total = self.config.members * self.config.passes
+        forecast = Forecast(cubes(text.lengths, self.config.stages, self.config.sentences), self.config.members)
         for member in range(start // self.config.passes, self.config.members):
-            learner = _Learner(self, text, member)
+            learner = _Learner(self, text, member, forecast)
             for step in range(max(start, member * self.config.passes), (member + 1) * self.config.passes):
                 nll, count = learner.step(step - member * self.config.passes)
-                yield FitStep(done=step + 1, total=total, nll=nll, count=count, check=step + 1 == total)
+                share = forecast.share(step + 1)
+                yield FitStep(step + 1, total, nll=nll, count=count, check=step + 1 == total, share=share)
 
     # reading sentences
 
@@ -294,8 +297,8 @@ def blocks_of_like_length(
 class _Learner:
     """EM of one member. What it keeps beside the model's buffers can be made again at any pass."""
 
-    def __init__(self, model: Dmv, text: FlatText, member: int) -> None:
-        self.model, self.text, self.member = model, text, member
+    def __init__(self, model: Dmv, text: FlatText, member: int, forecast: Forecast) -> None:
+        self.model, self.text, self.member, self.forecast = model, text, member, forecast
         config = model.config
         self.smoothing = Smoothing(
             config.smooth_root, config.smooth_choose, config.smooth_stop, config.backoff, config.extended
@@ -315,8 +318,10 @@ class _Learner:
         self._choose_sentences(done)
         if done == 0:
             self._learn(None)
+            self.forecast.began_one()
         total = self._learn(self.model.grammar(self.member))
         self.model.passes[self.member] = done + 1
+        self.forecast.learned_in(done)
         count = sum(block.classes.size for block in self.blocks)
         return -total / max(1, count), count
 

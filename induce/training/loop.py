@@ -218,7 +218,9 @@ class Trainer(RunState):
             at.count += step.count
             at.words += self.training.words
             at.seconds = clock.seconds()
-            yield self.log(self._progress(clock.speed(), step.done / step.total, 1, 1))
+            yield self.log(
+                self._progress(clock.speed(), step.done / step.total if step.share is None else step.share, 1, 1)
+            )
             self._expect_scoring(clock)
             reason, save = self._ended(clock)
             if reason:
