@@ -11,6 +11,7 @@ import inspect
 import os
 import re
 from collections.abc import Iterator
+from html import unescape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,14 @@ REFERENCE = {"Options": "options.md", "Settings": "settings.md", "Python referen
 EXAMPLE = re.compile(r"(?m)^>>> .*\n?(?:^(?!$).*\n?)*")
 ADDRESS = re.compile(r"<function (\w+) at 0x\w+>")  # of a default that is a function
 QUOTED = re.compile(r"(: |-> )'([^']*)'")  # an annotation
+FILLED = re.compile(r"( = [A-Z]\w*)\([^()]+\)")  # a default that is an object, with all of its fields
 WIDTH = 80
+INLINE = re.compile(r"(?<!<pre>)<code>([^<]*)</code>")
+HYPHENED = re.compile(r"[^\s|=,]*-[^\s|=,]*")  # an option, or a name with hyphens
+TAG = re.compile(r"<[^>]*>")
+CELL = re.compile(r"<td([^>]*)>(.*?)</td>", re.DOTALL)
+TOGETHER = re.compile(r"\[\d[\d.]*, \d[\d.]*\]|\d[\d.]* / \d[\d.]*")  # an interval, or two scores
+SHORT, LONG = 24, 40  # characters: code that is not broken, a cell that is not squeezed
 OURS = ("treebank.", "induce.", "cli.")
 CLASSES = (  # what a program holds in its hands
     "treebank.tree:Tree",
@@ -87,6 +95,26 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     up = os.path.relpath(".", os.path.dirname(page.file.src_uri) or ".")
     markdown = SOURCE.sub(lambda match: f"]({up}/source/{match[1]}.md", markdown)
     return markdown.replace("](../README.md", f"]({up}/readme.md")
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Keep together what reads wrongly when a browser breaks it: ``--options``, short code, intervals in tables."""
+    return CELL.sub(_cell, INLINE.sub(_code, html))
+
+
+def _code(match: re.Match[str]) -> str:
+    if len(unescape(match[1])) <= SHORT:
+        return f'<code class="whole">{match[1]}</code>'
+    return "<code>" + HYPHENED.sub(_whole, match[1]) + "</code>"
+
+
+def _whole(match: re.Match[str]) -> str:
+    return f'<span class="whole">{match[0]}</span>' if len(unescape(match[0])) <= SHORT else match[0]
+
+
+def _cell(match: re.Match[str]) -> str:
+    long = ' class="long"' * (len(TAG.sub("", match[2])) > LONG)
+    return f"<td{match[1]}{long}>{TOGETHER.sub(_whole, match[2])}</td>"
 
 
 def options_page() -> str:
@@ -161,7 +189,7 @@ def _class_entry(place: str) -> str:
 def _called(name: str, function: Any) -> str:
     """Name and signature, one parameter a line where it is long, and the docstring."""
     signature = ADDRESS.sub(r"\1", str(inspect.signature(function, eval_str=False)))
-    line = name + QUOTED.sub(r"\1\2", signature)
+    line = name + FILLED.sub(r"\1(…)", QUOTED.sub(r"\1\2", signature))
     if len(line) > WIDTH:
         parts, depth = [""], 0
         for sign in line:

@@ -50,6 +50,8 @@ def test_all_that_is_needed_is_pinned_with_a_digest() -> None:
     wanted: set[str] = set()
     for requirement in named:
         name = canonical(re.split(r"[ ;<>=!~\[(]", requirement)[0])
+        if name == project["name"]:  # an extra that is made of others
+            continue
         assert name in locked, name
         if _installed(name):
             needed(name, wanted)
@@ -59,3 +61,11 @@ def test_all_that_is_needed_is_pinned_with_a_digest() -> None:
 def test_the_range_of_torch_stays_open() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert "torch>=2.6" in project["dependencies"]
+
+
+def test_the_extra_all_has_every_extra_but_those_for_work_on_the_program() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    (named,) = extras["all"]
+    inner = re.fullmatch(r"synparse\[(.*)\]", named)
+    assert inner
+    assert set(inner[1].split(",")) == set(extras) - {"all", "docs", "dev"}

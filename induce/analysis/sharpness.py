@@ -99,8 +99,8 @@ def of_spans(row: np.ndarray) -> dict[str, float]:
     """Of the probabilities (N, N + 1) of spans of two words or more but the whole: mean entropy in bits of whether each
     is there, and the mean probability of the N - 2 most probable ones."""
     count = len(row)
-    spans = [row[i, j] for i in range(count) for j in range(i + 2, count + 1) if j - i < count]
-    share = np.clip(np.array(spans), 1e-12, 1 - 1e-12)
+    start, end = np.indices(row.shape)
+    share = np.clip(row[(end - start >= 2) & (end - start < count)], 1e-12, 1 - 1e-12)
     entropy = -(share * np.log2(share) + (1 - share) * np.log2(1 - share))
     return {"span entropy": float(entropy.mean()), "largest": float(np.sort(share)[-(count - 2) :].mean())}
 

@@ -15,9 +15,9 @@ caption { text-align: left; font-weight: 600; padding-bottom: 0.2rem; }
 caption span { position: sticky; left: 0; display: inline-block; max-width: calc(100vw - 2rem); }
 th, td { padding: 0.2rem 0.7rem 0.2rem 0; text-align: right; vertical-align: top; border-bottom: 1px solid #ccc; }
 th { vertical-align: bottom; }
-th[scope=row] { vertical-align: top; min-width: 5.5rem; overflow-wrap: anywhere; position: sticky; left: 0;
+th[scope=row] { vertical-align: top; min-width: 7rem; overflow-wrap: anywhere; position: sticky; left: 0;
   background: #fff; }
-th[scope=row], .text { text-align: left; } td.text { overflow-wrap: anywhere; min-width: 6.5rem; }
+th[scope=row], .text { text-align: left; } td.text { overflow-wrap: anywhere; min-width: 9rem; }
 td:not(.text) { white-space: nowrap; }
 td, th { font-variant-numeric: tabular-nums; }
 .plots { display: flex; flex-wrap: wrap; gap: 0 2rem; }

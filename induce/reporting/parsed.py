@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
 
+import numpy as np
+
+from induce.analysis.sharpness import LEAST, MEASURES
 from induce.parsing.ensemble import Ensemble
 from induce.parsing.parser import ModelParser
 from induce.parsing.reading import Reading, decoded
+from induce.structures import SpanScores
 from treebank.drawing.picture import Analysis, counted, projected
 from treebank.sentence import ROOT, Sentence
 from treebank.tree import Span, Tree
@@ -20,44 +23,35 @@ FREQUENT = 15  # constituents or pairs of words in a table
 WINDOW = 4  # words on both sides of an example
 
 
+MEANINGS = {  # of the numbers that induce.analysis.sharpness takes of a structure
+    "margin": "margin of the widest gap of a bracket over the next, in standard deviations",
+    "split entropy": "entropy of where a bracket is split, as a share of the largest possible",
+    "head entropy": "entropy of the head of a word, in bits",
+    "span entropy": "entropy of whether a span is a constituent, in bits",
+    "largest": "probability of what is most probable (a word's head, the spans of a tree)",
+}
+
+
 @dataclass
 class Sharpness:
-    """How sure a model is: numbers of its distances or head probabilities, gathered sentence by sentence."""
+    """How sure a model is: the numbers of its structures, gathered sentence by sentence."""
 
-    margins: list[float] = field(default_factory=list)
-    entropies: list[float] = field(default_factory=list)  # bits a word
-    largest: list[float] = field(default_factory=list)  # bits a word if all heads were equally probable
+    found: list[dict[str, float]] = field(default_factory=list)
 
     def add(self, reading: Reading) -> None:
         """Count one sentence; one of less than three words has nothing to be sure of."""
-        kind, row = reading.structure.name, reading.row
-        if len(reading.kept) < 3:
+        measure = MEASURES.get(reading.structure)
+        if measure is None or len(reading.kept) < LEAST:
             return
-        if kind in ("distances", "heights"):
-            gaps = [gap if kind == "distances" else gap[0] for gap in row][1:]
-            first, second = sorted(gaps, reverse=True)[:2]
-            mean = fmean(gaps)
-            deviation = math.sqrt(fmean((gap - mean) ** 2 for gap in gaps))
-            if deviation > 0 and math.isfinite(deviation):
-                self.margins.append((first - second) / deviation)
-        elif kind == "heads":
-            self.entropies.append(fmean(map(_entropy, row)))
-            self.largest.append(math.log2(len(reading.kept)))
+        row = np.asarray(reading.row, float)
+        if reading.structure is not SpanScores or row.min() >= 0:  # votes less a threshold are no probabilities
+            self.found.append(measure(row))
 
-    def told(self) -> tuple[str, str]:
+    def told(self) -> list[tuple[str, str]]:
         """What is measured, and its mean over sentences."""
-        if self.margins:
-            return "margin of the widest gap over the next, in standard deviations", f"{fmean(self.margins):.2f}"
-        if self.entropies:
-            value = f"{fmean(self.entropies):.2f} (of at most {fmean(self.largest):.2f})"
-            return "entropy of the head of a word, in bits", value
-        return "no numbers that tell (this model gives trees, votes or decisions)", "–"
-
-
-def _entropy(row: Sequence[float]) -> float:
-    """In bits, of a distribution that need not sum to 1."""
-    total = float(sum(row)) or 1.0
-    return -sum(share * math.log2(share) for share in (float(value) / total for value in row) if share > 0)
+        if not self.found:
+            return [("no numbers that tell (this model gives trees or decisions)", "–")]
+        return [(MEANINGS[name], f"{fmean(one[name] for one in self.found):.2f}") for name in self.found[0]]
 
 
 @dataclass

@@ -52,7 +52,8 @@ def curves(stories: Sequence[RunStory]) -> Section:
     parts = [
         note(
             "Mean loss in nats a token at each check. Compare losses only within one kind of model: a model of next "
-            "words, one of masked words and a grammar of whole sentences count differently."
+            "words, one of masked words, a grammar of whole sentences and a parser that learns from others count "
+            "differently."
         )
     ]
     drawn = []
@@ -247,7 +248,7 @@ def agreement(compared: Compared) -> Section:
             ]
             what = "brackets" if output == "trees" else "arcs"
             parts.append(table(f"Agreement: F1 of the {what} of two models, in percent", ["", *names], rows))
-    rows = [[model.name, *model.sharpness.told()] for model in compared.models]
+    rows = [[model.name, *told] for model in compared.models for told in model.sharpness.told()]
     parts.append(
         table("How sure each model is, mean over sentences", ["Model", "Measure", "Value"], rows, text_columns=2)
     )
@@ -259,6 +260,7 @@ def pictures(compared: Compared, evaluation: Evaluation | None, count: int) -> I
     lengths = [len(words_that_count(compared, place)) for place in range(len(compared.sentences))]
     drawable = [place for place, length in enumerate(lengths) if length in DRAWN]
     groups: list[tuple[str, str, str, Mapping[int, float], bool]] = []
+    has_gold = evaluation is not None
     if evaluation is not None:
         scored = _by_place(evaluation)
         groups.append(("best", "The best sentences", "mean score", scored, True))
@@ -274,7 +276,15 @@ def pictures(compared: Compared, evaluation: Evaluation | None, count: int) -> I
         sign = -1 if highest else 1
         if measure:
             places.sort(key=lambda place: (sign * values[place], -lengths[place], place))
-        yield name, title, _drawn(compared, places[:count], name, measure, values, evaluation is not None)
+        yield name, title, _drawn(compared, distinct(compared, places)[:count], name, measure, values, has_gold)
+
+
+def distinct(compared: Compared, places: Sequence[int]) -> list[int]:
+    """``places`` without sentences whose words came before: captions and headings come again and again."""
+    first: dict[tuple[str, ...], int] = {}
+    for place in places:
+        first.setdefault(tuple(word.lower() for word in compared.sentences[place].words), place)
+    return list(first.values())
 
 
 def _by_place(evaluation: Evaluation) -> dict[int, float]:

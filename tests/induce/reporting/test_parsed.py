@@ -5,11 +5,21 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from induce.parsing.reading import Reading
-from induce.reporting.parsed import Compared, Parsed, Sharpness, frequent_constituents, frequent_heads, in_context
-from induce.structures import Distances, HeadDistribution
+from induce.reporting.parsed import (
+    MEANINGS,
+    Compared,
+    Parsed,
+    Sharpness,
+    frequent_constituents,
+    frequent_heads,
+    in_context,
+)
+from induce.reporting.sections import distinct
+from induce.structures import Distances, HeadDistribution, SpanScores
 from treebank.drawing.picture import Analysis
 from treebank.sentence import Place, Sentence
 from treebank.tree import Tree
@@ -68,9 +78,25 @@ def test_sharpness() -> None:
     flat, sharp = Sharpness(), Sharpness()
     for sharpness, row in ((flat, [[1 / 3] * 3] * 3), (sharp, [[0, 1, 0]] * 3)):
         sharpness.add(Reading("abc", range(3), HeadDistribution, row))
-    assert flat.told() == ("entropy of the head of a word, in bits", "1.58 (of at most 1.58)")
-    assert sharp.told()[1] == "0.00 (of at most 1.58)"
+        sharpness.add(Reading("ab", range(2), HeadDistribution, [[0, 1], [0, 1]]))  # too short to count
+    assert [value for _, value in flat.told()] == ["1.58", "0.33"]
+    assert [value for _, value in sharp.told()] == ["0.00", "1.00"]
     gaps = Sharpness()
     gaps.add(Reading("abcd", range(4), Distances, [9.0, 1.0, 3.0, 2.0]))  # the first is before the sentence
-    assert gaps.told()[1] == "1.22"  # 1 / sqrt(2 / 3)
-    assert Sharpness().told()[1] == "–"
+    assert gaps.told()[0] == (MEANINGS["margin"], "1.22")  # 1 / sqrt(2 / 3)
+    assert Sharpness().told()[0][1] == "–"
+
+
+def test_sharpness_of_spans_is_of_probabilities_only() -> None:
+    row = np.full((3, 4), 0.5)
+    spans = Sharpness()
+    spans.add(Reading("abc", range(3), SpanScores, row))
+    assert [value for _, value in spans.told()] == ["1.00", "0.50"]
+    votes = Sharpness()
+    votes.add(Reading("abc", range(3), SpanScores, row - 0.6))
+    assert votes.told()[0][1] == "–"
+
+
+def test_a_sentence_that_comes_twice_is_drawn_once() -> None:
+    twice = [Sentence(words, place=Place("x", line)) for line, words in enumerate((WORDS, WORDS, WORDS[1:]))]
+    assert distinct(Compared(twice, []), [1, 0, 2]) == [1, 2]
