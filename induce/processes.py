@@ -30,12 +30,13 @@ def can_copy() -> bool:
 
 
 def in_copies(work: Callable[[Item], Result], items: Iterable[Item], count: int) -> Iterator[Result]:
-    """``work`` of each item, in order, by ``count`` copies of this process; by itself if one is enough.
+    """``work`` of each item, in order, by ``count`` copies of this process; by itself if one is enough, or if it is a
+    copy already.
 
     The items and results are sent through pipes, ``work`` and all that it refers to is not: the copies have it. Each
     computes in one thread. A SynparseError in a copy is raised here.
     """
-    if count < 2 or not can_copy():
+    if count < 2 or not can_copy() or _work is not None:
         yield from map(work, items)
         return
     ends = os.pipe()

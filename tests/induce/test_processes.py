@@ -1,4 +1,4 @@
-"""Copies of a process do not outlive it."""
+"""Copies of a process do not outlive it, and make none themselves."""
 
 from __future__ import annotations
 
@@ -23,3 +23,14 @@ def test_copies_end_with_a_process_that_is_killed() -> None:
     while os.read(reading, 1):  # at its end when the last copy is gone
         pass
     os.close(reading)
+
+
+def test_a_copy_makes_no_copies() -> None:
+    """An ensemble that parses a text for its pupils works in copies, of which each would make as many again."""
+
+    def parents(_: int) -> tuple[int, list[int]]:
+        return os.getpid(), list(in_copies(lambda _: os.getpid(), range(3), 2))
+
+    for copy, below in in_copies(parents, range(2), 2):
+        assert copy != os.getpid()
+        assert below == [copy] * 3
