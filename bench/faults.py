@@ -40,6 +40,7 @@ from treebank.whole_files import write_whole  # noqa: E402
 
 OPERATIONS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "os.chmod")
 MOST = 3  # kills of one call
+ASKED_TO_END = 128 + signal.SIGTERM
 LATE = 300.0  # seconds after which a call is stuck
 COUNT = ".count"
 RESULT = HERE / "results" / "faults.json"
@@ -126,6 +127,8 @@ def broken_off(kind: Kind, base: Path, folder: Path, most: int, draw: random.Ran
         if not arguments:
             break
         done = attempt(kind, arguments, folder, draw if number < most else None)
+        if done.code == ASKED_TO_END:  # as we were, by a signal to the whole group
+            continue
         if done.code == 0 or done.late or done.code != -signal.SIGKILL:
             if done.code:
                 kind.stuck.append(f"exit {done.code}{' too late' if done.late else ''}: {done.last}")
@@ -144,13 +147,12 @@ def broken_off(kind: Kind, base: Path, folder: Path, most: int, draw: random.Ran
     kind.lost += [f"at the end: {', '.join(names)}"] if names else []
 
 
-def kill(some: Sequence[Kind], wanted: int, seconds: float, base: Path, folder: Path, seed: int) -> None:
-    """Kill calls of each kind in turn until that many are killed, or so many seconds are over; keep the count."""
-    began = time.monotonic()
+def kill(some: Sequence[Kind], wanted: int, over: Callable[[], bool], base: Path, folder: Path, seed: int) -> None:
+    """Kill calls of each kind in turn until that many are killed, or it is ``over``; keep the count."""
     while any(not kind.stuck for kind in some):
         for kind in sorted(some, key=lambda one: one.rounds):
             left = wanted - sum(one.kills for one in some)
-            if left <= 0 or time.monotonic() - began > seconds:
+            if left <= 0 or over():
                 return
             if not kind.stuck:
                 broken_off(kind, base, folder, min(MOST, left), random.Random(f"{seed} {kind.name} {kind.rounds}"))
@@ -207,14 +209,15 @@ def main() -> None:
     some = [kind for kind in kinds() if chosen is None or kind.name in chosen]
     if given.resume:
         go_on(some, given.seed)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ends, asked = time.monotonic() + 60 * given.minutes, list[int]()
+    signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))  # an exception may be lost in a fork
     with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory(dir=given.folder) as work:
         base, folder = Path(work, "base"), Path(work, "call")
         base.mkdir()
         prepared(base)
         for kind in some:
             unbroken(kind, base, folder)
-        kill(some, given.kills, 60 * given.minutes, base, folder, given.seed)
+        kill(some, given.kills, lambda: bool(asked) or time.monotonic() > ends, base, folder, given.seed)
     for kind in some:
         print(
             f"{kind.name}: {kind.kills} kills of {kind.rounds} calls of {kind.operations} operations on files; "
