@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+READ = {"best", "development_accuracy"}  # of a check in the history, by who goes on
+
 
 @dataclass
 class Position:
@@ -24,6 +26,21 @@ class Position:
     history: list[dict[str, Any]] = field(default_factory=list)
     log_bytes: int = 0
     finished: str = ""  # why training is over, once the optimiser or the model has ended it
+
+    @classmethod
+    def of(cls, stored: dict[str, Any]) -> Position:
+        """The one that ``last`` holds. Raises TypeError or ValueError for what can be none."""
+        found = cls(**stored)
+        for name, usual in vars(cls()).items():
+            value = getattr(found, name)
+            kind = (int, float) if isinstance(usual, float) else type(usual)
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise TypeError(f"{name} is {value!r}")
+            if isinstance(value, int) and value < 0:
+                raise ValueError(f"{name} is {value}")
+        if not all(isinstance(one, dict) and one.keys() >= READ for one in found.history):
+            raise ValueError("history holds what is no check")
+        return found
 
 
 class Clock:

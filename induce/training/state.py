@@ -77,7 +77,7 @@ class RunState:
         try:
             self.model.load_state_dict(checkpoint.weights(), strict=True)
             self.optimizer.load_state_dict(trainer["optimizer"])
-            self.position = Position(**trainer["position"])
+            self.position = Position.of(trainer["position"])
             self.state = self._carried(trainer["state"])
             restore_random_state(self.rng, trainer["random"], self.device)
         except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ValueError) as error:
