@@ -21,9 +21,9 @@ from cli.options import (
 )
 from cli.output import drawing, opened
 from cli.status import Lines, Meter
-from treebank.tree import Tree
 
 if TYPE_CHECKING:
+    from treebank.drawing.picture import Analysis
     from treebank.errors import TreebankError
     from treebank.formats import InputOptions
     from treebank.sentence import Sentence
@@ -47,7 +47,7 @@ LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it coul
     "--format",
     "form",
     type=click.Choice(["brackets", "jsonl", "drawing", "conllu"]),
-    help="Of the trees: brackets (the default), jsonl or drawing; of heads: conllu (the default).",
+    help="Of trees: brackets (the default), jsonl or drawing; of heads: conllu (the default) or drawing.",
 )
 @reading_options
 @decoder_option
@@ -92,7 +92,7 @@ def parse(
     form = form or ("conllu" if parser.output == "heads" else "brackets")
     if form == "conllu":
         parser.must_give("heads", "another --format")
-    else:
+    elif form != "drawing":
         parser.must_give("trees", "--format conllu")
     skipped = _Skipped()
     lines = Lines(files)
@@ -137,12 +137,11 @@ class _Skipped:
         click.echo(f"skipped: {error}", err=True)
 
 
-def _drawing(tree: Tree, sentence: Sentence) -> str:
-    """The tree as a picture made of characters, an empty line behind it; in brackets if it is too large for one."""
-    if len(tree) > LARGEST_DRAWING:
-        note = f"{sentence.place}: {len(tree):,} words are too many to draw; the tree stands in brackets"
+def _drawing(analysis: Analysis, sentence: Sentence) -> str:
+    """A picture made of characters, an empty line behind it; a tree that is too large stands in brackets."""
+    count = len(analysis.words)
+    if count > LARGEST_DRAWING and analysis.tree is not None:
+        note = f"{sentence.place}: {count:,} words are too many to draw; the tree stands in brackets"
         click.echo(f"note: {note}", err=True)
-        return f"{tree}\n"
-    from treebank.drawing.picture import Analysis
-
-    return drawing(Analysis.of_tree(tree)) + "\n"
+        return f"{analysis.tree}\n"
+    return drawing(analysis) + "\n"

@@ -11,6 +11,7 @@ from typing import Any
 
 from induce.parsing.claim import claimed
 from induce.parsing.parser import StructureParser
+from treebank.drawing.picture import Analysis
 from treebank.errors import BadLineError, SynparseError, TreebankError, placed
 from treebank.formats import InputOptions, Watch, expand, read_sentences
 from treebank.formats.conllu_writer import ConlluWriter
@@ -25,7 +26,7 @@ SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
 
 PART_SUFFIX = ".part"  # of a file in it that is not whole
 
-Draw = Callable[[Tree, Sentence], str]
+Draw = Callable[[Analysis, Sentence], str]
 
 
 class Alongside:
@@ -107,6 +108,10 @@ class Job:
             for words, heads in self.parser.parse_heads(sentences):
                 yield writer(self._next(source), heads, words=words)
             return
+        if self.draw is not None and self.parser.output == "heads":
+            for words, heads in self.parser.parse_heads(sentences):
+                yield self.draw(Analysis("", tuple(words), heads=tuple(heads)), self._next(source))
+            return
         self.parser.must_give("trees", "--format conllu")
         for reading in self.parser.read(sentences):
             if self.form == "jsonl":
@@ -122,7 +127,7 @@ class Job:
         return sentence
 
     def _line(self, tree: Tree, sentence: Sentence) -> str:
-        return bracket_line(tree) if self.draw is None else self.draw(tree, sentence)
+        return bracket_line(tree) if self.draw is None else self.draw(Analysis.of_tree(tree), sentence)
 
     def facts(self) -> dict[str, Any]:
         """What the lines depend on, beside the text."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from treebank.drawing.page import style
 from treebank.drawing.scene import LIGHT, Scene
 from treebank.drawing.svg import escaped, svg
 
+BREAKS = re.compile(r"(?<=[/_.])(?=\w)")  # where the name of a run, a setting or a sequence of words may be broken
 STYLE = """
 h2 { font-size: 1.2rem; margin: 2.2rem 0 0.4rem; } h3 { font-size: 1rem; margin: 1.4rem 0 0.3rem; }
 table { border-collapse: collapse; font-size: 0.92rem; margin: 0.4rem 0 1rem; min-width: min(100%, 26rem); }
@@ -15,8 +17,8 @@ caption { text-align: left; font-weight: 600; padding-bottom: 0.2rem; }
 caption span { position: sticky; left: 0; display: inline-block; max-width: calc(100vw - 2rem); }
 th, td { padding: 0.2rem 0.7rem 0.2rem 0; text-align: right; vertical-align: top; border-bottom: 1px solid #ccc; }
 th { vertical-align: bottom; }
-th[scope=row] { vertical-align: top; min-width: 7rem; overflow-wrap: anywhere; position: sticky; left: 0;
-  background: #fff; }
+th[scope=row] { vertical-align: top; min-width: 5.5rem; max-width: 15rem; overflow-wrap: break-word;
+  position: sticky; left: 0; background: #fff; }
 th[scope=row], .text { text-align: left; } td.text { overflow-wrap: anywhere; min-width: 9rem; }
 td:not(.text) { white-space: nowrap; }
 td, th { font-variant-numeric: tabular-nums; }
@@ -28,7 +30,9 @@ h1, li, p { overflow-wrap: anywhere; }
 .skip { position: absolute; left: -99rem; } .skip:focus { position: static; }
 @media (prefers-color-scheme: dark) {
 .note { color: #b5b5b5; } th, td { border-color: #444; } th[scope=row] { background: #161616; } }
-@media print { details > * { display: block; } section { break-inside: auto; } table { break-inside: avoid; } }
+@media print { details::details-content { content-visibility: visible; } details > * { display: block; }
+h2, h3, .note, summary, figcaption { break-after: avoid; } section, details table { break-inside: auto; }
+table, tr { break-inside: avoid; } }
 """
 
 
@@ -40,7 +44,7 @@ def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], *,
         f"<table>\n<caption><span>{escaped(caption)}</span></caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>",
     ]
     for row in rows:
-        first = f'<th scope="row" dir="auto">{escaped(row[0])}</th>'
+        first = f'<th scope="row" dir="auto">{BREAKS.sub("<wbr>", escaped(row[0]))}</th>'
         cells = [f"<td{_kind(i, text_columns)}>{escaped(one)}</td>" for i, one in enumerate(row[1:], start=1)]
         lines.append(f"<tr>{first}{''.join(cells)}</tr>")
     return "\n".join([*lines, "</tbody>\n</table>\n</div>"])

@@ -216,7 +216,7 @@ def frequent(compared: Compared) -> Section:
             parts.append(_constituent_table(compared, model))
         else:
             parts.append(_head_table(compared, model))
-    return "frequent", "What is bracketed most often", "\n".join(parts)
+    return "frequent", "What is found most often", "\n".join(parts)
 
 
 def _constituent_table(compared: Compared, model: Parsed) -> str:

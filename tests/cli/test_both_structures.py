@@ -99,7 +99,7 @@ def test_the_decoder_decides_what_is_written(call: Caller, both: Path) -> None:
     problem = call.refusal("parse", "-m", both, "in.txt", "--format", "conllu")
     gives = "model 'structformer': the decoder 'nary' gives trees, not heads"
     assert problem == f"{gives} (try another --format or decoder 'chu-liu-edmonds')"
-    problem = call.refusal("parse", "-m", both, "in.txt", "--decoder", "eisner", "--format", "drawing")
+    problem = call.refusal("parse", "-m", both, "in.txt", "--decoder", "eisner", "--format", "brackets")
     gives = "model 'structformer': the decoder 'eisner' gives heads, not trees"
     assert problem == f"{gives} (try --format conllu or decoder 'unbiased')"
 

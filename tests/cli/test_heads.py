@@ -105,6 +105,13 @@ def test_trees_are_refused(call: Caller, parser: Path) -> None:
     assert call.refusal("parse", "-m", parser, "in.txt", "--decoder", "biased") == problem
 
 
+def test_heads_are_drawn_as_draw_draws_them(call: Caller, parser: Path) -> None:
+    Path("one.txt").write_text("the dog saw a cat\n", encoding="utf-8")
+    arcs = call.result("parse", "-m", parser, "one.txt", "--format", "drawing").rstrip("\n")
+    assert arcs.splitlines()[-1].split() == ["the", "dog", "saw", "a", "cat"]
+    assert arcs in call.result("draw", "-m", parser, "one.txt", "--width", "80")
+
+
 def test_heads_of_a_model_of_trees_are_refused(call: Caller, model: Path) -> None:
     problem = call.refusal("parse", "-m", model, "in.txt", "--format", "conllu")
     assert problem == "model 'onlstm': the decoder 'unbiased' gives trees, not heads (try another --format)"

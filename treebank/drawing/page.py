@@ -24,13 +24,14 @@ figure { margin: 0 0 1.6rem; border-top: 1px solid #ccc; }
 figcaption { overflow-wrap: anywhere; padding-top: 0.6rem; }
 @media (prefers-color-scheme: dark) {
   body { background: #161616; color: #ededed; } a { color: #63b5f0; } figure { border-color: #444; }
+  .scroll:focus-visible { outline-color: #63b5f0; }
   .scroll { background:
     linear-gradient(to left, #161616 30%, #16161600) right / 4rem 100% no-repeat local,
     linear-gradient(to left, #fff3, #fff0) right / 0.9rem 100% no-repeat scroll; }
 DARK}
 @media print {
   nav { display: none; } figure { break-inside: avoid; } .scroll { overflow: visible; background: none; }
-  .scroll svg { max-width: 100%; height: auto; }
+  .scroll svg { max-width: 100%; max-height: 21cm; width: auto; height: auto; }
 }
 """
 
