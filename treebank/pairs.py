@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from treebank.errors import SynparseError
 from treebank.formats import open_lines
+from treebank.formats.lines import member_lines
 from treebank.formats.text import tokenize
 from treebank.json_text import parse_json
 from treebank.sentence import Sentence
@@ -126,8 +127,9 @@ def _zipped(path: str) -> Iterator[_Entry]:
     try:
         with zipfile.ZipFile(path) as archive:
             for name in sorted(filter(_holds_pairs, archive.namelist())):
-                for number, line in enumerate(archive.read(name).decode("utf-8").splitlines(), 1):
-                    yield _of_json(line, f"{path}/{name}:{number}")
+                with archive.open(name) as stream:
+                    for number, line in member_lines(stream, f"{path}/{name}"):
+                        yield _of_json(line, f"{path}/{name}:{number}")
     except (zipfile.BadZipFile, UnicodeDecodeError) as error:
         raise SynparseError(f"{path}: cannot be read as a zip of JSON lines ({error})") from None
 

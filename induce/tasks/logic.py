@@ -6,7 +6,6 @@ six variables; the relation of two formulas is that of their sets.
 
 from __future__ import annotations
 
-import io
 import os
 import random
 import re
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, bad, distinct
 from treebank.errors import SynparseError, UnknownNameError, nearest
-from treebank.formats.lines import open_lines
+from treebank.formats.lines import member_lines, open_lines
 from treebank.sentence import Place
 from treebank.tree import Span
 
@@ -216,8 +215,8 @@ def _lines(path: str) -> Iterator[tuple[Place, str]]:
             with zipfile.ZipFile(path) as archive:
                 for name in sorted(archive.namelist(), key=_number):
                     with archive.open(name) as stream:
-                        text = io.TextIOWrapper(stream, encoding="utf-8")
-                        yield from ((Place(f"{path}/{name}", k), line.rstrip("\n")) for k, line in enumerate(text, 1))
+                        for number, line in member_lines(stream, place := f"{path}/{name}"):
+                            yield Place(place, number), line
         except (zipfile.BadZipFile, UnicodeDecodeError) as error:
             raise SynparseError(f"{path}: cannot be read as an archive of text ({error})") from None
     else:

@@ -7,16 +7,19 @@ import gzip
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from cli.status import Meter
+from induce.tasks.logic import Logic
 from tests.cli.helpers import ENVIRONMENT, Caller, reseal
 from tests.induce.storage.test_storage import limited_memory
 from treebank.errors import BadLineError, TreebankError
 from treebank.formats import lines
 from treebank.formats.lines import open_blocks
+from treebank.pairs import read_pairs
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +40,21 @@ def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         list(open_blocks("bomb.gz"))
     Path("long.txt").write_bytes(b"y" * ((1 << 19) - 10) + b"\nz\n")
     assert "".join(text for _, text in open_blocks("long.txt")).count("\n") == 2
+
+
+@pytest.mark.parametrize("name", ["lines.txt", "pairs.jsonl", "train1"])
+def test_an_archive_that_is_a_bomb(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of text, of minimal pairs, of expressions: a line that goes on is told before memory is."""
+    monkeypatch.setattr(lines, "LONGEST_LINE", 1 << 19)
+    with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr(name, b" " * (1 << 26))
+    readers: dict[str, Callable[[], Iterable[object]]] = {
+        "lines.txt": lambda: open_blocks("bomb.zip"),
+        "pairs.jsonl": lambda: read_pairs("bomb.zip"),
+        "train1": lambda: Logic().read_all(["bomb.zip"]),
+    }
+    with limited_memory(1 << 25), pytest.raises(TreebankError, match=r"bomb\.zip.*:1: this line has no end"):
+        list(readers[name]())
 
 
 def test_no_broken_line_is_kept_in_memory(call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import IO, Any, cast
 
 from treebank.errors import BadLineError, TreebankError
 from treebank.formats.opening import DAMAGED, STDIN, PathSlice, compression, ends_as_on_old_macs, open_bytes
 
-__all__ = ["STDIN", "OnBad", "count_lines", "nothing_waits", "open_blocks", "open_lines", "report"]
+__all__ = ["STDIN", "OnBad", "count_lines", "member_lines", "nothing_waits", "open_blocks", "open_lines", "report"]
 
 OnBad = Callable[[TreebankError], None]  # told of each broken sentence by a reader that leaves it out and goes on
 _BLOCK = 1 << 18
@@ -46,6 +48,18 @@ def open_lines(path: str, *, keep_returns: bool = False, on_bad: OnBad | None = 
         for number, line in enumerate(lines, first):
             _stdin["left"] = first + len(lines) - 1 - number
             yield number, line
+
+
+def member_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, str]]:
+    """Each line of a file in an archive with its number, without its end. Raises UnicodeDecodeError, and TreebankError
+    for a line that never ends."""
+    lines = io.BufferedReader(cast(Any, stream))
+    number = 0
+    while line := lines.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise TreebankError(name, number, _ENDLESS)
+        yield number, line.decode("utf-8").removesuffix("\n").removesuffix("\r")
 
 
 def count_lines(path: str) -> int | None:
