@@ -64,7 +64,8 @@ def _model(run: Path) -> Iterator[str]:
 
     checkpoint = read(find(run))
     config, fact = checkpoint.config, checkpoint.fact
-    yield f"{checkpoint.folder}: model {config.model_name}, preset {config.preset}, by synparse {fact('synparse')}"
+    place = checkpoint.folder if run.is_dir() else run  # a packed model lies elsewhere for as long as this runs
+    yield f"{place}: model {config.model_name}, preset {config.preset}, by synparse {fact('synparse')}"
     yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
     task = config.data.task
     texts = checkpoint.facts.get("texts") or [f"generated examples of task {task}" if task else "the built-in sample"]

@@ -1,7 +1,8 @@
 """The model that comes with the program, so that there are trees before anything was trained.
 
-``english.synparse`` is a packed model like any other, its parts verified by their digests; ``LICENSE.md`` beside it
-says what it learned from, under which licence, and how well it parses; ``bench/builtin.py`` is how it was trained.
+``english.synparse`` is a packed model like any other, its parts verified by their digests; ``LICENSE.md``,
+beside it in the source and among the licences of an installed package, says what it learned from, under which licence,
+and how well it parses; ``bench/builtin.py`` is how it was trained.
 """
 
 from __future__ import annotations

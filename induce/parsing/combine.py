@@ -14,7 +14,7 @@ from pathlib import Path
 from induce.checkpoint import ENSEMBLE, find
 from induce.parsing.ensemble import DECODERS, SUMS, Description, Ensemble, digest_of
 from induce.parsing.load import load_parser, read_trained
-from induce.parsing.members import Member, ParserVoter, Voter, make_voter, spelt
+from induce.parsing.members import Member, ParserVoter, Voter, is_model, make_voter, spelt
 from induce.registry import Output, decoders_of
 from induce.storage.locking import RunLock
 from induce.storage.run_folder import check_kind
@@ -117,7 +117,7 @@ def _common_recipe(members: Sequence[Member]) -> str:
         place = Path(member.path)
         if (place / ENSEMBLE).exists():
             recipes.add(Description.read(place).normalization)
-        elif place.is_dir():
+        elif is_model(str(place)):
             recipes.add(read_trained(place).config.data.normalization)
     return recipes.pop() if len(recipes) == 1 else "words"
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from induce.checkpoint import ENSEMBLE, CheckpointError, find
-from induce.parsing.members import BASELINE, Member, ParserVoter, Voter, Votes, make_voter
+from induce.parsing.members import BASELINE, Member, ParserVoter, Voter, Votes, is_model, make_voter
 from induce.parsing.parser import Parser, StructureParser, Words
 from induce.parsing.reading import Reading
 from induce.processes import cores, in_copies
@@ -188,7 +188,7 @@ def models_of(run: str) -> list[str]:
         return [run]
     members = Description.read(Path(run)).members
     folders = [os.path.normpath(Path(run) / member.path) for member in members if not member.baseline]
-    models = [model for folder in folders if os.path.isdir(folder) for model in models_of(folder)]
+    models = [model for folder in folders if is_model(folder) for model in models_of(folder)]
     if not models:
         raise SynparseError(f"{run}: no member of this ensemble is a model, so there are no probabilities of words")
     return list(dict.fromkeys(models))

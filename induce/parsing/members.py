@@ -10,11 +10,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
 import numpy as np
 
+from induce.builtin import NAME, place_of
+from induce.packing import is_packed
 from induce.parsing.parser import Parser
 from induce.structures import HeadDistribution, SpanScores
 from treebank.baselines import find_baseline
@@ -63,7 +66,7 @@ def spelt(text: str) -> Member:
     """The member that ``text`` names. Raises SynparseError for an unknown setting, or a value that cannot be."""
     path, at, settings = text.rpartition("@")
     if not at or "=" not in settings or os.path.lexists(text):
-        return Member(path=text)
+        return Member(path=_place(text))
     values: dict[str, Any] = {}
     for part in settings.split(","):
         key, _, value = part.partition("=")
@@ -73,10 +76,20 @@ def spelt(text: str) -> Member:
             values[key] = SETTINGS[key](value)
         except ValueError:
             raise SynparseError(f"{text}: {key} cannot be {value!r}") from None
-    member = replace(Member(path=path), **values)
+    member = replace(Member(path=_place(path)), **values)
     if not (0 < member.weight < 1e9) or member.layer < 0:
         raise SynparseError(f"{text}: a weight and a layer are numbers above 0")
     return member
+
+
+def _place(path: str) -> str:
+    """``path``, and the file of the built-in model where ``english`` means it."""
+    return str(place_of(Path(path))) if path == NAME else path
+
+
+def is_model(path: str) -> bool:
+    """Whether a member is a run, an ensemble or a packed model, and not a file of trees."""
+    return os.path.isdir(path) or is_packed(Path(path))
 
 
 class Voter(Protocol):
@@ -278,11 +291,11 @@ def make_voter(member: Member, path: str, recipe: Recipe, load: Callable[..., Pa
     """
     settings = {"decoder": member.decoder, "layer": member.layer, "distances": member.distances}
     given = {key: value for key, value in settings.items() if value}
-    if given and (member.baseline or not os.path.isdir(path)):
+    if given and (member.baseline or not is_model(path)):
         raise SynparseError(f"{member.name}: only a run has {' or '.join(given)}")
     if member.baseline:
         return BaselineVoter(member.baseline)
-    if not os.path.isdir(path):
+    if not is_model(path):
         if not os.path.exists(path):
             raise SynparseError(f"{path}: there is no such run or file")
         return FileVoter(path, recipe)

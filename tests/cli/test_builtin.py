@@ -40,6 +40,7 @@ def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller)
     assert "(X (W saw) (X (W the) (X (W old) (W man))))" in trees[0]
     assert call("draw", "in.txt")[0] == 0
     assert call("parse", "in.txt", "-m", "english") == (0, out, "")
+    assert call.result("info", "english").startswith("english: model npcfg, ")
     assert [str(tree) for tree in synparse.load().parse(TEXT.splitlines())] == trees
 
 
@@ -69,7 +70,7 @@ def test_the_licence_beside_it_is_of_this_file() -> None:
     assert sha256(builtin.FILE.read_bytes()).hexdigest() in licence
     assert all(said in licence for said in ("CC BY 3.0", "not the text", "bench/builtin.py"))
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert '"induce.builtin" = ["*.synparse", "LICENSE.md"]' in settings
+    assert 'license-files = ["LICENSE", "induce/builtin/LICENSE.md"]' in settings
 
 
 def test_half_precision_is_half_the_size_and_every_number_nearly_the_same(call: Caller, model: Path) -> None:

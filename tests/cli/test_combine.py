@@ -35,6 +35,17 @@ def test_an_ensemble_is_a_run_like_any_other(call: Caller, model: Path, tmp_path
     assert "baseline:right@weight=3" in told
 
 
+def test_packed_models_and_the_built_in_one_vote(call: Caller, model: Path, tmp_path: Path) -> None:
+    vote, packed, text = tmp_path / "vote", tmp_path / "small.synparse", tmp_path / "text.txt"
+    text.write_text("The dog saw a cat .\n", encoding="utf-8")
+    call.result("pack", model, "-o", packed)
+    call.result("combine", f"{packed}@layer=1,weight=3", "english", "-o", vote, "--pack")
+    assert call.result("parse", text, "-m", vote) == call.result("parse", text, "-m", model, "--layer", 1)
+    assert "PPL" in call.result("eval", "--text", text, "-m", vote)
+    packed.write_bytes(b"(X no model)")  # the ensemble has a copy
+    assert call.result("parse", text, "-m", vote)
+
+
 def test_what_an_ensemble_refuses(call: Caller, model: Path, tmp_path: Path) -> None:
     vote = tmp_path / "vote"
     assert "no such run or file" in call.refusal("combine", tmp_path / "nothing", "-o", vote)
