@@ -35,7 +35,8 @@ def draw_probabilities(
 ) -> Scene:
     """A row of shades for each word, one under each of its possible heads: the darker, the more probable.
 
-    On the diagonal stands how probable the word is as the root. The greatest of a row has a frame.
+    On the diagonal stands how probable the word is as the root. The greatest of a row has a frame; a word that the
+    model did not read has none.
     """
     names = max((em_width(word) for word in words), default=0.0) * SMALL
     scene = Scene(width + 8 + names, ROW * len(rows) + 4)
@@ -45,9 +46,10 @@ def draw_probabilities(
         for j, value in enumerate(row):
             share = min(max(_finite(value), 0.0), 1.0)
             left, right = edges[j] + 1, edges[j + 1] - 1
-            if share >= 0.005 or j == best:
+            framed = j == best and share > 0
+            if share >= 0.005 or framed:
                 y = ROW * i + 1
-                scene.items.append(Box(left, y, right - left, ROW - 2, Ink.SHADE, round(share, 3), framed=j == best))
+                scene.items.append(Box(left, y, right - left, ROW - 2, Ink.SHADE, round(share, 3), framed=framed))
         scene.items.append(Text(width + 8, ROW * i + SMALL, words[i], Ink.FAINT, SMALL, "start", kind="row"))
     return scene
 

@@ -9,7 +9,8 @@ import pytest
 
 from tests.treebank.drawing.examples import GOLD, PREDICTED, compared, compared_heads
 from treebank.drawing.picture import Analysis, Picture
-from treebank.drawing.scene import DARK, DASHES, LIGHT, Ink
+from treebank.drawing.scene import DARK, DASHES, LIGHT, Box, Ink
+from treebank.drawing.strips import draw_probabilities
 from treebank.tree import Tree
 
 COMPARED = (Ink.SHARED, Ink.MISSED, Ink.EXTRA)
@@ -99,3 +100,9 @@ def test_arcs_of_heads() -> None:
     assert list(marked.arcs) == inks
     assert marked.missed == {6: 8, 8: 5}
     assert marked.note == "7 of 9 gold arcs"
+
+
+def test_a_word_that_the_model_did_not_read_has_no_shade_and_no_frame() -> None:
+    rows = [[0.25, 0.75, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]
+    boxes = [item for item in draw_probabilities(rows, ["a", "b", "."], [0, 20, 40], 60).items if isinstance(item, Box)]
+    assert [box.framed for box in boxes] == [False, True, True, False]
