@@ -45,7 +45,7 @@ def best(run: Callable[[], Any], rounds: int) -> float:
 
 def measure(size: str, count: int, rounds: int) -> dict[str, float]:
     """Expressions a second in batches and alone, in testing and in training, and the largest difference of scores."""
-    config = resolve(task="listops", preset=PRESETS[size], settings=["data.longest=30"])
+    config = resolve(task="listops", preset=PRESETS[size], settings=["data.longest=30", "model.padding=exact"])
     examples = Examples(ListOps(), ListOps().generate(config.data, "test", count))
     vocabulary = examples.vocabulary(0, 0)
     torch.manual_seed(1)

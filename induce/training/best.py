@@ -34,6 +34,8 @@ PLAN = "plan.json"
 MINUTES = 180.0
 TRAINING = 0.85  # of the minutes; the rest is for parsing the text for pupils, and the vote
 LARGEST = 4.0  # times the minutes below: more did not help
+PUPIL_WORDS = 1_600_000  # that a pupil of the vote learns from, so that small texts are gone through more often
+MOST_PASSES = 30  # of these
 GRAMMAR_WORDS = 2300.0  # a second that a grammar learns from, at least, on one core
 SIDES = ("right", "left")
 VOTES = ("model.prior_votes=0.1", "model.word_votes=0.5")  # see docs/models/npcfg.md
@@ -176,6 +178,10 @@ def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iter
             changes = (f"train.epochs={passes}", f"train.longer={schedule.longer}")
             asked = replace(asked, settings=(*asked.settings, *changes))
             minutes *= 2  # its schedule ends it; this is for a machine that is slower than any we know
+        elif not asked.resume and VOTE in part.focus and not part.settings:
+            passes = min(MOST_PASSES, PUPIL_WORDS // max(1, shared[key].training.words))
+            passes = max(resolved_config(asked).train.epochs, passes)
+            asked = replace(asked, settings=(*asked.settings, f"train.epochs={passes}"))
         plan.say(f"{part.name}: preset {part.preset}, seed {part.seed}, up to {minutes:.1f} minutes", tell)
         yield Task(part.name, asked, data, _left(Path(asked.run), minutes) if asked.resume else minutes)
 

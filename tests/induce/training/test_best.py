@@ -73,6 +73,9 @@ def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
     pupil = load_parser(tmp_path / "run" / "parts" / "pupil")
     assert pupil.learned_from == f"parsed trees: {tmp_path / 'run'} (focus)"
     assert pupil.name == "chart"
+    of_vote = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
+    (other,) = best._tasks([replace(best.PUPIL, name="other")], of_vote, 1.0, print)
+    assert "train.epochs=30" in other.request.settings  # a small text is gone through more often than the preset's four
     before = trees(tmp_path / "run")
     (tmp_path / "run").rename(tmp_path / "moved")
     assert trees(tmp_path / "moved") == before
