@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bench.machine import describe  # noqa: E402
+from bench.machine import store  # noqa: E402
 from induce.processes import cores  # noqa: E402
 
 BUSY = "while True: pass"
@@ -68,10 +68,7 @@ def main() -> None:
         figures[f"{place}: chosen : all cores"] = median(found["chosen"]) / median(found["all cores"])
     for name, value in figures.items():
         print(f"{name:50s} {value:10,.2f}", flush=True)
-    results = HERE / "results"
-    results.mkdir(exist_ok=True)
-    content = {"machine": describe(), "figures": figures}
-    (results / "busy.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    store("busy", figures=figures)
 
 
 if __name__ == "__main__":

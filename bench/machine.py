@@ -1,12 +1,15 @@
-"""What a benchmark ran on: the processor's name and features, cores, threads and load, and the versions of programs."""
+"""What a benchmark ran on, kept with its results: processor and features, cores, threads, load, and versions."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
 from pathlib import Path
+from typing import Any
 
+RESULTS = Path(__file__).resolve().parent / "results"
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "neon", "sve", "bf16")  # those that products depend on
 
 
@@ -36,6 +39,13 @@ def describe() -> dict[str, str | int | float | list[str]]:
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
+
+
+def store(name: str, **content: Any) -> None:
+    """Write the machine and ``content`` as ``bench/results/NAME.json``."""
+    RESULTS.mkdir(exist_ok=True)
+    text = json.dumps({"machine": describe(), **content}, indent=1) + "\n"
+    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
 
 
 def slug(name: str) -> str:

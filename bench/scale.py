@@ -8,7 +8,6 @@ figure is of a program of its own, its start included. ``--part parse``, ``corpu
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from tempfile import TemporaryDirectory
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from bench.machine import describe  # noqa: E402
+from bench.machine import store  # noqa: E402
 from bench.memory import write_text  # noqa: E402
 
 MODEL = ["--set", "train.epochs=1", "--set", "data.vocabulary_size=1000", "--max-minutes", "0.2"]
@@ -106,10 +105,7 @@ def main() -> None:
             figures |= training(folder, text, words)
     for name, value in figures.items():
         print(f"{name:42s} {value:14,.2f}", flush=True)
-    results = HERE / "results"
-    results.mkdir(exist_ok=True)
-    content = {"machine": describe(), "figures": figures}
-    (results / "scale.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    store("scale", figures=figures)
 
 
 if __name__ == "__main__":

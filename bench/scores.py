@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from bench.languages import synparse  # noqa: E402
-from bench.machine import describe  # noqa: E402
+from bench.machine import store  # noqa: E402
 from induce.parsing.load import read_trained  # noqa: E402
 from treebank.errors import SynparseError  # noqa: E402
 
@@ -36,7 +36,7 @@ def named(text: str) -> tuple[str, str]:
 
 
 def minutes(run: str) -> float | None:
-    """How long a run was trained, its teachers not included; None of an ensemble."""
+    """How long a run had trained when it was as it is kept, its teachers not included; None of an ensemble."""
     try:
         return float(read_trained(run).facts["seconds"]) / 60
     except SynparseError:
@@ -77,10 +77,7 @@ def main() -> None:
         found = {name: score(gold, runs, given.convention) for name, gold in given.gold or [("sample", "sample")]}
         spent = {run: minutes(run) for run in runs}
     print(table(models, found, spent))
-    results = HERE / "results"
-    results.mkdir(exist_ok=True)
-    content = {"machine": describe(), "minutes": spent, "scores": found}
-    (results / "scores.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    store("scores", minutes=spent, scores=found)
 
 
 if __name__ == "__main__":
