@@ -105,12 +105,12 @@ def _joined(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunReq
 
     Raises SynparseError for seeds that would join those of another training.
     """
-    path = folder / FAMILY
-    if not path.exists() or (request.overwrite and not _readable(path, request)):
+    found = _stored(folder / FAMILY, request)
+    if found is None:
         if not seeds:
             raise SynparseError(f"{folder}: there is no family of seeds to go on with; name them with --seeds")
         return request, seeds, seeds
-    old, known = _read(path, request)
+    old, known = found
     everyone = list(dict.fromkeys([*known, *seeds]))
     if request.resume:
         for key in KEPT:
@@ -127,16 +127,11 @@ def _joined(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunReq
     return request, seeds, everyone
 
 
-def _readable(path: Path, request: RunRequest) -> bool:
-    try:
-        _read(path, request)
-    except SynparseError:
-        return False
-    return True
-
-
-def _read(path: Path, request: RunRequest) -> tuple[RunRequest, list[int]]:
-    """``request`` as the family at ``path`` began with it, and its seeds."""
+def _stored(path: Path, request: RunRequest) -> tuple[RunRequest, list[int]] | None:
+    """``request`` as the family at ``path`` began with it, and its seeds; None without one, or for a damaged one
+    that is overwritten."""
+    if not path.exists():
+        return None
     try:
         stored = parse_json(path.read_bytes())
         asked: dict[str, Any] = stored["request"]
@@ -145,6 +140,8 @@ def _read(path: Path, request: RunRequest) -> tuple[RunRequest, list[int]]:
         old = replace(request, input_options=reading, **{key: values[key] for key in KEPT})
         return old, [int(seed) for seed in stored["seeds"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if request.overwrite:
+            return None
         raise SynparseError(f"{path}: not the description of a family ({error}); train anew with --overwrite") from None
 
 

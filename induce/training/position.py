@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-READ = {"best", "development_accuracy"}  # of a check in the history, by who goes on
+OF_A_CHECK = {"best", "development_accuracy"}  # what is read of one in the history when a run goes on
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Position:
                 raise TypeError(f"{name} is {value!r}")
             if isinstance(value, int) and value < 0:
                 raise ValueError(f"{name} is {value}")
-        if not all(isinstance(one, dict) and one.keys() >= READ for one in found.history):
+        if not all(isinstance(one, dict) and one.keys() >= OF_A_CHECK for one in found.history):
             raise ValueError("history holds what is no check")
         return found
 

@@ -1,6 +1,6 @@
 """How many threads a training computes with: fewer than there are cores where other programs keep some of them busy.
 
-Threads that work on one product wait for each other, so that beside a busy program two of them may take ten times as
+Threads that work on one product wait for each other, so that beside a busy program two of them take several times as
 long as one. Which number is best changes with what else the machine does, so it is measured now and then.
 """
 
