@@ -105,11 +105,11 @@ def evaluate(
 ) -> None:
     """Score models, files of trees or heads, and baselines against a treebank.
 
-    PREDICTED are files with one tree a line, one for each gold sentence, or CoNLL-U files with heads. Without any, and
-    without -m, the model in $SYNPARSE_MODEL or ./synparse-model is scored. With --text in the place of --gold, the
-    perplexity of a text is printed, with --pairs how often a model prefers the grammatical one of two sentences; with
-    --task, PREDICTED are test files of that task in the published format, and
-    without any, test examples are generated.
+    PREDICTED are files with one tree a line, one for each gold sentence, or CoNLL-U files with heads, or folders of
+    such files. Without any, and without -m, the model in $SYNPARSE_MODEL or ./synparse-model is scored. With --text in
+    the place of --gold, the perplexity of a text is printed, with --pairs how often a model prefers the grammatical one
+    of two sentences; with --task, PREDICTED are test files of that task in the published format, and without any, test
+    examples are generated.
     """
     form = _form(others)
     if worst and form:

@@ -1,6 +1,6 @@
 """Whose a folder of parsed files is: one batch at a time, made with one model, of texts that stay the same.
 
-``synparse-batch.json`` says what the files are made with. ``synparse-texts.jsonl`` has the digest of each text, noted
+``synparse-batch.json`` says what the files are made with, and names them in the order of their texts. ``synparse-texts.jsonl`` has the digest of each text, noted
 before the first line of its file is written, and is only ever appended to; a last line without an end was being
 written when the process was killed, and is dropped.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ from typing import Any
 from induce.storage.locking import NAME as LOCK
 from induce.storage.locking import RunLock
 from treebank.errors import SynparseError, placed
+from treebank.formats.parsed_folder import FILES, NOTE
 from treebank.json_text import parse_json
 from treebank.whole_files import PART, write_whole
 
-JOB = "synparse-batch.json"
+JOB = NOTE
 TEXTS = "synparse-texts.jsonl"
 
 
@@ -76,28 +77,30 @@ class Claim:
 
 
 @contextmanager
-def claimed(folder: str, facts: dict[str, Any], resume: bool) -> Iterator[Claim]:
+def claimed(folder: str, facts: dict[str, Any], files: Sequence[str], resume: bool) -> Iterator[Claim]:
     """Within, no other batch writes to the folder, which is made, and holds a note of what its files are made with.
 
+    ``files`` are the paths of those that are to be there, in the order of their texts; what is there already stays noted.
     Raises SynparseError if another batch writes to it, or has written what is there.
     """
     lock = RunLock(Path(folder), "batch")
     try:
-        _claim(folder, facts, resume)
+        _claim(folder, facts, [os.path.relpath(path, folder) for path in files], resume)
         yield Claim(folder, lock)
     finally:
         lock.release()
 
 
-def _claim(folder: str, facts: dict[str, Any], resume: bool) -> None:
+def _claim(folder: str, facts: dict[str, Any], files: list[str], resume: bool) -> None:
     note = os.path.join(folder, JOB)
     if all(name == LOCK or (name.startswith(JOB) and PART.search(name)) for name in os.listdir(folder)):
-        write_whole(note, json.dumps(facts, indent=2).encode())
+        _write(note, facts, files)
         return
     if not resume:
         raise SynparseError(f"{folder}: this folder is not empty; go on with --resume, or name another one")
     try:
         before = dict(parse_json(Path(note).read_bytes()))
+        known = [str(name) for name in before.pop(FILES, [])]
     except (OSError, ValueError, TypeError):
         raise SynparseError(
             f"{folder}: no batch was begun here that could be gone on with ({JOB} is missing or damaged)"
@@ -106,3 +109,12 @@ def _claim(folder: str, facts: dict[str, Any], resume: bool) -> None:
     if differing:
         name = differing[0]
         raise SynparseError(f"{folder}: was begun with {name} {before.get(name)!r}, not {facts[name]!r}")
+    wanted = set(files)
+    kept = [name for name in known if name in wanted or os.path.exists(os.path.join(folder, name))]
+    named = kept if wanted <= set(kept) else [*(name for name in kept if name not in wanted), *files]
+    if named != known:
+        _write(note, before, named)
+
+
+def _write(note: str, facts: dict[str, Any], files: list[str]) -> None:
+    write_whole(note, json.dumps({**facts, FILES: files}, indent=2).encode())

@@ -20,6 +20,7 @@ from induce.storage.locking import RunLock
 from induce.storage.run_folder import check_kind
 from induce.structures import HeadDistribution
 from treebank.errors import SynparseError, placed
+from treebank.formats.parsed_folder import is_parsed
 from treebank.normalize import RECIPES
 from treebank.whole_files import sync, write_whole
 
@@ -184,10 +185,12 @@ def _is_packed(member: Member) -> bool:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """A file, a run's best checkpoint without the trainer's state, or an ensemble whose members are packed."""
+    """A file, parsed text, a run's best checkpoint without the trainer's state, or an ensemble with packed members."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_file():
         shutil.copyfile(source, target)
+    elif is_parsed(source):
+        shutil.copytree(source, target)
     elif (source / ENSEMBLE).exists():
         members = Description.read(source).members
         if not all(member.baseline or _is_packed(member) for member in members):

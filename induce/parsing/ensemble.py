@@ -26,6 +26,7 @@ from induce.processes import cores, in_copies
 from induce.registry import Output
 from induce.structures import HeadDistribution, SpanScores, Structure
 from treebank.errors import SynparseError, placed
+from treebank.formats.parsed_folder import is_parsed, parsed_files
 from treebank.json_text import parse_json
 from treebank.normalize import RECIPES
 from treebank.sentence import Sentence
@@ -195,12 +196,14 @@ def models_of(run: str) -> list[str]:
 
 
 def digest_of(path: str) -> str:
-    """The sha256 of what decides a member's trees: of a file, a run's best checkpoint, or a description."""
+    """The sha256 of what decides a member's trees: of a file, parsed text, a run's best checkpoint, or a description."""
     if path.startswith(BASELINE):
         return ""
     place = Path(path)
     if place.is_file():
         files = [place]
+    elif is_parsed(path):
+        files = list(map(Path, parsed_files(path)))
     elif (place / ENSEMBLE).exists():
         files = [place / ENSEMBLE]
     else:

@@ -23,8 +23,8 @@ from induce.structures import HeadDistribution, SpanScores
 from treebank.baselines import find_baseline
 from treebank.dependency import delete
 from treebank.errors import SynparseError, UnknownNameError, nearest
-from treebank.formats.paths import HEAD_SUFFIXES, suffix
-from treebank.formats.predictions import read_prediction_heads, read_prediction_trees
+from treebank.formats.parsed_folder import is_parsed
+from treebank.formats.predictions import gives_heads, read_prediction_heads, read_prediction_trees
 from treebank.metrics.alignment import plain
 from treebank.metrics.systems import HEAD_BASELINES
 from treebank.normalize import Recipe
@@ -88,8 +88,8 @@ def _place(path: str) -> str:
 
 
 def is_model(path: str) -> bool:
-    """Whether a member is a run, an ensemble or a packed model, and not a file of trees."""
-    return os.path.isdir(path) or is_packed(Path(path))
+    """Whether a member is a run, an ensemble or a packed model, and not a file of trees or a folder of parsed text."""
+    return is_packed(Path(path)) or (os.path.isdir(path) and not is_parsed(path))
 
 
 class Voter(Protocol):
@@ -196,7 +196,7 @@ class FileVoter:
         """Reads the file. Of sentences with the same words the first tree counts."""
         self.name = self.kind = path
         self.recipe = recipe
-        self.output = "heads" if suffix(path) in HEAD_SUFFIXES else "trees"
+        self.output = "heads" if gives_heads(path) else "trees"
         self.votes: dict[tuple[str, ...], Any] = {}
         for words, given in _heads_in(path) if self.output == "heads" else _trees_in(path):
             seen = recipe(plain(words))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from treebank.baselines import BASELINES
 from treebank.errors import SynparseError
+from treebank.formats.parsed_folder import is_parsed
 from treebank.metrics.run import Evaluation, EvaluationPlan, evaluate
 from treebank.metrics.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees, parsed_by
 from treebank.sentence import Treebank
@@ -111,12 +112,12 @@ def check_words(folder: str, parser: Parser) -> None:
 def evaluate_systems(gold: str | Treebank, systems: Sequence[Any], **options: Any) -> Evaluation:
     """The scores of ``systems`` on ``gold``; ``options`` are fields of `EvaluationPlan`.
 
-    A system is a parser, the path of a model's folder or of a file of trees or heads, or the name of a baseline.
+    A system is a parser, the path of a model's folder or of a file or folder of trees or heads, or the name of a baseline.
     """
     parsers = [one for one in systems if not isinstance(one, str | os.PathLike)]
     names = [os.fspath(one) for one in systems if isinstance(one, str | os.PathLike)]
     baselines = [name for name in names if name in BASELINES or name in HEAD_BASELINES]
-    folders = [name for name in names if name not in baselines and os.path.isdir(name)]
+    folders = [name for name in names if name not in baselines and os.path.isdir(name) and not is_parsed(name)]
     files = [name for name in names if name not in baselines and name not in folders]
     models = [
         parsed_by(one, name=one.name, learned_from=one.learned_from, decoded=getattr(one, "decoded", ""))

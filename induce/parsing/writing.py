@@ -184,7 +184,7 @@ def parse_into(
     files = expand(paths, tell=job.input_options.tell)
     targets = targets_of(folder, files, SUFFIXES[job.form])
     written = 0
-    with claimed(folder, job.facts(), resume) as claim:
+    with claimed(folder, job.facts(), list(targets.values()), resume) as claim:
         for number, (path, target) in enumerate(targets.items(), 1):
             begun = os.path.exists(target) or os.path.exists(target + PART_SUFFIX)
             claim.check(path, os.path.relpath(target, folder), begun=begun)

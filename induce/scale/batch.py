@@ -78,7 +78,7 @@ def parse_in_shards(
     if job.form not in SUFFIXES:
         raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
     targets = targets_of(folder, expand(paths, tell=job.input_options.tell), SUFFIXES[job.form])
-    with claimed(folder, job.facts(), resume) as claim:
+    with claimed(folder, job.facts(), list(targets.values()), resume) as claim:
         names = {path: os.path.relpath(target, folder) for path, target in targets.items()}
         batch, lock = _Batch(folder, job, names, claim, tell), claim.lock
         engine = make_engine(ShardWork(job, os.path.abspath(folder)), [lock.descriptor] if lock.descriptor else [])

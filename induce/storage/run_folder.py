@@ -9,6 +9,7 @@ from tempfile import TemporaryFile
 
 from induce.storage.folders import remove, settle, strangers, versions, whole
 from treebank.errors import SynparseError
+from treebank.formats.parsed_folder import NOTE
 
 MODELS = ("best", "last")  # the folders in a run's folder
 LOG = "log.jsonl"
@@ -16,7 +17,7 @@ LOG = "log.jsonl"
 KINDS = {
     "ensemble.json": "an ensemble",
     "family.json": "a family of seeds",
-    "synparse-batch.json": "parsed text",
+    NOTE: "parsed text",
 }
 
 

@@ -20,6 +20,7 @@ from induce.processes import cores, in_copies
 from induce.registry import DECODERS, Output
 from induce.structures import HeadDistribution
 from treebank.errors import SynparseError
+from treebank.formats.parsed_folder import is_parsed
 from treebank.sentence import ROOT, Sentence
 from treebank.tree import Tree
 
@@ -77,8 +78,8 @@ def focus_kind(names: Sequence[str], output: Output = "trees") -> str:
 
 
 def is_file(name: str) -> bool:
-    """Whether a reference is a file of trees or heads, and not a run."""
-    return Path(name).is_file() and not is_packed(Path(name))
+    """Whether a reference is a file of trees or heads, or parsed text, and not a run."""
+    return is_parsed(name) or (Path(name).is_file() and not is_packed(Path(name)))
 
 
 def _parser(name: str, device: str, output: Output = "trees") -> StructureParser:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from treebank.errors import SynparseError, TreebankError
 from treebank.formats.opening import COMPRESSED, STDIN
+from treebank.formats.parsed_folder import NOTE, is_parsed, parsed_files
 from treebank.whole_files import PART
 
 BRACKETED = "treebank.formats.bracketed:read_bracketed"
@@ -51,7 +52,7 @@ KINDS: dict[str, str] = {
 }
 JSON = (".json", ".jsonl")
 #: what a folder of a model, of several, or of parsed text has in it
-OURS = ("checkpoint.json", "ensemble.json", "family.json", "synparse-batch.json")
+OURS = ("checkpoint.json", "ensemble.json", "family.json", NOTE)
 _HIDDEN = re.compile(rf"^\.|{PART.pattern}")  # the latter are being written, perhaps by this call
 _NO_TEXT = ("readme", "licen", "copying", "notice", "change", "citation", "authors", "makefile")
 _NO_TEXT_NAMES = (
@@ -111,8 +112,9 @@ def expand(
 
     In folders, hidden files and folders, pipes and devices are skipped, and folders below that synparse wrote. A
     folder gives the files of its commonest treebank format; if it has none, and no ``trees`` are wanted, all but
-    read-me files, licences and other files that are no text. ``tell`` hears what a folder gave and what was left out.
-    Raises SynparseError for a path, pattern or folder without a file.
+    read-me files, licences and other files that are no text. One that ``parse --output-dir`` wrote gives its files in the
+    order of their texts. ``tell`` hears what a folder gave and what was left out.
+    Raises SynparseError for a path, pattern or folder without a file, and for a batch of parsed text that is not whole.
     """
     files: list[str] = []
     for path in [os.fspath(given) for given in paths]:
@@ -122,7 +124,7 @@ def expand(
 
 def _expand_one(path: str, trees: bool | None, tell: Tell | None) -> list[str]:
     if os.path.isdir(path):
-        return _folder(path, trees, tell)
+        return parsed_files(path) if is_parsed(path) else _folder(path, trees, tell)
     if os.path.lexists(path):
         return [path]
     if not glob.has_magic(path):

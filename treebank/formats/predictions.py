@@ -18,7 +18,7 @@ from treebank.formats.bracketed import parse_trees
 from treebank.formats.conllu import read_conllu, read_conllx, read_dp
 from treebank.formats.jsonl import read_objects
 from treebank.formats.lines import open_lines
-from treebank.formats.paths import suffix
+from treebank.formats.paths import HEAD_SUFFIXES, expand, suffix
 from treebank.formats.tree_splitter import Cutter
 from treebank.tree import Tree
 
@@ -101,11 +101,25 @@ class PredictedHeads:
     heads: tuple[int, ...]
 
 
+def gives_heads(path: str) -> bool:
+    """Whether a file, or those of a folder, hold heads by their suffix, and not trees."""
+    return suffix(_files(path)[0]) in HEAD_SUFFIXES
+
+
+def _files(path: str) -> list[str]:
+    """The file, or those of a folder in order."""
+    return expand([path], trees=True) if os.path.isdir(path) else [path]
+
+
 def read_prediction_heads(path: str) -> list[PredictedHeads]:
-    """The predicted heads of a file in CoNLL-U, or in CoNLL-X or three columns if its suffix says so.
+    """The predicted heads of a file in CoNLL-U, or in CoNLL-X or three columns if its suffix says so; or of a folder.
 
     Raises TreebankError for what is not in that format, and for a sentence without heads.
     """
+    return [heads for file in _files(path) for heads in _heads_of(file)]
+
+
+def _heads_of(path: str) -> list[PredictedHeads]:
     reader = {".dp": read_dp, ".conllx": read_conllx, ".conll": read_conllx}.get(suffix(path), read_conllu)
     found = []
     for sentence in reader(path):
@@ -116,7 +130,7 @@ def read_prediction_heads(path: str) -> list[PredictedHeads]:
 
 
 def read_prediction_trees(path: str) -> Iterator[PredictedTree]:
-    """The predictions of a file in order; streamed, unless they come from a pipe.
+    """The predictions of a file, or of the files in a folder, in order; streamed, unless they come from a pipe.
 
     If every line holds balanced brackets, a single word or nothing, the file has one prediction a line, and a blank
     line is the empty tree of an empty sentence. Otherwise trees go over several lines, as in a treebank, and blank
@@ -124,6 +138,11 @@ def read_prediction_trees(path: str) -> Iterator[PredictedTree]:
     JSON lines, ``{"words": […], "spans": [[0, 2], …]}``; the words may be left out. Raises TreebankError for brackets
     that do not balance, for several words without any bracket, and for spans that cross.
     """
+    for file in _files(path):
+        yield from _trees_of(file)
+
+
+def _trees_of(path: str) -> Iterator[PredictedTree]:
     held = None if os.path.isfile(path) else list(open_lines(path))
 
     def lines() -> Iterator[tuple[int, str]]:

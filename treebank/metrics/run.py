@@ -14,7 +14,7 @@ from treebank.baselines import BASELINES, SEEDED
 from treebank.catalog import bound_of, digest, load_whole, up_to
 from treebank.errors import SynparseError, TreebankError, UnknownNameError, nearest
 from treebank.formats.lines import OnBad
-from treebank.formats.paths import HEAD_SUFFIXES, suffix
+from treebank.formats.predictions import gives_heads
 from treebank.head_rules import find_rules
 from treebank.metrics.attachment import score_heads
 from treebank.metrics.bracketing import score_trees
@@ -50,7 +50,7 @@ Models = Sequence[ParsedTrees | ParsedHeads]
 class EvaluationPlan:
     """What is scored against what, and how: names and paths, checked when the plan is made, before anything is read.
 
-    ``gold``: a treebank, or the name or path of one. ``predicted``: files of trees or, by their suffix, of heads.
+    ``gold``: a treebank, or the name or path of one. ``predicted``: files and folders of trees or, by their suffix, of heads.
     ``conventions``: without any, those that fit. ``seed``: draw random baselines once from it, instead of their exact
     expectation. ``head_rules``: gold heads from trees. ``characters``: score trees over characters, as is done for
     models of characters (see `treebank.metrics.characters`). ``details``: also the scores by length, height, relation
@@ -94,11 +94,11 @@ class EvaluationPlan:
 
     @property
     def head_files(self) -> list[str]:
-        return [path for path in self.predicted if suffix(path) in HEAD_SUFFIXES]
+        return [path for path in self.predicted if gives_heads(path)]
 
     @property
     def tree_files(self) -> list[str]:
-        return [path for path in self.predicted if suffix(path) not in HEAD_SUFFIXES]
+        return [path for path in self.predicted if not gives_heads(path)]
 
     def tree_systems(self, models: Models) -> list[TreeSystem | Expectation]:
         """Models, files and baselines that give trees."""

@@ -102,7 +102,7 @@ class Predictions:
 
     @classmethod
     def of_file(cls, path: str) -> Predictions:
-        """The trees of a file. Raises TreebankError with file and line if they cannot be read."""
+        """The trees of a file or folder. Raises TreebankError with file and line if they cannot be read."""
         return cls(path, list(read_prediction_trees(path)))
 
     def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
@@ -193,7 +193,7 @@ class HeadPredictions:
 
     @classmethod
     def of_file(cls, path: str) -> HeadPredictions:
-        """The heads of a CoNLL-U file. Raises TreebankError with file and line if they cannot be read."""
+        """The heads of a CoNLL-U file, or of a folder of them. Raises TreebankError with file and line if they cannot be read."""
         return cls(path, list(read_prediction_heads(path)))
 
     def heads(self, views: Sequence[HeadView], wanted: Sequence[bool]) -> list[Heads]:
