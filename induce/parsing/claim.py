@@ -1,8 +1,8 @@
 """Whose a folder of parsed files is: one batch at a time, made with one model, of texts that stay the same.
 
-``synparse-batch.json`` says what the files are made with, and names them in the order of their texts. ``synparse-texts.jsonl`` has the digest of each text, noted
-before the first line of its file is written, and is only ever appended to; a last line without an end was being
-written when the process was killed, and is dropped.
+``synparse-batch.json`` says what the files are made with, and names them in the order of their texts.
+``synparse-texts.jsonl`` has the digest of each text, noted before the first line of its file is written, and is only
+ever appended to; a last line without an end was being written when the process was killed, and is dropped.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Claim:
 def claimed(folder: str, facts: dict[str, Any], files: Sequence[str], resume: bool) -> Iterator[Claim]:
     """Within, no other batch writes to the folder, which is made, and holds a note of what its files are made with.
 
-    ``files`` are the paths of those that are to be there, in the order of their texts; what is there already stays noted.
+    ``files`` are the paths of those that are to be there, in the order of their texts; what is there stays noted.
     Raises SynparseError if another batch writes to it, or has written what is there.
     """
     lock = RunLock(Path(folder), "batch")

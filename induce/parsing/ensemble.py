@@ -196,7 +196,7 @@ def models_of(run: str) -> list[str]:
 
 
 def digest_of(path: str) -> str:
-    """The sha256 of what decides a member's trees: of a file, parsed text, a run's best checkpoint, or a description."""
+    """The sha256 of what decides a member's trees: a file, parsed text, a run's best checkpoint, or a description."""
     if path.startswith(BASELINE):
         return ""
     place = Path(path)

@@ -112,7 +112,8 @@ def check_words(folder: str, parser: Parser) -> None:
 def evaluate_systems(gold: str | Treebank, systems: Sequence[Any], **options: Any) -> Evaluation:
     """The scores of ``systems`` on ``gold``; ``options`` are fields of `EvaluationPlan`.
 
-    A system is a parser, the path of a model's folder or of a file or folder of trees or heads, or the name of a baseline.
+    A system is a parser, the path of a model's folder, of a file of trees or heads or of parsed text, or the name of a
+    baseline.
     """
     parsers = [one for one in systems if not isinstance(one, str | os.PathLike)]
     names = [os.fspath(one) for one in systems if isinstance(one, str | os.PathLike)]

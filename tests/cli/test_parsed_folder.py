@@ -35,7 +35,8 @@ def test_it_is_converted(call: Caller, model: Path) -> None:
 def test_it_is_scored(call: Caller) -> None:
     (score,) = json.loads(call.result("eval", "out", "--gold", "one.trees", "--json"))["scores"]
     assert (score["system"], round(score["value"], 3), score["sentences"]) == ("out", 100.0, 60)
-    Path("other.trees").write_text("".join(sorted(Path("one.trees").open())), encoding="utf-8")
+    lines = Path("one.trees").read_text("utf-8").splitlines(keepends=True)
+    Path("other.trees").write_text("".join(reversed(lines)), encoding="utf-8")
     assert "out/deep/b.txt.trees:" in call.refusal("eval", "out", "--gold", "other.trees")
 
 
@@ -71,7 +72,7 @@ def test_a_part_of_it_is_not_taken_for_the_whole(call: Caller, model: Path) -> N
 
 
 def test_texts_that_come_later(call: Caller, model: Path) -> None:
-    """A batch that grows is read in the order of the call that named all; one that nobody names any more is left out."""
+    """A batch that grows has the order of the call that named all; what nobody names any more is left out."""
     Path("in/aa.txt").write_text("A dog .\n")
     arguments = ("--output-dir", "out", "--resume")
     call.result("parse", "-m", model, "in", *arguments)

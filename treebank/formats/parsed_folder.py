@@ -1,4 +1,4 @@
-"""The folder that ``synparse parse --output-dir`` writes, read as one file: the files of it in the order of their texts.
+"""The folder that ``synparse parse --output-dir`` writes, read as one file: its files in the order of their texts.
 
 A note in it names all files that there are to be, so that a batch that was broken off is not taken for a whole one.
 """

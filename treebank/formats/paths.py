@@ -112,8 +112,8 @@ def expand(
 
     In folders, hidden files and folders, pipes and devices are skipped, and folders below that synparse wrote. A
     folder gives the files of its commonest treebank format; if it has none, and no ``trees`` are wanted, all but
-    read-me files, licences and other files that are no text. One that ``parse --output-dir`` wrote gives its files in the
-    order of their texts. ``tell`` hears what a folder gave and what was left out.
+    read-me files, licences and other files that are no text. One that ``parse --output-dir`` wrote gives its files in
+    the order of their texts. ``tell`` hears what a folder gave and what was left out.
     Raises SynparseError for a path, pattern or folder without a file, and for a batch of parsed text that is not whole.
     """
     files: list[str] = []

@@ -50,7 +50,7 @@ Models = Sequence[ParsedTrees | ParsedHeads]
 class EvaluationPlan:
     """What is scored against what, and how: names and paths, checked when the plan is made, before anything is read.
 
-    ``gold``: a treebank, or the name or path of one. ``predicted``: files and folders of trees or, by their suffix, of heads.
+    ``gold``: a treebank, or the name or path of one. ``predicted``: files or folders of trees or, by suffix, of heads.
     ``conventions``: without any, those that fit. ``seed``: draw random baselines once from it, instead of their exact
     expectation. ``head_rules``: gold heads from trees. ``characters``: score trees over characters, as is done for
     models of characters (see `treebank.metrics.characters`). ``details``: also the scores by length, height, relation

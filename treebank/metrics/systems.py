@@ -193,7 +193,7 @@ class HeadPredictions:
 
     @classmethod
     def of_file(cls, path: str) -> HeadPredictions:
-        """The heads of a CoNLL-U file, or of a folder of them. Raises TreebankError with file and line if they cannot be read."""
+        """The heads of a CoNLL-U file or a folder. Raises TreebankError with file and line if they cannot be read."""
         return cls(path, list(read_prediction_heads(path)))
 
     def heads(self, views: Sequence[HeadView], wanted: Sequence[bool]) -> list[Heads]:
