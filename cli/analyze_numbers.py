@@ -81,28 +81,45 @@ def _shown(one: Correlation) -> list[str]:
 
 
 @command("boundaries")
-@click.option("-m", "--run", metavar="RUN", help="The folder of a model of characters, ./synparse-model by default.")
-@click.option("--text", required=True, metavar="TEXT", help="Sentences, words separated by spaces.")
+@click.option("-m", "--run", metavar="RUN", help="The folder of a model with distances, ./synparse-model by default.")
+@click.option("--text", metavar="TEXT", help="For a model of characters: sentences, words separated by spaces.")
+@click.option("--gold", metavar="GOLD", help="For a model of words: a treebank with trees, a file or a name.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON instead of a line.")
+@decoder_option
 @layer_option
 @device_option
-def boundaries(run: str | None, text: str, as_json: bool, layer: int | None, device: str) -> None:
-    """Whether the widest gaps between characters are the ends of words, of a model of characters.
+def boundaries(
+    run: str | None, text: str | None, gold: str | None, as_json: bool, decoder: str | None, **parsing: Any
+) -> None:
+    """Whether the widest gaps between characters are the ends of words, or those between words the ends of chunks.
 
-    F1 where as many gaps are taken as words end before a space, beside that of gaps taken at random; and the chance
-    that the gap before a space is wider than another one.
+    F1 where as many gaps are taken as there are ends, beside that of gaps taken at random; and the chance that the gap
+    at an end is wider than another one. Chunks are the lowest constituents of gold trees; with the decoder segments,
+    there is also F1 of the gaps that the model itself finds likelier than not to be ends.
     """
+    if (text is None) == (gold is None):
+        raise click.UsageError("name a --text, for ends of words, or a --gold treebank, for ends of chunks")
     from induce.analysis.boundaries import word_boundaries
+    from induce.analysis.chunks import chunk_boundaries
     from induce.parsing.load import load_model_parser
+    from treebank.catalog import load_gold
     from treebank.formats import read_sentences
 
     folder = run or default_run()
-    parser = load_model_parser(folder, layer=layer, device=device)
-    score = word_boundaries(parser, folder, read_sentences([text], input_options=parser.input_options()))
+    parser = load_model_parser(folder, decoder=decoder, **parsing)
+    score: Any
+    if text is None:
+        assert gold is not None
+        score = chunk_boundaries(parser, folder, load_gold(gold))
+        numbers = [("F1", "F1"), ("At random", "chance"), ("Wider, %", "above")]
+        numbers += [("Own F1", "own"), ("At random", "own chance")] if "own" in score.values else []
+        columns, cells = [title for title, _ in numbers], [score.values[name] for _, name in numbers]
+    else:
+        score = word_boundaries(parser, folder, read_sentences([text], input_options=parser.input_options()))
+        columns, cells = ["F1", "At random", "Wider, %"], [score.f1, score.chance, 100 * score.above]
     if as_json:
         print_json(score.to_json())
         return
-    numbers = [f"{score.f1:.1f}", f"{score.chance:.1f}", f"{100 * score.above:.1f}"]
-    print_table(["System", "F1", "At random", "Wider, %"], [[score.model, *numbers]])
+    print_table(["System", *columns], [[score.model, *(f"{value:.1f}" for value in cells)]])
     click.echo()
     click.echo(score.signature)

@@ -25,6 +25,7 @@ from induce.builtin import default_run
     help="1 for the whole task, or 1 for each subtask in its order.",
 )
 @click.option("--from-scratch", is_flag=True, help="Without options: what is chosen are single actions.")
+@click.option("--unfrozen", is_flag=True, help="The options learn, too.")
 @click.option(
     "--set", "settings", multiple=True, metavar="train.KEY=VALUE", help="Change one setting; may be repeated."
 )
@@ -44,10 +45,15 @@ def transfer(
 ) -> None:
     """Learn a new task of Craft by reinforcement, with the options of the models in RUNs, which do not change.
 
-    Only a controller is learned, by proximal policy optimisation. The options of several models are put together.
+    Only a controller is learned, by proximal policy optimisation, and with --unfrozen options, too. The options of
+    several models are put together.
     """
-    if options["resume"] and (options["overwrite"] or runs or from_scratch):
-        raise click.UsageError("--resume goes on with the folder of -o; it takes no RUN, --from-scratch or --overwrite")
+    if options["resume"] and (options["overwrite"] or runs or from_scratch or options["unfrozen"]):
+        raise click.UsageError(
+            "--resume goes on with the folder of -o; it takes no RUN, --from-scratch, --unfrozen or --overwrite"
+        )
+    if from_scratch and options["unfrozen"]:
+        raise click.UsageError("--unfrozen is for options that were learned; there are none --from-scratch")
     if not options["resume"] and bool(runs) == from_scratch:
         raise click.UsageError("name models whose options are used, or say --from-scratch")
     from induce.tasks.craft.transfer import TransferRequest, prepare_transfer

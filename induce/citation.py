@@ -76,6 +76,14 @@ _CCM = _paper(
     2002,
     _ACL,
 )
+_OCN = Reference(
+    "shen-2022-thesis",
+    "phdthesis",
+    "Shen, Yikang",
+    "Syntactic Inductive Biases for Deep Learning Methods",
+    2022,
+    (("school", "Universit{\\'e} de Montr{\\'e}al"),),
+)
 #: model -> what its authors published
 MODELS: dict[str, tuple[Reference, ...]] = {
     "prpn": (_PRPN,),
@@ -114,6 +122,18 @@ MODELS: dict[str, tuple[Reference, ...]] = {
             2021,
             _ACL,
             "7196--7209",
+        ),
+    ),
+    "ocn": (_OCN,),
+    "moe": (_OCN,),
+    "ompn": (
+        _paper(
+            "lu-etal-2021-ompn",
+            "Lu, Yuchen and Shen, Yikang and Zhou, Siyuan and Courville, Aaron and Tenenbaum, Joshua B."
+            " and Gan, Chuang",
+            "Learning Task Decomposition with Ordered Memory Policy Network",
+            2021,
+            _ICLR,
         ),
     ),
     "udgn": (

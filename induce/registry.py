@@ -103,6 +103,7 @@ MODELS: dict[str, ModelEntry] = {
     "dmv": ModelEntry("induce.models.dmv:Dmv", "dmv-small"),
     "dmv-ccm": ModelEntry("induce.models.dmv_ccm:DmvCcm", "dmv-ccm-small"),
     "udgn": ModelEntry("induce.models.udgn:Udgn", "udgn-small", focus="heads"),
+    "ocn": ModelEntry("induce.models.ocn_text:OptionWords", "ocn-small"),
     "chart": ModelEntry("induce.models.chart:Chart", "chart-small", focus="trees", needs_focus=True),
     "biaffine": ModelEntry("induce.models.biaffine:Biaffine", "biaffine-small", focus="heads", needs_focus=True),
 }

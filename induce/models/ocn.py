@@ -65,7 +65,9 @@ class Cells(nn.Module):
 
     def look(self, observations: Tensor) -> Tensor:
         """What the cells make of ``observations`` (R, F), before anything is remembered: (C, R, D)."""
-        return observations @ self.observed + self.observed_bias
+        cells, features, inner = self.observed.shape
+        together = observations @ self.observed.transpose(0, 1).reshape(features, cells * inner)  # one product for all
+        return together.unflatten(-1, (cells, inner)).transpose(0, 1) + self.observed_bias
 
     def inside(self, seen: Tensor, hidden: Tensor) -> Tensor:
         """The MLP (C, B, D) over what was ``seen`` (C, B, D) and the states ``hidden`` (C, B, H) (eq. 5.2.3)."""
@@ -106,21 +108,40 @@ class Trace(NamedTuple):
     choice: Tensor  # (B, N, K) the options that are at work
 
 
-class OptionController(Model):
-    """A controller that calls options, softly, and waits until the one that it called says that it is done."""
+class Move(NamedTuple):
+    """What decides the actions of a step; all of the steps side by side, (N, …), where `OptionProgram.moves` has them.
 
-    Config = OptionControllerConfig
-    reads = (DemonstrationBatch,)
-    gives = (Distances,)
+    The options that go on have the share (1 - end) before, those that are called anew the share end choice.
+    """
 
-    def __init__(self, config: OptionControllerConfig, vocabulary_size: int) -> None:
+    scores: Tensor  # (K, B, A) of actions, by options that go on
+    before: Tensor  # (B, K) the options that were at work
+    choice: Tensor  # (B, K) the controller's choice, should control come back
+    end: Tensor  # (B,) the probability that it does
+
+    def shares(self) -> tuple[Tensor, Tensor]:
+        """How far (B, K) options go on, and are called anew (the weights of eq. 5.2.13, 5.2.16 and 5.2.17)."""
+        e = self.end[..., None]
+        return (1 - e) * self.before, e * self.choice
+
+
+class OptionProgram(Model):
+    """A controller that calls options, softly, and waits until the one that it called says that it is done.
+
+    What options do, and what is made of it, is left to those who know what there is to be done.
+    """
+
+    config: Any
+
+    def __init__(self, config: Any, *, features: int, actions: int, tasks: int) -> None:
+        """``config`` has ``inner_size``, ``hidden_size``, ``options`` and ``temperature``."""
         super().__init__()
         self.config = config
-        sizes = config.features, config.inner_size, config.hidden_size
-        self.options = Cells(config.options, *sizes, vocabulary_size - FIRST)
+        sizes = features, config.inner_size, config.hidden_size
+        self.options = Cells(config.options, *sizes, actions)
         self.controller = Cells(1, *sizes, config.options)
         self.first_option_state = nn.Parameter(torch.zeros(config.options, 1, config.hidden_size))
-        self.first_controller_state = nn.Parameter(torch.randn(config.tasks, config.hidden_size))
+        self.first_controller_state = nn.Parameter(torch.randn(tasks, config.hidden_size))
 
     def end(self, probability: Tensor) -> Tensor:
         """How far (B,) control goes back to the controller."""
@@ -140,51 +161,74 @@ class OptionController(Model):
         output = self.controller(seen, hidden)
         return (output.scores[0] / self.config.temperature).softmax(-1), output.hidden
 
-    def restart(self, seen: Tensor) -> tuple[Tensor, Tensor]:
-        """What options do when they are called: probabilities (K, R, A), states (K, R, H) (eq. 5.2.9, 5.2.15)."""
-        output = self.options(seen, self.first_option_state.expand(-1, seen.shape[1], -1))
-        return output.scores.softmax(-1), output.hidden
+    def restart(self, seen: Tensor) -> CellOutput:
+        """What options that are called make of what they have ``seen`` (K, R, D) (eq. 5.2.9, 5.2.15)."""
+        return self.options(seen, self.first_option_state.expand(-1, seen.shape[1], -1))
 
     def step(
-        self, seen: tuple[Tensor, Tensor], restarted: tuple[Tensor, Tensor], state: State, *, first: bool = False
-    ) -> tuple[Tensor, Tensor, State]:
-        """Probabilities of actions (B, A), of an end before this step (B,), and the new state (eq. 5.2.11 to 5.2.17).
+        self, seen: tuple[Tensor, Tensor], restarted: Tensor, state: State, *, first: bool = False
+    ) -> tuple[Move, State]:
+        """What decides the actions of one step, and the new state (eq. 5.2.11 to 5.2.17).
 
-        ``seen`` is what options and controller make of the observation, ``restarted`` what `restart` gives. The
-        ``first`` step of a demonstration is one on which control comes back (eq. 5.2.8 to 5.2.10).
+        ``seen`` is what options and controller make of the observation, ``restarted`` (K, B, H) the states of options
+        that are called. The ``first`` step of a demonstration is one on which control comes back (eq. 5.2.8 to 5.2.10).
         """
         going_on = self.options(seen[0], state.options)  # eq. 5.2.11
         done = self.end((state.choice * going_on.end.t()).sum(-1))  # eq. 5.2.12
         done = torch.ones_like(done) if first else done
-        continued = mix(state.choice, going_on.scores.softmax(-1))  # eq. 5.2.13
         choice, controller = self.choose(seen[1], state.controller)  # eq. 5.2.14
-        called = mix(choice, restarted[0])  # eq. 5.2.16, with the new choice
         e = done[:, None]
         new = State(  # eq. 5.2.17
             torch.lerp(state.controller, controller, e),
             torch.lerp(state.choice, choice, e),
-            torch.lerp(going_on.hidden, restarted[1], e),
+            torch.lerp(going_on.hidden, restarted, e),
         )
-        return torch.lerp(continued, called, e), done, new
+        return Move(going_on.scores, state.choice, choice, done), new
 
-    def run(self, observations: Tensor, tasks: Tensor) -> Trace:
-        """What the network does along ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,)."""
+    def moves(self, observations: Tensor, tasks: Tensor) -> tuple[Move, Tensor, Tensor]:
+        """What goes on along ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,).
+
+        Steps come first: the `Move` of all of them, scores (N, K, B, A) of actions by options that are called, and the
+        options that are at work (N, B, K).
+        """
         count, steps = observations.shape[:2]
         flat = observations.transpose(0, 1).flatten(0, 1)  # (N B, F)
         options, controller = self.options.look(flat), self.controller.look(flat)
-        restarted = self.restart(options)
-        parts = [part.split(count, 1) for part in (options, controller, *restarted)]
-        state, found = self.start(tasks), []
+        called = self.restart(options)
+        parts = [part.split(count, 1) for part in (options, controller, called.hidden)]
+        state, found, at_work = self.start(tasks), [], []
         for time in range(steps):
-            seen, called = (parts[0][time], parts[1][time]), (parts[2][time], parts[3][time])
-            actions, done, state = self.step(seen, called, state, first=time == 0)
-            found.append((actions, done, state.choice))
-        return Trace(*(torch.stack(part, 1) for part in zip(*found, strict=True)))
+            move, state = self.step((parts[0][time], parts[1][time]), parts[2][time], state, first=time == 0)
+            found.append(move)
+            at_work.append(state.choice)
+        stacked = Move(*(torch.stack(part) for part in zip(*found, strict=True)))
+        return stacked, called.scores.unflatten(1, (steps, count)).transpose(0, 1), torch.stack(at_work)
+
+
+class OptionController(OptionProgram):
+    """Options that choose actions in Craft."""
+
+    Config = OptionControllerConfig
+    reads = (DemonstrationBatch,)
+    gives = (Distances,)
+    config: OptionControllerConfig
+
+    def __init__(self, config: OptionControllerConfig, vocabulary_size: int) -> None:
+        sizes = {"features": config.features, "actions": vocabulary_size - FIRST, "tasks": config.tasks}
+        super().__init__(config, **sizes)
+
+    def run(self, observations: Tensor, tasks: Tensor) -> Trace:
+        """What the network does along ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,)."""
+        move, called, at_work = self.moves(observations, tasks)
+        return Trace(*(part.transpose(0, 1) for part in (actions_of(move, called), move.end, at_work)))
 
     def act(self, observations: Tensor, state: State, *, first: bool) -> tuple[Tensor, Tensor, State]:
-        """`step` for ``observations`` (B, F) that have only just been made."""
+        """Probabilities of actions (B, A), of an end before this step (B,), and the new state, for ``observations``
+        (B, F) that have only just been made."""
         seen = self.options.look(observations), self.controller.look(observations)
-        return self.step(seen, self.restart(seen[0]), state, first=first)
+        called = self.restart(seen[0])
+        move, new = self.step(seen, called.hidden, state, first=first)
+        return actions_of(move, called.scores), move.end, new
 
     def loss(self, batch: DemonstrationBatch, state: None = None) -> Loss:
         """Behaviour cloning: the mean negative log-likelihood of the actions shown (eq. 5.2.18)."""
@@ -210,7 +254,8 @@ class MixtureOfExperts(OptionController):
         return torch.ones_like(probability)
 
 
-def mix(choice: Tensor, probabilities: Tensor) -> Tensor:
-    """The options' ``probabilities`` (K, B, A) weighed by ``choice`` (B, K): (B, A) (eq. 5.2.10)."""
-    mixed: Any = torch.einsum("bk,kba->ba", choice, probabilities)
+def actions_of(move: Move, called: Tensor) -> Tensor:
+    """Probabilities (…, B, A) of actions, ``called`` (…, K, B, A) being the scores of options that are called."""
+    shares = zip(move.shares(), (move.scores, called), strict=True)
+    mixed: Any = sum(torch.einsum("...bk,...kba->...ba", share, scores.softmax(-1)) for share, scores in shares)
     return mixed

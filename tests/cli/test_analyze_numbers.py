@@ -94,3 +94,16 @@ def test_ends_of_words(call: Caller, spelling: Path, model: Path, tmp_path: Path
     assert "word-boundary-F1|model:prpn|" in call.result("analyze", "boundaries", "-m", spelling, "--text", text)
     problem = call.refusal("analyze", "boundaries", "-m", model, "--text", text)
     assert problem.endswith("this model reads words; boundaries of words are found by one of characters")
+
+
+def test_ends_of_chunks(call: Caller, model: Path, spelling: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "gold.mrg"
+    gold.write_text("(S (NP (DT The) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n", encoding="utf-8")
+    report = json.loads(call.result("analyze", "boundaries", "-m", model, "--gold", gold, "--json"))
+    assert (report["boundaries"], report["gaps"], report["cuts"]) == (2, 4, None)
+    assert "chunk-boundary-F1|gold:gold.mrg|model:onlstm|" in call.result(
+        "analyze", "boundaries", "-m", model, "--gold", gold
+    )
+    assert "this model reads characters" in call.refusal("analyze", "boundaries", "-m", spelling, "--gold", gold)
+    code, _, told = call("analyze", "boundaries", "-m", model, "--gold", gold, "--text", gold)
+    assert (code, "name a --text" in told) == (2, True)

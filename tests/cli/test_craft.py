@@ -160,7 +160,7 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     score = json.loads(call.result("eval", "--task", "craft", "-m", run, "--json"))["scores"][0]
     assert {"success DCA", "calls DCA", "NMI"} <= score["values"].keys()
     assert "calls of the options of" in call.result("info", run)
-    for arguments in ([], [trained, "--from-scratch"], ["--resume", trained]):
+    for arguments in ([], [trained, "--from-scratch"], ["--from-scratch", "--unfrozen"], ["--resume", trained]):
         assert call("transfer", *arguments, "-o", run)[0] == 2
     assert "transfer --resume" in call.refusal("train", "--resume", "-o", run)
 

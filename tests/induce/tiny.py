@@ -66,6 +66,16 @@ SETTINGS = {
         "train.epochs=3",
         "data.minimum_count=1",
     ],
+    "ocn": [
+        "model.embedding_size=12",
+        "model.hidden_size=12",
+        "model.inner_size=12",
+        "model.options=3",
+        "train.batch_size=8",
+        "train.learning_rate=0.01",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
     "udgn": [
         "model.embedding_size=16",
         "model.channels=2",

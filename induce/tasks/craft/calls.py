@@ -16,6 +16,8 @@ from induce.models.ocn import Cells, MixtureOfExperts, OptionController
 from induce.tasks.craft.episodes import Episodes
 
 LONGEST = 24  # actions of one call; the thesis tells no bound
+DONE = -1  # in the place of an action
+LEAST = 1e-9  # probability of an action or an end
 
 
 class Option(NamedTuple):
@@ -35,6 +37,16 @@ def options_of(models: Sequence[OptionController]) -> list[Option]:
     ]
 
 
+class Event(NamedTuple):
+    """What an option did in R worlds, so many steps after it was called."""
+
+    option: int
+    rows: np.ndarray  # (R,) which worlds
+    seen: np.ndarray  # (R, 1075) uint8
+    actions: np.ndarray  # (R,) `DONE` where it said that it was done
+    chances: np.ndarray  # (R,) the logarithm of how probable that was
+
+
 class Called(NamedTuple):
     """What one call brought in each world (N,)."""
 
@@ -42,6 +54,7 @@ class Called(NamedTuple):
     solved: np.ndarray
     timed_out: np.ndarray
     actions: np.ndarray  # how many there were
+    events: list[Event]  # those of each option in their order, if they are kept
 
     @property
     def over(self) -> np.ndarray:
@@ -59,6 +72,7 @@ class Calls:
     def __init__(self, options: Sequence[Option], episodes: Episodes, *, seed: int, longest: int = LONGEST) -> None:
         self.options, self.episodes, self.longest = options, episodes, longest
         self.rng = np.random.default_rng(seed)
+        self.keeps_events = False
 
     def observe(self) -> np.ndarray:
         """What the agents see: (N, 1075)."""
@@ -68,24 +82,30 @@ class Calls:
         """Call an option (N,) in each world."""
         count = len(chosen)
         solved, timed_out = np.zeros((2, count), bool)
-        called = Called(np.zeros(count, np.float32), solved, timed_out, np.zeros(count, np.int64))
-        for option in np.unique(chosen):
-            self._run(self.options[int(option)], np.flatnonzero(chosen == option), called)
+        called = Called(np.zeros(count, np.float32), solved, timed_out, np.zeros(count, np.int64), [])
+        for option in np.unique(chosen).tolist():
+            self._run(option, np.flatnonzero(chosen == option), called)
         return called
 
     @torch.inference_mode()
-    def _run(self, option: Option, rows: np.ndarray, called: Called) -> None:
-        """Let ``option`` act in the worlds ``rows`` until it is done, and add up what that brings."""
+    def _run(self, index: int, rows: np.ndarray, called: Called) -> None:
+        """Let option ``index`` act in the worlds ``rows`` until it is done, and add up what that brings."""
+        option = self.options[index]
         hidden = option.first.expand(-1, len(rows), -1)
         for time in range(1 if option.once else self.longest):
-            seen = torch.from_numpy(self.episodes.observe(rows)).to(option.first)
-            output = option.cell(option.cell.look(seen), hidden)
-            going_on = np.ones(len(rows), bool)
-            if time:
-                going_on = self.rng.random(len(rows)) >= output.end[0].cpu().numpy()
-            chances = output.scores[0].softmax(-1).cpu().numpy()[going_on]
+            seen = self.episodes.observe(rows)
+            output = option.cell(option.cell.look(torch.from_numpy(seen).to(option.first)), hidden)
+            end = output.end[0].cpu().numpy() if time else np.zeros(len(rows), np.float32)
+            going_on = self.rng.random(len(rows)) >= end if time else np.ones(len(rows), bool)
+            chances = output.scores[0].softmax(-1).cpu().numpy()
+            actions = np.full(len(rows), DONE)
+            actions[going_on] = draw_each(self.rng, chances[going_on])
+            if self.keeps_events:
+                chosen = (1 - end) * chances[np.arange(len(rows)), actions]
+                likely = np.log(np.where(going_on, chosen, end).clip(min=LEAST))
+                called.events.append(Event(index, rows, seen.astype(np.uint8), actions, likely))
             rows, hidden = rows[going_on], output.hidden[:, torch.from_numpy(going_on)]
-            outcome = self.episodes.step(draw_each(self.rng, chances), rows)
+            outcome = self.episodes.step(actions[going_on], rows)
             called.reward[rows] += outcome.reward
             called.solved[rows], called.timed_out[rows] = outcome.solved, outcome.timed_out
             called.actions[rows] += 1

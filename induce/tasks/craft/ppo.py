@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from induce.models.ocn import OptionController
 from induce.tasks.craft.calls import Called, Calls
 from induce.tasks.craft.environment import spaces
+from induce.tasks.craft.unfrozen import LearningOptions
 
 DISCOUNT = 0.99  # of a call; the thesis tells none of these
 EPOCHS = 4  # times that each call is learned from
@@ -75,7 +76,18 @@ class CalledWorlds(VecEnv):
 class Learner:
     """PPO whose policy is a cell without memory: an MLP of two layers with tanh, and as wide a one for the value."""
 
-    def __init__(self, worlds: CalledWorlds, *, width: int, rate: float, batch: int, clip: float, seed: int) -> None:
+    def __init__(
+        self,
+        worlds: CalledWorlds,
+        *,
+        width: int,
+        rate: float,
+        batch: int,
+        clip: float,
+        seed: int,
+        unfrozen: bool = False,
+    ) -> None:
+        """``unfrozen``: options learn, too."""
         self.worlds = worlds
         self.left = 1.0  # share of the learning rate
         self.ppo = PPO(
@@ -92,6 +104,9 @@ class Learner:
             seed=seed,
             device="cpu",
         )
+        self.options: LearningOptions | None = None
+        if unfrozen:
+            self.options = LearningOptions(worlds.calls, rate=rate, batch=max(1, batch // 4), clip=clip, seed=seed)
 
     def iterate(self, left: float) -> Sequence[Called]:
         """Collect calls, learn from them with the share ``left`` of the learning rate, and say what they brought."""
@@ -99,20 +114,30 @@ class Learner:
         self.worlds.brought.clear()
         calls = self.ppo.n_steps * self.worlds.num_envs
         self.ppo.learn(calls, reset_num_timesteps=False, log_interval=10**9)
+        if self.options is not None:
+            flat = self.ppo.rollout_buffer.advantages.reshape(
+                self.worlds.num_envs, -1
+            )  # world by world, once it is used
+            self.options.learn(self.worlds.brought, flat.T, left)
         return self.worlds.brought
 
     def state(self) -> dict[str, Any]:
         """What decides how it goes on, but for random numbers and the worlds."""
-        return {"policy": self.ppo.policy.state_dict(), "updates": self.ppo.policy.optimizer.state_dict()}
+        options = {} if self.options is None else {"options": self.options.state()}
+        return {"policy": self.ppo.policy.state_dict(), "updates": self.ppo.policy.optimizer.state_dict(), **options}
 
     def take_up(self, state: dict[str, Any]) -> None:
         """Go on from what `state` gave."""
         self.ppo.policy.load_state_dict(state["policy"])
         self.ppo.policy.optimizer.load_state_dict(state["updates"])
+        if self.options is not None:
+            self.options.take_up(state["options"])
 
     @torch.no_grad()
     def teach(self, model: OptionController) -> None:
-        """Give the controller of ``model`` what was learned; it needs no memory, so that it has none."""
+        """Give ``model`` what was learned: its controller, which needs no memory, so that it has none, and options."""
+        if self.options is not None:
+            self.options.teach(model)
         controller, found = model.controller, self.ppo.policy.state_dict()
         for parameter in (*controller.parameters(), model.first_controller_state):
             parameter.zero_()

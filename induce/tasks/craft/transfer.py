@@ -49,6 +49,7 @@ class TransferRequest:
     runs: Sequence[str] = ()
     sketch: str = "ADC"
     reward: str = "sparse"
+    unfrozen: bool = False  # the options learn, too
     settings: Sequence[str] = ()
     seed: int | None = None
     resume: bool = False
@@ -82,7 +83,7 @@ class Position:
 
 
 class Transfer:
-    """One run: a model whose options are frozen, and the learner of its controller."""
+    """One run: a model whose options are frozen, unless they are to learn, too, and the learner of its controller."""
 
     def __init__(
         self, request: TransferRequest, config: RunConfig, model: OptionController, facts: dict[str, Any], lock: RunLock
@@ -100,7 +101,8 @@ class Transfer:
         episodes = Episodes(self.config.data.sketches, WORLDS, seed=seed, reward=about["reward"])
         worlds = CalledWorlds(Calls(options_of([self.model]), episodes, seed=seed))
         width, rate = self.config.model["inner_size"], train.learning_rate
-        return Learner(worlds, width=width, rate=rate, batch=train.batch_size, clip=train.clip, seed=seed)
+        about = {"clip": train.clip, "seed": seed, "unfrozen": about.get("unfrozen", False)}
+        return Learner(worlds, width=width, rate=rate, batch=train.batch_size, **about)
 
     def take_up(self, checkpoint: store.Checkpoint) -> None:
         """Go on from what ``checkpoint`` holds."""
@@ -189,8 +191,10 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     models, configs = [], []
     for run in request.runs:
         checkpoint = store.read(store.find(Path(run)))
-        if checkpoint.config.model_name not in ("ocn", "moe"):
-            raise SynparseError(f"{run}: this {checkpoint.config.model_name} has no options; train ocn or moe first")
+        if checkpoint.config.data.task != "craft" or checkpoint.config.model_name not in ("ocn", "moe"):
+            raise SynparseError(
+                f"{run}: this {checkpoint.config.model_name} has no options of Craft; train ocn or moe there first"
+            )
         models.append(store.build_model(checkpoint))
         configs.append(checkpoint.config)
     config = configs[0] if configs else load_preset("craft-small", "moe")
@@ -208,7 +212,7 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     config = changed(config, [*PUBLISHED, *request.settings, *seed])
     weights = "".join(f"{name}{value.tolist()}" for name, value in model.options.state_dict().items())
     facts = {
-        "transfer": {"runs": list(request.runs), "reward": request.reward},
+        "transfer": {"runs": list(request.runs), "reward": request.reward, "unfrozen": request.unfrozen},
         "texts": [f"calls of the options of {', '.join(request.runs) or 'single actions'}"],
         "training": {"sha256": hashlib.sha256(weights.encode()).hexdigest()},
     }

@@ -105,10 +105,11 @@ def request(run: Path, *runs: Path, **others: Any) -> TransferRequest:
     return TransferRequest(**{"run": str(run), "runs": tuple(map(str, runs)), "settings": small, **others})
 
 
-def test_a_run_is_kept_and_goes_on(trained: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("unfrozen", [False, True])
+def test_a_run_is_kept_and_goes_on(trained: Path, tmp_path: Path, unfrozen: bool) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
     run = tmp_path / "new"
-    learning = prepare_transfer(request(run, trained, trained, sketch="A", reward="dense"))
+    learning = prepare_transfer(request(run, trained, trained, sketch="A", reward="dense", unfrozen=unfrozen))
     asked = iter([False, True])
     events = list(learning.learn(stop=lambda: next(asked)))
     assert [event.epoch for event in events] == [1]
@@ -123,7 +124,7 @@ def test_a_run_is_kept_and_goes_on(trained: Path, tmp_path: Path) -> None:
     after = read(find(run))
     old, new = (build_model(one).state_dict() for one in (before, after))
     changed = {name.partition(".")[0] for name in old if not torch.equal(old[name], new[name])}
-    assert changed == {"controller"}
+    assert changed == ({"controller", "options", "first_option_state"} if unfrozen else {"controller"})
     assert after.facts["step"] == 256
 
 

@@ -1,0 +1,198 @@
+"""Skills from demonstrations in Craft, and what they are good for afterwards: tables of docs/models/ocn.md.
+
+``python bench/skills.py [--minutes 12] [--seeds 3] [--docs]`` trains ``ocn``, ``moe`` and ``ompn`` on the thesis's
+first setting (S1: AC, CD and DA), lets their options learn ADC, CAD and DCA from a sparse reward, beside single actions
+that learn the same, and does so with the second setting, too (S2: AB and BA, CD and DC, their options put together, for
+BADC, ACBD and CABD). Runs and scores are kept in ``bench/results/skills``, what matters most first; called again, the
+program goes on where it was. ``--docs`` runs nothing, and puts the tables of what there is into the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from bench.languages import spread, synparse, with_table  # noqa: E402
+from bench.machine import processor  # noqa: E402
+from bench.pretraining import stopped  # noqa: E402
+from treebank.whole_files import write_whole  # noqa: E402
+
+RUNS = HERE / "results" / "skills"
+PAGE = HERE.parent / "docs" / "models" / "ocn.md"
+FIRST = "AC CD DA"
+HALVES = {"ab": "AB BA", "cd": "CD DC"}  # of the second setting, two options each
+LEARNED = ("ocn", "moe", "ompn")
+LATER = ("ADC", "CAD", "DCA"), ("BADC", "ACBD", "CABD")
+CALL = 4  # single actions for each call of an option, so that both have taken about as many
+LEAST = 10.0  # seconds, of which a start takes most
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run: how it is begun, and what the rows of the table are called that it belongs to."""
+
+    setting: str
+    system: str
+    seed: int
+    call: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The folder of the run."""
+        return f"{self.setting}-{self.system}-{self.seed}"
+
+
+def trained(model: str, seed: int) -> Job:
+    """A model of the demonstrations of S1, by its preset."""
+    return Job("S1", model, seed, ("train", "--task", "craft", "--model", model))
+
+
+def half(name: str, seed: int) -> Job:
+    """One of the two models whose options S2 puts together."""
+    sets = (f"data.sketches={HALVES[name]}", "data.expressions=9600", "model.tasks=2", "model.options=2")
+    return Job(name, "ocn", seed, ("train", "--task", "craft", *(part for one in sets for part in ("--set", one))))
+
+
+def transferred(sketch: str, system: str, seed: int, iterations: int) -> Job:
+    """A new task, by the options of earlier runs or by single actions (``scratch``)."""
+    if system == "scratch":
+        runs: tuple[str, ...] = ("--from-scratch",)
+        iterations *= CALL
+    elif len(sketch) == 4:
+        runs = tuple(f"{name}-{system}-{seed}" for name in HALVES)
+    else:
+        runs = (f"S1-{system.partition(' ')[0]}-{seed}",)
+        runs += ("--unfrozen",) if system.endswith("unfrozen") else ()
+    return Job(sketch, system, seed, ("transfer", *runs, "--sketch", sketch, "--set", f"train.epochs={iterations}"))
+
+
+def jobs(seeds: int, iterations: int) -> Iterator[Job]:
+    """All runs, what matters most first."""
+    everyone = range(1, seeds + 1)
+    yield from (trained("ocn", seed) for seed in everyone)
+    yield from (trained(model, 1) for model in LEARNED[1:])
+    yield from (transferred("ADC", system, 1, iterations) for system in ("ocn", "scratch", "moe"))
+    yield from (transferred("ADC", "ocn", seed, iterations) for seed in everyone[1:])
+    yield from (trained(model, seed) for seed in everyone[1:] for model in LEARNED[1:])
+    yield from (transferred(sketch, "ocn", 1, iterations) for sketch in LATER[0][1:])
+    yield from (half(name, 1) for name in HALVES)
+    for sketch in LATER[1]:
+        yield from (transferred(sketch, system, 1, iterations) for system in ("ocn", "scratch"))
+
+
+def spent(run: Path) -> tuple[float, bool]:
+    """Processor seconds of a run so far, and whether it came to its end."""
+    file = run.with_name(f"{run.name}.seconds.json")
+    if not file.exists():
+        return 0.0, False
+    seconds, ended = json.loads(file.read_text(encoding="utf-8"))
+    return seconds, ended
+
+
+def work(job: Job, minutes: float, folder: Path) -> None:
+    """Bring a run to its end, or to so many minutes of a processor, and score it."""
+    run = folder / job.name
+    seconds, ended = spent(run)
+    left = 60 * minutes - seconds
+    if not ended and left > LEAST:
+        call = [str(folder / part) if (folder / part).is_dir() else part for part in job.call]
+        call = [call[0], "--resume"] if (run / "last").exists() else [*call, "--seed", str(job.seed)]
+        had = stopped([*call, "-o", str(run)], left)
+        text = json.dumps([round(seconds + had, 1), had < left]) + "\n"
+        write_whole(run.with_name(f"{run.name}.seconds.json"), text.encode())
+    scores = run.with_name(f"{run.name}.scores.json")
+    weights = run / "last" / "weights.safetensors"
+    if not scores.exists() or scores.stat().st_mtime < weights.stat().st_mtime:
+        write_whole(scores, synparse(["eval", "--task", "craft", "-m", str(run), "--json"])[0].encode())
+
+
+def values(job: Job, folder: Path) -> dict[str, float]:
+    """The scores of a run in percent, those of single tasks as means."""
+    text = (folder / f"{job.name}.scores.json").read_text(encoding="utf-8")
+    found: dict[str, float] = json.loads(text)["scores"][0]["values"]
+    for kind in ("success", "calls"):
+        tasks = [value for name, value in found.items() if name.startswith(f"{kind} ")]
+        found |= {kind: statistics.mean(tasks)} if tasks else {}
+    return found
+
+
+def rows_of(done: Sequence[Job]) -> dict[tuple[str, str], list[Job]]:
+    """Runs that differ by their seed alone, by setting and system."""
+    found: dict[tuple[str, str], list[Job]] = {}
+    for job in done:
+        found.setdefault((job.setting, job.system), []).append(job)
+    return found
+
+
+def cells(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> list[str]:
+    """Mean and deviation of each value over several runs; nothing where one has none."""
+    return [spread([row[name] for row in rows]) if all(name in row for row in rows) else "" for name in names]
+
+
+def minutes_of(part: Sequence[Job], folder: Path) -> str:
+    """Processor minutes of single runs, a mean, and how many were stopped before their end."""
+    had = [spent(folder / job.name) for job in part]
+    cut = sum(not ended for _, ended in had)
+    return f"{statistics.mean(seconds for seconds, _ in had) / 60:.1f}" + (f" ({cut} cut off)" if cut else "")
+
+
+def tables(done: Sequence[Job], folder: Path) -> str:
+    """Markdown: what was learned from demonstrations, what each option of OCN does, and what was learned with them."""
+    names = ["actions", "F1 tol 0", "F1 tol 1", "F1 own", "align", "NMI", "success", "calls"]
+    shown = [f"| learned from demonstrations | seeds | minutes | {' | '.join(names)} |", "| --- |" + " ---: |" * 10]
+    later = [
+        "| new task | options | seeds | minutes | actions, millions | solved by calls | by most probable actions |"
+    ]
+    later += ["| --- | --- |" + " ---: |" * 5]
+    single = ["| | " + " | ".join(f"{letter}, option 1 to 3" for letter in "ACD") + " |", "| --- |" + " ---: |" * 3]
+    for (setting, system), part in rows_of(done).items():
+        numbers, start = [values(job, folder) for job in part], f"{len(part)} | {minutes_of(part, folder)}"
+        if len(setting) == 2:
+            title = f"`{system}`, {FIRST if setting == 'S1' else HALVES[setting]}"
+            shown.append(f"| {title} | {start} | {' | '.join(cells(numbers, names))} |")
+        else:
+            logs = [(folder / job.name / "log.jsonl").read_text(encoding="utf-8").splitlines() for job in part]
+            actions = statistics.mean(json.loads(lines[-1])["actions"] for lines in logs) / 1e6
+            both = " | ".join(cells(numbers, ["calls", "success"]))
+            title = "single actions" if system == "scratch" else f"of `{system}`"
+            later.append(f"| {setting} | {title} | {start} | {actions:.2f} | {both} |")
+        for job in part if (setting, system) == ("S1", "ocn") else ():
+            text = (folder / f"{job.name}.scores.json").read_text(encoding="utf-8")
+            parts = [
+                ", ".join(f"{one:.0f}" for one in row) for row in json.loads(text)["scores"][0]["options"].values()
+            ]
+            single.append(f"| seed {job.seed} | {' | '.join(parts)} |")
+    return "\n\n".join("\n".join(table) for table in (shown, single, later) if len(table) > 2)
+
+
+def main() -> None:
+    """Train, transfer, score, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=Path, default=RUNS)
+    parser.add_argument("--minutes", type=float, default=12.0, help="of a processor, for each run at most")
+    parser.add_argument("--iterations", type=int, default=40, help="of each transfer")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--docs", action="store_true", help=f"write the tables of what there is into {PAGE.name}")
+    options = parser.parse_args()
+    options.runs.mkdir(parents=True, exist_ok=True)
+    todo = list(jobs(options.seeds, options.iterations))
+    for job in () if options.docs else todo:
+        work(job, options.minutes, options.runs)
+        print(job.name, *spent(options.runs / job.name), flush=True)
+    done = [job for job in todo if (options.runs / f"{job.name}.scores.json").exists()]
+    text = f"{processor()[0]}, one thread.\n\n{tables(done, options.runs)}"
+    print(text)
+    if options.docs:
+        write_whole(PAGE, with_table(PAGE, f"\n{text}\n", "bench/skills.py").encode())
+
+
+if __name__ == "__main__":
+    main()

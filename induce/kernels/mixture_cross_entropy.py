@@ -1,0 +1,83 @@
+"""Cross entropy of mixtures of softmaxes over a large vocabulary, in blocks of rows.
+
+Shapes: R rows, M parts of each mixture, E units of a vector, V words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+LOGITS = 512  # rows of logits held at once, M of them for each row
+
+
+def mixture_cross_entropy(hidden: Tensor, log_shares: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """Mean negative log-likelihood (nats) of ``targets`` (R,) under Σ_m share_m softmax(hidden_m weightᵀ + bias).
+
+    ``hidden`` (R, M, E) are the vectors of the parts, ``log_shares`` (R, M) the logarithms of their shares, ``weight``
+    (V, E) and ``bias`` (V,) the output layer. Logits never exist for more than ``LOGITS`` rows.
+    """
+    return _MixtureCrossEntropy.apply(hidden, log_shares, weight, bias, targets)
+
+
+@torch.no_grad()
+def mixture_log_probabilities(
+    hidden: Tensor, log_shares: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
+) -> Tensor:
+    """Log-probability (R,) in nats of each of ``targets`` (R,), without a gradient."""
+    rows = [joint.logsumexp(1) for joint, _, _ in _blocks(hidden, log_shares, weight, bias, targets)]
+    return torch.cat(rows) if rows else log_shares.new_zeros(0)
+
+
+def _blocks(
+    hidden: Tensor, log_shares: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
+) -> Iterator[tuple[Tensor, Tensor, slice]]:
+    """Of each block of r rows the log-probability (r, M) of target and part, logits less their normaliser (r M, V),
+    and which rows these are."""
+    parts = hidden.shape[1]
+    size = max(1, LOGITS // parts)
+    for start in range(0, len(hidden), size):
+        block = slice(start, start + size)
+        logits = torch.addmm(bias, hidden[block].flatten(0, 1), weight.t())
+        logits.sub_(logits.logsumexp(1, keepdim=True))
+        wanted = targets[block].repeat_interleave(parts)[:, None]
+        yield log_shares[block] + logits.gather(1, wanted).view(-1, parts), logits, block
+
+
+class _MixtureCrossEntropy(torch.autograd.Function):
+    """The gradient is taken block by block, while the logits are at hand.
+
+    With joint_m = log share_m + log p_m(target), the loss is -log Σ_m exp joint_m, and r = softmax(joint) the part that
+    each m has in it. d loss / d log share_m = -r_m; d loss / d logits_m = r_m (softmax(logits_m) - one-hot(target)).
+    """
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, log_shares: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+        total = hidden.new_zeros(())
+        need_gradient = any(ctx.needs_input_grad[:4])
+        found = [torch.zeros_like(one) for one in (hidden, log_shares, weight, bias)] if need_gradient else []
+        for joint, logits, block in _blocks(hidden, log_shares, weight, bias, targets):
+            total -= joint.logsumexp(1).sum()
+            if not found:
+                continue
+            part = joint.softmax(1)
+            weights = part.view(-1, 1)
+            error = logits.exp_().mul_(weights)
+            error.scatter_add_(1, targets[block].repeat_interleave(part.shape[1])[:, None], -weights)
+            found[0][block] = torch.mm(error, weight).view_as(hidden[block])
+            found[1][block] = -part
+            found[2].addmm_(error.t(), hidden[block].flatten(0, 1))
+            found[3] += error.sum(0)
+        ctx.save_for_backward(*found)
+        ctx.count = max(1, len(hidden))
+        return total / ctx.count
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        scale = gradient / ctx.count
+        return (*(part * scale for part in ctx.saved_tensors), None)
