@@ -1,10 +1,10 @@
 """Skills from demonstrations in Craft, and what they are good for afterwards: tables of docs/models/ocn.md.
 
-``python bench/skills.py [--minutes 12] [--seeds 3] [--docs]`` trains ``ocn``, ``moe`` and ``ompn`` on the thesis's
-first setting (S1: AC, CD and DA), lets their options learn ADC, CAD and DCA from a sparse reward, beside single actions
-that learn the same, and does so with the second setting, too (S2: AB and BA, CD and DC, their options put together, for
-BADC, ACBD and CABD). Runs and scores are kept in ``bench/results/skills``, what matters most first; called again, the
-program goes on where it was. ``--docs`` runs nothing, and puts the tables of what there is into the page.
+``python bench/skills.py [--minutes 12] [--seeds 3] [--docs]`` trains ``ocn``, ``moe``, ``ompn`` and ``compile`` on the
+thesis's first setting (S1: AC, CD and DA), lets options learn ADC, CAD and DCA from a sparse reward, beside single
+actions that learn the same, and does so with the second setting, too (S2: AB and BA, CD and DC, their options put
+together, for BADC, ACBD and CABD). Runs and scores are kept in ``bench/results/skills``, what matters most first;
+called again, the program goes on where it was. ``--docs`` runs nothing, and puts tables of what there is into the page.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RUNS = HERE / "results" / "skills"
 PAGE = HERE.parent / "docs" / "models" / "ocn.md"
 FIRST = "AC CD DA"
 HALVES = {"ab": "AB BA", "cd": "CD DC"}  # of the second setting, two options each
-LEARNED = ("ocn", "moe", "ompn")
+LEARNED = ("ocn", "moe", "ompn", "compile")
 LATER = ("ADC", "CAD", "DCA"), ("BADC", "ACBD", "CABD")
 CALL = 4  # single actions for each call of an option, so that both have taken about as many
 LEAST = 10.0  # seconds, of which a start takes most
@@ -47,7 +47,7 @@ class Job:
     @property
     def name(self) -> str:
         """The folder of the run."""
-        return f"{self.setting}-{self.system}-{self.seed}"
+        return f"{self.setting}-{self.system}-{self.seed}".replace(" ", "-")
 
 
 def trained(model: str, seed: int) -> Job:
@@ -79,10 +79,10 @@ def jobs(seeds: int, iterations: int) -> Iterator[Job]:
     everyone = range(1, seeds + 1)
     yield from (trained("ocn", seed) for seed in everyone)
     yield from (trained(model, 1) for model in LEARNED[1:])
-    yield from (transferred("ADC", system, 1, iterations) for system in ("ocn", "scratch", "moe"))
-    yield from (transferred("ADC", "ocn", seed, iterations) for seed in everyone[1:])
-    yield from (trained(model, seed) for seed in everyone[1:] for model in LEARNED[1:])
+    yield from (transferred("ADC", system, 1, iterations) for system in ("ocn", "scratch", "moe", "ocn unfrozen"))
     yield from (transferred(sketch, "ocn", 1, iterations) for sketch in LATER[0][1:])
+    yield from (trained(model, seed) for seed in everyone[1:] for model in LEARNED[1:])
+    yield from (transferred("ADC", "ocn", seed, iterations) for seed in everyone[1:])
     yield from (half(name, 1) for name in HALVES)
     for sketch in LATER[1]:
         yield from (transferred(sketch, system, 1, iterations) for system in ("ocn", "scratch"))

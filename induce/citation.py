@@ -136,6 +136,17 @@ MODELS: dict[str, tuple[Reference, ...]] = {
             _ICLR,
         ),
     ),
+    "compile": (
+        _paper(
+            "kipf-etal-2019-compile",
+            "Kipf, Thomas and Li, Yujia and Dai, Hanjun and Zambaldi, Vinicius and Sanchez-Gonzalez, Alvaro"
+            " and Grefenstette, Edward and Kohli, Pushmeet and Battaglia, Peter",
+            "CompILE: Compositional Imitation Learning and Execution",
+            2019,
+            "International Conference on Machine Learning (ICML)",
+            "3418--3428",
+        ),
+    ),
     "udgn": (
         _paper(
             "shen-etal-2022-udgn",

@@ -122,6 +122,7 @@ POLICIES: dict[str, ModelEntry] = {  # what chooses actions
     "ocn": ModelEntry("induce.models.ocn:OptionController"),
     "moe": ModelEntry("induce.models.ocn:MixtureOfExperts"),
     "ompn": ModelEntry("induce.models.ompn:OrderedMemoryPolicy"),
+    "compile": ModelEntry("induce.models.compile:Compile"),
 }
 
 SENTENCE_ENCODERS: dict[str, ModelEntry] = {  # of pairs of sentences; trained as language models before

@@ -143,10 +143,6 @@ class OptionProgram(Model):
         self.first_option_state = nn.Parameter(torch.zeros(config.options, 1, config.hidden_size))
         self.first_controller_state = nn.Parameter(torch.randn(tasks, config.hidden_size))
 
-    def end(self, probability: Tensor) -> Tensor:
-        """How far (B,) control goes back to the controller."""
-        return probability
-
     def start(self, tasks: Tensor) -> State:
         """The state before the first step of demonstrations of ``tasks`` (B,); nothing has been chosen yet."""
         count = len(tasks)
@@ -174,7 +170,7 @@ class OptionProgram(Model):
         that are called. The ``first`` step of a demonstration is one on which control comes back (eq. 5.2.8 to 5.2.10).
         """
         going_on = self.options(seen[0], state.options)  # eq. 5.2.11
-        done = self.end((state.choice * going_on.end.t()).sum(-1))  # eq. 5.2.12
+        done = (state.choice * going_on.end.t()).sum(-1)  # eq. 5.2.12
         done = torch.ones_like(done) if first else done
         choice, controller = self.choose(seen[1], state.controller)  # eq. 5.2.14
         e = done[:, None]
@@ -222,6 +218,10 @@ class OptionController(OptionProgram):
         move, called, at_work = self.moves(observations, tasks)
         return Trace(*(part.transpose(0, 1) for part in (actions_of(move, called), move.end, at_work)))
 
+    def along(self, batch: DemonstrationBatch) -> Trace:
+        """`run` for demonstrations."""
+        return self.run(batch.observations, batch.sketches)
+
     def act(self, observations: Tensor, state: State, *, first: bool) -> tuple[Tensor, Tensor, State]:
         """Probabilities of actions (B, A), of an end before this step (B,), and the new state, for ``observations``
         (B, F) that have only just been made."""
@@ -249,9 +249,14 @@ class OptionController(OptionProgram):
 class MixtureOfExperts(OptionController):
     """The same without ends: options are called anew at each step, and e is 1."""
 
-    def end(self, probability: Tensor) -> Tensor:
-        """Control always goes back."""
-        return torch.ones_like(probability)
+    def step(
+        self, seen: tuple[Tensor, Tensor], restarted: Tensor, state: State, *, first: bool = False
+    ) -> tuple[Move, State]:
+        """Control always goes back, so that what options would go on to do is not asked."""
+        choice, controller = self.choose(seen[1], state.controller)
+        unasked = choice.new_zeros(*restarted.shape[:2], self.options.sizes[2])
+        move = Move(unasked, state.choice, choice, torch.ones_like(choice[:, 0]))
+        return move, State(controller, choice, restarted)
 
 
 def actions_of(move: Move, called: Tensor) -> Tensor:

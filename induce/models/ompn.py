@@ -169,6 +169,10 @@ class OrderedMemoryPolicy(Model):
             found.append((actions, levels, height(levels) if time else torch.ones_like(levels[:, 0])))
         return Moves(*(torch.stack(part, 1) for part in zip(*found, strict=True)))
 
+    def along(self, batch: DemonstrationBatch) -> Moves:
+        """`run` for demonstrations."""
+        return self.run(batch.observations, batch.sketches)
+
     def act(self, observations: Tensor, state: Memory, *, first: bool) -> tuple[Tensor, Tensor, Memory]:
         """Probabilities of actions (B, A), of an end before this step (B,), and the new memory."""
         actions, levels, memory = self.step(self.observed(observations), state, first=first)

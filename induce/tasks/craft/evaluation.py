@@ -133,7 +133,7 @@ def score_policy(
     """Segments and options of a model along demonstrations, and what it does in worlds that are new to it."""
     model: Any = build_model(checkpoint).to(device)
     values = segment_scores(model, shown, checkpoint, device)
-    for number, sketch in enumerate(shown.sketches):
+    for number, sketch in enumerate(shown.sketches if hasattr(model, "act") else ()):
         values[f"success {sketch}"] = 100 * success(model, sketch, number, count=WORLDS, seed=SEED)
         if isinstance(model, OptionController):
             values[f"calls {sketch}"] = 100 * success_of_calls(model, sketch, number, count=WORLDS, seed=SEED)
@@ -153,12 +153,12 @@ def segment_scores(model: Any, shown: Demonstrations, checkpoint: Checkpoint, de
     ``F1`` and ``align`` take as many ends as there are, the last one included, as the released program does; ``F1 own``
     takes those that the model finds likelier than not, and leaves out the last one, which is given away.
     """
-    items, with_options = shown.encode(checkpoint.vocabulary), isinstance(model, OptionController)
+    items, with_options = shown.encode(checkpoint.vocabulary), hasattr(model.config, "options")
     rows: dict[str, list[float]] = {name: [] for name in ("F1 tol 0", "F1 tol 1", "F1 own", "align")}
     chosen, subtasks, right, weights = [], [], 0, []
     for part in bucket_by_length(items.lengths):
         batch = make_batch(items, part).to(device)
-        trace = model.run(batch.observations, batch.sketches)
+        trace = model.along(batch)
         best_actions = trace.actions[..., : len(ACTIONS)].argmax(-1)  # without being done
         right += int(((best_actions + FIRST == batch.tokens) & (batch.tokens > 0)).sum())
         gaps = trace.end.cpu().tolist()
