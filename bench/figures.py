@@ -13,7 +13,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 
 TOOLS = (  # what measures no speed, or takes too long
-    *("all", "allocations", "builtin", "busy", "calls", "compare", "decoders", "faults"),
+    *("all", "allocations", "builtin", "busy", "calls", "compare", "copies", "decoders", "faults"),
     *("figures", "forked", "hostile", "kills", "languages", "machine", "pairs"),
     *("pretraining", "scale", "scores", "similarity", "skills", "tokenizing", "toys", "trees"),
 )

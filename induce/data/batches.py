@@ -34,8 +34,11 @@ class Batch:
         moved: dict[str, Any] = {one.name: _moved(getattr(self, one.name), device) for one in fields(self)}
         return replace(self, **moved)
 
-    def parts(self, count: int) -> list[Self]:
-        """The batch in ``count`` parts, or as many as it has rows; to save memory, or for several processes."""
+    def parts(self, count: int, *, cut: bool = True) -> list[Self]:
+        """The batch in ``count`` parts, or as many as it has rows; to save memory, or for several processes.
+
+        With ``cut`` a part has no columns that only others need.
+        """
         raise TypeError(f"a {type(self).__name__} cannot be cut")
 
 
@@ -55,11 +58,11 @@ class StreamBatch(Batch):
         """A segment goes on where the one before it ended."""
         return True
 
-    def parts(self, count: int) -> list[Self]:
+    def parts(self, count: int, *, cut: bool = True) -> list[Self]:
         """Some of the columns each."""
-        cut = {one.name: getattr(self, one.name).tensor_split(count, 1) for one in fields(self)}
+        split = {one.name: getattr(self, one.name).tensor_split(count, 1) for one in fields(self)}
         width = min(count, self.tokens.shape[1])
-        return [replace(self, **{name: part[k] for name, part in cut.items()}) for k in range(width)]
+        return [replace(self, **{name: part[k] for name, part in split.items()}) for k in range(width)]
 
 
 @dataclass(frozen=True)
@@ -80,17 +83,17 @@ class SentenceBatch(Batch):
         """Words."""
         return int(self.lengths.sum())
 
-    def parts(self, count: int) -> list[Self]:
-        """Some of the sentences each, without columns that only others need."""
+    def parts(self, count: int, *, cut: bool = True) -> list[Self]:
+        """Some of the sentences each."""
         import torch
 
         rows = torch.arange(len(self.lengths)).tensor_split(min(count, len(self.lengths)))
-        return [self.select(chosen) for chosen in rows]
+        return [self.select(chosen, cut=cut) for chosen in rows]
 
-    def select(self, chosen: Tensor) -> Self:
-        """The sentences whose indices are ``chosen`` (on the CPU)."""
+    def select(self, chosen: Tensor, *, cut: bool = True) -> Self:
+        """The sentences whose indices are ``chosen`` (on the CPU), by ``cut`` without columns that only others need."""
         lengths = self.lengths[chosen.to(self.lengths.device)]
-        longest = max(1, int(lengths.max()))
+        longest = max(1, int(lengths.max())) if cut else self.tokens.shape[1]
         return replace(self, lengths=lengths, **self._selected(chosen.to(self.tokens.device), longest))
 
     def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
@@ -169,7 +172,7 @@ class LabelledBatch(SentenceBatch):
     labels: Tensor
     trees: Sequence[Side]
 
-    def select(self, chosen: Tensor) -> Self:
+    def select(self, chosen: Tensor, *, cut: bool = True) -> Self:
         """The expressions, or pairs of them, whose indices among the labels are ``chosen`` (on the CPU)."""
         import torch
 
@@ -178,18 +181,18 @@ class LabelledBatch(SentenceBatch):
         lengths = self.lengths[rows.to(self.lengths.device)]
         return replace(
             self,
-            tokens=self.tokens[rows.to(self.tokens.device), : int(lengths.max())],
+            tokens=self.tokens[rows.to(self.tokens.device), : int(lengths.max()) if cut else None],
             lengths=lengths,
             labels=self.labels[chosen.to(self.labels.device)],
             trees=[self.trees[row] for row in rows.tolist()],
         )
 
-    def parts(self, count: int) -> list[Self]:
+    def parts(self, count: int, *, cut: bool = True) -> list[Self]:
         """Some of the labels each."""
         import torch
 
         rows = torch.arange(len(self.labels)).tensor_split(min(count, len(self.labels)))
-        return [self.select(chosen) for chosen in rows]
+        return [self.select(chosen, cut=cut) for chosen in rows]
 
 
 @dataclass(frozen=True)
@@ -198,21 +201,21 @@ class RatedBatch(SentenceBatch):
 
     ratings: Tensor
 
-    def select(self, chosen: Tensor) -> Self:
+    def select(self, chosen: Tensor, *, cut: bool = True) -> Self:
         """The pairs whose indices among the ratings are ``chosen`` (on the CPU)."""
         import torch
 
         rows = torch.cat([chosen, chosen + len(self.ratings)])
         lengths = self.lengths[rows.to(self.lengths.device)]
-        tokens = self.tokens[rows.to(self.tokens.device), : max(1, int(lengths.max()))]
+        tokens = self.tokens[rows.to(self.tokens.device), : max(1, int(lengths.max())) if cut else None]
         return replace(self, tokens=tokens, lengths=lengths, ratings=self.ratings[chosen.to(self.ratings.device)])
 
-    def parts(self, count: int) -> list[Self]:
+    def parts(self, count: int, *, cut: bool = True) -> list[Self]:
         """Some of the pairs each."""
         import torch
 
         rows = torch.arange(len(self.ratings)).tensor_split(min(count, len(self.ratings)))
-        return [self.select(chosen) for chosen in rows]
+        return [self.select(chosen, cut=cut) for chosen in rows]
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ LOWEST = -1e30  # in the place of log 0, whose derivative is none
 def plain_tree_counts(weights: TreeWeights, fragments: Fragments | None = None) -> TreeCounts:
     """What `tree_counts` gives: each expected use is the derivative of the log total by the log of a weight."""
     tables = [weights.first, weights.later, weights.stop, weights.root]
-    logs = [torch.from_numpy(_log(table)).requires_grad_() for table in tables]
-    total = log_total(*logs, fragments=fragments, words=weights.words)
-    counts = torch.autograd.grad(total.sum(), logs, allow_unused=True)
+    with torch.inference_mode(False), torch.enable_grad():  # whoever parses has turned gradients off
+        logs = [torch.from_numpy(_log(table)).requires_grad_() for table in tables]
+        total = log_total(*logs, fragments=fragments, words=weights.words)
+        counts = torch.autograd.grad(total.sum(), logs, allow_unused=True)
     possible = total.detach().numpy() > LOWEST / 2
     found = [np.zeros_like(tables[i]) if count is None else count.numpy() * possible for i, count in enumerate(counts)]
     first, later, stop, root = found

@@ -57,6 +57,8 @@ class Model(nn.Module):
     reads: ClassVar[tuple[type[Batch], ...]]
     gives: ClassVar[tuple[type[Structure], ...]] = ()  # nothing: a language model without trees
     shortest: ClassVar[int] = 1  # words of a sentence that it can learn from and parse
+    #: of which batches the loss takes more than a mean over words, and meets there with other processes (`whole_batch`)
+    whole_batch: tuple[type[Batch], ...] = ()
     measure: ClassVar[str] = "perplexity"  # as which `Loss.nll` is told, or the name of what stands in its place
 
     def prepare(self, corpus: EncodedCorpus) -> None:

@@ -128,6 +128,7 @@ class OnLstm(Model):
     Config = OnLstmConfig
     reads: ClassVar[tuple[type[Batch], ...]] = (StreamBatch, SentenceBatch)
     gives = (Distances,)
+    whole_batch: tuple[type[Batch], ...] = (SentenceBatch,)  # padding counts in activation penalties
 
     def __init__(self, config: OnLstmConfig, vocabulary_size: int) -> None:
         super().__init__()

@@ -66,6 +66,7 @@ class OnLstmSyd(OnLstm):
     Config = OnLstmSydConfig
     reads: ClassVar[tuple[type[Batch], ...]] = (SupervisedStreamBatch, SupervisedBatch)
     config: OnLstmSydConfig
+    whole_batch = (Batch,)  # all pairs of gold distances
 
     def __init__(self, config: OnLstmSydConfig, vocabulary_size: int) -> None:
         super().__init__(config, vocabulary_size)

@@ -102,6 +102,7 @@ class Prpn(Model):
     reads: ClassVar[tuple[type[Batch], ...]] = (StreamBatch, SentenceBatch)
     gives = (Distances,)
     parsing_network: ClassVar[Any] = ParsingNetwork
+    whole_batch = (Batch,)  # batch normalisation
 
     def __init__(self, config: PrpnConfig, vocabulary_size: int) -> None:
         super().__init__()

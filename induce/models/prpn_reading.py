@@ -17,6 +17,7 @@ from induce.kernels.dropout import dropped
 from induce.kernels.gated_attention import attend, band, unband
 from induce.kernels.layer_norm import layer_norm
 from induce.kernels.prpn import recurrence
+from induce.models.whole_batch import BatchNorm
 
 
 class ReadingSettings(Protocol):
@@ -144,8 +145,8 @@ class ResidualBlock(nn.Module):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        self.lower, self.lower_norm = nn.Linear(size, size), nn.BatchNorm1d(size)
-        self.upper, self.upper_norm = nn.Linear(size, size), nn.BatchNorm1d(size)
+        self.lower, self.lower_norm = nn.Linear(size, size), BatchNorm(size)
+        self.upper, self.upper_norm = nn.Linear(size, size), BatchNorm(size)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Of rows ``x`` (R, size)."""
@@ -163,7 +164,7 @@ class PredictNetwork(nn.Module):
         self.key = nn.Linear(hidden, hidden) if config.predict_attention else None
         width = 2 * hidden if config.predict_attention else hidden
         self.blocks = nn.ModuleList(ResidualBlock(width) for _ in range(config.residual_blocks))
-        self.output, self.output_norm = nn.Linear(width, config.embedding_size), nn.BatchNorm1d(config.embedding_size)
+        self.output, self.output_norm = nn.Linear(width, config.embedding_size), BatchNorm(config.embedding_size)
 
     def forward(
         self, hidden: Tensor, tape: Tensor, gate: Tensor, masks: PredictMasks | None = None

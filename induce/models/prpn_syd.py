@@ -22,6 +22,7 @@ from induce.models.base import Loss, Query, bounded, gold_distances, next_words
 from induce.models.distance_ranking import RANKINGS, rank
 from induce.models.prpn import Masks, Prpn, PrpnConfig
 from induce.models.prpn_parsing import Parsing, gate_kind, looked_back, parsing_start
+from induce.models.whole_batch import BatchNorm
 from induce.structures import Distances
 
 
@@ -72,7 +73,7 @@ class ParsingNetwork(nn.Module):
         words, units, size = config.embedding_size, config.hidden_size, config.parsing_size
         self.words = nn.LSTM(words, words)
         self.convolution = nn.Conv1d(words, units, config.lookback + 1)
-        self.normalization = nn.BatchNorm1d(units)
+        self.normalization = BatchNorm(units)
         self.gaps = nn.LSTM(units, size)
         self.to_distances = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 2))  # and guesses
         self.to_supervised = nn.Sequential(

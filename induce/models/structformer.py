@@ -25,6 +25,7 @@ from induce.models.base import Loss, Model, Query
 from induce.models.masked_words import hide_words, masked_word_loss, without_self
 from induce.models.padding import real_words
 from induce.models.transformer_layer import RELATIVE_BIASES, EncoderLayer
+from induce.models.whole_batch import largest
 from induce.models.word_probabilities import masked_word_log_probabilities
 from induce.structures import Distances, HeadDistribution, Heights
 
@@ -206,6 +207,7 @@ class StructFormer(Model):
     def __init__(self, config: StructFormerConfig, vocabulary_size: int) -> None:
         super().__init__()
         config.check()
+        self.whole_batch = (SentenceBatch,) if config.calibration == "batch" else ()
         self.config, self.mask_symbol = config, vocabulary_size
         symbols = vocabulary_size + 1
         self.embedding = nn.Embedding(symbols, config.embedding_size)  # of encoder, parser and output layer
@@ -244,7 +246,7 @@ class StructFormer(Model):
         last = torch.arange(tokens.shape[1], device=tokens.device) >= lengths.to(tokens.device)[:, None] - 1
         distances = distances.masked_fill(last, BEYOND)
         margin = margins(distances, heights, real)
-        return Parse(distances - (margin.max() if together else margin[:, None]), heights)
+        return Parse(distances - (largest(margin) if together else margin[:, None]), heights)
 
     def head_distribution(self, parse: Parse) -> Tensor:
         """P(word j heads word i) (B, N, N), the diagonal set to 0."""

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from induce.data.batches import Batch
 from induce.models.base import Loss, Model
-from induce.process_group import ProcessGroup
+from induce.models.whole_batch import shared
+from induce.process_group import ALONE, ProcessGroup
 from induce.training.microbatch import whole_or_parts
 
 Plain = list[list[Tensor]]  # a carried state as it is stored: the tensors of each layer
@@ -21,10 +22,15 @@ Plain = list[list[Tensor]]  # a carried state as it is stored: the tensors of ea
 
 def own_part(group: ProcessGroup, batch: Batch) -> Batch | None:
     """What this process learns of ``batch``; None where there are more processes than rows."""
-    if group.size == 1:
-        return batch
-    parts = batch.parts(group.size)
-    return parts[group.rank] if group.rank < len(parts) else None
+    return batch if group.size == 1 else _shares(group, batch)[group.rank]
+
+
+def _shares(group: ProcessGroup, batch: Batch) -> list[Batch | None]:
+    """What each process learns of ``batch``: of fewer sentences than there are processes the first one has all."""
+    parts = batch.parts(group.size, cut=False)
+    if len(parts) < group.size and not batch.carries_state:
+        parts = [batch]
+    return [*parts, *[None] * (group.size - len(parts))]
 
 
 def learn(group: ProcessGroup, model: Model, batch: Batch, state: Any, *, key: tuple[int, ...]) -> tuple[Loss, int]:
@@ -35,10 +41,11 @@ def learn(group: ProcessGroup, model: Model, batch: Batch, state: Any, *, key: t
     """
     if group.size == 1:
         return whole_or_parts(model, batch, state)
-    part = own_part(group, batch)
-    with group.own_numbers(*key):
+    shares = _shares(group, batch)
+    part, together = shares[group.rank], isinstance(batch, model.whole_batch) and None not in shares
+    with group.own_numbers(*key), shared(group if together else ALONE):
         if part is not None:
-            loss, parts = whole_or_parts(model, part, state)
+            loss, parts = whole_or_parts(model, part, state, weighed=True)
         else:
             model.zero_grad(set_to_none=True)
             nothing = torch.zeros(())
@@ -47,17 +54,17 @@ def learn(group: ProcessGroup, model: Model, batch: Batch, state: Any, *, key: t
 
 
 def _summed(group: ProcessGroup, model: Model, loss: Loss) -> Loss:
-    """The loss of all parts; puts the gradient of their mean into ``model``, and the mean of what it keeps beside its
-    weights. All is sent as one row of numbers."""
+    """The loss of all parts; puts the gradient of their mean into ``model``, which has that of its own part times the
+    weight, and the mean of what it keeps beside its weights. All is sent as one row of numbers."""
     parameters, kept = list(model.parameters()), [one for one in model.buffers() if one.is_floating_point()]
     like = parameters[0]
     nats = float(loss.nll.detach()) * loss.count if loss.count else 0.0
     sums = like.new_tensor([nats, loss.count, loss.weight])
     has_gradient = like.new_tensor([parameter.grad is not None for parameter in parameters])
     gradients = [torch.zeros_like(one) if one.grad is None else one.grad for one in parameters]
-    row = torch.cat([sums, has_gradient, *(one.flatten() for one in (*gradients, *kept))])
+    tables = [one * loss.weight for one in kept]
+    row = torch.cat([sums, has_gradient, *(one.flatten() for one in (*gradients, *tables))])
     place = len(sums) + len(parameters)
-    row[place:] *= loss.weight
     group.add(row)
     total, count, weight = float(row[0]), round(float(row[1])), round(float(row[2]))
     row[place:] /= max(1, weight)

@@ -9,11 +9,14 @@ from torch import Tensor
 
 from induce.data.batches import Batch
 from induce.models.base import Loss, Model
+from induce.models.whole_batch import is_shared
 from treebank.errors import SynparseError, out_of_memory
 
 
-def whole_or_parts(model: Model, batch: Batch, state: Any = None) -> tuple[Loss, int]:
+def whole_or_parts(model: Model, batch: Batch, state: Any = None, *, weighed: bool = False) -> tuple[Loss, int]:
     """The loss of ``batch`` after its gradient was put into ``model``, and in how many parts that was done.
+
+    ``weighed``: the gradient is that of the objective times `Loss.weight`.
 
     Where there is not enough memory, twice as many parts are tried. Parts are weighed by `Loss.weight`, so that
     loss and gradient are those of the whole batch but for rounding, for dropout, which is drawn anew, and for what
@@ -26,7 +29,7 @@ def whole_or_parts(model: Model, batch: Batch, state: Any = None) -> tuple[Loss,
     while True:
         model.zero_grad(set_to_none=True)
         try:
-            return _in_parts(model, batch, state, parts), parts
+            return _in_parts(model, batch, state, parts, weighed=weighed), parts
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
@@ -37,6 +40,11 @@ def whole_or_parts(model: Model, batch: Batch, state: Any = None) -> tuple[Loss,
                 "memory ran out on one segment of the text: lower train.batch_size or train.segment_length, "
                 "or make the model smaller"
             )
+        if is_shared():
+            raise SynparseError(
+                "memory ran out on this process's part of a batch, and the model looks at the whole batch: "
+                "lower train.batch_size or train.batch_words, or make the model smaller"
+            )
         if parts >= rows:
             raise SynparseError(
                 f"memory ran out on a single sentence; the longest here has {batch.tokens.shape[1]} words: "
@@ -45,10 +53,10 @@ def whole_or_parts(model: Model, batch: Batch, state: Any = None) -> tuple[Loss,
         parts = min(2 * parts, rows)
 
 
-def _in_parts(model: Model, batch: Batch, state: Any, parts: int) -> Loss:
+def _in_parts(model: Model, batch: Batch, state: Any, parts: int, *, weighed: bool = False) -> Loss:
     if parts == 1:
         loss = model.loss(batch, state)
-        _backward(loss.objective)
+        _backward(loss.objective * loss.weight if weighed else loss.objective)
         return loss
     sums, count, weight, correct = [], 0, 0, None
     for part in batch.parts(parts):
@@ -60,7 +68,7 @@ def _in_parts(model: Model, batch: Batch, state: Any, parts: int) -> Loss:
         if loss.correct is not None:
             correct = (correct or 0) + loss.correct
     for parameter in model.parameters():
-        if parameter.grad is not None:
+        if parameter.grad is not None and not weighed:
             parameter.grad /= max(1, weight)
     mean = torch.stack(sums).sum() / max(1, count)
     return Loss(mean, mean, count, correct=correct, rows=weight)

@@ -42,6 +42,10 @@ class Elsewhere(torch.Tensor):
     def __repr__(self, **_: Any) -> str:
         return f"Elsewhere({self.inner!r})"
 
+    def __getitem__(self, index: Any) -> torch.Tensor:
+        """Lists as tensors: torch would leave their numbers out, since there are none on the device "meta"."""
+        return super().__getitem__(torch.tensor(index) if isinstance(index, list) else index)
+
     def tolist(self) -> Any:
         """A copy as numbers."""
         return self.inner.tolist()

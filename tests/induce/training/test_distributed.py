@@ -18,9 +18,11 @@ import induce.models.ccm
 import induce.models.dmv
 from induce import checkpoint as store
 from induce.config import RunConfig
+from induce.data.batches import SentenceBatch
 from induce.process_group import ProcessGroup
 from induce.registry import model_class
 from induce.training import loop
+from induce.training.distributed import own_part
 from induce.training.microbatch import _in_parts
 from tests.cli.helpers import TINY, toy_text
 from tests.induce.tiny import settings, trainer
@@ -34,7 +36,11 @@ COUNTING = {
     "ccm": ["model.passes=3"],
     "dmv-ccm": ["model.passes=3"],
 }
-OWN_RATE = {"ordered-memory": ["train.learning_rate=0.001"]}  # with a higher one Adam's weight decay blows rounding up
+OWN = {
+    "ordered-memory": ["train.learning_rate=0.001"],  # with a higher one Adam's weight decay blows rounding up
+    "lstm": ["data.reading=sentences"],  # whose padding counts in the activation penalties
+    "structformer": ["model.calibration=batch"],  # looks at the whole batch, as batch normalisation and gold pairs do
+}
 
 
 def without_dropout(model: str, *more: str) -> RunConfig:
@@ -54,7 +60,7 @@ def trained(models: list[str], folder: Path, group: ProcessGroup) -> None:
     last = group.rank == group.size - 1  # the one that ends training, for all
     for name in models:
         run = trainer(
-            without_dropout(name, "train.epochs=9", *{**COUNTING, **OWN_RATE}.get(name, [])), folder / name, group=group
+            without_dropout(name, "train.epochs=9", *{**COUNTING, **OWN}.get(name, [])), folder / name, group=group
         )
         run.model.double()
         for _ in run.train(stop=lambda at=run.position: last and at.step >= STEPS):
@@ -79,15 +85,26 @@ def test_the_gradient_of_the_parts_is_that_of_the_whole(name: str, tmp_path: Pat
 
 
 def test_one_two_and_four_processes_give_the_same_weights(tmp_path: Path) -> None:
-    several = {2: ["onlstm", "ordered-memory", "dmv-ccm"], 4: ["npcfg", "udgn", "dmv", "ccm"]}
+    several = {
+        2: ["onlstm", "ordered-memory", "prpn-syd", "dmv-ccm"],
+        4: ["structformer", "lstm", "npcfg", "udgn", "dmv", "ccm"],
+    }
     for size, models in {1: [*several[2], *several[4]], **several}.items():
         assert together(partial(trained, models, tmp_path / str(size)), size, tmp_path / "stores") == [0] * size
     for size, models in several.items():
         for name in models:
             expected = weights(tmp_path / "1" / name)
+            near = 1e-7 if name == "prpn-syd" else 1e-10  # a bias before batch normalisation learns from rounding
             for key, value in weights(tmp_path / str(size) / name).items():
                 if key not in ("growth", "edges"):  # a scale, in which no result is; means of counts over parts
-                    torch.testing.assert_close(value, expected[key], rtol=1e-10, atol=1e-10, msg=f"{name} {key}")
+                    torch.testing.assert_close(value, expected[key], rtol=near, atol=near, msg=f"{name} {key}")
+
+
+def test_a_batch_of_fewer_sentences_than_processes() -> None:
+    few = SentenceBatch(torch.tensor([[2, 3], [4, 0]]), torch.tensor([2, 1]))
+    assert [own_part(ProcessGroup(rank, 4), few) for rank in range(4)] == [few, None, None, None]
+    first, second = (own_part(ProcessGroup(rank, 2), few) for rank in range(2))
+    assert (first.tokens.tolist(), second.tokens.tolist()) == ([[2, 3]], [[4, 0]])  # padding as in the whole
 
 
 def killed_or_whole(folder: Path, deadly: int, resume: bool, group: ProcessGroup) -> None:

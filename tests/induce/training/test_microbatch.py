@@ -11,7 +11,9 @@ import torch
 
 from cli.progress import lines
 from induce.data.batches import MaskedBatch
+from induce.process_group import ProcessGroup
 from induce.registry import MODELS, model_class
+from induce.training.distributed import learn
 from induce.training.events import Halved
 from induce.training.loop import Trainer
 from induce.training.microbatch import whole_or_parts
@@ -173,3 +175,14 @@ def test_enough_memory_changes_nothing(tmp_path: Path) -> None:
     alone = one.model.loss(batch).objective
     torch.manual_seed(1)
     assert torch.equal(whole_or_parts(one.model, batch)[0].objective, alone)
+
+
+def test_what_others_wait_for_is_not_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another attempt would meet them elsewhere in the model."""
+    one = trainer(settings("structformer", "model.calibration=batch"), tmp_path / "run")
+    asked = allow(one.model, 0, MemoryError(), monkeypatch)
+    monkeypatch.setattr(ProcessGroup, "add", lambda group, values: None)
+    monkeypatch.setattr(ProcessGroup, "largest", lambda group, *values: list(values))
+    with pytest.raises(SynparseError, match="memory ran out on this process's part of a batch"):
+        learn(ProcessGroup(0, 2), one.model, next(one.loader.steps(one.rng, 0)).batch, None, key=(1,))
+    assert len(asked) == 1

@@ -1,0 +1,128 @@
+"""Training by one, two and four processes: how far apart the weights of every model are after some steps.
+
+``python bench/copies.py [--case "MODEL SETTING …"] [--steps N] [--single]`` lets ``torchrun`` train the smallest
+model of each kind on a text of made-up sentences, with nothing drawn at random within a step, in float64 or with
+``--single`` in float32; prints the largest difference of a weight or a table from those of one process, and writes
+``bench/results/copies.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import torch  # noqa: E402
+
+from bench import toys  # noqa: E402
+from bench.machine import store  # noqa: E402
+from induce import checkpoint  # noqa: E402
+from induce.models import ccm, cpcfg, dmv  # noqa: E402
+from induce.process_group import ProcessGroup, join  # noqa: E402
+from induce.registry import MODELS, model_class  # noqa: E402
+from induce.training.run import RunRequest, prepare_run  # noqa: E402
+
+SIZES = (1, 2, 4)
+CASES = [
+    *MODELS,
+    "prpn data.reading=stream",
+    "prpn-syd model.ranking=batch",
+    "lstm data.reading=sentences",
+    "onlstm-syd data.reading=sentences",
+    "structformer model.calibration=batch",
+]
+DRAWN = ("dropout", "unknown_rate")  # endings of the settings that say how much is drawn within a step
+#: published ones, where one process with the toys' learning rate is as far from itself if it begins 1e-16 away
+RATES = {"ordered-memory": 0.001, "prpn": 0.003, "prpn-syd": 0.003}
+COUNTED = ("growth", "edges")  # of grammars, for their decoder: means of what each process counts over its part
+
+
+def request(case: str, folder: Path, run: Path) -> RunRequest:
+    """The smallest training of a model, with the settings behind its name; nothing is drawn but the batches."""
+    model, *settings = case.split()
+    quiet = [f"model.{one.name}=0" for one in fields(model_class(model).Config) if one.name.endswith(DRAWN)]
+    own = [f"train.learning_rate={RATES.get(model, 0.01)}", "train.epochs=999", f"train.batch_size={2 * max(SIZES)}"]
+    focus = {"chart": "focus.mrg", "biaffine": "focus.conllu"}.get(model)
+    return RunRequest(
+        run=str(run),
+        text=[str(folder / "text.txt")],
+        trees=str(folder / "trees.mrg") if model.endswith("-syd") else None,
+        focus=[str(folder / focus)] if focus else [],
+        model=model,
+        settings=[*toys.SMALL[model], *toys.TEXT_ONLY, *quiet, *own, *settings],
+        device="cpu",
+    )
+
+
+def write(folder: Path) -> None:
+    """The texts, and a tree and a chain of heads for each sentence of the first."""
+    toys.write(folder, 200)
+    with (folder / "focus.conllu").open("w", encoding="utf-8") as stream:
+        for line in toys.text(200).splitlines():
+            words = line.split()
+            rows = [f"{i}\t{word}\t_\t_\t_\t_\t{i % len(words) + (i < len(words))}" for i, word in enumerate(words, 1)]
+            stream.write("".join(f"{row}\t_\t_\t_\n" for row in rows) + "\n")
+
+
+def train(cases: Sequence[str], folder: Path, place: Path, steps: int, double: bool, group: ProcessGroup) -> None:
+    """Train each case for so many steps; a model that counts to its end."""
+    numbers = torch.float64 if double else torch.float32
+    torch.set_default_dtype(numbers)
+    dmv.TABLE, ccm.TABLE = 200, 20_000  # so that there are some blocks of sentences to share
+    cpcfg.torch.randn_like = torch.zeros_like  # each sentence's vector is its mean
+    for case in cases:
+        trainer = prepare_run(request(case, folder, place / case), group=group)
+        trainer.model.to(numbers)
+        for _ in trainer.train(stop=lambda at=trainer.position: at.step >= steps):  # type: ignore[misc]
+            pass
+
+
+def difference(one: Path, other: Path) -> float:
+    """The largest of any weight or table, as a share of the largest one there if that is beyond 1."""
+    first, second = (dict(checkpoint.read(run / "last").weights()) for run in (one, other))
+    return max(
+        float((first[key].double() - second[key].double()).abs().max() / max(1.0, float(first[key].abs().max())))
+        for key in first
+        if first[key].numel() and key not in COUNTED
+    )
+
+
+def main() -> None:
+    """Print and write the table; as one of the processes, train."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--case", action="append", help="only this one; may be repeated")
+    options.add_argument("--steps", type=int, default=50)
+    options.add_argument("--single", action="store_true", help="float32, as in training")
+    options.add_argument("--folder", help=argparse.SUPPRESS)
+    given = options.parse_args()
+    cases = given.case or CASES
+    if given.folder:
+        group = join("cpu")
+        folder = Path(given.folder)
+        train(cases, folder, folder / str(group.size), given.steps, not given.single, group)
+        return
+    figures: dict[str, float] = {}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder)
+        for size in SIZES:
+            torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size)]
+            command = [*torchrun, __file__, "--folder", name, *sys.argv[1:]]
+            subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True)
+        for case in cases:
+            for size in SIZES[1:]:
+                figures[f"{case}, {size} processes"] = difference(folder / "1" / case, folder / str(size) / case)
+                print(f"{case:40s} {size} processes {figures[f'{case}, {size} processes']:12.2e}", flush=True)
+    store("copies", steps=given.steps, figures=figures)
+
+
+if __name__ == "__main__":
+    main()
