@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from bench import gpu, languages, pairs, pretraining, similarity, trees
+from bench import gpu, languages, pairs, pretraining, similarity, skills, trees
 from bench.all import BEGIN, END, write_page
 from bench.compare import verdict
 from bench.figures import FULL, QUICK, ROOT, TOOLS, benchmarks, numbers
@@ -170,6 +170,25 @@ def test_what_is_told_of_trainings(tmp_path: Path) -> None:
     events.append({"event": "finished", "epoch": 2})
     (tmp_path / "lstm" / "log.jsonl").write_text("\n".join(map(json.dumps, events)) + "\n", encoding="utf-8")
     assert pretraining.describe(["lstm"], tmp_path).endswith("| `lstm` | 1.5 | 1.25 | 594 |")
+
+
+def test_the_tables_of_skills(tmp_path: Path) -> None:
+    """Means over seeds, single tasks averaged; what is not there yet is left out."""
+    todo = list(skills.jobs(2, 5))
+    assert len({job.name for job in todo}) == len(todo)
+    done = [job for job in todo if job.name in ("S1-ocn-1", "S1-ocn-2", "ADC-scratch-1")]
+    assert done[-1].call == ("transfer", "--from-scratch", "--sketch", "ADC", "--set", "train.epochs=20")
+    for place, job in enumerate(done, 1):
+        values = {"actions": 10.0 * place, "success AC": 20.0, "success CD": 40.0}
+        entry = {"values": values, "options": {"A": [1.0, 2.4]}}
+        (tmp_path / f"{job.name}.scores.json").write_text(json.dumps({"scores": [entry]}), encoding="utf-8")
+        (tmp_path / f"{job.name}.seconds.json").write_text(json.dumps([60.0 * place, place < 3]), encoding="utf-8")
+        (tmp_path / job.name).mkdir()
+        (tmp_path / job.name / "log.jsonl").write_text('{"actions": 2500000}\n', encoding="utf-8")
+    text = skills.tables(done, tmp_path)
+    assert "| `ocn`, AC CD DA | 2 | 1.5 | 15.0 ± 7.1 | | | | | | 30.0 | |" in text.replace("  ", " ")
+    assert "| seed 2 | 1, 2 |" in text
+    assert "| ADC | single actions | 1 | 3.0 (1 cut off) | 2.50 |" in text
 
 
 def test_the_table_of_pairs() -> None:

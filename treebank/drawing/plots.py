@@ -106,6 +106,7 @@ class _Frame:
     x: tuple[float, float]
     y: tuple[float, float]
     left: float
+    width: float
     top: float = 2.2 * SIZE
 
     @classmethod
@@ -115,28 +116,29 @@ class _Frame:
         x = (0.0, max(len(names) - 1.0, 1.0)) if names else _widened(min(0.0, *across), max(across), 0.0)
         y = _widened(min(up), max(up), 0.06)
         widest = max(em_width(f"{mark:g}") for mark in ticks(*y))
-        return cls(x, y, widest * SIZE + 12)
+        room = max((em_width(name) for name in names), default=0.0) * SIZE + 6  # names do not touch
+        return cls(x, y, widest * SIZE + 12, max(WIDTH, room * (len(names) - 1)))
 
     def place(self, point: Point) -> Point:
         across = (point[0] - self.x[0]) / (self.x[1] - self.x[0])
         up = (point[1] - self.y[0]) / (self.y[1] - self.y[0])
-        return self.left + across * WIDTH, self.top + (1 - up) * HEIGHT
+        return self.left + across * self.width, self.top + (1 - up) * HEIGHT
 
     def draw_axes(self, scene: Scene, across: str, up: str, names: Sequence[str]) -> None:
         bottom = self.top + HEIGHT
         scene.items.append(Text(0, SIZE, up, Ink.PLAIN, SIZE, "start", kind="axis"))
-        scene.items.append(Text(self.left + WIDTH / 2, bottom + 2.8 * SIZE, across, Ink.PLAIN, SIZE, kind="axis"))
+        scene.items.append(Text(self.left + self.width / 2, bottom + 2.8 * SIZE, across, Ink.PLAIN, SIZE, kind="axis"))
         for mark in ticks(*self.y):
             y = self.place((self.x[0], mark))[1]
-            scene.items.append(Stroke(((self.left, y), (self.left + WIDTH, y)), Ink.FAINT, 0.4))
+            scene.items.append(Stroke(((self.left, y), (self.left + self.width, y)), Ink.FAINT, 0.4))
             scene.items.append(Text(self.left - 6, y + SIZE * 0.35, f"{mark:g}", Ink.FAINT, SIZE, "end", kind="tick"))
         marks = list(enumerate(names)) if names else [(mark, f"{mark:g}") for mark in ticks(*self.x)]
         for mark, text in marks:
             x = self.place((float(mark), self.y[0]))[0]
             scene.items.append(Stroke(((x, bottom), (x, bottom + 4)), Ink.FAINT, 1.0))
             scene.items.append(Text(x, bottom + 1.4 * SIZE, text, Ink.FAINT, SIZE, kind="tick"))
-        scene.items.append(Stroke(((self.left, bottom), (self.left + WIDTH, bottom)), Ink.FAINT, 1.0))
-        scene.width, scene.height = self.left + WIDTH + 24, bottom + 3.4 * SIZE
+        scene.items.append(Stroke(((self.left, bottom), (self.left + self.width, bottom)), Ink.FAINT, 1.0))
+        scene.width, scene.height = self.left + self.width + 24, bottom + 3.4 * SIZE
 
 
 def _widened(low: float, high: float, share: float) -> tuple[float, float]:
@@ -154,7 +156,7 @@ def _draw_line(scene: Scene, points: Sequence[Point], ink: Ink) -> None:
 
 def _draw_names(scene: Scene, ends: Sequence[tuple[float, str]], inks: Sequence[Ink], frame: _Frame) -> None:
     """The name of each line beside its end, moved down where two would overlap, and up again at the bottom."""
-    left, lowest = frame.left + WIDTH + 10, frame.top + HEIGHT
+    left, lowest = frame.left + frame.width + 10, frame.top + HEIGHT
     order = sorted(range(len(ends)), key=lambda number: ends[number])
     places: list[float] = []
     for number in order:

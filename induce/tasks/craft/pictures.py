@@ -51,7 +51,9 @@ class Along:
         for number, values in enumerate(zip(*self.choices, strict=True), 1):
             lines.append(Line(f"option {number}", list(enumerate(values))))
         title = f"{self.shown.sketch}: {self.shown.size} actions"
-        return draw_lines(lines, title=title, across="actions", up="probability", names=self.shown.actions)
+        ends = ", ".join(str(end + 1) for end in self.shown.ends)
+        across = f"actions; subtasks end with {ends}" if ends else "actions"
+        return draw_lines(lines, title=title, across=across, up=f"{title}, probability", names=self.shown.actions)
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists."""
