@@ -3,17 +3,20 @@
 ``python bench/copies.py [--case "MODEL SETTING …"] [--steps N] [--single]`` lets ``torchrun`` train the smallest
 model of each kind on a text of made-up sentences, with nothing drawn at random within a step, in float64 or with
 ``--single`` in float32; prints the largest difference of a weight or a table from those of one process, and writes
-``bench/results/copies.json``.
+``bench/results/copies.json``. With ``--killed`` the last of two processes is killed in the middle of each training,
+``torchrun`` starts both again, and they are compared with two that nobody killed, with all that is drawn at random.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,8 +29,11 @@ from bench import toys  # noqa: E402
 from bench.machine import store  # noqa: E402
 from induce import checkpoint  # noqa: E402
 from induce.models import ccm, cpcfg, dmv  # noqa: E402
+from induce.models.base import FittedModel  # noqa: E402
 from induce.process_group import ProcessGroup, join  # noqa: E402
 from induce.registry import MODELS, model_class  # noqa: E402
+from induce.training import loop  # noqa: E402
+from induce.training.position import Position  # noqa: E402
 from induce.training.run import RunRequest, prepare_run  # noqa: E402
 
 SIZES = (1, 2, 4)
@@ -45,10 +51,11 @@ RATES = {"ordered-memory": 0.001, "prpn": 0.003, "prpn-syd": 0.003}
 COUNTED = ("growth", "edges")  # of grammars, for their decoder: means of what each process counts over its part
 
 
-def request(case: str, folder: Path, run: Path) -> RunRequest:
-    """The smallest training of a model, with the settings behind its name; nothing is drawn but the batches."""
+def request(case: str, folder: Path, run: Path, *, drawn: bool) -> RunRequest:
+    """The smallest training of a model, with the settings behind its name; by ``drawn`` with dropout and its kin."""
     model, *settings = case.split()
-    quiet = [f"model.{one.name}=0" for one in fields(model_class(model).Config) if one.name.endswith(DRAWN)]
+    given = [one.name for one in fields(model_class(model).Config) if one.name.endswith(DRAWN)]
+    quiet = [] if drawn else [f"model.{name}=0" for name in given]
     own = [f"train.learning_rate={RATES.get(model, 0.01)}", "train.epochs=999", f"train.batch_size={2 * max(SIZES)}"]
     focus = {"chart": "focus.mrg", "biaffine": "focus.conllu"}.get(model)
     return RunRequest(
@@ -59,6 +66,7 @@ def request(case: str, folder: Path, run: Path) -> RunRequest:
         model=model,
         settings=[*toys.SMALL[model], *toys.TEXT_ONLY, *quiet, *own, *settings],
         device="cpu",
+        resume=True,
     )
 
 
@@ -72,17 +80,33 @@ def write(folder: Path) -> None:
             stream.write("".join(f"{row}\t_\t_\t_\n" for row in rows) + "\n")
 
 
-def train(cases: Sequence[str], folder: Path, place: Path, steps: int, double: bool, group: ProcessGroup) -> None:
-    """Train each case for so many steps; a model that counts to its end."""
-    numbers = torch.float64 if double else torch.float32
+def train(cases: Sequence[str], folder: Path, place: Path, given: argparse.Namespace, group: ProcessGroup) -> None:
+    """Train each case for so many steps, a model that counts to its end; what is done already is left as it is."""
+    numbers = torch.float32 if given.single else torch.float64
     torch.set_default_dtype(numbers)
     dmv.TABLE, ccm.TABLE = 200, 20_000  # so that there are some blocks of sentences to share
-    cpcfg.torch.randn_like = torch.zeros_like  # each sentence's vector is its mean
+    loop.SAVE_SECONDS = 0.1
+    if not given.killed:
+        cpcfg.torch.randn_like = torch.zeros_like  # each sentence's vector is its mean
     for case in cases:
-        trainer = prepare_run(request(case, folder, place / case), group=group)
+        done, killed = place / f"{case} is done", place / f"{case} was killed"
+        if done.exists():
+            continue
+        trainer = prepare_run(request(case, folder, place / case, drawn=given.killed), group=group)
         trainer.model.to(numbers)
-        for _ in trainer.train(stop=lambda at=trainer.position: at.step >= steps):  # type: ignore[misc]
+        at, deadly = trainer.position, place.name == "killed" and group.rank == group.size - 1 and not killed.exists()
+        middle = 1 if isinstance(trainer.model, FittedModel) else given.steps // 2
+
+        def stop(at: Position = at, deadly: bool = deadly, middle: int = middle, killed: Path = killed) -> bool:
+            if deadly and at.step == middle:
+                killed.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return at.step >= given.steps
+
+        for _ in trainer.train(stop=stop):
             pass
+        if group.first:
+            done.touch()
 
 
 def difference(one: Path, other: Path) -> float:
@@ -101,26 +125,29 @@ def main() -> None:
     options.add_argument("--case", action="append", help="only this one; may be repeated")
     options.add_argument("--steps", type=int, default=50)
     options.add_argument("--single", action="store_true", help="float32, as in training")
+    options.add_argument("--killed", action="store_true", help="once, and started again, against not")
     options.add_argument("--folder", help=argparse.SUPPRESS)
     given = options.parse_args()
     cases = given.case or CASES
     if given.folder:
-        group = join("cpu")
-        folder = Path(given.folder)
-        train(cases, folder, folder / str(group.size), given.steps, not given.single, group)
-        return
+        place = Path(given.folder)
+        return train(cases, place.parent, place, given, join("cpu"))
+    runs = {"whole": 2, "killed": 2} if given.killed else {f"{size} processes": size for size in SIZES}
     figures: dict[str, float] = {}
     with TemporaryDirectory() as name:
         folder = Path(name)
         write(folder)
-        for size in SIZES:
-            torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size)]
-            command = [*torchrun, __file__, "--folder", name, *sys.argv[1:]]
-            subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True)
-        for case in cases:
-            for size in SIZES[1:]:
-                figures[f"{case}, {size} processes"] = difference(folder / "1" / case, folder / str(size) / case)
-                print(f"{case:40s} {size} processes {figures[f'{case}, {size} processes']:12.2e}", flush=True)
+        for run, size in runs.items():
+            (folder / run).mkdir()
+            restarts = ["--max-restarts", str(len(cases) if run == "killed" else 0)]
+            torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size), *restarts]
+            command = [sys.executable, *torchrun, __file__, "--folder", str(folder / run)]
+            subprocess.run([*command, *sys.argv[1:]], env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True)
+        first, *others = runs
+        for case, run in product(cases, others):
+            figures[f"{case}, {run}"] = difference(folder / first / case, folder / run / case)
+            was = (folder / run / f"{case} was killed").exists()
+            print(f"{case:40s} {run} {figures[f'{case}, {run}']:12.2e}{' (was killed)' * was}", flush=True)
     store("copies", steps=given.steps, figures=figures)
 
 

@@ -2,7 +2,8 @@
 
 ``python bench/scale.py [--words MILLIONS] [--minutes M]`` makes a text of some million words (1 by default) with the
 built-in sampler, trains `onlstm-small` for a moment, prints a table and writes ``bench/results/scale.json``. Each
-figure is of a program of its own, its start included. ``--part parse``, ``corpus`` or ``train`` takes one of three.
+figure is of a program of its own, its start included; only the cost of a shard is that of calls in this one. ``--part``
+takes one of ``parse``, ``shards``, ``corpus`` and ``train``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +22,10 @@ sys.path.insert(0, str(HERE.parent))
 
 from bench.machine import store  # noqa: E402
 from bench.memory import write_text  # noqa: E402
+from induce.parsing.parser import LARGEST_BLOCK  # noqa: E402
+from induce.scale.manifest import NAME as MANIFEST  # noqa: E402
 
+SHARDS = 80
 MODEL = ["--set", "train.epochs=1", "--set", "data.vocabulary_size=1000", "--max-minutes", "0.2"]
 
 
@@ -50,6 +55,31 @@ def parsing(folder: Path, text: Path, words: int) -> dict[str, float]:
         one = one or seconds
         figures |= {f"{name}: words a second": words / seconds, f"{name}: memory, MB": memory}
         figures[f"{name}: times one process"] = one / seconds
+    return figures
+
+
+def shards(folder: Path) -> dict[str, float]:
+    """What it costs to cut a text into shards: lines without a word, one worker, the least of three rounds by turns."""
+    from induce.builtin import NAME as ENGLISH
+    from induce.parsing.load import load_parser
+    from induce.parsing.writing import Job
+    from induce.scale.batch import parse_in_shards
+    from induce.scale.engines import engine_called
+    from treebank.formats import InputOptions
+
+    text, least, ends = folder / "blank.txt", dict[str, float](), [0, 0]
+    text.write_bytes(b"\n" * (SHARDS * LARGEST_BLOCK))
+    job = Job(load_parser(ENGLISH, device="cpu"), "brackets", InputOptions())
+    for turn, (k, size) in product(range(3), enumerate((1 << 40, 1))):
+        out = folder / f"blank {k} {turn}"
+        began, before = time.monotonic(), sum(os.times()[:4])
+        parse_in_shards(str(out), [str(text)], job, engine_called("processes", 1), shard_bytes=size)
+        for unit, seconds in {"processor": sum(os.times()[:4]) - before, "clock": time.monotonic() - began}.items():
+            least[f"{unit} {k}"] = min(seconds, least.get(f"{unit} {k}", seconds))
+        ends[k] = (out / MANIFEST).read_text("utf-8").count('"shard"')
+    figures: dict[str, float] = {"shards": ends[1]}
+    for unit in ("processor", "clock"):
+        figures[f"each shard: ms, {unit}"] = 1000 * (least[f"{unit} 1"] - least[f"{unit} 0"]) / (ends[1] - ends[0])
     return figures
 
 
@@ -89,7 +119,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--words", type=float, default=1.0, help="millions of words")
     options.add_argument("--minutes", type=float, default=0.5, help="of training from a corpus on disk")
-    options.add_argument("--part", choices=["parse", "corpus", "train"], help="only this")
+    options.add_argument("--part", choices=["parse", "shards", "corpus", "train"], help="only this")
     options.add_argument("--folder", help="where to make texts and models, a temporary folder by default")
     given = options.parse_args()
     with TemporaryDirectory(dir=given.folder) as place:
@@ -99,6 +129,8 @@ def main() -> None:
         figures: dict[str, float] = {"words": float(words)}
         if given.part in (None, "parse"):
             figures |= parsing(folder, text, words)
+        if given.part in (None, "shards"):
+            figures |= shards(folder)
         if given.part in (None, "corpus"):
             figures |= corpus(folder, text, words, given.minutes)
         if given.part in (None, "train"):

@@ -27,6 +27,10 @@ SMALL = {
     "simple-pcfg": GRAMMAR,
     "structformer": [*ATTENDING, "model.parser_layers=1", "model.width=3"],
     "transformer": ATTENDING,
+    "ocn": [
+        *("model.embedding_size=8", "model.hidden_size=8", "model.inner_size=8", "model.options=3"),
+        "train.batch_size=8",
+    ],
     "udgn": [
         *("model.embedding_size=8", "model.channels=2", "model.channel_size=4", "model.layers=1"),
         *("model.parser_layers=1", "model.mask_rate=0.3", *SENTENCES),

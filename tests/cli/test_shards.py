@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import gzip
+import json
 import multiprocessing
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -130,6 +132,9 @@ def test_the_call_is_killed_and_started_again(
     assert killed > 1
     assert process.exitcode == 0
     assert results(tmp_path / "out") == expected
+    entries = [json.loads(line) for line in manifest.read_text("utf-8").splitlines()]
+    noted = Counter((entry["file"], entry.get("shard")) for entry in entries)
+    assert set(noted.values()) == {1}  # nothing was done twice that had been noted
 
 
 def test_a_file_that_was_renamed_and_not_noted(
