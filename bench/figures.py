@@ -13,9 +13,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 
 TOOLS = (  # what measures no speed, or takes too long
-    *("all", "allocations", "builtin", "busy", "calls", "compare", "copies", "decoders", "faults"),
+    *("all", "allocations", "builtin", "busy", "calls", "choice", "compare", "copies", "decoders", "faults"),
     *("figures", "forked", "hostile", "kills", "languages", "machine", "pairs"),
-    *("pretraining", "scale", "scores", "similarity", "skills", "tokenizing", "toys", "trees"),
+    *("pretraining", "scale", "scores", "similarity", "skills", "tables", "tokenizing", "toys", "trees"),
 )
 QUICK = {  # options with which a benchmark takes a minute or two; those not named run without any
     "reading": ["--rounds", "2"],

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from bench import gpu, languages, pairs, pretraining, similarity, skills, trees
+from bench import choice, gpu, languages, pairs, pretraining, similarity, skills, tables, trees
 from bench.all import BEGIN, END, write_page
 from bench.compare import verdict
 from bench.figures import FULL, QUICK, ROOT, TOOLS, benchmarks, numbers
@@ -202,7 +202,7 @@ def test_the_table_of_pairs() -> None:
     assert "| without an unknown word | |  |" in lines
 
 
-@pytest.mark.parametrize("program", [pairs, similarity])
+@pytest.mark.parametrize("program", [pairs, similarity, tables, choice])
 def test_pages_have_a_place_for_their_tables(program: ModuleType) -> None:
     name = f"bench/{Path(str(program.__file__)).name}"
     page = languages.with_table(program.PAGE, "the table", name)
@@ -213,3 +213,20 @@ def test_a_row_of_similarity() -> None:
     one = {kind: {"value": 0.5, "interval": [0.4, 0.6]} for kind in ("spearman", "pearson")}
     row = similarity.row("x", {Path(path).name: one for path in similarity.TESTS.values()}, {"UAS": 30.0, "UUAS": 40.0})
     assert row == "| x | " + "50.0 [40.0, 60.0] | " * 4 + "30.0 / 40.0 |"
+
+
+def test_correlations_of_a_choice() -> None:
+    runs = [choice.Measured(f"r{k}", kind, 40.0 + k, {"all": 2.0 * k}) for k, kind in enumerate("aaabbb")]
+    found = choice.correlations([*runs, choice.Measured("r6", "b", 99.0, {"all": 0.0})])
+    assert set(found) == {"all"}
+    assert found["all"]["a"].startswith("1.00") and found["all"]["a"].endswith(", 3")
+    assert found["all"]["b"].endswith(", 4") and not found["all"]["b"].startswith("1.00")
+    assert found["all"]["all"].endswith(", 7")
+    written = choice.tables({"gold": runs}, {one.run: one.run.upper() for one in runs}).splitlines()
+    assert "| R5 | `b` | 45.0 |  |  | 10.0 |  |  |  |" in written
+
+
+def test_cells_of_the_tables() -> None:
+    assert tables.ranged({"value": 97.25, "interval": [96.0, 98.04]}) == "97.2 [96.0, 98.0]"
+    assert tables.correlated({"value": -0.5, "low": -0.9, "high": 0.1}) == "-0.50 [-0.90, 0.10]"
+    assert tables.table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | ---: |\n| 1 | 2 |"

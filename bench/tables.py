@@ -1,0 +1,222 @@
+"""What short trainings on free data show of the papers' smaller tables and figures: the last section of docs/tables.md.
+
+``python bench/tables.py [--minutes 2] [--docs]`` trains families of small models, each for so many minutes of a
+processor, and scores them: UDGN by mask rate (thesis, figure 12), without its parts (table 9) and its channels over
+seeds (table 8), ON-LSTM's sharpness beside its UF1 over seeds, Ordered Memory's accuracy by the number of expressions
+(figure 7b) and the agreement of its trees between seeds (figure 6). What is there already is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from bench.languages import synparse, with_table  # noqa: E402
+from bench.machine import processor  # noqa: E402
+from bench.pretraining import DATA, stopped, train  # noqa: E402
+from bench.pretraining import RUNS as TEXT_RUNS  # noqa: E402
+from treebank.whole_files import write_whole  # noqa: E402
+
+RUNS = HERE / "results" / "tables"
+PAGE = HERE.parent / "docs" / "tables.md"
+EWT_GOLD = "ud/UD_English-EWT/en_ewt-ud-dev.conllu"
+CRAFT, CRAFT_GOLD = "raw/craft_train.txt.gz", "craft/const/craft-dev.ptb"
+SAMPLE = "sample"  # the built-in text and its trees, simple enough for minutes
+MASKED = ("0.1", "0.3", "0.5", "0.7", "0.9")
+ABLATIONS = {  # of table 9
+    "none": (),
+    "no nonlinearity": ("model.activation=identity",),
+    "no gates": ("model.gates=false",),
+    "no competition (sigmoid)": ("model.competition=sigmoid",),
+    "one channel": ("model.channels=1", "model.channel_size=256"),
+    "positions instead of direction": ("model.positions=embedding",),
+}
+SEEDS, MANY_SEEDS = ("1", "2", "3"), tuple("123456")
+EXPRESSIONS = ("1000", "4000", "16000", "64000")
+LONGEST = "50"  # tokens of the expressions that are tested
+FORMULAS, SOME = "proplog/sample/test6", 500
+SHOWN = 8  # relations
+MASKED_MODELS = ("udgn", "structformer", "transformer")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where things are, and how long a training may take, in minutes of a processor."""
+
+    data: Path
+    folder: Path
+    minutes: float
+    settings: Sequence[str]
+
+    def train(self, name: str, call: Sequence[str], changes: Sequence[str] = (), seed: str = "1") -> str:
+        """The run ``name`` of a call of ``train``, with settings changed; trained if it is not there."""
+        run = self.folder / name
+        if not (done := run.with_name(f"{name}.done")).exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            given = chain.from_iterable(("--set", change) for change in (*changes, *self.settings))
+            begun = ["--resume", "-o", str(run)] if (run / "last").exists() else [*call, "-o", str(run), "--seed", seed]
+            stopped(["train", *begun, *([] if begun[0] == "--resume" else given)], 60 * self.minutes)
+            done.touch()
+        return str(run)
+
+    def udgn(self, name: str, changes: Sequence[str] = (), seed: str = "1") -> str:
+        """A UDGN of the built-in text."""
+        return self.train(name, ["--preset", "udgn-small"], changes, seed)
+
+    def read(self, name: str, *call: str) -> Any:
+        """What a command writes with ``--json``; called if that is not there."""
+        path = self.folder / f"{name}.json"
+        if not path.exists():
+            write_whole(path, synparse([*call, "--json"])[0].encode())
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def attachment(self, name: str, run: str) -> Mapping[str, float]:
+        """UAS and UUAS by argmax on the sample."""
+        call = ("eval", "--gold", SAMPLE, "--convention", "udgn", "--decoder", "argmax", "-m", run)
+        return {one["metric"]: one["value"] for one in self.read(f"{name}-heads", *call)["scores"]}
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Markdown, all columns but the first to the right."""
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def attached(score: Mapping[str, float]) -> list[str]:
+    """Cells of the two scores of heads."""
+    return [f"{score['UAS']:.1f}", f"{score['UUAS']:.1f}"]
+
+
+def masks(bench: Bench) -> str:
+    """Figure 12."""
+    rows = []
+    for rate in MASKED:
+        run = bench.udgn(f"rate-{rate}", [f"model.mask_rate={rate}"])
+        rows.append([rate, *attached(bench.attachment(f"rate-{rate}", run))])
+    return table(["`model.mask_rate` (figure 12)", "UAS", "UUAS"], rows)
+
+
+def ablations(bench: Bench) -> str:
+    """Table 9."""
+    rows = []
+    for title, changes in ABLATIONS.items():
+        name = f"without-{next(iter(changes), 'nothing').replace('model.', '')}"
+        run = bench.udgn(name, changes)
+        told = bench.read(f"{name}-text", "eval", "--text", SAMPLE, "-m", run)["scores"][0]
+        rows.append([title, f"{told['value']:.0f}", *attached(bench.attachment(name, run))])
+    return table(["left out (table 9)", "masked perplexity", "UAS", "UUAS"], rows)
+
+
+def channels(bench: Bench) -> str:
+    """Table 8, the most frequent relations, of the models that `bench.similarity` trains."""
+    rows = []
+    for name in MASKED_MODELS:
+        run = train(name, bench.minutes, bench.data, TEXT_RUNS, bench.settings)
+        call = ("analyze", "channels", "--gold", str(bench.data / EWT_GOLD), "--controls", "-m", str(run))
+        for one in bench.read(f"channels-{name}", *call)["relations"][:SHOWN]:
+            found = (one[kind] for kind in ("correlation", "partial", "untrained", "permuted"))
+            rows.append([f"`{name}`", one["relation"], f"{one['arcs']:,}", *(f"{value:.2f}" for value in found)])
+    return table(["", "relation (table 8)", "arcs", "best channel", "partial", "untrained", "permuted"], rows)
+
+
+def sharpness(bench: Bench) -> str:
+    """How decided ON-LSTMs are, beside their UF1."""
+    call = [str(bench.data / CRAFT), "--preset", "onlstm-small"]
+    runs = [bench.train(f"onlstm-{seed}", call, seed=seed) for seed in MANY_SEEDS]
+    chosen, gold = named(runs), str(bench.data / CRAFT_GOLD)
+    scored = bench.read("onlstm-scores", "eval", "--gold", gold, "--convention", "on-lstm", *chosen)["scores"]
+    scores = {one["model"]: f"{one['value']:.1f}" for one in scored}
+    call = ["analyze", "sharpness", "--text", gold, "--scores", str(bench.folder / "onlstm-scores.json"), *chosen]
+    report = bench.read("onlstm-sharpness", *call)
+    kinds = list(report["systems"][0]["values"])
+    rows = [
+        [seed, scores[one["model"]], *(f"{one['values'][kind]:.3f}" for kind in kinds)]
+        for seed, one in zip(MANY_SEEDS, report["systems"], strict=True)
+    ]
+    for name in ("spearman", "pearson"):
+        rows.append(
+            [f"{name.capitalize()}, with UF1", "", *(correlated(report["correlations"][k][name]) for k in kinds)]
+        )
+    return table(["ON-LSTM, seed", "UF1 on CRAFT", *kinds], rows)
+
+
+def learning(bench: Bench) -> str:
+    """Figure 7b."""
+    rows = []
+    for count in EXPRESSIONS:
+        run = bench.train(f"listops-{count}", ["--task", "listops"], [f"data.expressions={count}"])
+        call = ("eval", "--task", "listops", "--max-length", LONGEST, "-m", run)
+        (score,) = bench.read(f"listops-{count}-score", *call)["scores"]
+        rows.append([f"{int(count):,}", ranged(score), ranged(score["trees"])])
+    return table(["ListOps, expressions (figure 7b)", "accuracy", "UF1"], rows)
+
+
+def trees_of_seeds(bench: Bench) -> str:
+    """Figure 6 as a number."""
+    runs = [bench.train(f"logic-{seed}", ["--task", "logic"], seed=seed) for seed in SEEDS]
+    lines = (bench.data / FORMULAS).read_text(encoding="utf-8").splitlines()[:SOME]
+    text = bench.folder / "formulas.txt"
+    write_whole(text, "".join(f"{line.split(chr(9))[1]}\n" for line in lines).encode())
+    found = bench.read("logic-agreement", "analyze", "agreement", "--text", str(text), "--as", "text", *named(runs))
+    pairs = zip(combinations(SEEDS, 2), found["pairs"], strict=True)
+    return table(
+        ["logic, seeds (figure 6)", "F1 of their trees"], [[" and ".join(two), ranged(one)] for two, one in pairs]
+    )
+
+
+def named(runs: Sequence[str]) -> list[str]:
+    """Options that name the runs."""
+    return list(chain.from_iterable(("-m", run) for run in runs))
+
+
+def ranged(score: Mapping[str, Any]) -> str:
+    """A value with its interval."""
+    low, high = score["interval"]
+    return f"{score['value']:.1f} [{low:.1f}, {high:.1f}]"
+
+
+def correlated(one: Mapping[str, Any]) -> str:
+    """A correlation with its interval."""
+    return f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}]"
+
+
+TABLES: Mapping[str, Callable[[Bench], str]] = {
+    "masks": masks,
+    "ablations": ablations,
+    "channels": channels,
+    "sharpness": sharpness,
+    "learning": learning,
+    "trees": trees_of_seeds,
+}
+
+
+def main() -> None:
+    """Train, score, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--runs", type=Path, default=RUNS)
+    parser.add_argument("--minutes", type=float, default=2.0, help="of a processor, for each training")
+    parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="for every training")
+    parser.add_argument("--only", nargs="+", default=list(TABLES), choices=TABLES)
+    parser.add_argument("--docs", action="store_true", help=f"write the tables into {PAGE.name}")
+    options = parser.parse_args()
+    bench = Bench(options.data, options.runs, options.minutes, options.set)
+    parts = [f"{processor()[0]}, one thread, {options.minutes:g} minutes of a processor for each training."]
+    for name in options.only:
+        parts.append(TABLES[name](bench))
+        print(parts[-1], flush=True)
+    if options.docs:
+        write_whole(PAGE, with_table(PAGE, "\n" + "\n\n".join(parts) + "\n", "bench/tables.py").encode())
+
+
+if __name__ == "__main__":
+    main()
