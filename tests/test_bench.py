@@ -219,8 +219,10 @@ def test_correlations_of_a_choice() -> None:
     runs = [choice.Measured(f"r{k}", kind, 40.0 + k, {"all": 2.0 * k}) for k, kind in enumerate("aaabbb")]
     found = choice.correlations([*runs, choice.Measured("r6", "b", 99.0, {"all": 0.0})])
     assert set(found) == {"all"}
-    assert found["all"]["a"].startswith("1.00") and found["all"]["a"].endswith(", 3")
-    assert found["all"]["b"].endswith(", 4") and not found["all"]["b"].startswith("1.00")
+    assert found["all"]["a"].startswith("1.00")
+    assert found["all"]["a"].endswith(", 3")
+    assert found["all"]["b"].endswith(", 4")
+    assert not found["all"]["b"].startswith("1.00")
     assert found["all"]["all"].endswith(", 7")
     written = choice.tables({"gold": runs}, {one.run: one.run.upper() for one in runs}).splitlines()
     assert "| R5 | `b` | 45.0 |  |  | 10.0 |  |  |  |" in written
