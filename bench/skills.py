@@ -32,6 +32,7 @@ HALVES = {"ab": "AB BA", "cd": "CD DC"}  # of the second setting, two options ea
 LEARNED = ("ocn", "moe", "ompn", "compile")
 LATER = ("ADC", "CAD", "DCA"), ("BADC", "ACBD", "CABD")
 CALL = 4  # single actions for each call of an option, so that both have taken about as many
+MORE = "ocn of 43200"
 LEAST = 10.0  # seconds, of which a start takes most
 
 
@@ -55,6 +56,12 @@ def trained(model: str, seed: int) -> Job:
     return Job("S1", model, seed, ("train", "--task", "craft", "--model", model))
 
 
+def of_more(seed: int) -> Job:
+    """OCN with as many updates, of three times as many demonstrations."""
+    sets = (part for one in ("data.expressions=43200", "train.epochs=4") for part in ("--set", one))
+    return Job("S1", MORE, seed, ("train", "--task", "craft", *sets))
+
+
 def half(name: str, seed: int) -> Job:
     """One of the two models whose options S2 puts together."""
     sets = (f"data.sketches={HALVES[name]}", "data.expressions=9600", "model.tasks=2", "model.options=2")
@@ -69,8 +76,8 @@ def transferred(sketch: str, system: str, seed: int, iterations: int) -> Job:
     elif len(sketch) == 4:
         runs = tuple(f"{name}-{system}-{seed}" for name in HALVES)
     else:
-        runs = (f"S1-{system.partition(' ')[0]}-{seed}",)
-        runs += ("--unfrozen",) if system.endswith("unfrozen") else ()
+        name = Job("S1", system.removesuffix(" unfrozen"), seed, ()).name
+        runs = (name, "--unfrozen") if system.endswith("unfrozen") else (name,)
     return Job(sketch, system, seed, ("transfer", *runs, "--sketch", sketch, "--set", f"train.epochs={iterations}"))
 
 
@@ -79,7 +86,8 @@ def jobs(seeds: int, iterations: int) -> Iterator[Job]:
     everyone = range(1, seeds + 1)
     yield from (trained("ocn", seed) for seed in everyone)
     yield from (trained(model, 1) for model in LEARNED[1:])
-    yield from (transferred("ADC", system, 1, iterations) for system in ("ocn", "scratch", "moe", "ocn unfrozen"))
+    yield of_more(1)
+    yield from (transferred("ADC", system, 1, iterations) for system in ("ocn", MORE, "scratch", "moe", "ocn unfrozen"))
     yield from (transferred(sketch, "ocn", 1, iterations) for sketch in LATER[0][1:])
     yield from (trained(model, seed) for seed in everyone[1:] for model in LEARNED[1:])
     yield from (transferred("ADC", "ocn", seed, iterations) for seed in everyone[1:])
@@ -152,7 +160,10 @@ def tables(done: Sequence[Job], folder: Path) -> str:
         "| new task | options | seeds | minutes | actions, millions | solved by calls | by most probable actions |"
     ]
     later += ["| --- | --- |" + " ---: |" * 5]
-    single = ["| | " + " | ".join(f"{letter}, option 1 to 3" for letter in "ACD") + " |", "| --- |" + " ---: |" * 3]
+    single = [
+        "| an option by itself | " + " | ".join(f"{letter}, option 1 to 3" for letter in "ACD") + " |",
+        "| --- |" + " ---: |" * 3,
+    ]
     for (setting, system), part in rows_of(done).items():
         numbers, start = [values(job, folder) for job in part], f"{len(part)} | {minutes_of(part, folder)}"
         if len(setting) == 2:
@@ -164,12 +175,12 @@ def tables(done: Sequence[Job], folder: Path) -> str:
             both = " | ".join(cells(numbers, ["calls", "success"]))
             title = "single actions" if system == "scratch" else f"of `{system}`"
             later.append(f"| {setting} | {title} | {start} | {actions:.2f} | {both} |")
-        for job in part if (setting, system) == ("S1", "ocn") else ():
+        for job in part if setting == "S1" and system in ("ocn", MORE) else ():
             text = (folder / f"{job.name}.scores.json").read_text(encoding="utf-8")
             parts = [
                 ", ".join(f"{one:.0f}" for one in row) for row in json.loads(text)["scores"][0]["options"].values()
             ]
-            single.append(f"| seed {job.seed} | {' | '.join(parts)} |")
+            single.append(f"| `{system}`, seed {job.seed} | {' | '.join(parts)} |")
     return "\n\n".join("\n".join(table) for table in (shown, single, later) if len(table) > 2)
 
 
@@ -180,11 +191,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=12.0, help="of a processor, for each run at most")
     parser.add_argument("--iterations", type=int, default=40, help="of each transfer")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", metavar="SETTING", help="such as S1, ADC or ab")
     parser.add_argument("--docs", action="store_true", help=f"write the tables of what there is into {PAGE.name}")
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
     todo = list(jobs(options.seeds, options.iterations))
-    for job in () if options.docs else todo:
+    for job in [] if options.docs else [one for one in todo if one.setting in (options.only or [one.setting])]:
         work(job, options.minutes, options.runs)
         print(job.name, *spent(options.runs / job.name), flush=True)
     done = [job for job in todo if (options.runs / f"{job.name}.scores.json").exists()]

@@ -187,7 +187,7 @@ def test_the_tables_of_skills(tmp_path: Path) -> None:
         (tmp_path / job.name / "log.jsonl").write_text('{"actions": 2500000}\n', encoding="utf-8")
     text = skills.tables(done, tmp_path)
     assert "| `ocn`, AC CD DA | 2 | 1.5 | 15.0 ± 7.1 | | | | | | 30.0 | |" in text.replace("  ", " ")
-    assert "| seed 2 | 1, 2 |" in text
+    assert "| `ocn`, seed 2 | 1, 2 |" in text
     assert "| ADC | single actions | 1 | 3.0 (1 cut off) | 2.50 |" in text
 
 
