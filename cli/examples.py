@@ -123,7 +123,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "analyze boundaries": (
         ("synparse analyze boundaries -m spelling --text input.txt", "ends of words, by a model of characters"),
-        ("synparse analyze boundaries -m spelling --text input.txt --json", "the same for a program"),
         ("synparse analyze boundaries -m mine --gold gold.mrg", "ends of chunks, by a model of words"),
     ),
     "analyze options": (

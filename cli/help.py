@@ -16,7 +16,10 @@ LAST = "The call"
 
 #: title -> the options under it, of any command
 GROUPS = {
-    "Learning": "--model --preset --set --task --trees --focus --seed --seeds --best --sketch --reward --from-scratch",
+    "Learning": (
+        "--model --preset --set --task --trees --focus --seed --seeds --best --sketch --reward --from-scratch "
+        "--unfrozen"
+    ),
     "The model": "--run --decoder --layer --distances --device --member",
     "What is read": (
         "--gold --text --dev --ptb --tokenize --tokenization --paragraphs --as --encoding --skip-bad --max-length "
