@@ -31,6 +31,7 @@ MEANINGS: dict[str, str] = {
     "hidden_dropout": "dropout between layers, one mask for all steps",
     "hidden_size": "units of a hidden layer",
     "inner_dropout": "dropout everywhere but at the words and before the output layer",
+    "inner_size": "units inside the network of a cell",
     "input_dropout": "dropout of the embedded words, one mask for all steps",
     "layers": "layers of the network, or of the encoder",
     "learning_rate": "size of a step of the optimiser",

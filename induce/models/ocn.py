@@ -52,7 +52,7 @@ class Cells(nn.Module):
         super().__init__()
 
         def matrix(rows: int, columns: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(cells, rows, columns).uniform_(-1, 1) * rows**-0.5)
+            return nn.Parameter(torch.empty(cells, rows, columns).uniform_(-(rows**-0.5), rows**-0.5))
 
         self.sizes = inner, hidden, actions
         self.observed = matrix(features, inner)
