@@ -216,14 +216,14 @@ def test_a_row_of_similarity() -> None:
 
 
 def test_correlations_of_a_choice() -> None:
-    runs = [choice.Measured(f"r{k}", kind, 40.0 + k, {"all": 2.0 * k}) for k, kind in enumerate("aaabbb")]
-    found = choice.correlations([*runs, choice.Measured("r6", "b", 99.0, {"all": 0.0})])
+    runs = [choice.Measured(f"r{k}", kind, 40.0 + k, {"all": 2.0 * k}) for k, kind in enumerate("aaaabbb")]
+    found = choice.correlations([*runs, choice.Measured("r7", "b", 99.0, {"all": 0.0})])
     assert set(found) == {"all"}
     assert found["all"]["a"].startswith("1.00")
-    assert found["all"]["a"].endswith(", 3")
+    assert found["all"]["a"].endswith(", 4")
     assert found["all"]["b"].endswith(", 4")
     assert not found["all"]["b"].startswith("1.00")
-    assert found["all"]["all"].endswith(", 7")
+    assert found["all"]["all"].endswith(", 8")
     written = choice.tables({"gold": runs}, {one.run: one.run.upper() for one in runs}).splitlines()
     assert "| R5 | `b` | 45.0 |  |  | 10.0 |  |  |  |" in written
 
