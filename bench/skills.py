@@ -200,6 +200,8 @@ def main() -> None:
         work(job, options.minutes, options.runs)
         print(job.name, *spent(options.runs / job.name), flush=True)
     done = [job for job in todo if (options.runs / f"{job.name}.scores.json").exists()]
+    if options.docs and not done:
+        raise SystemExit(f"{options.runs}: there are no scores to put into {PAGE.name}; train first, or name --runs")
     text = f"{processor()[0]}, one thread.\n\n{tables(done, options.runs)}"
     print(text)
     if options.docs:
