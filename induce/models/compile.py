@@ -147,10 +147,8 @@ class Compile(Model):
     def _ends_apart(self, found: Segments) -> Tensor:
         """Divergence, summed over demonstrations, of ends from what is expected: `rate` steps behind the last one."""
         total = torch.zeros((), device=found.drawn_ends[0].device)
-        before = functional.one_hot(
-            torch.zeros(len(found.drawn_ends[0]), dtype=torch.long), found.drawn_ends[0].shape[1]
-        )
-        last = before.to(found.drawn_ends[0])
+        last = torch.zeros_like(found.drawn_ends[0])
+        last[:, 0] = 1.0  # the first segment begins at the first place
         for scores, drawn in zip(found.ends, found.drawn_ends, strict=False):
             expected = (last @ poisson(scores.shape[1], self.config.rate).to(scores)).clamp(min=1e-9).log()
             expected = expected.masked_fill(scores == NEVER, NEVER).log_softmax(-1)
