@@ -100,7 +100,10 @@ def tables(measured: Mapping[str, Sequence[Measured]], names: Mapping[str, str])
     """Markdown: the runs on each treebank, then the correlations."""
     parts = []
     for treebank, found in measured.items():
-        rows = [f"| {treebank} | kind | UF1 | {' | '.join(CRITERIA.values())} |", "| --- | --- |" + " ---: |" * 7]
+        rows = [
+            f"| {treebank} | kind | UF1 | {' | '.join(CRITERIA.values())} |",
+            "| --- | --- |" + " ---: |" * (1 + len(CRITERIA)),
+        ]
         for one in sorted(found, key=lambda one: -one.score):
             cells = [f"{one.criteria[key]:.1f}" if key in one.criteria else "" for key in CRITERIA]
             rows.append(f"| {names[one.run]} | `{one.kind}` | {one.score:.1f} | {' | '.join(cells)} |")

@@ -1,9 +1,10 @@
 """What short trainings on free data show of the papers' smaller tables and figures: the last section of docs/tables.md.
 
 ``python bench/tables.py [--minutes 2] [--docs]`` trains families of small models, each for so many minutes of a
-processor, and scores them: UDGN by mask rate (thesis, figure 12), without its parts (table 9) and its channels over
-seeds (table 8), ON-LSTM's sharpness beside its UF1 over seeds, Ordered Memory's accuracy by the number of expressions
-(figure 7b) and the agreement of its trees between seeds (figure 6). What is there already is not done again.
+processor, and scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9), the channels of the
+models of `bench.pretraining` (table 8), ON-LSTM's sharpness beside its UF1 over seeds, Ordered Memory's accuracy by the
+number of expressions (figure 7b) and the agreement of its trees between seeds (figure 6). What is there already is not
+done again.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def combine(
     """Make an ensemble, which parse, eval, extract and info take like any model.
 
     A member is a run, a file of trees or heads over the text that will be parsed, a folder that parse --output-dir
-    wrote, or baseline:right. RUN@layer=2,
-    RUN@decoder=unbiased and RUN@weight=2, with commas between them, say which trees are meant and how much they count.
+    wrote, or baseline:right. RUN@layer=2, RUN@decoder=unbiased and RUN@weight=2, with commas between them, say which
+    trees are meant and how much they count.
     """
     from induce.parsing.combine import combine as combined
 

@@ -43,10 +43,10 @@ def transfer(
     max_minutes: float | None,
     **options: Any,
 ) -> None:
-    """Learn a new task of Craft by reinforcement, with the options of the models in RUNs, which do not change.
+    """Learn a new task of Craft by reinforcement, with the options of the models in RUNs.
 
-    Only a controller is learned, by proximal policy optimisation, and with --unfrozen options, too. The options of
-    several models are put together.
+    Only a controller is learned, by proximal policy optimisation; with --unfrozen the options learn, too. The options
+    of several models are put together.
     """
     if options["resume"] and (options["overwrite"] or runs or from_scratch or options["unfrozen"]):
         raise click.UsageError(
