@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
@@ -25,8 +27,8 @@ from treebank.catalog import load_whole  # noqa: E402
 from treebank.formats.bracketed import read_bracketed  # noqa: E402
 from treebank.metrics.alignment import view_treebank  # noqa: E402
 from treebank.metrics.averaging import average_score  # noqa: E402
-from treebank.metrics.bracketing import Predicted, Reference, count  # noqa: E402
 from treebank.metrics.conventions import CONVENTIONS  # noqa: E402
+from treebank.metrics.flat import Brackets, compared  # noqa: E402
 from treebank.tree import Tree  # noqa: E402
 
 ROUNDS = 5
@@ -87,22 +89,18 @@ def scoring() -> dict[str, float]:
     gold, convention = load_whole("wsj"), CONVENTIONS["on-lstm"]
     views = view_treebank(gold, convention.tokens)
     predicted = [Tree.from_spans(view.tree.words, right(view.tree, None)) for view in views]  # type: ignore[arg-type]
+    spans, lengths = [tree.spans for tree in predicted], np.array([len(view) for view in views])
     pairs = [
         (as_list(view.tree.to_nltk()), as_list(tree.to_nltk())) for view, tree in zip(views, predicted, strict=True)
     ]
     sys.setrecursionlimit(10_000)
 
     def ours() -> float:
-        scored = zip(views, predicted, strict=True)
-        counts = []
-        for view, tree in scored:
-            counted = convention.counted(view.tree.spans, len(view))
-            one = Predicted.of(tree.spans, view, details=False)  # with depth and the like, as in any evaluation
-            counts.append(count(one, counted, len(view), convention))
-        return average_score(counts, convention).f1
+        truth = Brackets.of([view.tree.spans for view in views], lengths).counted(convention, gold=True)
+        found = Brackets.of(spans, lengths).counted(convention, gold=False)
+        return average_score(compared(found, truth, lengths), convention).f1
 
     assert abs(ours() - plain(pairs)) < 1e-12, "the two must agree"
-    assert Reference.of(views, convention, data="wsj").places == list(range(len(views)))
     seconds = by_turns({"synparse": ours, "plain recursion": lambda: plain(pairs)})
     return {**seconds, "ratio": seconds["plain recursion"] / seconds["synparse"]}
 

@@ -6,19 +6,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from treebank.dependency import Heads, delete
 from treebank.errors import SynparseError
 from treebank.formats.predictions import PredictedTree
 from treebank.metrics.conventions import HEAD_TOKENS, TOKENS, AttachmentConvention
-from treebank.metrics.tree_shape import Constituent
 from treebank.sentence import ROOT, Sentence, Treebank
 from treebank.tree import TRACE, Tree
 
 Spans = Sequence[tuple[int, int]]
 TOPS = frozenset({"ROOT", "S1"})  # outer brackets that some treebanks put where the Penn Treebank has none, like TOP
 ESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+
+
+class Labelled(NamedTuple):
+    """A predicted tree with labels, and which of its words survive."""
+
+    tree: Tree
+    mask: Sequence[bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +62,12 @@ class View:
             read.append(tree)
         raise SynparseError(self._mismatch(read, f"{predicted.path}:{predicted.line}"))
 
-    def labelled(self, predicted: PredictedTree) -> list[Constituent]:
-        """Brackets of ``predicted`` over the surviving tokens with their labels, in pre-order; none if it has none."""
+    def labelled(self, predicted: PredictedTree) -> Labelled | None:
+        """The labelled tree of ``predicted`` and which of its words survive; None if it has no labels."""
         if predicted.labelled is None:
-            return []
+            return None
         mask = self._mask_of(predicted.labelled)
-        if mask is None:
-            return []
-        tree = without_top(predicted.labelled)
-        before = list(accumulate(mask, initial=0))
-        return [
-            ((before[start], before[end]), label)
-            for (start, end), label in zip(tree.spans, tree.labels, strict=True)
-            if label and before[start] < before[end]
-        ]
+        return None if mask is None else Labelled(without_top(predicted.labelled), mask)
 
     def _spans(self, tree: Tree) -> Spans | None:
         """Brackets of ``tree`` over the surviving tokens; None if its words are not the gold sentence's."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from treebank.metrics.conventions import Convention
-from treebank.metrics.report import Counts, total
-
-if TYPE_CHECKING:
-    import numpy as np
+from treebank.metrics.report import Counts
 
 TINY = 1e-8  # the constant of the published script; it moves the eighth digit, and is kept for parity
 LONGEST = 40  # sentences of more words are one group
@@ -23,19 +22,15 @@ class Score(NamedTuple):
     f1: float
 
 
-def sentence_score(counts: Counts) -> Score:
-    """Precision, recall and F1 of one sentence by the script of Htut et al. 2018 and ON-LSTM.
+def each_score(counts: Sequence[Counts] | np.ndarray) -> np.ndarray:
+    """Precision, recall and F1 of each sentence, (S, 3) -> (S, 3), by the script of Htut et al. 2018 and ON-LSTM.
 
     Without a gold bracket the recall is 1, and the precision too if nothing was predicted.
     """
-    matched, predicted, gold = counts
-    precision = matched / (predicted + TINY)
-    recall = matched / (gold + TINY)
-    if gold == 0:
-        recall = 1.0
-        if predicted == 0:
-            precision = 1.0
-    return Score(precision, recall, 2 * precision * recall / (precision + recall + TINY))
+    matched, predicted, gold = np.asarray(counts, float).reshape(-1, 3).T
+    recall = np.where(gold == 0, 1.0, matched / (gold + TINY))
+    precision = np.where((gold == 0) & (predicted == 0), 1.0, matched / (predicted + TINY))
+    return np.stack([precision, recall, 2 * precision * recall / (precision + recall + TINY)], 1)
 
 
 def pooled_score(counts: Counts) -> Score:
@@ -48,19 +43,19 @@ def pooled_score(counts: Counts) -> Score:
     )
 
 
-def average_score(counts: Sequence[Counts], convention: Convention) -> Score:
+def average_score(counts: Sequence[Counts] | np.ndarray, convention: Convention) -> Score:
     """The score of several sentences as the convention averages them."""
     if convention.average == "corpus":
-        return pooled_score(total(counts))
-    scores = [sentence_score(sentence) for sentence in counts]
-    return Score(*(sum(column) / len(scores) for column in zip(*scores, strict=True)))
+        return pooled_score(Counts(*np.asarray(counts).sum(0).tolist()))
+    return Score(*each_score(counts).mean(0).tolist())
 
 
-def columns(counts: Sequence[Counts], convention: Convention) -> Sequence[Sequence[float]]:
+def columns(counts: Sequence[Counts] | np.ndarray, convention: Convention) -> np.ndarray:
     """One row per sentence: the numbers whose sums over sentences give the F1 by ``statistic``."""
     if convention.average == "corpus":
-        return counts
-    return [(sentence_score(sentence).f1, 1.0) for sentence in counts]
+        return np.asarray(counts, float)
+    scores = each_score(counts)[:, 2]
+    return np.stack([scores, np.ones(len(scores))], 1)
 
 
 def statistic(convention: Convention) -> Callable[[np.ndarray], np.ndarray]:
@@ -70,21 +65,19 @@ def statistic(convention: Convention) -> Callable[[np.ndarray], np.ndarray]:
 
 def _pooled_f1(sums: np.ndarray) -> np.ndarray:
     """F1 of each row of summed counts."""
-    import numpy as np
-
     both = sums[:, 1] + sums[:, 2]
     return np.where(both > 0, 2 * sums[:, 0] / np.maximum(both, 1), 1.0)
 
 
-def by_length(counts: Sequence[Counts], lengths: Sequence[int], convention: Convention) -> dict[str, tuple[int, float]]:
+def by_length(
+    counts: Sequence[Counts] | np.ndarray, lengths: Sequence[int] | np.ndarray, convention: Convention
+) -> dict[str, tuple[int, float]]:
     """Number of sentences and score of those with 1 to 10 words, 11 to 20, and so on; all longer ones together."""
-    groups: dict[int, list[Counts]] = {}
-    for length, sentence in zip(lengths, counts, strict=True):
-        groups.setdefault(min((length - 1) // 10, LONGEST // 10), []).append(sentence)
+    rows, tens = np.asarray(counts), np.minimum((np.asarray(lengths) - 1) // 10, LONGEST // 10)
     return {
-        f"{10 * tens + 1}-{10 * tens + 10 if tens < LONGEST // 10 else ''}": (
-            len(group),
-            100 * average_score(group, convention).f1,
+        f"{10 * group + 1}-{10 * group + 10 if group < LONGEST // 10 else ''}": (
+            int((tens == group).sum()),
+            100 * average_score(rows[tens == group], convention).f1,
         )
-        for tens, group in sorted(groups.items())
+        for group in np.unique(tens).tolist()
     }

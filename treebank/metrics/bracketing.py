@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+import numpy as np
+
 from treebank.baselines import SEEDED
 from treebank.errors import SynparseError
-from treebank.metrics.alignment import Spans, View, view_treebank
+from treebank.metrics.alignment import Labelled, Spans, View, view_treebank
 from treebank.metrics.averaging import average_score, by_length, columns, statistic
 from treebank.metrics.conventions import ScoringConvention
+from treebank.metrics.flat import Brackets, Constituents, by_sentence, compared, distinct, found_in
 from treebank.metrics.labelling import label_scores
 from treebank.metrics.report import Counts, Runs, ScoreReport
 from treebank.metrics.significance import bootstrap_interval
-from treebank.metrics.systems import Expectation, ParsedTrees, Predictions, TreeSystem, labelled_brackets
-from treebank.metrics.tree_shape import (
-    Constituent,
-    Shape,
-    brackets,
-    by_height,
-    constituents,
-    mean_depth,
-    recall_by_label,
-    right_left,
-    right_left_no_apostrophe,
-    shape,
-    totals_by_label,
-)
+from treebank.metrics.systems import Expectation, ParsedTrees, Predictions, TreeSystem, labelled_trees
+from treebank.metrics.tree_shape import Shapes, recall_by_label
 from treebank.sentence import Treebank
-from treebank.tagset import count_words, has_penn_tags, short_enough
+from treebank.tagset import bare_label, count_words, has_penn_tags, short_enough
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """The brackets and constituents of all gold sentences over the same tokens."""
+
+    views: Sequence[View]
+    brackets: Brackets
+    constituents: Constituents  # each of two or more words once; ``NP-SBJ`` and ``NP=2`` are ``NP``
+
+    @classmethod
+    def of(cls, views: Sequence[View]) -> Gold:
+        trees = [view.tree for view in views]
+        spans, labels = [tree.spans for tree in trees], [tree.labels for tree in trees]
+        found = Constituents.of(spans, labels, [len(view) for view in views], named=bare_label)
+        return cls(views, found.brackets, found.phrases())
+
+    @property
+    def words(self) -> list[Sequence[str]]:
+        """Those of each sentence."""
+        return [view.tree.words for view in self.views]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,68 +50,74 @@ class Reference:
 
     convention: ScoringConvention
     data: str
-    places: Sequence[int]  # of each sentence in the whole treebank
-    views: Sequence[View]
-    counted: Sequence[Collection[tuple[int, int]]]
-    constituents: Sequence[Sequence[Constituent]]
+    gold: Gold  # of the whole treebank
+    places: np.ndarray  # of each sentence in it
+    counted: np.ndarray  # keys of the brackets that count, of the whole treebank
+    constituents: Constituents
 
     @classmethod
     def of(
-        cls,
-        all_views: Sequence[View],
-        convention: ScoringConvention,
-        *,
-        data: str,
-        wanted: Sequence[bool] | None = None,
+        cls, gold: Gold, convention: ScoringConvention, *, data: str, wanted: Sequence[bool] | None = None
     ) -> Reference:
         """The reference of a treebank named ``data``, of the sentences that are ``wanted`` (all, if not given).
 
         Raises SynparseError if no sentence is left.
         """
-        places = [
-            i
-            for i, view in enumerate(all_views)
-            if convention.includes(len(view), view.seen) and (wanted is None or wanted[i])
-        ]
-        if not places:
+        chosen = np.array([convention.includes(len(view), view.seen) for view in gold.views], bool)
+        if wanted is not None:
+            chosen &= np.array(wanted, bool)
+        if not chosen.any():
             raise SynparseError(f"{data}: no sentence is left to score ({convention})")
-        views = [all_views[i] for i in places]
-        counted = [convention.counted(view.tree.spans, len(view)) for view in views]
-        return cls(convention, data, places, views, counted, [constituents(view.tree) for view in views])
+        constituents = gold.constituents.chosen(chosen[gold.constituents.brackets.sentence])
+        return cls(
+            convention, data, gold, np.flatnonzero(chosen), gold.brackets.counted(convention, gold=True), constituents
+        )
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Words of each sentence of the whole treebank."""
+        return self.gold.brackets.lengths
+
+    def chosen(self, sentence: np.ndarray) -> np.ndarray:
+        """Whether each of these sentences is scored."""
+        mask = np.zeros(len(self.lengths), bool)
+        mask[self.places] = True
+        return mask[sentence]
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """One predicted tree over the words of a view: brackets in pre-order, and its shape."""
+    """The predicted trees of all sentences: their brackets over the words of each view, and their shapes."""
 
-    spans: Spans
-    shape: Shape
-    labelled: Sequence[Constituent] = ()  # with labels, where it has some
+    spans: Sequence[Spans]
+    brackets: Brackets
+    shapes: Shapes
+    labelled: Constituents | None = None  # where labels say something
 
     @classmethod
-    def of(cls, spans: Spans, view: View, labelled: Sequence[Constituent] = (), *, details: bool) -> Predicted:
-        """With ``details``, the shape holds heights too."""
-        words = view.tree.words
-        return cls(spans, shape(spans, words, brackets(view.tree.spans, len(words)) if details else None), labelled)
+    def of(
+        cls, spans: Sequence[Spans], gold: Gold, labelled: Sequence[Labelled | None] = (), *, details: bool
+    ) -> Predicted:
+        """With ``details``, the shapes hold heights too."""
+        brackets = Brackets.of(spans, gold.brackets.lengths)
+        shapes = Shapes.of(brackets, gold.words, gold.brackets if details else None)
+        return cls(spans, brackets, shapes, _constituents(labelled, gold.brackets.lengths) if labelled else None)
 
 
-def count(
-    predicted: Predicted, gold: Collection[tuple[int, int]], length: int, convention: ScoringConvention
-) -> Counts:
-    """The brackets of one sentence of ``length`` words: those predicted, and those of ``gold`` that count."""
-    if convention.repeats == "once" and convention.trivial == "drop":
-        whole, found = (0, length), predicted.shape.brackets
-        # the shape has the whole sentence always, which may not count, or may never have been predicted
-        less = length > 1 and (convention.root != "keep" or whole not in predicted.spans)
-        matched = len(found.intersection(gold)) - (less and whole in gold)
-        return Counts(matched, len(found) - less, len(gold))
-    spans = predicted.spans
-    if convention.root == "node" and convention.repeats == "once":
-        spans = list(dict.fromkeys(spans))  # deleting words makes unary chains, which the prediction never had
-    ours = convention.counted(spans, length)
-    if isinstance(ours, set):
-        return Counts(len(ours.intersection(gold)), len(ours), len(gold))
-    return Counts((Counter(ours) & Counter(gold)).total(), len(ours), len(gold))
+def _constituents(labelled: Sequence[Labelled | None], lengths: np.ndarray) -> Constituents:
+    """Brackets with labels over the words that survive."""
+    trees = [((), (), ()) if one is None else (one.tree.spans, one.tree.labels, one.mask) for one in labelled]
+    spans, labels, masks = zip(*trees, strict=True)
+    found = Constituents.of(spans, labels, [len(mask) for mask in masks])
+    found = replace(found, brackets=found.brackets.projected(masks, lengths))
+    named = np.array([bool(name) for name in found.names], bool)
+    return found.chosen((found.brackets.size > 0) & named[found.label])
+
+
+def count(predicted: Brackets, reference: Reference) -> np.ndarray:
+    """`Counts` of each scored sentence (places, 3): brackets that are in both trees, predicted, in gold."""
+    ours = predicted.counted(reference.convention, gold=False)
+    return compared(ours, reference.counted, reference.lengths)[reference.places]
 
 
 def score_trees(
@@ -121,18 +138,17 @@ def score_trees(
     wanted = [True] * len(gold)
     if max_length is not None:
         wanted = [short_enough(length, max_length) for length in count_words(gold)]
-    seen: dict[str, tuple[list[View], list[dict[str, list[Predicted]]]]] = {}
+    seen: dict[str, tuple[Gold, list[dict[str, Predicted]]]] = {}
     reports = []
     for convention in conventions:
         if convention.tokens == "words" and not tokens_of_penn:
             convention = convention.over("letters")
         if convention.tokens not in seen:
-            views = view_treebank(gold, convention.tokens)
+            views = Gold.of(view_treebank(gold, convention.tokens))
             seen[convention.tokens] = views, [_trees(system, views, wanted, details) for system in systems]
         views, given = seen[convention.tokens]
         reference = Reference.of(views, convention.up_to(max_length), data=data, wanted=wanted)
-        for system, trees in zip(systems, given, strict=True):
-            runs = {name: [run[i] for i in reference.places] for name, run in trees.items()}
+        for system, runs in zip(systems, given, strict=True):
             if isinstance(system, Expectation):
                 reports.append(expected(system.name, reference, SEEDED[system.name], runs, details=details))
             else:
@@ -143,38 +159,39 @@ def score_trees(
     return reports
 
 
-def _trees(
-    system: TreeSystem | Expectation, views: Sequence[View], wanted: Sequence[bool], details: bool
-) -> dict[str, list[Predicted]]:
+def _trees(system: TreeSystem | Expectation, gold: Gold, wanted: Sequence[bool], details: bool) -> dict[str, Predicted]:
     """The trees of each run of a system, usually one run, for every view; of an expectation without details."""
-    details = details and not isinstance(system, Expectation)
-    runs = system.runs(views) if isinstance(system, Expectation) else {"": system.spans(views, wanted)}
-    labels: Sequence[Sequence[Constituent]] = [()] * len(views)
-    if isinstance(system, Predictions | ParsedTrees):
-        labels = labelled_brackets(system, views, wanted)
-    return {
-        name: [Predicted.of(*one, details=details) for one in zip(spans, views, labels, strict=True)]
-        for name, spans in runs.items()
-    }
+    views = gold.views
+    if isinstance(system, Expectation):
+        return {name: Predicted.of(spans, gold, details=False) for name, spans in system.runs(views).items()}
+    spans = system.spans(views, wanted)
+    labelled = labelled_trees(system, views, wanted) if isinstance(system, Predictions | ParsedTrees) else []
+    return {"": Predicted.of(spans, gold, labelled, details=details)}
 
 
 def score(
-    system: str, reference: Reference, predicted: Sequence[Predicted], *, seed: int | None = None, details: bool = False
+    system: str, reference: Reference, predicted: Predicted, *, seed: int | None = None, details: bool = False
 ) -> ScoreReport:
-    """UF1 of the trees ``predicted`` for the views of the reference, with interval and secondary measures.
+    """UF1 of the trees ``predicted`` for all sentences of the treebank, with interval and secondary measures.
 
     ``details`` adds those by size, which are slow.
     """
-    shapes = [tree.shape for tree in predicted]
-    counts = _counts(reference, predicted)
+    shapes, places, labelled = predicted.shapes, reference.places, predicted.labelled
+    right = found_in(reference.constituents.brackets.keys, shapes.phrases)
+    recall = recall_by_label(reference.constituents, right)
+    by_height, labels = None, None
+    if details and shapes.heights is not None:
+        by_height = shapes.heights.precision(reference.chosen(shapes.heights.sentence))
+    if labelled is not None:
+        labels = label_scores(reference.constituents, labelled.chosen(reference.chosen(labelled.brackets.sentence)))
     return replace(
-        _report(system, reference, counts, recall_by_label(reference.constituents, shapes), details),
-        depth=mean_depth(shapes),
-        right_left=right_left(shapes),
-        right_left_no_apostrophe=right_left_no_apostrophe(shapes),
-        by_height=by_height(shapes) if details else None,
-        predicted=[tree.spans for tree in predicted],
-        labels=label_scores(reference.constituents, [tree.labelled for tree in predicted]),
+        _report(system, reference, count(predicted.brackets, reference), recall, details),
+        depth=shapes.mean_depth(places),
+        right_left=shapes.right_left(places),
+        right_left_no_apostrophe=shapes.right_left_no_apostrophe(places),
+        by_height=by_height,
+        predicted=[predicted.spans[place] for place in places],
+        labels=labels,
         seed=seed,
     )
 
@@ -183,7 +200,7 @@ def expected(
     system: str,
     reference: Reference,
     probability: Callable[[int, int, bool], float],
-    drawn: Mapping[str, Sequence[Predicted]],
+    drawn: Mapping[str, Predicted],
     *,
     details: bool = False,
 ) -> ScoreReport:
@@ -191,55 +208,53 @@ def expected(
 
     ``probability`` of a bracket is a function of its words, the sentence's words, and whether it touches an end.
     Every F1 here is linear in the number of matched brackets, so the expectation of that number is all it takes.
-    ``drawn`` has the trees of each run for the views of the reference; depth and R/L are the means of these.
+    ``drawn`` has the trees of each run; depth and R/L are the means of these.
     """
-    convention = reference.convention
-    counts = []
-    totals = totals_by_label(reference.constituents)
-    by_label = dict.fromkeys(totals, 0.0)
-    for view, gold, labelled in zip(reference.views, reference.counted, reference.constituents, strict=True):
-        n = len(view)
-
-        def chance(span: tuple[int, int], n: int = n) -> float:
-            start, end = span
-            return probability(end - start, n, start == 0 or end == n) if end - start > 1 else 0.0
-
-        possible = set(gold) if convention.root == "keep" else set(gold) - {(0, n)}
-        always = len(convention.counted([(start, n) for start in range(n - 1)], n))  # of any binary tree
-        counts.append(Counts(sum(map(chance, possible)), always, len(gold)))
-        for span, label in labelled:
-            by_label[label] += chance(span)
-    report = _report(
-        system, reference, counts, {label: (found, totals[label]) for label, found in by_label.items()}, details
-    )
-    shapes = [[tree.shape for tree in run] for run in drawn.values()]
+    convention, lengths, places = reference.convention, reference.lengths, reference.places
+    possible = distinct(reference.counted)
+    brackets = Brackets.of_keys(possible, lengths)
+    chances = _chances(brackets, probability)
+    if convention.root != "keep":
+        chances[brackets.whole] = 0.0
+    always = np.maximum(lengths - 1 - (convention.root != "keep"), 0)  # brackets of any binary tree
+    gold = by_sentence(reference.counted, lengths)
+    counts = np.stack([by_sentence(possible, lengths, chances), always, gold], 1)[places]
+    by_label = recall_by_label(reference.constituents, _chances(reference.constituents.brackets, probability))
+    report = _report(system, reference, counts, by_label, details)
+    shapes = [run.shapes for run in drawn.values()]
+    each = {name: count(run.brackets, reference) for name, run in drawn.items()}
     return replace(
         report,
-        depth=fmean(map(mean_depth, shapes)),
-        right_left=fmean(map(right_left, shapes)),
-        right_left_no_apostrophe=fmean(map(right_left_no_apostrophe, shapes)),
-        runs=Runs({name: 100 * average_score(_counts(reference, run), convention).f1 for name, run in drawn.items()}),
+        depth=fmean(one.mean_depth(places) for one in shapes),
+        right_left=fmean(one.right_left(places) for one in shapes),
+        right_left_no_apostrophe=fmean(one.right_left_no_apostrophe(places) for one in shapes),
+        runs=Runs({name: 100 * average_score(counts, convention).f1 for name, counts in each.items()}),
     )
 
 
-def _counts(reference: Reference, predicted: Sequence[Predicted]) -> list[Counts]:
-    """The counts of each sentence."""
-    return [
-        count(tree, gold, len(view), reference.convention)
-        for view, tree, gold in zip(reference.views, predicted, reference.counted, strict=True)
-    ]
+def _chances(brackets: Brackets, probability: Callable[[int, int, bool], float]) -> np.ndarray:
+    """The probability of each bracket (K,); none of one word."""
+    length = brackets.lengths[brackets.sentence]
+    at_edge = (brackets.start == 0) | (brackets.end == length)
+    most = 1 + int(brackets.lengths.max(initial=0))
+    kinds, kind = np.unique((brackets.size * most + length) * 2 + at_edge, return_inverse=True)
+    chances = np.zeros(len(kinds))
+    for i, code in enumerate(kinds.tolist()):
+        size, n = divmod(code // 2, most)
+        chances[i] = probability(size, n, code % 2 == 1) if size > 1 else 0.0
+    return chances[kind]
 
 
 def _report(
     system: str,
     reference: Reference,
-    counts: Sequence[Counts],
+    counts: np.ndarray,
     by_label: Mapping[str, tuple[float, int]],
     details: bool,
 ) -> ScoreReport:
     """What follows from the counts."""
     convention = reference.convention
-    average = average_score(counts, convention)
+    average, sizes = average_score(counts, convention), counts[:, 1:].astype(int).tolist()
     low, high = bootstrap_interval(columns(counts, convention), statistic(convention))
     return ScoreReport(
         system=system,
@@ -250,8 +265,8 @@ def _report(
         precision=100 * average.precision,
         recall=100 * average.recall,
         interval=(100 * low, 100 * high),
-        counts=counts,
-        places=reference.places,
+        counts=[Counts(found, *numbers) for found, numbers in zip(counts[:, 0].tolist(), sizes, strict=True)],
+        places=reference.places.tolist(),
         by_label=by_label,
-        by_length=by_length(counts, list(map(len, reference.views)), convention) if details else None,
+        by_length=by_length(counts, reference.lengths[reference.places], convention) if details else None,
     )

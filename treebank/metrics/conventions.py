@@ -7,7 +7,7 @@ so a score cannot claim another convention than the one that it was counted by.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -84,15 +84,6 @@ class ScoringConvention:
     def over(self, tokens: str) -> ScoringConvention:
         """The same convention over other tokens."""
         return replace(self, tokens=tokens)
-
-    def counted(self, spans: Sequence[tuple[int, int]], length: int) -> Collection[tuple[int, int]]:
-        """The brackets that count, of those in pre-order over ``length`` surviving tokens; a set if once each."""
-        shortest = 2 if self.trivial == "drop" else 1
-        longest = length - 1 if self.root == "drop" else length
-        found = [span for span in spans if shortest <= span[1] - span[0] <= longest]
-        if self.root == "node" and (0, length) in found:
-            found.remove((0, length))
-        return set(found) if self.repeats == "once" else found
 
 
 CONVENTIONS = {

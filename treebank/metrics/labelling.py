@@ -8,13 +8,15 @@ among them, each once; where several brackets have one span, the outermost gives
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 from math import log
 from typing import Any
 
-from treebank.metrics.tree_shape import Constituent, totals_by_label
+import numpy as np
+
+from treebank.metrics.flat import Constituents, found_in, totals_of
+from treebank.metrics.tree_shape import in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +49,19 @@ class LabelScores:
         }
 
 
-def label_scores(
-    gold: Sequence[Sequence[Constituent]], predicted: Sequence[Sequence[Constituent]]
-) -> LabelScores | None:
-    """The scores of the labels of ``predicted``, sentence by sentence; None where these have fewer than two labels.
+def label_scores(gold: Constituents, predicted: Constituents) -> LabelScores | None:
+    """The scores of the labels of ``predicted``; None where these have fewer than two labels.
 
     Brackets are in pre-order, so that the outermost of one span comes first.
     """
-    if len({label for sentence in predicted for _, label in sentence}) < 2:
+    if len(np.unique(predicted.label)) < 2:
         return None
-    references = [_once(sentence) for sentence in gold]
-    pairs = Counter[tuple[str, str]](
-        chain.from_iterable(
-            [(label, reference[span]) for span, label in _once(sentence).items() if span in reference]
-            for reference, sentence in zip(references, predicted, strict=True)
-        )
-    )
+    (keys, labels), (ours, induced) = gold.outermost(), predicted.outermost()
+    both = found_in(ours, keys)
+    codes = induced[both] * len(gold.names) + labels[np.searchsorted(keys, ours[both])]
+    distinct, numbers = (found.tolist() for found in np.unique(codes, return_counts=True))
+    names = [(predicted.names[code // len(gold.names)], gold.names[code % len(gold.names)]) for code in distinct]
+    pairs = Counter(dict(zip(names, numbers, strict=True)))
     meanings: dict[str, str] = {}
     for induced, label in sorted(pairs, key=lambda pair: (-pairs[pair], pair)):
         meanings.setdefault(induced, label)
@@ -70,7 +69,7 @@ def label_scores(
     for (induced, label), number in pairs.items():
         right[label] += number if meanings[induced] == label else 0
     shared = pairs.total()
-    totals = totals_by_label([[*reference.items()] for reference in references])
+    totals = in_order(totals_of(labels, gold.names))
     return LabelScores(
         homogeneity=100 * _told(pairs),
         completeness=100 * _told(Counter({(label, induced): number for (induced, label), number in pairs.items()})),
@@ -79,15 +78,6 @@ def label_scores(
         meanings=meanings,
         recall={label: (right[label], total) for label, total in totals.items()},
     )
-
-
-def _once(sentence: Iterable[Constituent]) -> dict[tuple[int, int], str]:
-    """Each span of two words and more with the label of its outermost bracket."""
-    phrases = [one for one in sentence if one[0][1] - one[0][0] > 1]
-    labels = dict(phrases)
-    if len(labels) < len(phrases):  # several brackets of one span, of which the last one's label is there now
-        labels.update(reversed(phrases))
-    return labels
 
 
 def _told(pairs: Counter[tuple[str, str]]) -> float:

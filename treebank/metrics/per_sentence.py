@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from treebank.metrics.alignment import without_top
-from treebank.metrics.averaging import pooled_score, sentence_score
+from treebank.metrics.averaging import each_score, pooled_score
 from treebank.metrics.conventions import TOKENS, ScoringConvention
 from treebank.metrics.report import Counts, ScoreReport
 from treebank.sentence import Sentence, Treebank
@@ -24,9 +24,12 @@ class SentenceScore(NamedTuple):
 
 def sentence_scores(report: ScoreReport, gold: Treebank) -> Iterator[SentenceScore]:
     """All scored sentences, in the order of ``gold``, the treebank that the report was made with."""
-    score = sentence_score if report.convention.average == "sent" else pooled_score
-    for number, (place, counts) in enumerate(zip(report.places, report.counts, strict=True)):
-        yield SentenceScore(number, gold.sentences[place], counts, 100 * score(counts).f1)
+    if report.convention.average == "sent":
+        values = each_score(report.counts)[:, 2].tolist()
+    else:
+        values = [pooled_score(counts).f1 for counts in report.counts]
+    for number, (place, counts, value) in enumerate(zip(report.places, report.counts, values, strict=True)):
+        yield SentenceScore(number, gold.sentences[place], counts, 100 * value)
 
 
 def worst(report: ScoreReport, gold: Treebank, count: int) -> list[SentenceScore]:

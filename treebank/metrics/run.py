@@ -5,7 +5,9 @@ Gold is read once, goes down to the systems as views, and comes back as counts (
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, NamedTuple
@@ -213,6 +215,11 @@ def evaluate(
     ``groups``: pattern -> the folders of the models that it names, for mean and deviation.
     Raises SynparseError for what cannot be read, scored or aligned.
     """
+    with nullcontext() if models else no_collections():  # a model may leave circles behind
+        return _evaluate(plan, models, groups or {})
+
+
+def _evaluate(plan: EvaluationPlan, models: Models, groups: Mapping[str, Sequence[str]]) -> Evaluation:
     gold = load_gold(plan)
     tree_conventions, head_conventions = choose_conventions(plan, gold, models)
     bound = plan.max_length if isinstance(plan.gold, Treebank) else bound_of(plan.gold, plan.max_length)
@@ -239,7 +246,19 @@ def evaluate(
     sha256 = digest(Evaluation(gold, reports).scored)
     reports = [replace(report, sha256=sha256) for report in reports]
     comparisons = compare_all(reports) if plan.compare else []
-    return Evaluation(gold, reports, comparisons, list(spreads_of(groups or {}, reports)), words)
+    return Evaluation(gold, reports, comparisons, list(spreads_of(groups, reports)), words)
+
+
+@contextmanager
+def no_collections() -> Iterator[None]:
+    """Inside, Python does not look for circles among objects: trees have none, and to look through all takes long."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def load_gold(plan: EvaluationPlan) -> Treebank:

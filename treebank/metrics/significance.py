@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
+
+    Rows = Sequence[Sequence[float]] | np.ndarray  # one for each sentence
 
 RESAMPLES = 1000
 PERMUTATIONS = 10_000
@@ -25,8 +28,11 @@ def resampled_sums(columns: np.ndarray, *, resamples: int = RESAMPLES, seed: int
     """
     import numpy as np
 
-    chance = np.random.default_rng(seed)
     count = len(columns)
+    if count * resamples <= BLOCK:
+        found: np.ndarray = times_drawn(count, resamples, seed) @ columns
+        return found
+    chance = np.random.default_rng(seed)
     rows = np.ascontiguousarray(columns.T)  # summed by numpy itself: threads of a matrix product would only wait here
     ones = [bool((row == 1).all()) for row in rows]  # whatever is drawn, their sum is the number of sentences
     sums = np.full((resamples, len(rows)), float(count))
@@ -38,8 +44,18 @@ def resampled_sums(columns: np.ndarray, *, resamples: int = RESAMPLES, seed: int
     return sums
 
 
+@lru_cache(maxsize=1)
+def times_drawn(count: int, resamples: int, seed: int) -> np.ndarray:
+    """How often each resample has each sentence (resamples, sentences); kept, since all systems get the same."""
+    import numpy as np
+
+    chance = np.random.default_rng(seed)
+    drawn = (chance.integers(count, size=count, dtype=np.int32) for _ in range(resamples))
+    return np.array([np.bincount(one, minlength=count) for one in drawn], dtype=float)
+
+
 def bootstrap_interval(
-    columns: Sequence[Sequence[float]],
+    columns: Rows,
     statistic: Callable[[np.ndarray], np.ndarray],
     *,
     resamples: int = RESAMPLES,
@@ -57,8 +73,8 @@ def bootstrap_interval(
 
 
 def paired_bootstrap(
-    first: Sequence[Sequence[float]],
-    second: Sequence[Sequence[float]],
+    first: Rows,
+    second: Rows,
     statistic: Callable[[np.ndarray], np.ndarray],
     *,
     resamples: int = RESAMPLES,
@@ -81,8 +97,8 @@ def paired_bootstrap(
 
 
 def paired_permutation(
-    first: Sequence[Sequence[float]],
-    second: Sequence[Sequence[float]],
+    first: Rows,
+    second: Rows,
     statistic: Callable[[np.ndarray], np.ndarray],
     *,
     permutations: int = PERMUTATIONS,

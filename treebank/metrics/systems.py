@@ -15,8 +15,7 @@ from treebank.baselines import SEEDED, find_baseline
 from treebank.dependency import Heads
 from treebank.errors import UnknownNameError, nearest
 from treebank.formats.predictions import PredictedTree, read_prediction_heads, read_prediction_trees
-from treebank.metrics.alignment import GivenHeads, HeadView, PredictedHeads, Spans, View, align
-from treebank.metrics.tree_shape import Constituent
+from treebank.metrics.alignment import GivenHeads, HeadView, Labelled, PredictedHeads, Spans, View, align
 from treebank.sentence import ROOT, Sentence
 from treebank.tree import Tree
 
@@ -136,15 +135,15 @@ class ParsedTrees:
         return align(self.name, self.given, views, wanted, thing="tree")
 
 
-def labelled_brackets(
+def labelled_trees(
     system: Predictions | ParsedTrees, views: Sequence[View], wanted: Sequence[bool]
-) -> list[Sequence[Constituent]]:
-    """Brackets over each view's words with their labels, of a system whose `spans` are known; () where it has none."""
+) -> list[Labelled | None]:
+    """Each view's tree with labels, of a system whose `spans` are known; nothing where it has not two labels."""
     trees = [one.labelled for one in system.given if one.labelled is not None]
     if len(set(chain.from_iterable(tree.labels for tree in trees))) < 2:
-        return [()] * len(views)
+        return []
     chosen = range(len(views)) if len(system.given) == len(views) else [i for i, one in enumerate(wanted) if one]
-    found: list[Sequence[Constituent]] = [()] * len(views)
+    found: list[Labelled | None] = [None] * len(views)
     for i, one in zip(chosen, system.given, strict=True):
         found[i] = views[i].labelled(one)
     return found

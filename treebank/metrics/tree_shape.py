@@ -2,110 +2,99 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import accumulate, chain, repeat
+from operator import contains
 
-from treebank.tagset import bare_label
-from treebank.tree import Tree
+import numpy as np
+
+from treebank.metrics.flat import Brackets, Constituents, by_sentence, found_in, totals_of
 
 LABELS = ("ADJP", "NP", "VP", "PP", "INTJ", "ADVP", "S", "SBAR")  # those of the papers, in their order
-Brackets = Collection[tuple[int, int]]
-Constituent = tuple[tuple[int, int], str]
 
 
-class Shape(NamedTuple):
-    """What is said of one predicted tree beside its score."""
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """What is said of the predicted trees of S sentences beside their scores."""
 
-    brackets: set[tuple[int, int]]  # each span of two or more words once, the whole sentence always among them
-    depth: float  # mean number of brackets around a word
-    first: int  # words that are the first child of a bracket
-    last: int
-    first_no_apostrophe: int  # of those without an apostrophe
-    last_no_apostrophe: int
-    heights: Sequence[tuple[int, bool]]  # of each bracket but the whole sentence: height, and whether gold has it
+    phrases: np.ndarray  # sorted keys of the brackets over two words or more, the whole sentence always among them
+    depth: np.ndarray  # (S,) mean number of brackets around a word
+    first: np.ndarray  # (S,) words that are the first child of a bracket
+    last: np.ndarray
+    first_no_apostrophe: np.ndarray  # of those without an apostrophe
+    last_no_apostrophe: np.ndarray
+    heights: Heights | None = None  # only where they are asked for, since they are slow
 
+    @classmethod
+    def of(cls, brackets: Brackets, words: Sequence[Sequence[str]], gold: Brackets | None = None) -> Shapes:
+        """The shapes of the trees with these ``brackets``; heights only with those of ``gold``.
 
-def shape(
-    spans: Iterable[tuple[int, int]], words: Sequence[str], gold: Collection[tuple[int, int]] | None = None
-) -> Shape:
-    """The shape of the tree with brackets ``spans``; heights only with the ``gold`` brackets.
+        A word is a first child exactly if a bracket begins at it: of those that do, the shortest has it as a child.
+        """
+        phrases, lengths = brackets.phrases(), brackets.lengths
+        found = Brackets.of_keys(phrases, lengths)
+        place = np.concatenate([[0], np.cumsum(lengths)])  # of each sentence's first word among all
+        covered = by_sentence(phrases, lengths, found.size.astype(float))
+        marked = np.fromiter(map(contains, chain.from_iterable(words), repeat("'")), bool, place[-1])
+        counts = []
+        for children in (place[found.sentence] + found.start, place[found.sentence] + found.end - 1):
+            is_child = np.zeros(place[-1], bool)
+            is_child[children] = True
+            for mask in (is_child, is_child & ~marked):
+                counts.append(np.diff(np.concatenate([[0], np.cumsum(mask)])[place]))
+        first, first_no_apostrophe, last, last_no_apostrophe = counts
+        depth = covered / np.maximum(lengths, 1)
+        heights = None if gold is None else Heights.of(found, gold)
+        return cls(phrases, depth, first, last, first_no_apostrophe, last_no_apostrophe, heights)
 
-    A word is a first child exactly if a bracket begins at it: of those that do, the shortest has it as a child.
-    """
-    length = len(words)
-    found = brackets(spans, length)
-    starts, ends = zip(*found, strict=True) if found else ((), ())
-    first, last = set(starts), set(ends)
-    marked = [i for i, word in enumerate(words) if "'" in word] if "'" in "".join(words) else []
-    return Shape(
-        found,
-        (sum(ends) - sum(starts)) / length if length else 0.0,
-        len(first),
-        len(last),
-        len(first.difference(marked)),
-        len(last.difference([i + 1 for i in marked])),
-        ()
-        if gold is None
-        else [(height, span in gold) for span, height in heights(found).items() if span != (0, length)],
-    )
+    def mean_depth(self, places: np.ndarray) -> float:
+        """Mean number of brackets around a word, averaged over the words of a sentence, then over these sentences."""
+        return float(self.depth[places].mean())
 
+    def right_left(self, places: np.ndarray) -> float:
+        """Words that are the first child of a bracket, divided by those that are the last one (Du et al. 2020)."""
+        return _ratio(self.first[places], self.last[places])
 
-def brackets(spans: Iterable[tuple[int, int]], length: int) -> set[tuple[int, int]]:
-    """Each span of two or more words once, the whole sentence always among them."""
-    found = {span for span in spans if span[1] - span[0] > 1}
-    if length > 1:
-        found.add((0, length))
-    return found
-
-
-def constituents(tree: Tree) -> list[Constituent]:
-    """Each labelled gold constituent of two or more words once; ``NP-SBJ`` and ``NP=2`` are ``NP``."""
-    labelled = zip(tree.spans, map(bare_label, tree.labels), strict=True)
-    return list(dict.fromkeys([one for one in labelled if one[0][1] - one[0][0] > 1 and one[1]]))
+    def right_left_no_apostrophe(self, places: np.ndarray) -> float:
+        """The same without words that hold an apostrophe, which the released script leaves out in effect."""
+        return _ratio(self.first_no_apostrophe[places], self.last_no_apostrophe[places])
 
 
-def recall_by_label(gold: Sequence[Sequence[Constituent]], predicted: Sequence[Shape]) -> Mapping[str, tuple[int, int]]:
-    """Per gold label how many constituents are brackets of the prediction, and how many there are.
-
-    Summed over sentences (Williams et al. 2018; ON-LSTM, Table 2). In the order of `totals_by_label`.
-    """
-    found = Counter(
-        chain.from_iterable(
-            [label for span, label in sentence if span in tree.brackets]
-            for sentence, tree in zip(gold, predicted, strict=True)
-        )
-    )
-    return {label: (found[label], total) for label, total in totals_by_label(gold).items()}
+def _ratio(first: np.ndarray, last: np.ndarray) -> float:
+    return float(first.sum() / last.sum()) if last.any() else 1.0
 
 
-def totals_by_label(gold: Sequence[Sequence[Constituent]]) -> Mapping[str, int]:
-    """Number of constituents with each label; the labels of the papers first, then the others by frequency."""
-    total = Counter(chain.from_iterable([label for _, label in sentence] for sentence in gold))
-    order = [label for label in LABELS if label in total]
-    order += [label for label, _ in total.most_common() if label not in LABELS]
-    return {label: total[label] for label in order}
+@dataclass(frozen=True, slots=True)
+class Heights:
+    """Of each predicted bracket but the whole sentence: where it is, its height, and whether gold has it."""
+
+    sentence: np.ndarray
+    height: np.ndarray
+    right: np.ndarray
+
+    @classmethod
+    def of(cls, found: Brackets, gold: Brackets) -> Heights:
+        """Of brackets that are there once each, in the order of their keys."""
+        sizes = np.bincount(found.sentence, minlength=len(found.lengths)).tolist()
+        spans = list(zip(found.start.tolist(), found.end.tolist(), strict=True))
+        bounds = list(accumulate(sizes, initial=0))
+        each = (heights(spans[one : one + size]).values() for one, size in zip(bounds, sizes, strict=False))
+        height = np.fromiter(chain.from_iterable(each), np.int64, len(spans))
+        right, inner = found_in(found.keys, gold.phrases()), ~found.whole
+        return cls(found.sentence[inner], height[inner], right[inner])
+
+    def precision(self, chosen: np.ndarray) -> dict[int, tuple[int, int]]:
+        """Per height how many brackets are gold ones, and how many there are (Du et al., figure 4).
+
+        Of the sentences that are ``chosen`` (S,).
+        """
+        here = chosen[self.sentence]
+        total, found = np.bincount(self.height[here]), np.bincount(self.height[here & self.right])
+        return {int(k): (int(found[k]) if k < len(found) else 0, int(total[k])) for k in np.flatnonzero(total)}
 
 
-def mean_depth(predicted: Sequence[Shape]) -> float:
-    """Mean number of brackets around a word, averaged over the words of a sentence, then over sentences."""
-    return sum(tree.depth for tree in predicted) / len(predicted)
-
-
-def right_left(predicted: Sequence[Shape]) -> float:
-    """Number of words that are the first child of a bracket, divided by that of last children (Du et al. 2020)."""
-    last = sum(tree.last for tree in predicted)
-    return sum(tree.first for tree in predicted) / last if last else 1.0
-
-
-def right_left_no_apostrophe(predicted: Sequence[Shape]) -> float:
-    """The same without words that hold an apostrophe, which the released script leaves out in effect."""
-    last = sum(tree.last_no_apostrophe for tree in predicted)
-    return sum(tree.first_no_apostrophe for tree in predicted) / last if last else 1.0
-
-
-def heights(spans: Brackets) -> dict[tuple[int, int], int]:
+def heights(spans: Collection[tuple[int, int]]) -> dict[tuple[int, int], int]:
     """Height of each bracket: one more than its highest child, a word having 1 (Du et al. 2020, algorithm 1)."""
     found = dict.fromkeys(spans, 2)
     open_brackets: list[tuple[int, int]] = []
@@ -125,14 +114,20 @@ def _close(open_brackets: list[tuple[int, int]], height: dict[tuple[int, int], i
         height[open_brackets[-1]] = max(height[open_brackets[-1]], height[child] + 1)
 
 
-def by_height(predicted: Sequence[Shape]) -> dict[int, tuple[int, int]]:
-    """Per height in the predicted trees how many brackets are gold ones, and how many there are (Du et al., figure 4).
+def in_order(totals: Mapping[str, int]) -> dict[str, int]:
+    """The labels of the papers first, then the others as they are."""
+    order = [label for label in LABELS if label in totals]
+    order += [label for label in totals if label not in LABELS]
+    return {label: totals[label] for label in order}
 
-    The whole sentence does not count.
+
+def recall_by_label(gold: Constituents, chances: np.ndarray) -> dict[str, tuple[float, int]]:
+    """Per gold label how many constituents are brackets of the prediction, and how many there are.
+
+    ``chances`` (K,) says of each constituent whether it is one, or with what probability. Summed over sentences
+    (Williams et al. 2018; ON-LSTM, Table 2). In the order of `in_order`.
     """
-    total, found = Counter[int](), Counter[int]()
-    for tree in predicted:
-        for height, right in tree.heights:
-            total[height] += 1
-            found[height] += right
-    return {height: (found[height], total[height]) for height in sorted(total)}
+    found = np.bincount(gold.label, chances, minlength=len(gold.names))
+    sums: Iterable[float] = found.tolist() if chances.dtype == float else found.astype(int).tolist()
+    by_name = dict(zip(gold.names, sums, strict=True))
+    return {label: (by_name[label], total) for label, total in in_order(totals_of(gold.label, gold.names)).items()}

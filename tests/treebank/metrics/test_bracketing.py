@@ -21,12 +21,13 @@ from treebank.catalog import shorter
 from treebank.errors import SynparseError
 from treebank.formats.predictions import PredictedTree
 from treebank.metrics import CONVENTIONS, METRICS, Counts, ScoringConvention, find_convention
-from treebank.metrics.averaging import pooled_score, sentence_score
+from treebank.metrics.averaging import each_score, pooled_score
 from treebank.metrics.bracketing import score_trees
 from treebank.metrics.compare import compare
+from treebank.metrics.flat import Brackets
 from treebank.metrics.significance import bootstrap_interval, paired_bootstrap, paired_permutation, resampled_sums
 from treebank.metrics.systems import Baseline, Expectation, Predictions
-from treebank.metrics.tree_shape import by_height, heights, shape
+from treebank.metrics.tree_shape import Heights, heights
 from treebank.sentence import Place, Sentence, Treebank
 from treebank.tagset import WORD_TAGS
 from treebank.tree import Tree
@@ -225,14 +226,15 @@ def plain_recall(pairs: list[tuple[Node, Node]]) -> dict[str, tuple[int, int]]:
 
 
 def test_without_a_gold_bracket() -> None:
-    assert sentence_score(Counts(0, 0, 0)).f1 == pytest.approx(1, abs=1e-8)
-    assert sentence_score(Counts(0, 2, 0)) == (0, 1, 0)
-    assert sentence_score(Counts(0, 0, 3)).f1 == 0
+    nothing, superfluous, missed = each_score([Counts(0, 0, 0), Counts(0, 2, 0), Counts(0, 0, 3)])
+    assert nothing[2] == pytest.approx(1, abs=1e-8)
+    assert superfluous.tolist() == [0, 1, 0]
+    assert missed[2] == 0
     assert pooled_score(Counts(0, 0, 0)).f1 == 1
 
 
 def test_the_constant_of_the_published_script() -> None:
-    precision, recall, f1 = sentence_score(Counts(1, 2, 4))
+    ((precision, recall, f1),) = each_score([Counts(1, 2, 4)])
     assert precision == 1 / (2 + 1e-8)
     assert recall == 1 / (4 + 1e-8)
     assert f1 == 2 * precision * recall / (precision + recall + 1e-8)
@@ -318,13 +320,11 @@ def test_an_outer_bracket_is_ignored(label: str) -> None:
 def test_the_exact_expectation_is_the_mean_of_many_runs(golds: list[Node], name: str) -> None:
     """Against all binary trees of each sentence, weighted."""
     gold = treebank_of([gold for gold in golds if reduced(gold)] + [SAFE] * 6)
-    many = Expectation(name, range(300))
+    many = Expectation(name, range(60))
     with without_interval():
         for report in score_trees(gold, [many], EVERY.values()):
             assert report.runs is not None
-            assert report.value == pytest.approx(
-                report.runs.mean, abs=5 * report.runs.deviation / math.sqrt(300) + 1e-6
-            )
+            assert report.value == pytest.approx(report.runs.mean, abs=5 * report.runs.deviation / math.sqrt(60) + 1e-6)
 
 
 @settings(deadline=None)
@@ -352,7 +352,8 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
     for span, value in plain.items():
         if span != (0, n):
             expected.setdefault(value, []).append(span in truth)
-    assert by_height([shape(set(plain), ["w"] * n, truth)]) == {
+    ours, theirs = (Brackets.of([sorted(spans)], [n]) for spans in (plain, truth))
+    assert Heights.of(ours, theirs).precision(np.array([True])) == {
         value: (sum(expected[value]), len(expected[value])) for value in sorted(expected)
     }
 
