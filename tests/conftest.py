@@ -1,12 +1,18 @@
-"""What all tests share: no deadlines, which would be those of a quiet machine, and a server that forks the program."""
+"""What all tests share: no deadlines, which would be those of a quiet machine, and a server that forks the program.
+
+Workers (pytest -n) share one server, and the work of compiling the test files where that is not done yet.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import hypothesis
@@ -18,17 +24,52 @@ hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
 
-@pytest.fixture(scope="session")
-def warm() -> Iterator[str]:
-    """The address of a server of ``tests.warm``."""
+SHARED_SERVER = "WARM_SERVER"  # variable with the address of the one that workers share
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """The address of a server of ``tests.warm``, which is there as soon as it answers."""
     with tempfile.TemporaryDirectory() as folder:  # the name of a socket must be short
         address = str(Path(folder) / "warm")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", "tests.warm", address]
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
-        with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as server:  # type: ignore[call-overload]
-            assert server.stdout.readline() == b"ready\n"
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        with subprocess.Popen(command, cwd=ROOT, env=environment, **quiet) as process:  # type: ignore[call-overload]
             try:
                 yield address
             finally:
-                server.kill()
+                process.kill()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Begin the server of the workers before them, in the process that only hands out tests."""
+    if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
+        running = server()
+        os.environ[SHARED_SERVER] = running.__enter__()
+        session.config.add_cleanup(lambda: running.__exit__(None, None, None))
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[str]:
+    """The address of a server of ``tests.warm``."""
+    shared = os.environ.get(SHARED_SERVER)
+    with nullcontext(shared) if shared else server() as address:
+        end = time.monotonic() + 300
+        while not Path(address).exists():
+            assert time.monotonic() < end, "the server of tests.warm does not answer"
+            time.sleep(0.05)
+        yield address
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Workers that begin together each load another part of the tests first, and the others' parts as compiled."""
+    worker, count = os.environ.get("PYTEST_XDIST_WORKER", ""), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if count == 1 or sys.dont_write_bytecode:
+        return
+    files = sorted(ROOT.glob("tests/**/test_*.py"))
+    for path in files[int(worker.removeprefix("gw")) :: count]:
+        with suppress(Exception, pytest.skip.Exception):  # told when the file is collected
+            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))

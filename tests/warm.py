@@ -10,7 +10,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 
@@ -18,7 +18,13 @@ class Call:
     """A call that has begun: ``synparse ARGUMENT…``, or the Python code ``program`` with ``sys.argv[1:]``."""
 
     def __init__(
-        self, address: str, arguments: Sequence[str], *, program: str = "", streams: Sequence[int] = (0, 1, 2)
+        self,
+        address: str,
+        arguments: Sequence[str],
+        *,
+        program: str = "",
+        streams: Sequence[int] = (0, 1, 2),
+        environment: Mapping[str, str] = os.environ,
     ) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(address)
@@ -26,7 +32,7 @@ class Call:
             "arguments": list(arguments),
             "program": program,
             "folder": os.getcwd(),
-            "environment": dict(os.environ),
+            "environment": dict(environment),
         }
         socket.send_fds(self._socket, [b"."], list(streams))
         self._socket.sendall(json.dumps(what).encode() + b"\n")
@@ -48,17 +54,23 @@ def serve(address: str) -> None:
     from contextlib import suppress
     from importlib import import_module
 
+    import torch
+
+    from treebank.sample import sample_treebank
+
     for name in ("treebank", "induce", "cli"):
         for module in pkgutil.walk_packages(import_module(name).__path__, f"{name}."):
             with suppress(ImportError):  # what needs a package that is not installed
                 import_module(module.name)
     import tests.induce.tiny  # noqa: F401
 
+    sample_treebank("train")
+    torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])  # loads half of torch, which every call would do itself
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(address)
+    listener.bind(f"{address}.new")
     listener.listen()
-    print("ready", flush=True)
+    os.rename(f"{address}.new", address)  # it is there as soon as it answers
     while True:
         connection, _ = listener.accept()
         if os.fork() == 0:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from cli.main import run
 from induce.storage.facts import describe, seal
 from tests.induce.tiny import SETTINGS, sentences
 from tests.reference import ROOT
+from tests.warm import Call
 
 TINY = [part for setting in SETTINGS["onlstm"] for part in ("--set", setting)]
 ENVIRONMENT = {
@@ -33,7 +35,7 @@ def reseal(folder: Path) -> None:
     path.write_bytes(seal(content))
 
 
-def toy_text(count: int = 200) -> str:
+def toy_text(count: int = 100) -> str:
     """Sentences of the toy language, one a line."""
     return "".join(" ".join(sentence.words) + "\n" for sentence in sentences(count))
 
@@ -54,6 +56,47 @@ def shell(command: str, folder: Path, warm: str = "") -> subprocess.CompletedPro
     program = f"{python.name} -IS {os.path.relpath(ROOT / 'tests' / 'warm.py', folder)} {warm}" if warm else ""
     environment = {**ENVIRONMENT, "PATH": path, "RUN": program or f"{python.name} -m synparse"}
     return subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+class Process:
+    """The program, forked by the server at the address ``warm``, with pipes and the methods of ``subprocess.Popen``."""
+
+    def __init__(self, warm: str, *arguments: str, stdin: int | None = None, stdout: int | None = None) -> None:
+        source, feed = (stdin, -1) if stdin is not None else os.pipe()
+        drain, sink = (-1, stdout) if stdout is not None else os.pipe()
+        told, tell = os.pipe()
+        self._call = Call(warm, arguments, streams=(source, sink, tell), environment=ENVIRONMENT)
+        self.pid = self._call.pid
+        self.returncode: int | None = None
+        for end, given in ((source, stdin), (sink, stdout), (tell, None)):
+            if given is None:
+                os.close(end)
+        self.stdin = os.fdopen(feed, "wb", buffering=0) if feed >= 0 else None
+        self.stdout = os.fdopen(drain, "rb", buffering=0) if drain >= 0 else None
+        self.stderr = os.fdopen(told, "rb", buffering=0)
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the program, if it still runs."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def wait(self) -> int:
+        """The exit code; that of a call killed by a signal is its number, negative."""
+        if self.returncode is None:
+            self.returncode = self._call.wait()
+        return self.returncode
+
+    def communicate(self) -> tuple[bytes, bytes]:
+        """End the input; what is left of output and errors (fewer than a pipe holds), read to their ends."""
+        if self.stdin:
+            self.stdin.close()
+        out = self.stdout.read() if self.stdout else b""
+        err = self.stderr.read()
+        self.stderr.close()
+        if self.stdout:
+            self.stdout.close()
+        self.wait()
+        return out, err
 
 
 class Caller:

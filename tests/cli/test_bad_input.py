@@ -144,10 +144,10 @@ def test_a_folder_without_permission(call: Caller, trained: Path) -> None:
     assert "Permission denied" in call.refusal("parse", "-m", trained / "run", trained / "text.txt", "-o", "closed/t")
 
 
-def test_a_full_standard_output(trained: Path) -> None:
+def test_a_full_standard_output(trained: Path, warm: str) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
-    done = shell(f"$RUN parse -m {trained}/run {trained}/text.txt > /dev/full", trained)
+    done = shell(f"$RUN parse -m {trained}/run {trained}/text.txt > /dev/full", trained, warm)
     assert (done.returncode, done.stderr) == (1, "synparse: the output: No space left on device\n")
 
 
@@ -188,7 +188,7 @@ def fill(disk: Path, *, leaving: int = 0) -> Path:
 def test_a_disk_that_fills_up_while_parsing(call: Caller, trained: Path, small_disk: Path) -> None:
     target = small_disk / "trees.txt"
     target.write_text("older trees\n")
-    fill(small_disk, leaving=8192)
+    fill(small_disk, leaving=4096)
     message = call.refusal("parse", "-m", trained / "run", trained / "text.txt", "-o", target)
     assert message.startswith(f"{target}: No space left on device; what was written before is in {target}.")
     assert target.read_text() == "older trees\n"

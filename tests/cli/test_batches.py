@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from induce import checkpoint
 from induce.parsing.claim import TEXTS
 from induce.parsing.writing import whole_sentences
 from induce.storage.locking import RunLock
-from tests.cli.helpers import Caller, start, toy_text
+from tests.cli.helpers import Caller, Process, toy_text
 
 
 @pytest.fixture(autouse=True)
@@ -51,12 +52,12 @@ def test_a_broken_off_file_is_gone_on_with(call: Caller, model: Path, form: str)
         assert not part.exists()
 
 
-def test_killed_and_gone_on_with(call: Caller, model: Path) -> None:
+def test_killed_and_gone_on_with(call: Caller, model: Path, warm: str) -> None:
     arguments = ("parse", "-m", str(model), "in", "--output-dir", "killed", "--resume")
-    process = start(*arguments)
-    while process.poll() is None and not list(Path().glob("killed/**/*.trees*")):
-        time.sleep(0.01)
-    process.kill()
+    process = Process(warm, *arguments)
+    while not list(Path().glob("killed/**/*.trees*")):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
     process.communicate()
     call.result(*arguments)
     for name in ("a.txt", "deep/b.txt"):

@@ -58,8 +58,8 @@ def test_what_extract_writes_has_its_bars(call: Caller, model: Path) -> None:
     assert Path("a.svg").read_text(encoding="utf-8").count('class="bar"') == 5
 
 
-def test_from_standard_input(folder: Path) -> None:
-    done = shell("cat trees.txt | $RUN draw --sentences 1", folder)
+def test_from_standard_input(folder: Path, warm: str) -> None:
+    done = shell("cat trees.txt | $RUN draw --sentences 1", folder, warm)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-2] == "The old man"
 

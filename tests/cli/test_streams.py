@@ -8,6 +8,7 @@ import os
 import signal
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import IO
@@ -15,7 +16,7 @@ from typing import IO
 import pytest
 
 from induce.storage.facts import seal
-from tests.cli.helpers import TINY, Caller, reseal, shell, start, toy_text
+from tests.cli.helpers import TINY, Caller, Process, reseal, shell, start, toy_text
 from tests.induce.training.test_training import weights
 from treebank.formats.predictions import read_prediction_trees
 
@@ -115,6 +116,13 @@ def test_head_ends_it_quietly(trained: Path, warm: str) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
+def feed(stream: IO[bytes], text: bytes) -> None:
+    """Write ``text`` until nobody reads it any more."""
+    with suppress(OSError, ValueError):
+        for start in range(0, len(text), 4096):
+            stream.write(text[start : start + 4096])
+
+
 def read_line(stream: IO[bytes] | None) -> bytes:
     assert stream is not None
     return stream.readline()
@@ -156,7 +164,7 @@ def test_line_ends_of_windows(call: Caller, model: Path) -> None:
     assert call.result("parse", "-m", model, write("windows.txt", "\ufeffa b\r\n\r\nYes\r\nc d e")) == plain
 
 
-def test_files_folders_patterns_gzip_and_standard_input(call: Caller, model: Path) -> None:
+def test_files_folders_patterns_gzip_and_standard_input(call: Caller, model: Path, warm: str) -> None:
     Path("texts/inner").mkdir(parents=True)
     write("texts/1.txt", "one\n")
     write("texts/inner/3.txt", "three\n")
@@ -167,7 +175,7 @@ def test_files_folders_patterns_gzip_and_standard_input(call: Caller, model: Pat
     assert call.result("parse", "-m", model, "texts") == one + two + three
     assert call.result("parse", "-m", model, "texts/*.*", "texts/1.txt") == one + two + one
     assert call.result("parse", "-m", model, "texts/**/*.txt") == one + three
-    done = shell(f"echo four | $RUN parse -m {model} texts/1.txt -", Path())
+    done = shell(f"echo four | $RUN parse -m {model} texts/1.txt -", Path(), warm)
     assert (done.stdout, done.stderr) == (one + "(X (W four))\n", "")
 
 
@@ -214,10 +222,10 @@ def test_escape_sequences_in_words_come_out_as_they_went_in(call: Caller, model:
     assert call.result("decode", "d.jsonl") == trees
 
 
-def test_standard_output_as_a_file(call: Caller, model: Path) -> None:
+def test_standard_output_as_a_file(call: Caller, model: Path, warm: str) -> None:
     text = write("in.txt", "Yes\n")
     assert call.result("parse", "-m", model, text, "-o", "-") == "(X (W Yes))\n"
-    done = shell(f"(echo before; $RUN parse -m {model} in.txt -o /dev/stdout) > all.txt; cat all.txt", Path())
+    done = shell(f"(echo before; $RUN parse -m {model} in.txt -o /dev/stdout) > all.txt; cat all.txt", Path(), warm)
     assert (done.stdout, done.stderr) == ("before\n(X (W Yes))\n", "")
 
 
@@ -255,12 +263,11 @@ def test_a_descriptor_by_name() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_keeps_the_part_and_an_older_file(model: Path, number: signal.Signals) -> None:
+def test_an_interruption_keeps_the_part_and_an_older_file(model: Path, number: signal.Signals, warm: str) -> None:
     write("trees.txt", "older")
-    process = start("parse", "-m", str(model), "-o", "trees.txt")
+    process = Process(warm, "parse", "-m", str(model), "-o", "trees.txt")
     assert process.stdin is not None
-    process.stdin.write(b"a b\n" * 50_000)
-    process.stdin.flush()
+    Thread(target=feed, args=(process.stdin, b"a b\n" * 20_000)).start()
     wait_for(lambda: any(part.stat().st_size > 0 for part in parts()))
     process.send_signal(number)
     _, err = process.communicate()
@@ -400,11 +407,11 @@ def wait_for(what: object, seconds: float = 60) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_training_and_keeps_the_model(call: Caller, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal.Signals, warm: str) -> None:
     import torch
 
-    arguments = ["train", write("text.txt", toy_text(400)), *TINY]
-    process = start(*arguments, "-o", "cut", "--set", "train.epochs=100000")
+    arguments = ["train", write("text.txt", toy_text()), *TINY]
+    process = Process(warm, *arguments, "-o", "cut", "--set", "train.epochs=100000")
     wait_for(lambda: Path("cut/log.jsonl").exists() and b"check" in Path("cut/log.jsonl").read_bytes())
     process.send_signal(number)
     out, err = process.communicate()
@@ -428,12 +435,14 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, tmp_path: Path
         assert torch.equal(value, whole[name]), name
 
 
-def test_a_kill_before_the_first_epoch_ends_leaves_a_run_to_go_on_with(call: Caller) -> None:
-    write("text.txt", toy_text(600))
-    process = start("train", "text.txt", "-o", "run", *TINY, "--set", "train.epochs=1")
+def test_a_kill_before_the_first_epoch_ends_leaves_a_run_to_go_on_with(call: Caller, warm: str) -> None:
+    write("text.txt", toy_text(300))
+    process = Process(warm, "train", "text.txt", "-o", "run", *TINY, "--set", "train.epochs=1")
     wait_for(lambda: Path("run/last").exists())
-    os.kill(process.pid, signal.SIGKILL)
+    process.send_signal(signal.SIGKILL)
     process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert not Path("run/best").exists()
     call.result("train", "--resume", "-o", "run")
     call.result("parse", "-m", "run", "text.txt")
 
@@ -459,13 +468,13 @@ def test_a_name_that_promises_another_compression(call: Caller, model: Path, tmp
     assert not target.exists()
 
 
-def test_a_file_is_not_added_to_itself(model: Path, tmp_path: Path) -> None:
+def test_a_file_is_not_added_to_itself(model: Path, tmp_path: Path, warm: str) -> None:
     """The end of the file would never come."""
     path = tmp_path / "a.txt"
     path.write_text("a dog\n", encoding="utf-8")
     with path.open("ab") as out:
-        done = start("parse", "-m", str(model), str(path), stdout=out)
-        err = done.communicate(timeout=60)[1]
+        done = Process(warm, "parse", "-m", str(model), str(path), stdout=out.fileno())
+        err = done.communicate()[1]
     assert done.returncode == 1
     assert b"standard output is one of the files that are read" in err
     assert path.read_text(encoding="utf-8") == "a dog\n"

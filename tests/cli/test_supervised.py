@@ -11,7 +11,7 @@ from cli.main import run as run_cli
 from tests.cli.helpers import Caller, toy_text
 from tests.induce.tiny import SETTINGS, sentences, with_trees
 
-TINY = [part for setting in SETTINGS["onlstm-syd"] for part in ("--set", setting)]
+TINY = [part for setting in (*SETTINGS["onlstm-syd"], "train.batch_size=4") for part in ("--set", setting)]
 TREES = "".join(f"{one.tree}\n" for one in with_trees(sentences(100, seed=3)))
 
 
@@ -96,7 +96,7 @@ def test_a_model_learns_from_another_ones_trees(call: Caller, model: Path, parse
     call.result("combine", f"{model}@layer=1", "baseline:right@weight=3", "-o", "teacher")
     call.result("train", "--model", "onlstm-syd", "text.txt", "--trees", "teacher", "-o", "pupil", *TINY)
     told = call.result("info", "pupil")
-    assert "trained with parsed trees: teacher (200 sentences, by ensemble)" in " ".join(told.split())
+    assert "trained with parsed trees: teacher (100 sentences, by ensemble)" in " ".join(told.split())
     pupil = call.result("parse", "-m", "pupil", "text.txt")
     taught = call.result("parse", "-m", "teacher", "text.txt")
     same = [one == other for one, other in zip(pupil.splitlines(), taught.splitlines(), strict=True)]

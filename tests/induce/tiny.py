@@ -25,8 +25,8 @@ SETTINGS = {
         "model.layers=2",
         "model.hidden_size=24",
         "model.chunk_size=4",
-        "train.batch_size=4",
-        "train.learning_rate=0.01",
+        "train.batch_size=8",
+        "train.learning_rate=0.03",
         "train.segment_length=8",
         "train.epochs=3",
         "data.minimum_count=1",
@@ -38,8 +38,8 @@ SETTINGS = {
         "model.chunk_size=4",
         "model.supervised_layer=2",
         "parse.layer=2",
-        "train.batch_size=4",
-        "train.learning_rate=0.01",
+        "train.batch_size=8",
+        "train.learning_rate=0.03",
         "train.segment_length=8",
         "train.epochs=3",
         "data.minimum_count=1",
@@ -48,8 +48,8 @@ SETTINGS = {
         "model.embedding_size=16",
         "model.layers=2",
         "model.hidden_size=24",
-        "train.batch_size=4",
-        "train.learning_rate=0.01",
+        "train.batch_size=8",
+        "train.learning_rate=0.03",
         "train.segment_length=8",
         "train.epochs=3",
         "data.minimum_count=1",
@@ -60,8 +60,8 @@ SETTINGS = {
         "model.parsing_size=12",
         "model.slots=5",
         "model.lookback=2",
-        "train.batch_size=8",
-        "train.learning_rate=0.01",
+        "train.batch_size=16",
+        "train.learning_rate=0.03",
         "train.segment_length=8",
         "train.epochs=3",
         "data.minimum_count=1",
@@ -71,8 +71,8 @@ SETTINGS = {
         "model.hidden_size=12",
         "model.inner_size=12",
         "model.options=3",
-        "train.batch_size=8",
-        "train.learning_rate=0.01",
+        "train.batch_size=16",
+        "train.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -83,8 +83,8 @@ SETTINGS = {
         "model.layers=2",
         "model.parser_layers=1",
         "model.mask_rate=0.3",
-        "train.batch_words=64",
-        "train.learning_rate=0.01",
+        "train.batch_words=128",
+        "train.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -92,8 +92,8 @@ SETTINGS = {
         "model.embedding_size=16",
         "model.hidden_size=12",
         "model.arc_size=8",
-        "train.batch_words=64",
-        "train.learning_rate=0.01",
+        "train.batch_words=128",
+        "train.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -101,8 +101,8 @@ SETTINGS = {
         "model.embedding_size=16",
         "model.hidden_size=12",
         "model.span_size=8",
-        "train.batch_words=60",
-        "train.learning_rate=0.01",
+        "train.batch_words=120",
+        "train.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -113,8 +113,8 @@ SETTINGS = {
         "model.feedforward_size=32",
         "model.parser_layers=1",
         "model.width=3",
-        "train.batch_words=64",
-        "train.learning_rate=0.01",
+        "train.batch_words=128",
+        "train.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -123,16 +123,16 @@ SETTINGS = {
         "model.heads=2",
         "model.layers=2",
         "model.feedforward_size=32",
-        "train.batch_words=64",
-        "train.learning_rate=0.01",
+        "train.batch_words=128",
+        "train.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
     "ordered-memory": [
         "model.slot_size=16",
         "model.slots=3",
-        "train.batch_size=8",
-        "train.learning_rate=0.01",
+        "train.batch_size=16",
+        "train.learning_rate=0.03",
         "train.segment_length=8",
         "train.epochs=3",
         "data.minimum_count=1",
@@ -141,8 +141,8 @@ SETTINGS = {
         "model.nonterminals=4",
         "model.preterminals=8",
         "model.embedding_size=12",
-        "train.batch_words=60",
-        "train.learning_rate=0.01",
+        "train.batch_words=120",
+        "train.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -152,8 +152,8 @@ SETTINGS = {
         "model.embedding_size=12",
         "model.latent_size=3",
         "model.encoder_size=8",
-        "train.batch_words=60",
-        "train.learning_rate=0.01",
+        "train.batch_words=120",
+        "train.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -161,8 +161,8 @@ SETTINGS = {
         "model.nonterminals=4",
         "model.preterminals=8",
         "model.embedding_size=12",
-        "train.batch_words=60",
-        "train.learning_rate=0.01",
+        "train.batch_words=120",
+        "train.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -198,8 +198,8 @@ SETTINGS = {
         "model.hidden_size=24",
         "model.slots=5",
         "model.lookback=2",
-        "train.batch_size=8",
-        "train.learning_rate=0.01",
+        "train.batch_size=16",
+        "train.learning_rate=0.03",
         "train.segment_length=8",
         "train.epochs=3",
         "data.minimum_count=1",
@@ -212,7 +212,7 @@ def settings(model: str, *more: str) -> RunConfig:
     return resolve(model=model, settings=[*SETTINGS[model], *more])
 
 
-def sentences(count: int = 200, seed: int = 1) -> list[Sentence]:
+def sentences(count: int = 100, seed: int = 1) -> list[Sentence]:
     """Sentences such as ``the big dog saw a cat .``"""
     draw = random.Random(seed)
     found = []
@@ -235,7 +235,7 @@ def with_trees(text: list[Sentence]) -> list[Sentence]:
     return found
 
 
-def corpora(config: RunConfig, count: int = 200) -> tuple[Corpus, Corpus]:
+def corpora(config: RunConfig, count: int = 100) -> tuple[Corpus, Corpus]:
     """Training and development text."""
     text, learns = sentences(count), MODELS[config.model_name].learns_trees
     share = config.data.development_share
@@ -275,7 +275,7 @@ def with_chains(text: Iterable[Sentence]) -> Iterator[np.ndarray]:
         yield heads
 
 
-def trainer(config: RunConfig, run: Path, *, count: int = 200, **options: Any) -> Trainer:
+def trainer(config: RunConfig, run: Path, *, count: int = 100, **options: Any) -> Trainer:
     """A trainer on the toy text of ``count`` sentences."""
     return Trainer(config, *corpora(config, count), run, device="cpu", **options)
 

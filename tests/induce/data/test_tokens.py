@@ -25,7 +25,7 @@ from induce.training.loop import Trainer
 from tests.induce.tiny import corpora, settings
 from treebank.errors import SynparseError
 
-LETTERS = ("data.token=character", "train.epochs=2")
+LETTERS = ("data.token=character", "train.epochs=2", "train.learning_rate=0.01")
 
 SUPERVISED = sorted(name for name, entry in MODELS.items() if entry.learns_trees or entry.needs_focus)
 

@@ -30,7 +30,7 @@ from tests.induce.training.copies import together
 from tests.warm import Call
 from treebank.errors import SynparseError
 
-STEPS = 8
+STEPS = 6
 COUNTING = {
     "dmv": ["model.members=1", "model.short_passes=2", "model.middle_passes=1", "model.long_passes=0"],
     "ccm": ["model.passes=3"],
@@ -46,7 +46,7 @@ OWN = {
 def without_dropout(model: str, *more: str) -> RunConfig:
     """Settings of a tiny run in which nothing is drawn at random but the batches."""
     names = [one.name for one in fields(model_class(model).Config) if one.name.endswith("dropout")]
-    return settings(model, *(f"model.{name}=0" for name in names), *more)
+    return settings(model, *(f"model.{name}=0" for name in names), "train.learning_rate=0.01", *more)
 
 
 def weights(run: Path) -> dict[str, Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,5 +120,6 @@ def test_no_seeds(text: str) -> None:
 
 def test_progress_comes_from_copies(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(family, "cores", lambda: 2)
-    events = train_family(request(tmp_path / "family", text), [1, 2])
+    asked = replace(request(tmp_path / "family", text), settings=[*SHORT, "train.batch_size=2"])
+    events = train_family(asked, [1, 2])
     assert {one.seed for one in events if isinstance(one.event, Progress)} == {1, 2}
