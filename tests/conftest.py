@@ -1,18 +1,17 @@
 """What all tests share: no deadlines, which would be those of a quiet machine, and a server that forks the program.
 
-Workers (pytest -n) share one server, and the work of compiling the test files where that is not done yet.
+Workers (pytest -n) share one server.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import hypothesis
@@ -61,15 +60,3 @@ def warm() -> Iterator[str]:
             assert time.monotonic() < end, "the server of tests.warm does not answer"
             time.sleep(0.05)
         yield address
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection() -> None:
-    """Workers that begin together each load another part of the tests first, and the others' parts as compiled."""
-    worker, count = os.environ.get("PYTEST_XDIST_WORKER", ""), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if count == 1 or sys.dont_write_bytecode:
-        return
-    files = sorted(ROOT.glob("tests/**/test_*.py"))
-    for path in files[int(worker.removeprefix("gw")) :: count]:
-        with suppress(Exception, pytest.skip.Exception):  # told when the file is collected
-            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
