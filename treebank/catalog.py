@@ -25,6 +25,7 @@ from treebank.chinese import FOLDER as CHINESE
 from treebank.errors import SynparseError, TreebankError, UnknownNameError, nearest
 from treebank.formats import OnBad, read_sentences
 from treebank.formats.bracketed import parse_trees, read_bracketed
+from treebank.garbage import no_collections
 from treebank.sentence import Place, Sentence, Treebank
 from treebank.tagset import count_words, short_enough
 
@@ -86,7 +87,8 @@ def load_whole(name_or_path: str, *, ptb: str | None = None, on_bad: OnBad | Non
     if source in ARTICLES:
         return load_chinese(source, on_bad=on_bad)
     check_known(source)
-    sentences = list(read_sentences([source], trees=True, on_bad=on_bad))
+    with no_collections():
+        sentences = list(read_sentences([source], trees=True, on_bad=on_bad))
     if on_bad:
         sentences = [sentence for sentence in sentences if _has_gold(sentence, on_bad)]
     if not sentences:

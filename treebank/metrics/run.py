@@ -5,9 +5,8 @@ Gold is read once, goes down to the systems as views, and comes back as counts (
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from treebank.catalog import bound_of, digest, load_whole, up_to
 from treebank.errors import SynparseError, TreebankError, UnknownNameError, nearest
 from treebank.formats.lines import OnBad
 from treebank.formats.predictions import gives_heads
+from treebank.garbage import no_collections
 from treebank.head_rules import find_rules
 from treebank.metrics.attachment import score_heads
 from treebank.metrics.bracketing import score_trees
@@ -247,18 +247,6 @@ def _evaluate(plan: EvaluationPlan, models: Models, groups: Mapping[str, Sequenc
     reports = [replace(report, sha256=sha256) for report in reports]
     comparisons = compare_all(reports) if plan.compare else []
     return Evaluation(gold, reports, comparisons, list(spreads_of(groups, reports)), words)
-
-
-@contextmanager
-def no_collections() -> Iterator[None]:
-    """Inside, Python does not look for circles among objects: trees have none, and to look through all takes long."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def load_gold(plan: EvaluationPlan) -> Treebank:
