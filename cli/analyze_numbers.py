@@ -107,19 +107,16 @@ def boundaries(
 
     folder = run or default_run()
     parser = load_model_parser(folder, decoder=decoder, **parsing)
-    score: Any
     if text is None:
         assert gold is not None
         score = chunk_boundaries(parser, folder, load_gold(gold))
-        numbers = [("F1", "F1"), ("At random", "chance"), ("Wider, %", "above")]
-        numbers += [("Own F1", "own"), ("At random", "own chance")] if "own" in score.values else []
-        columns, cells = [title for title, _ in numbers], [score.values[name] for _, name in numbers]
     else:
         score = word_boundaries(parser, folder, read_sentences([text], input_options=parser.input_options()))
-        columns, cells = ["F1", "At random", "Wider, %"], [score.f1, score.chance, 100 * score.above]
     if as_json:
         print_json(score.to_json())
         return
-    print_table(["System", *columns], [[score.model, *(f"{value:.1f}" for value in cells)]])
+    titles = {"value": "F1", "chance": "At random", "above": "Wider, %", "own": "Own F1", "own_chance": "At random"}
+    columns = [titles[name] for name in score.values]
+    print_table(["System", *columns], [[score.model, *(f"{value:.1f}" for value in score.values.values())]])
     click.echo()
     click.echo(score.signature)

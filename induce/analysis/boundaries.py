@@ -7,13 +7,14 @@ another one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from induce.data.tokens import SPACE
+from induce.decoding.distances import EVEN
 from induce.parsing.parser import ModelParser
 from induce.structures import Distances
 from treebank.errors import SynparseError
@@ -22,48 +23,76 @@ from treebank.version import VERSION
 
 
 @dataclass(frozen=True)
-class BoundaryScore:
-    """How well the widest gaps are those before spaces, over a whole text."""
+class GapScore:
+    """How well the widest gaps are the ends that are wanted, over a whole text or treebank."""
 
+    metric: str
     model: str
     run: str
+    source: str  # what the signature says of the ends, such as "gold:wsj10"
     boundaries: int
     gaps: int
     found: int  # boundaries among as many of the widest gaps as there are boundaries
     above: float  # chance that a boundary's gap is wider than another one, ties counted half
+    cuts: int | None = None  # gaps of one half or more, where gaps are probabilities of an end
+    right: int = 0  # boundaries among these
+
+    @classmethod
+    def of(
+        cls,
+        metric: str,
+        parser: ModelParser,
+        run: str,
+        source: str,
+        gaps: Sequence[float],
+        wanted: Sequence[bool],
+    ) -> GapScore | None:
+        """The score of ``gaps``, of which some are ``wanted``; None if none or all are."""
+        values, is_end = np.array(gaps), np.array(wanted, dtype=bool)
+        count = int(is_end.sum())
+        if not count or count == len(is_end):
+            return None
+        widest = np.argsort(-values, kind="stable")[:count]
+        sure = values >= EVEN if parser.decoder == "segments" else None
+        own = () if sure is None else (int(sure.sum()), int((sure & is_end).sum()))
+        counts = count, len(values), int(is_end[widest].sum())
+        return cls(metric, parser.name, run, source, *counts, above(values, is_end), *own)
 
     @property
-    def f1(self) -> float:
-        """In percent; precision and recall are the same, as many gaps are taken as there are boundaries."""
-        return 100 * self.found / self.boundaries
+    def values(self) -> dict[str, float]:
+        """In percent: F1 of as many gaps as there are boundaries, of gaps at random, and of the model's own cuts.
+
+        Precision and recall are the same where as many gaps are taken.
+        """
+        found = {
+            "value": 100 * self.found / self.boundaries,
+            "chance": 100 * self.boundaries / self.gaps,
+            "above": 100 * self.above,
+        }
+        if self.cuts is not None:
+            found["own"] = 200 * self.right / (self.cuts + self.boundaries)
+            found["own_chance"] = 200 * self.cuts * self.boundaries / self.gaps / (self.cuts + self.boundaries)
+        return found
 
     @property
-    def chance(self) -> float:
-        """The same of gaps taken at random."""
-        return 100 * self.boundaries / self.gaps
+    def counts(self) -> dict[str, int]:
+        """Boundaries, gaps, and the model's own cuts where it makes some."""
+        found = {"boundaries": self.boundaries, "gaps": self.gaps}
+        return found if self.cuts is None else {**found, "cuts": self.cuts}
 
     @property
     def signature(self) -> str:
-        """How the value came about."""
-        counts = f"boundaries:{self.boundaries}|gaps:{self.gaps}"
-        return f"word-boundary-F1|model:{self.model}|run:{self.run}|threshold:as-many-as-words|{counts}|v:{VERSION}"
+        """How the values came about."""
+        counts = "|".join(f"{name}:{count}" for name, count in self.counts.items())
+        return f"{self.metric}|model:{self.model}|run:{self.run}|{self.source}|{counts}|v:{VERSION}"
 
     def to_json(self) -> dict[str, Any]:
         """What ``synparse analyze boundaries --json`` writes."""
-        return {
-            "system": self.model,
-            "model": self.run,
-            "metric": "word-boundary-F1",
-            "value": self.f1,
-            "chance": self.chance,
-            "above": 100 * self.above,
-            "boundaries": self.boundaries,
-            "gaps": self.gaps,
-            "signature": self.signature,
-        }
+        about = {"system": self.model, "model": self.run, "metric": self.metric}
+        return {**about, **self.values, **self.counts, "signature": self.signature}
 
 
-def word_boundaries(parser: ModelParser, run: str, text: Iterable[Sentence]) -> BoundaryScore:
+def word_boundaries(parser: ModelParser, run: str, text: Iterable[Sentence]) -> GapScore:
     """The score of a model of characters on a text. The gap behind a space is no candidate: it begins a word, too.
 
     Raises SynparseError for a model of words, for one without distances, and for a text without two words in a line.
@@ -79,12 +108,10 @@ def word_boundaries(parser: ModelParser, run: str, text: Iterable[Sentence]) -> 
             if reading.words[place - 1] != SPACE:
                 gaps.append(float(reading.row[place]))
                 is_boundary.append(reading.words[place] == SPACE)
-    values, wanted = np.array(gaps), np.array(is_boundary, dtype=bool)
-    count = int(wanted.sum())
-    if not count or count == len(wanted):
+    score = GapScore.of("word-boundary-F1", parser, run, "threshold:as-many-as-words", gaps, is_boundary)
+    if score is None:
         raise SynparseError("the text has no boundary between two words, or nothing else")
-    widest = np.argsort(-values, kind="stable")[:count]
-    return BoundaryScore(parser.name, run, count, len(values), int(wanted[widest].sum()), above(values, wanted))
+    return score
 
 
 def above(values: np.ndarray, wanted: np.ndarray) -> float:

@@ -7,63 +7,16 @@ word outside all of these is one by itself. Between two words there is an end of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from induce.analysis.boundaries import above
-from induce.decoding.distances import EVEN
+from induce.analysis.boundaries import GapScore
 from induce.parsing.parser import ModelParser
 from induce.structures import Distances
 from treebank.errors import SynparseError
 from treebank.sentence import Treebank
 from treebank.tree import Tree
-from treebank.version import VERSION
 
 
-@dataclass(frozen=True)
-class ChunkScore:
-    """How well gaps are those between chunks, over a whole treebank; in shares of one."""
-
-    model: str
-    run: str
-    gold: str
-    boundaries: int
-    gaps: int
-    found: int  # boundaries among as many of the widest gaps as there are boundaries
-    above: float  # chance that a boundary's gap is wider than another one, ties counted half
-    cuts: int | None = None  # gaps of one half or more, where gaps are probabilities of an end
-    right: int = 0  # boundaries among these
-
-    @property
-    def values(self) -> dict[str, float]:
-        """In percent: F1 of as many gaps as there are boundaries, of gaps at random, and of the model's own cuts."""
-        found = {
-            "F1": 100 * self.found / self.boundaries,
-            "chance": 100 * self.boundaries / self.gaps,
-            "above": 100 * self.above,
-        }
-        if self.cuts is not None:
-            found["own"] = 200 * self.right / (self.cuts + self.boundaries)
-            found["own chance"] = 200 * self.cuts * self.boundaries / self.gaps / (self.cuts + self.boundaries)
-        return found
-
-    @property
-    def signature(self) -> str:
-        """How the values came about."""
-        counts = f"boundaries:{self.boundaries}|gaps:{self.gaps}"
-        counts += "" if self.cuts is None else f"|cuts:{self.cuts}"
-        return f"chunk-boundary-F1|gold:{self.gold}|model:{self.model}|run:{self.run}|{counts}|v:{VERSION}"
-
-    def to_json(self) -> dict[str, Any]:
-        """What ``synparse analyze boundaries --gold --json`` writes."""
-        counts = {"boundaries": self.boundaries, "gaps": self.gaps, "cuts": self.cuts}
-        about = {"system": self.model, "model": self.run, "metric": "chunk-boundary-F1"}
-        return {**about, **self.values, **counts, "signature": self.signature}
-
-
-def chunk_boundaries(parser: ModelParser, run: str, gold: Treebank) -> ChunkScore:
+def chunk_boundaries(parser: ModelParser, run: str, gold: Treebank) -> GapScore:
     """The score of a model of words on the trees of ``gold``, over the words that the model reads.
 
     Raises SynparseError for a model of characters, for one without distances, and for trees without two chunks.
@@ -80,15 +33,10 @@ def chunk_boundaries(parser: ModelParser, run: str, gold: Treebank) -> ChunkScor
         kept = set(reading.kept)
         gaps += [float(gap) for gap in reading.row[1:]]
         wanted += chunk_ends(tree.keep([place in kept for place in range(len(tree.words))]))
-    values, is_end = np.array(gaps), np.array(wanted, dtype=bool)
-    count = int(is_end.sum())
-    if not count or count == len(is_end):
+    score = GapScore.of("chunk-boundary-F1", parser, run, f"gold:{gold.label}", gaps, wanted)
+    if score is None:
         raise SynparseError(f"{gold.label}: there is no end of a chunk between two words, or nothing else")
-    widest = np.argsort(-values, kind="stable")[:count]
-    sure = values >= EVEN if parser.decoder == "segments" else None
-    own = () if sure is None else (int(sure.sum()), int((sure & is_end).sum()))
-    counts = count, len(values), int(is_end[widest].sum())
-    return ChunkScore(parser.name, run, gold.label, *counts, above(values, is_end), *own)
+    return score
 
 
 def chunk_ends(tree: Tree) -> Sequence[bool]:

@@ -16,7 +16,7 @@ from induce.models.ocn import OptionController
 from induce.parsing.load import choose_device
 from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations
 from induce.tasks.craft.loader import make_batch
-from induce.tasks.craft.rollout import option_success, success, success_of_calls
+from induce.tasks.craft.rollout import Policy, option_success, success, success_of_calls
 from induce.tasks.craft.scores import alignment, boundary_f1, mutual_information, probable, widest
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches
 from induce.tasks.craft.world import ACTIONS
@@ -133,7 +133,7 @@ def score_policy(
     """Segments and options of a model along demonstrations, and what it does in worlds that are new to it."""
     model: Any = build_model(checkpoint).to(device)
     values = segment_scores(model, shown, checkpoint, device)
-    for number, sketch in enumerate(shown.sketches if hasattr(model, "act") else ()):
+    for number, sketch in enumerate(shown.sketches if isinstance(model, Policy) else ()):
         values[f"success {sketch}"] = 100 * success(model, sketch, number, count=WORLDS, seed=SEED)
         if isinstance(model, OptionController):
             values[f"calls {sketch}"] = 100 * success_of_calls(model, sketch, number, count=WORLDS, seed=SEED)

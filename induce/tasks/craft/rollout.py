@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from induce.tasks.craft.sketches import goals_of, treasure_of
 from induce.tasks.craft.world import draw
 
 
+@runtime_checkable
 class Policy(Protocol):
     """What chooses actions, step by step."""
 

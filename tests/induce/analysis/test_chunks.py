@@ -38,11 +38,11 @@ def test_widest_gaps_and_own_cuts() -> None:
     row = [1.0, 0.1, 0.9, 0.6, 0.2, 0.3, 0.4, 0.7]  # before the, dog, saw, a, big, cat, in, town; the end is left out
     score = chunk_boundaries(parser(row), "run", gold())
     assert (score.boundaries, score.gaps, score.found, score.cuts, score.right) == (3, 7, 2, 3, 2)
-    assert score.values["F1"] == pytest.approx(200 / 3)
+    assert score.values["value"] == pytest.approx(200 / 3)
     assert score.values["own"] == pytest.approx(200 * 2 / 6)
-    assert score.values["own chance"] == pytest.approx(score.values["chance"]) == pytest.approx(300 / 7)
+    assert score.values["own_chance"] == pytest.approx(score.values["chance"]) == pytest.approx(300 / 7)
     assert score.values["above"] == pytest.approx(100 * 10 / 12)
-    assert "gold:toy|model:ocn|run:run|boundaries:3|gaps:7|cuts:3|" in score.signature
+    assert "|model:ocn|run:run|gold:toy|boundaries:3|gaps:7|cuts:3|" in score.signature
     assert "own" not in chunk_boundaries(parser(row, decoder="biased"), "run", gold()).to_json()
 
 
