@@ -163,11 +163,10 @@ class Tree:
             leaves = [f"({tag} {word})" for word, tag in zip(words, self.tags, strict=True)]
         else:
             leaves = [f"({tag} {word})" if tag else word for word, tag in zip(words, self.tags, strict=True)]
-        opening, closing = [""] * len(leaves), [""] * (len(leaves) + 1)
-        for (start, end), label in zip(self.spans, self.labels, strict=True):
-            opening[start] += f"({label} "
-            closing[end] += ")"
-        return " ".join(map("".join, zip(opening, leaves, closing[1:], strict=True)))
+        for (start, end), label in zip(reversed(self.spans), reversed(self.labels), strict=True):
+            leaves[start] = f"({label} {leaves[start]}"
+            leaves[end - 1] += ")"
+        return " ".join(leaves)
 
     def keep(self, mask: Sequence[bool]) -> Tree:
         """The tree of the words whose ``mask`` is true; a bracket left without words vanishes."""
