@@ -21,7 +21,10 @@ import pytest
 from tests.reference import ROOT
 from treebank.sample import sample_treebank
 
-TINY = "train.epochs=1 model.hidden_size=16 model.embedding_size=16 model.chunk_size=4 train.batch_size=200"
+TINY = (
+    "train.epochs=1 model.hidden_size=16 model.embedding_size=16 model.chunk_size=4 model.layers=2 "
+    "train.batch_size=600 train.development_batch_size=100 data.vocabulary_size=100"
+)
 WRAPPER = """#!/bin/sh
 if [ "$1" = train ] && ! echo " $* " | grep -q -e " --resume "; then set -- "$@" {settings}; fi
 exec {python} -IS {caller} {warm} "$@"
