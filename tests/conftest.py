@@ -19,9 +19,10 @@ import pytest
 
 from tests.reference import ROOT
 
-hypothesis.settings.register_profile("any machine", deadline=None)
-hypothesis.settings.load_profile("any machine")
+EXAMPLES = int(os.environ.get("SYNPARSE_EXAMPLES", "40"))  # of each property; set it to 1000 for a thorough run
 
+hypothesis.settings.register_profile("any machine", deadline=None, max_examples=EXAMPLES)
+hypothesis.settings.load_profile("any machine")
 
 SHARED_SERVER = "WARM_SERVER"  # variable with the address of the one that workers share
 

@@ -193,7 +193,8 @@ def test_help_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("module", HEAVY)
 def test_the_test_above_can_fail(module: str, tmp_path: Path) -> None:
-    """The same look at a command line whose module does what ours must not."""
+    """The same look at a command line whose module does what ours must not, with an empty module of that name."""
+    (tmp_path / f"{module}.py").write_text("", encoding="utf-8")
     (tmp_path / "wrong_command.py").write_text(f"import {module}\nfrom cli.main import run\n", encoding="utf-8")
     wrong = HELP.replace("from cli.main", f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom wrong_command")
     assert module in heavy_modules_after(wrong)
