@@ -83,7 +83,7 @@ def test_what_is_no_trajectory(trained: Path, tmp_path: Path, call: Caller, line
 
 
 def test_scores(trained: Path, shown: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 5)
+    monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
     document = json.loads(
         call.result("eval", "--task", "craft", "-m", trained, "-m", trained / "best", "--json", shown)
     )

@@ -103,7 +103,7 @@ def test_workers_die(
 ) -> None:
     monkeypatch.setattr(induce.scale.processes, "ATTEMPTS", 100)
     (tmp_path / "deaths").mkdir()
-    while len(list((tmp_path / "deaths").iterdir())) < 20:
+    while len(list((tmp_path / "deaths").iterdir())) < 10:
         out = tmp_path / str(time.monotonic_ns())
         assert parse(out, source, job, make=dying(job, tmp_path / "deaths")) == 1300
         assert results(out) == expected

@@ -35,9 +35,12 @@ def scores(call: Caller, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """A folder with what ``eval`` says of the models."""
     monkeypatch.chdir(tmp_path)
     Path("gold.conllu").write_text(conllu(), encoding="utf-8")
-    models = [part for name in "abc" for part in ("-m", runs / name)]
-    said = call.result("eval", "--gold", "gold.conllu", "--baseline", "next", "--json", *models)
-    Path("scores.json").write_text(said, encoding="utf-8")
+    said = runs / "scores.json"  # by the first test that asks
+    if not said.exists():
+        models = [part for name in "abc" for part in ("-m", runs / name)]
+        command = ("eval", "--gold", "gold.conllu", "--baseline", "next", "--json", *models)
+        said.write_text(call.result(*command), encoding="utf-8")
+    Path("scores.json").write_text(said.read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def test_means_by_value(call: Caller, runs: Path) -> None:
