@@ -216,7 +216,7 @@ def test_what_a_model_cannot_learn_from_is_refused(name: str, tmp_path: Path) ->
 
 def test_gold_trees_change_no_weight(name: str, tmp_path: Path) -> None:
     """Training on sentences with trees, tags and heads, right or nonsense, gives the weights of plain sentences."""
-    plain = sentences(TEXT)
+    plain = sentences(TEXT // 2)
     nonsense = [
         replace(
             one, tree=Tree.from_spans(one.words, [(0, 3), (1, 2 + k % 2)]), tags=("NN",) * len(one.words), heads=(0,)
