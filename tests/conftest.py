@@ -5,6 +5,7 @@ Workers (pytest -n) share one server.
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import pytest
 
 from tests.reference import ROOT
 
+gc.set_threshold(50_000, 20, 20)  # looking for circles among the many objects of the tests takes a tenth of the time
 EXAMPLES = int(os.environ.get("SYNPARSE_EXAMPLES", "40"))  # of each property; set it to 1000 for a thorough run
 
 hypothesis.settings.register_profile("any machine", deadline=None, max_examples=EXAMPLES)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import gzip
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,6 +14,7 @@ from cli.status import Meter
 from induce.tasks.logic import Logic
 from tests.cli.helpers import ENVIRONMENT, Caller, reseal
 from tests.induce.storage.test_storage import limited_memory
+from tests.warm import Call
 from treebank.errors import BadLineError, TreebankError
 from treebank.formats import lines
 from treebank.formats.lines import open_blocks
@@ -128,25 +127,27 @@ os._exit(code)
 """
 
 
-def limited(model: str, megabytes: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A call of the program that may take only so much memory beyond what it has after loading torch."""
+def limited(warm: str, model: str, megabytes: int, *arguments: str) -> tuple[int, str, str]:
+    """Exit code and output of a program that may take only so much memory beyond what it has after loading torch."""
     program = LIMITED.format(model=model, megabytes=megabytes)
-    command = [sys.executable, "-c", program, *arguments]
-    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
+    with Path("out").open("w") as out, Path("err").open("w") as err:
+        streams = (0, out.fileno(), err.fileno())
+        code = Call(warm, arguments, program=program, streams=streams, environment=ENVIRONMENT).wait()
+    return code, Path("out").read_text(), Path("err").read_text()
 
 
 UDGN = ["embedding_size=16", "channels=2", "channel_size=8", "layers=2", "parser_layers=1", "mask_rate=0.3"]
 
 
-def test_memory_that_really_runs_out_in_parsing(call: Caller) -> None:
+def test_memory_that_really_runs_out_in_parsing(call: Caller, warm: str) -> None:
     """The lines before the sentence that is too long are written."""
     options = [part for one in UDGN for part in ("--set", f"model.{one}")]
     Path("text.txt").write_text("the dog saw a cat\na man met the dog\n" * 20)
     assert call("train", "text.txt", "--model", "udgn", "-o", "run", *options, "--set", "train.epochs=1")[0] == 0
     Path("in.txt").write_text("the dog saw a cat\n" * 40 + "dog " * 20_000 + "\nthe cat\n")
-    done = limited("udgn", 450, "extract", "-m", "run", "in.txt")
-    assert (done.returncode, done.stdout.count("\n")) == (1, 40)
-    assert done.stderr == "synparse: memory ran out on a sentence of 20,000 words; leave it out\n"
+    code, out, err = limited(warm, "udgn", 450, "extract", "-m", "run", "in.txt")
+    assert (code, out.count("\n")) == (1, 40)
+    assert err == "synparse: memory ran out on a sentence of 20,000 words; leave it out\n"
 
 
 def test_a_lost_blank_line_in_three_columns(call: Caller) -> None:

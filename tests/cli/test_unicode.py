@@ -181,7 +181,7 @@ def test_random_unicode(call: Caller, model: Path, tmp_path: Path, lines: list[s
 
 
 def test_random_unicode_as_json_and_back(call: Caller, model: Path, tmp_path: Path, lines: list[str]) -> None:
-    lines = lines[:3000]
+    lines = lines[: LINES // 2]
     text, readings = tmp_path / "in.txt", tmp_path / "d.jsonl"
     text.write_bytes("".join(line + "\n" for line in lines).encode())
     trees = call.result("parse", "-m", model, text)
@@ -196,7 +196,7 @@ def test_random_unicode_as_json_and_back(call: Caller, model: Path, tmp_path: Pa
 
 
 def test_random_unicode_as_raw_text(call: Caller, model: Path, tmp_path: Path, lines: list[str]) -> None:
-    lines = lines[:1000]
+    lines = lines[: LINES // 6]
     text = tmp_path / "in.txt"
     text.write_bytes("".join(line + "\n" for line in lines).encode())
     out = call.result("parse", "-m", model, text, "--tokenize", "--format", "jsonl")

@@ -38,7 +38,7 @@ def readings(name: str) -> list[str]:
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
     """A trainer on few sentences, as a sentence has many characters."""
-    return Trainer(config, *corpora(config, 40), run, device="cpu", **options)
+    return Trainer(config, *corpora(config, 30), run, device="cpu", **options)
 
 
 def train(config: RunConfig, run: Path) -> list[Event]:
