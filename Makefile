@@ -43,7 +43,9 @@ bench: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
+	# pip compiles with one core; some packages hold files for other versions of Python, which do not compile
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev,docs]'
+	$(BIN)/python -m compileall -qq -j 0 .venv || true
 	touch $@
 
 clean:
