@@ -116,7 +116,7 @@ def conllu(path: Path, tag: str) -> Path:
 
 def pupil(run: Path, model: str, focus: Path, *settings: str) -> ModelParser:
     """A model that has learned the heads of ``focus``, decoded word by word."""
-    given = (*SETTINGS[model], "train.epochs=12", *settings)
+    given = (*SETTINGS[model], "train.epochs=8", *settings)
     for _ in prepare_run(RunRequest(run=str(run), text=TEXT, model=model, settings=given, focus=(str(focus),))).train():
         pass
     return load_parser(run, decoder="argmax")
@@ -179,7 +179,7 @@ def test_heads_of_another_text_and_trees_are_refused(tmp_path: Path, heads: Path
 def test_a_chart_parser_learns_the_trees_of_a_run_or_file(tmp_path: Path, trees: Path) -> None:
     trained(tmp_path / "teacher", focus=(str(trees),))
     for name, teacher in (("file", str(trees)), ("run", str(tmp_path / "teacher"))):
-        given = (*SETTINGS["chart"], "train.epochs=10")
+        given = (*SETTINGS["chart"], "train.epochs=6")
         asked = RunRequest(run=str(tmp_path / name), text=TEXT, model="chart", settings=given, focus=(teacher,))
         for _ in prepare_run(asked).train():
             pass
