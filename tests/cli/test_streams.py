@@ -436,7 +436,7 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal
 
 
 def test_a_kill_before_the_first_epoch_ends_leaves_a_run_to_go_on_with(call: Caller, warm: str) -> None:
-    write("text.txt", toy_text(300))
+    write("text.txt", toy_text(600))
     process = Process(warm, "train", "text.txt", "-o", "run", *TINY, "--set", "train.epochs=1")
     wait_for(lambda: Path("run/last").exists())
     process.send_signal(signal.SIGKILL)

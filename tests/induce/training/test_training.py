@@ -106,7 +106,8 @@ def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path,
         "from induce.training import loop; import torch; torch.set_num_threads(1); loop.SAVE_SECONDS = 0.02; "
         "run = Path(sys.argv[1]); resume = (run / 'last').exists() or (run / 'last.old').exists(); "
         "print('ready', flush=True); "
-        "[None for _ in trainer(settings('onlstm'), run, resume=resume).train()]; print('done', flush=True)"
+        "[None for _ in trainer(settings('onlstm', 'train.epochs=5'), run, resume=resume).train()]; "
+        "print('done', flush=True)"
     )
     assert Call(warm, [str(tmp_path / "whole")], program=program).wait() == 0
     draw, kills = random.Random(7), 0
@@ -117,7 +118,7 @@ def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path,
         with open(reading, encoding="utf-8") as lines:
             lines.readline()
             if kills < KILLS:
-                time.sleep(draw.uniform(0.05, 0.6))
+                time.sleep(draw.uniform(0.02, 0.25))
                 os.kill(process.pid, signal.SIGKILL)
             rest = lines.read()
         code = process.wait()
