@@ -54,8 +54,6 @@ def serve(address: str) -> None:
     from contextlib import suppress
     from importlib import import_module
 
-    import torch
-
     from treebank.sample import sample_treebank
 
     for name in ("treebank", "induce", "cli"):
@@ -65,7 +63,6 @@ def serve(address: str) -> None:
     import tests.induce.tiny  # noqa: F401
 
     sample_treebank("train")
-    torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])  # loads half of torch, which every call would do itself
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{address}.new")

@@ -51,7 +51,7 @@ class Reference:
     convention: ScoringConvention
     data: str
     gold: Gold  # of the whole treebank
-    places: np.ndarray  # of each sentence in it
+    included: np.ndarray  # (S,) which of its sentences are scored
     counted: np.ndarray  # keys of the brackets that count, of the whole treebank
     constituents: Constituents
 
@@ -69,20 +69,17 @@ class Reference:
         if not chosen.any():
             raise SynparseError(f"{data}: no sentence is left to score ({convention})")
         constituents = gold.constituents.chosen(chosen[gold.constituents.brackets.sentence])
-        return cls(
-            convention, data, gold, np.flatnonzero(chosen), gold.brackets.counted(convention, gold=True), constituents
-        )
+        return cls(convention, data, gold, chosen, gold.brackets.counted(convention, gold=True), constituents)
 
     @property
     def lengths(self) -> np.ndarray:
         """Words of each sentence of the whole treebank."""
         return self.gold.brackets.lengths
 
-    def chosen(self, sentence: np.ndarray) -> np.ndarray:
-        """Whether each of these sentences is scored."""
-        mask = np.zeros(len(self.lengths), bool)
-        mask[self.places] = True
-        return mask[sentence]
+    @property
+    def places(self) -> np.ndarray:
+        """Of each sentence that is scored in the whole treebank."""
+        return np.flatnonzero(self.included)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +178,9 @@ def score(
     recall = recall_by_label(reference.constituents, right)
     by_height, labels = None, None
     if details and shapes.heights is not None:
-        by_height = shapes.heights.precision(reference.chosen(shapes.heights.sentence))
+        by_height = shapes.heights.precision(reference.included)
     if labelled is not None:
-        labels = label_scores(reference.constituents, labelled.chosen(reference.chosen(labelled.brackets.sentence)))
+        labels = label_scores(reference.constituents, labelled.chosen(reference.included[labelled.brackets.sentence]))
     return replace(
         _report(system, reference, count(predicted.brackets, reference), recall, details),
         depth=shapes.mean_depth(places),

@@ -84,12 +84,12 @@ class Heights:
         right, inner = found_in(found.keys, gold.phrases()), ~found.whole
         return cls(found.sentence[inner], height[inner], right[inner])
 
-    def precision(self, chosen: np.ndarray) -> dict[int, tuple[int, int]]:
+    def precision(self, included: np.ndarray) -> dict[int, tuple[int, int]]:
         """Per height how many brackets are gold ones, and how many there are (Du et al., figure 4).
 
-        Of the sentences that are ``chosen`` (S,).
+        Of the sentences that are ``included`` (S,).
         """
-        here = chosen[self.sentence]
+        here = included[self.sentence]
         total, found = np.bincount(self.height[here]), np.bincount(self.height[here & self.right])
         return {int(k): (int(found[k]) if k < len(found) else 0, int(total[k])) for k in np.flatnonzero(total)}
 

@@ -358,6 +358,22 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
     }
 
 
+@settings(deadline=None, max_examples=20)
+@given(golds=st.lists(roots, min_size=2, max_size=5))
+def test_sentences_that_are_too_long_leave_no_trace(golds: list[Node]) -> None:
+    """Scores of short sentences are those of a treebank without the long ones, with all that stands beside them."""
+    golds = [SAFE, *golds, SAFE]
+    bound = replace(EVERY["on-lstm"], name="custom", max_words=4)
+    kept = [one for one in golds if (left := reduced(one)) and len(leaves_of(left)) <= 4]
+    (whole,), (short,) = (
+        score_trees(treebank_of(some), [Predictions("p", files_of(some))], [bound], details=True)
+        for some in (golds, kept)
+    )
+    assert whole.by_height == short.by_height
+    assert (whole.counts, whole.by_label, whole.by_length) == (short.counts, short.by_label, short.by_length)
+    assert (whole.depth, whole.right_left, whole.predicted) == (short.depth, short.right_left, short.predicted)
+
+
 # --- predictions that do not fit
 
 
