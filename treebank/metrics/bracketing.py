@@ -107,8 +107,7 @@ def _constituents(labelled: Sequence[Labelled | None], lengths: np.ndarray) -> C
     spans, labels, masks = zip(*trees, strict=True)
     found = Constituents.of(spans, labels, [len(mask) for mask in masks])
     found = replace(found, brackets=found.brackets.projected(masks, lengths))
-    named = np.array([bool(name) for name in found.names], bool)
-    return found.chosen((found.brackets.size > 0) & named[found.label])
+    return found.chosen((found.brackets.size > 0) & found.named)
 
 
 def count(predicted: Brackets, reference: Reference) -> np.ndarray:

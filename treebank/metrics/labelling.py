@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from treebank.metrics.flat import Constituents, found_in, totals_of
-from treebank.metrics.tree_shape import in_order
+from treebank.metrics.tree_shape import papers_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def label_scores(gold: Constituents, predicted: Constituents) -> LabelScores | N
     for (induced, label), number in pairs.items():
         right[label] += number if meanings[induced] == label else 0
     shared = pairs.total()
-    totals = in_order(totals_of(labels, gold.names))
+    totals = papers_first(totals_of(labels, gold.names))
     return LabelScores(
         homogeneity=100 * _told(pairs),
         completeness=100 * _told(Counter({(label, induced): number for (induced, label), number in pairs.items()})),

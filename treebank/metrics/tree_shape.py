@@ -114,7 +114,7 @@ def _close(open_brackets: list[tuple[int, int]], height: dict[tuple[int, int], i
         height[open_brackets[-1]] = max(height[open_brackets[-1]], height[child] + 1)
 
 
-def in_order(totals: Mapping[str, int]) -> dict[str, int]:
+def papers_first(totals: Mapping[str, int]) -> dict[str, int]:
     """The labels of the papers first, then the others as they are."""
     order = [label for label in LABELS if label in totals]
     order += [label for label in totals if label not in LABELS]
@@ -125,9 +125,9 @@ def recall_by_label(gold: Constituents, chances: np.ndarray) -> dict[str, tuple[
     """Per gold label how many constituents are brackets of the prediction, and how many there are.
 
     ``chances`` (K,) says of each constituent whether it is one, or with what probability. Summed over sentences
-    (Williams et al. 2018; ON-LSTM, Table 2). In the order of `in_order`.
+    (Williams et al. 2018; ON-LSTM, Table 2). In the order of `papers_first`.
     """
     found = np.bincount(gold.label, chances, minlength=len(gold.names))
     sums: Iterable[float] = found.tolist() if chances.dtype == float else found.astype(int).tolist()
     by_name = dict(zip(gold.names, sums, strict=True))
-    return {label: (by_name[label], total) for label, total in in_order(totals_of(gold.label, gold.names)).items()}
+    return {label: (by_name[label], total) for label, total in papers_first(totals_of(gold.label, gold.names)).items()}
