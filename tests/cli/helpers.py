@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -87,15 +89,21 @@ class Process:
         return self.returncode
 
     def communicate(self) -> tuple[bytes, bytes]:
-        """End the input; what is left of output and errors (fewer than a pipe holds), read to their ends."""
+        """End the input; what is left of output and errors (fewer than a pipe holds), read to their ends.
+
+        A program that has not ended after a minute is killed, and its exit code says so.
+        """
         if self.stdin:
             self.stdin.close()
+        late = Timer(60, self.send_signal, (signal.SIGKILL,))
+        late.start()
         out = self.stdout.read() if self.stdout else b""
         err = self.stderr.read()
         self.stderr.close()
         if self.stdout:
             self.stdout.close()
         self.wait()
+        late.cancel()
         return out, err
 
 

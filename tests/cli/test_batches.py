@@ -55,7 +55,9 @@ def test_a_broken_off_file_is_gone_on_with(call: Caller, model: Path, form: str)
 def test_killed_and_gone_on_with(call: Caller, model: Path, warm: str) -> None:
     arguments = ("parse", "-m", str(model), "in", "--output-dir", "killed", "--resume")
     process = Process(warm, *arguments)
+    end = time.monotonic() + 60
     while not list(Path().glob("killed/**/*.trees*")):
+        assert time.monotonic() < end, "nothing is written"
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
     process.communicate()
