@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from itertools import pairwise, product
-from statistics import NormalDist
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treebank.catalog import shorter
 from treebank.errors import SynparseError
 from treebank.formats.predictions import PredictedTree
 from treebank.metrics import CONVENTIONS, METRICS, Counts, ScoringConvention, find_convention
 from treebank.metrics.averaging import each_score, pooled_score
 from treebank.metrics.bracketing import score_trees
-from treebank.metrics.compare import compare
 from treebank.metrics.flat import Brackets
-from treebank.metrics.significance import bootstrap_interval, paired_bootstrap, paired_permutation, resampled_sums
 from treebank.metrics.systems import Baseline, Expectation, Predictions
 from treebank.metrics.tree_shape import Heights, heights
 from treebank.sentence import Place, Sentence, Treebank
@@ -372,132 +368,3 @@ def test_sentences_that_are_too_long_leave_no_trace(golds: list[Node]) -> None:
     assert whole.by_height == short.by_height
     assert (whole.counts, whole.by_label, whole.by_length) == (short.counts, short.by_label, short.by_length)
     assert (whole.depth, whole.right_left, whole.predicted) == (short.depth, short.right_left, short.predicted)
-
-
-# --- predictions that do not fit
-
-
-def test_other_words_name_both_places_and_the_word() -> None:
-    ours = ["X", ("W", "a"), ["X", ("W", "x"), ("W", "c")]]
-    with pytest.raises(SynparseError) as caught:
-        score_trees(treebank_of([SAFE]), [Predictions("p.txt", files_of([ours]))], [EVERY["km"]])
-    assert str(caught.value) == "p.txt:1: the words differ from toy.mrg:1: word 2 is 'x', in gold 'b'"
-
-
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [("a b", "word 3 is the end after 2 words, in gold 'c'"), ("a b c d", "word 4 is 'd', in gold the end after 3")],
-)
-def test_missing_and_superfluous_words(words: str, found: str) -> None:
-    ours = ["X", *(("W", word) for word in words.split())]
-    with pytest.raises(SynparseError, match=found):
-        score_trees(treebank_of([SAFE]), [Predictions("p.txt", files_of([ours]))], [EVERY["km"]])
-
-
-def test_another_number_of_sentences_names_both_files() -> None:
-    with pytest.raises(SynparseError, match=r"2 sentences of toy\.mrg; the one for toy\.mrg:2 is missing"):
-        score_trees(treebank_of([SAFE] * 2), [Predictions("p.txt", files_of([SAFE]))], [EVERY["km"]])
-
-
-def test_predictions_for_the_short_sentences_only() -> None:
-    long = ["S", *(("NN", f"w{i}") for i in range(12))]
-    gold = treebank_of([long, SAFE, ["S", (".", ".")]])
-    report = score_trees(gold, [Predictions("p.txt", files_of([SAFE]))], [EVERY["on-lstm"]], max_length=10)[0]
-    assert (len(report.counts), round(report.value, 4)) == (1, 100)
-    assert len(shorter(gold, 10)) == 1
-
-
-def test_bracket_escapes_and_bare_brackets_are_understood() -> None:
-    gold = Tree.from_text("(S (NP (-LRB- -LRB-) (NN a\\/b)) (VP (VB (c)) (NN d)))".replace("(c)", "-LRB-c-RRB-"))
-    bare = PredictedTree("p.txt", 1, "(a/b (-LRB-c-RRB- d))", Tree.from_text("(a/b (-LRB-c-RRB- d))"))
-    report = score_trees(
-        Treebank("toy", [Sentence(gold.words, gold.tags, gold)]), [Predictions("p.txt", [bare])], [EVERY["km"]]
-    )[0]
-    assert report.totals == Counts(2, 2, 2)
-
-
-def test_an_empty_prediction_fits_a_sentence_without_words() -> None:
-    gold = treebank_of([["S", (".", ".")], SAFE])
-    trees = [PredictedTree("p.txt", 1, "", Tree((), (), (), ())), *files_of([SAFE])]
-    assert score_trees(gold, [Predictions("p.txt", trees)], [EVERY["km"]])[0].value == 100
-    with pytest.raises(SynparseError, match=r"p.txt:1: an empty sentence, but toy.mrg:1 has 3 words"):
-        score_trees(treebank_of([SAFE, SAFE]), [Predictions("p.txt", trees)], [EVERY["km"]])
-
-
-def test_nothing_left_to_score() -> None:
-    with pytest.raises(SynparseError, match="no sentence is left"):
-        score_trees(treebank_of([SAFE]), [Baseline("left")], [EVERY["km"]], max_length=2)
-
-
-# --- the interval
-
-
-def test_resampling_is_seeded_and_pairs_systems() -> None:
-    columns = np.arange(20.0).reshape(10, 2)
-    first, again = (resampled_sums(columns, resamples=50, seed=3) for _ in range(2))
-    assert (first == again).all()
-    assert not (first == resampled_sums(columns, resamples=50, seed=4)).all()
-    alone = resampled_sums(columns[:, 1:], resamples=50, seed=3)
-    assert (first[:, 1:] == alone).all()
-    assert np.allclose(first[:, 1], first[:, 0] + 10)  # every resample draws as many sentences as there are
-    counted = resampled_sums(np.column_stack([columns, np.ones(10)]), resamples=50, seed=3)
-    assert (counted[:, :2] == first).all()
-    assert (counted[:, 2] == 10).all()
-
-
-def test_the_interval_of_a_mean_is_the_textbook_one() -> None:
-    values = np.random.default_rng(0).normal(size=400)
-    low, high = bootstrap_interval(values[:, None], lambda sums: sums[:, 0] / 400, resamples=4000)
-    error = 1.96 * values.std() / 20
-    assert math.isclose(low, values.mean() - error, abs_tol=0.02)
-    assert math.isclose(high, values.mean() + error, abs_tol=0.02)
-
-
-def test_equal_sentences_have_no_spread() -> None:
-    for report in score_trees(treebank_of([SAFE] * 5), [Baseline("right")], EVERY.values()):
-        assert report.interval == pytest.approx((report.value, report.value))
-
-
-# --- two systems
-
-
-def test_permutation_equals_all_permutations() -> None:
-    """Ten sentences have 1,024 permutations."""
-    chance = np.random.default_rng(2)
-    for pooled in (False, True):
-        first, second = (chance.integers(1, 9, size=(10, 2)).astype(float) for _ in range(2))
-
-        def value(sums: np.ndarray, pooled: bool = pooled) -> np.ndarray:
-            return sums[:, 0] / sums[:, 1] if pooled else sums[:, 0] / 10
-
-        observed = abs((value(second.sum(0)[None]) - value(first.sum(0)[None]))[0])
-        extreme = 0
-        for swapped in product([False, True], repeat=10):
-            mask = np.array(swapped)[:, None]
-            pair = np.where(mask, second, first).sum(0)[None], np.where(mask, first, second).sum(0)[None]
-            extreme += abs((value(pair[1]) - value(pair[0]))[0]) >= observed - 1e-12
-        p = paired_permutation(first, second, value, permutations=20_000)
-        assert p == pytest.approx(extreme / 1024, abs=0.015)
-
-
-def test_paired_bootstrap_is_the_textbook_one_for_a_mean() -> None:
-    chance = np.random.default_rng(0)
-    first = chance.normal(size=(400, 1))
-    second = first + chance.normal(0.05, 0.5, size=(400, 1))
-    difference = (second - first).ravel()
-    low, high, p = paired_bootstrap(first, second, lambda sums: sums[:, 0] / 400, resamples=4000)
-    error = difference.std() / 20
-    assert low == pytest.approx(difference.mean() - 1.96 * error, abs=0.005)
-    assert high == pytest.approx(difference.mean() + 1.96 * error, abs=0.005)
-    assert p == pytest.approx(2 * (1 - NormalDist().cdf(abs(difference.mean()) / error)), abs=0.02)
-
-
-def test_a_comparison_needs_the_same_sentences() -> None:
-    gold = treebank_of([SAFE] * 3)
-    systems = [Baseline("left"), Baseline("right")]
-    with without_interval():
-        left, right = score_trees(gold, systems, [EVERY["km"]])
-        other = score_trees(treebank_of([SAFE] * 2), systems, [EVERY["km"]])[0]
-    assert compare(left, right).difference == pytest.approx(right.value - left.value)
-    with pytest.raises(SynparseError, match="not scored on the same sentences"):
-        compare(left, other)
