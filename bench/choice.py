@@ -92,7 +92,8 @@ def correlations(found: Sequence[Measured]) -> dict[str, dict[str, str]]:
             having = [one for one in group if key in one.criteria]
             if len(having) >= FEWEST and not (key == "likelihood" and name == "all"):  # kinds count words in other ways
                 value, low, high = spearman([one.criteria[key] for one in having], [one.score for one in having])
-                table.setdefault(key, {})[name] = f"{value:.2f} [{low:.2f}, {high:.2f}], {len(having)}"
+                interval = f" [{low:.2f}, {high:.2f}]" if low < high else ""  # a perfect correlation has none
+                table.setdefault(key, {})[name] = f"{value:.2f}{interval}, {len(having)}"
     return table
 
 
