@@ -4,7 +4,8 @@
 ``bench/results/onlstm.json``. ``--part train|parse|memory`` measures one of them, ``--size small|paper`` one size.
 
 Like for like: the peer has the same layer sizes, weight dropout (its mask drawn the same way), tied output layer and
-loss code; only the cell differs. Neither draws any other dropout mask.
+loss code, and both multiply by the library that training would choose; only the cell differs. Neither draws any other
+dropout mask.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
 from induce.kernels import plain  # noqa: E402
 from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
 from induce.kernels.dropout import keep_mask  # noqa: E402
+from induce.kernels.library import MKL, library_for, multiplying  # noqa: E402
 from induce.models.awd_dropout import dropped_weight  # noqa: E402
 from induce.models.onlstm import OnLstm, OnLstmConfig  # noqa: E402
 from induce.parsing.load import load_parser  # noqa: E402
@@ -116,17 +118,27 @@ def training(size: str, rounds: int) -> dict[str, float]:
     torch.manual_seed(1)
     model, peer = OnLstm(config, WORDS).train(), LstmStack(config, WORDS).train()
     segment = StreamBatch(*torch.randint(WORDS, (2, steps, batch)).unbind())
-    seconds = by_turns(
-        {
-            "onlstm": lambda: model.loss(segment).objective.backward(),
-            "lstm": lambda: peer.loss(segment.tokens, segment.targets).backward(),
-        },
-        rounds,
-    )
+    library, _ = library_for(lambda: model.loss(segment).objective.backward())
+
+    def peer_step(by: str) -> None:
+        with multiplying(by):
+            peer.loss(segment.tokens, segment.targets).backward()
+
+    with multiplying(library):
+        seconds = by_turns(
+            {
+                "onlstm": lambda: model.loss(segment).objective.backward(),
+                "lstm": lambda: peer_step(library),
+                "lstm alone": lambda: peer_step(MKL),
+            },
+            rounds,
+        )
+    print(f"{size}: products by {library}")
     return {
         "onlstm words/s": steps * batch / min(seconds["onlstm"]),
         "torch.nn.LSTM words/s": steps * batch / min(seconds["lstm"]),
         "onlstm / torch.nn.LSTM": ratio(seconds, "lstm", "onlstm"),
+        "onlstm / torch.nn.LSTM as torch multiplies by itself": ratio(seconds, "lstm alone", "onlstm"),
     }
 
 

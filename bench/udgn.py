@@ -25,6 +25,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 from induce.data.batches import MaskedBatch  # noqa: E402
+from induce.kernels.library import library_for, multiplying  # noqa: E402
 from induce.models.transformer import Transformer, TransformerConfig  # noqa: E402
 from induce.models.udgn import Udgn, UdgnConfig  # noqa: E402
 from induce.settings import load_preset  # noqa: E402
@@ -64,13 +65,15 @@ def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]
     tokens = torch.randint(2, vocabulary, (words // LENGTH, LENGTH))
     lengths = torch.full((len(tokens),), LENGTH)
     batch = MaskedBatch(tokens, lengths, torch.rand(tokens.shape))
-    steps = by_turns(
-        {
-            "udgn": lambda: model.train().loss(batch).objective.backward(),
-            "transformer": lambda: peer.train().loss(batch).objective.backward(),
-        },
-        rounds,
-    )
+    library, _ = library_for(lambda: model.train().loss(batch).objective.backward())  # as training would choose
+    with multiplying(library):
+        steps = by_turns(
+            {
+                "udgn": lambda: model.train().loss(batch).objective.backward(),
+                "transformer": lambda: peer.train().loss(batch).objective.backward(),
+            },
+            rounds,
+        )
     model.eval()
     with torch.inference_mode():
         head = model.head_distribution(tokens, lengths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, Protocol
@@ -31,6 +32,9 @@ from treebank.tree import Tree
 
 FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees come out, and at most at a time
 BUDGET = 4096  # of a parsing batch, in the units of `Model.parsing_cost`
+MANY = 1024  # words of a block from which it matters which library multiplies
+FEW, TYPICAL = 8, 16  # sentences that it is chosen by, and their words
+LARGE_FOR_FEW = 2**21  # multiplications of the mean product for these, from which oneDNN pays for more of them
 
 Words = str | Sequence[str] | Sentence
 
@@ -215,6 +219,7 @@ class ModelParser(StructureParser):
         self.fragments = config.data.reading in ("fragments", "spans")
         self.learned_from = trees_learned_from(checkpoint)
         self.model: Any = build_model(checkpoint).to(device)
+        self._library = ""  # for many words; found when there are so many
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
 
     @property
@@ -254,9 +259,10 @@ class ModelParser(StructureParser):
             )
         ]
         together = [[encoded[index] for index in batch] for batch in batches]
-        for batch, values in zip(batches, self._at_once(together), strict=True):
-            for index, value in zip(batch, values, strict=True):
-                rows[index] = value
+        with self._multiplying(sum(lengths[index] for index in wanted)):
+            for batch, values in zip(batches, self._at_once(together), strict=True):
+                for index, value in zip(batch, values, strict=True):
+                    rows[index] = value
         for (words, one), row in zip(seen, rows, strict=True):
             if isinstance(row, SynparseError):
                 raise row
@@ -269,6 +275,17 @@ class ModelParser(StructureParser):
             return sentence.words, seen
         spelt = split(seen.forms, self.token)
         return spelt, Normalized(spelt, tuple(range(len(spelt))))
+
+    def _multiplying(self, words: int) -> AbstractContextManager[None]:
+        """Products by the library that is faster for this model and so many words; it depends on nothing else."""
+        from induce.kernels.library import MKL, library_for, multiplying
+
+        if self.device != "cpu" or words < MANY:
+            return multiplying(MKL)
+        if not self._library:
+            one = self.checkpoint.vocabulary.encode(["x"] * TYPICAL), range(TYPICAL)
+            self._library, _ = library_for(lambda: self._rows([one] * FEW), least=LARGE_FOR_FEW)
+        return multiplying(self._library)
 
     def _at_once(self, batches: Sequence[Any]) -> Iterator[list[Any]]:
         """The rows of each batch. On a CPU every thread takes batches of its own: one batch gains little."""

@@ -113,7 +113,7 @@ class Trainer(RunState):
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
         self.limits = Limits(deadline, stop, hurry)
         try:
-            with self.threads:
+            with self.threads, self.library:
                 yield from self._train()
         finally:
             if self.lock:
@@ -275,7 +275,9 @@ class Trainer(RunState):
         """One update. Returns in how many parts the batch was taken."""
         at, config = self.position, self.config.train
         self.model.train()
-        loss, parts = learn(self.group, self.model, step.batch, self.state, key=(config.seed, at.step))
+        loss, parts = self.library.step(
+            lambda: learn(self.group, self.model, step.batch, self.state, key=(config.seed, at.step))
+        )
         nll = float(loss.nll.detach())
         if not math.isfinite(nll):
             raise self.exploded("loss", at.step + 1)

@@ -18,7 +18,7 @@ from induce.config import RunConfig
 from induce.data.corpus import read_corpora
 from induce.data.sentences import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
-from induce.kernels import products
+from induce.kernels import library, products
 from induce.training import loop
 from induce.training.events import Check, Finished, Started
 from tests.induce.tiny import corpora, settings, train, trainer
@@ -223,3 +223,17 @@ def test_a_resumed_run_multiplies_as_it_began(tmp_path: Path, monkeypatch: pytes
     assert all(line.endswith(": right") for line in record)
     monkeypatch.setattr(products, "seconds", lambda *_: {"right": 1.0, "left": 0.5})
     assert trainer(settings("onlstm", "train.epochs=1"), run, resume=True).products.record() == record
+
+
+def test_a_resumed_run_has_the_library_that_it_began_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first step decides; where measuring would find another one later, the run goes on to the same bits."""
+    monkeypatch.setattr(library, "library_for", lambda work: (library.ONEDNN, work()))
+    config = settings("onlstm", "train.epochs=4")
+    train(config, tmp_path / "whole")
+    assert checkpoint.read(tmp_path / "whole" / "last").facts["library"] == library.ONEDNN
+    stops = iter(range(5))
+    list(trainer(config, tmp_path / "cut").train(stop=lambda: next(stops, None) is None))
+    monkeypatch.setattr(library, "library_for", lambda work: (library.MKL, work()))
+    list(trainer(config, tmp_path / "cut", resume=True).train())
+    assert checkpoint.read(tmp_path / "cut" / "last").facts["library"] == library.ONEDNN
+    assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
