@@ -29,6 +29,7 @@ from induce.kernels import plain  # noqa: E402
 from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
 from induce.kernels.dropout import dropped_at  # noqa: E402
 from induce.kernels.gated_attention import attend, remembered, scores  # noqa: E402
+from induce.kernels.library import library_for, multiplying  # noqa: E402
 from induce.models.prpn import Masks, Prpn, PrpnConfig  # noqa: E402
 from induce.models.prpn_reading import LayerMasks, ReadingLayer, Tapes  # noqa: E402
 from induce.settings import load_preset  # noqa: E402
@@ -158,14 +159,17 @@ def training(size: str, rounds: int) -> dict[str, float]:
     if difference > 1e-9:
         raise SystemExit(f"{size}: the plain loop computes something else (gradients differ by {difference:.1e})")
     segment = StreamBatch(tokens, targets)
-    seconds = by_turns(
-        {
-            "prpn": lambda: model.loss(segment, masks=drawn(model, steps, batch)).objective.backward(),
-            "plain": lambda: plain_loss(model, tokens, targets, drawn(model, steps, batch)).backward(),
-            "products": products(model.config, words, steps, batch),
-        },
-        rounds,
-    )
+    library, _ = library_for(lambda: model.loss(segment).objective.backward())  # as training would choose
+    with multiplying(library):
+        seconds = by_turns(
+            {
+                "prpn": lambda: model.loss(segment, masks=drawn(model, steps, batch)).objective.backward(),
+                "plain": lambda: plain_loss(model, tokens, targets, drawn(model, steps, batch)).backward(),
+                "products": products(model.config, words, steps, batch),
+            },
+            rounds,
+        )
+    print(f"{size}: products by {library}")
     return {
         "prpn words/s": steps * batch / seconds["prpn"],
         "plain loop words/s": steps * batch / seconds["plain"],
