@@ -162,6 +162,11 @@ class Transfer:
         """Write the model, and all that is needed to go on."""
         at, learner = self.position, self.learner or self.start()
         learner.teach(self.model)
+        if not all(bool(value.isfinite().all()) for value in self.model.state_dict().values()):
+            raise SynparseError(
+                f"{self.folder}: after iteration {at.epoch} weights are no longer numbers; what was written before is "
+                "kept; lower train.learning_rate, and begin anew"
+            )
         facts = {
             **self.facts,
             "training": {**self.facts["training"], "sentences": at.episodes, "words": at.actions},

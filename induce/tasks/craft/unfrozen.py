@@ -129,7 +129,7 @@ def log_chances(option: Option, done: Done) -> Tensor:
     hidden, found = option.first.expand(-1, len(actions), -1), []
     for time in range(actions.shape[1]):
         output = option.cell(looked[:, :, time], hidden)
-        hidden, end = output.hidden, output.end[0].clamp(LEAST, 1 - LEAST)
+        hidden, end = output.hidden, output.end[0].clamp(LEAST, 1 - torch.finfo(output.end.dtype).eps)
         chosen = output.scores[0].log_softmax(-1).gather(1, actions[:, time, None].clamp(min=0))[:, 0]
         going_on = chosen + torch.log1p(-end) if time else chosen
         found.append(torch.where(actions[:, time] == DONE, end.log(), going_on))

@@ -128,6 +128,21 @@ def test_a_run_is_kept_and_goes_on(trained: Path, tmp_path: Path, unfrozen: bool
     assert after.facts["step"] == 256
 
 
+def test_weights_that_are_no_numbers_are_told_and_not_written(trained: Path, tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
+    run = tmp_path / "new"
+    learning = prepare_transfer(request(run, trained, sketch="A", unfrozen=True))
+    asked = iter([False, True])
+    list(learning.learn(stop=lambda: next(asked)))
+    again = prepare_transfer(request(run, resume=True, settings=()))
+    assert again.learner is not None
+    assert again.learner.options is not None
+    again.learner.options.parameters[0].data[:] = float("nan")
+    with pytest.raises(SynparseError, match="iteration 1 weights are no longer numbers"):
+        again.save()
+    assert build_model(read(find(run)))  # as it was written before
+
+
 def test_what_cannot_be_transferred(trained: Path, tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
     for asked, problem in (

@@ -80,6 +80,19 @@ def test_chances_are_those_of_what_was_done() -> None:
     assert objective(acting.options[1], done).item() == pytest.approx(wanted, rel=1e-4)
 
 
+@pytest.mark.parametrize("sure", [-200.0, 200.0])
+def test_an_end_that_is_sure_has_gradients(sure: float) -> None:
+    """In float32 its probability is 0 or 1, whose logarithms have none."""
+    acting = calls(Lights(2, 4))
+    LearningOptions(acting, rate=0.1, batch=8, clip=0.5, seed=1)
+    done = together([side_by_side(acting.step(np.zeros(WORLDS, np.int64)).events, np.ones(WORLDS))])
+    cell, _, _ = option = acting.options[0]
+    cell.outer.data[..., -1] = 0
+    cell.outer_bias.data[..., -1] = sure
+    objective(option, done).backward()
+    assert all(bool(value.grad.isfinite().all()) for value in cell.parameters() if value.grad is not None)
+
+
 @pytest.mark.parametrize("pays", [2, None])
 def test_an_option_learns_what_pays(pays: int | None) -> None:
     """One action of five pays, or any does and each further one costs: the end has to come."""
