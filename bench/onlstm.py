@@ -37,9 +37,9 @@ from induce.data.batches import StreamBatch  # noqa: E402
 from induce.data.edges import Edges  # noqa: E402
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
 from induce.kernels import plain  # noqa: E402
+from induce.kernels.backend import MKL, backend_for, multiplying  # noqa: E402
 from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
 from induce.kernels.dropout import keep_mask  # noqa: E402
-from induce.kernels.library import MKL, library_for, multiplying  # noqa: E402
 from induce.models.awd_dropout import dropped_weight  # noqa: E402
 from induce.models.onlstm import OnLstm, OnLstmConfig  # noqa: E402
 from induce.parsing.load import load_parser  # noqa: E402
@@ -127,17 +127,17 @@ def training(size: str, rounds: int) -> dict[str, float]:
         with multiplying(by):
             peer.loss(segment.tokens, segment.targets).backward()
 
-    library, _ = library_for(lambda: step(MKL))
+    backend, _ = backend_for(lambda: step(MKL))
     seconds = by_turns(
         {
-            "onlstm": lambda: step(library),
+            "onlstm": lambda: step(backend),
             "onlstm by MKL": lambda: step(MKL),
-            "lstm": lambda: peer_step(library),
+            "lstm": lambda: peer_step(backend),
             "lstm by MKL": lambda: peer_step(MKL),
         },
         rounds,
     )
-    print(f"{size}: products by {library}")
+    print(f"{size}: products by {backend}")
     return {
         "onlstm words/s": steps * batch / min(seconds["onlstm"]),
         "torch.nn.LSTM words/s": steps * batch / min(seconds["lstm"]),

@@ -26,10 +26,10 @@ from torch.nn import functional  # noqa: E402
 
 from induce.data.batches import StreamBatch  # noqa: E402
 from induce.kernels import plain  # noqa: E402
+from induce.kernels.backend import backend_for, multiplying  # noqa: E402
 from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
 from induce.kernels.dropout import dropped_at  # noqa: E402
 from induce.kernels.gated_attention import attend, remembered, scores  # noqa: E402
-from induce.kernels.library import library_for, multiplying  # noqa: E402
 from induce.models.prpn import Masks, Prpn, PrpnConfig  # noqa: E402
 from induce.models.prpn_reading import LayerMasks, ReadingLayer, Tapes  # noqa: E402
 from induce.settings import load_preset  # noqa: E402
@@ -159,8 +159,8 @@ def training(size: str, rounds: int) -> dict[str, float]:
     if difference > 1e-9:
         raise SystemExit(f"{size}: the plain loop computes something else (gradients differ by {difference:.1e})")
     segment = StreamBatch(tokens, targets)
-    library, _ = library_for(lambda: model.loss(segment).objective.backward())  # as training would choose
-    with multiplying(library):
+    backend, _ = backend_for(lambda: model.loss(segment).objective.backward())  # as training would choose
+    with multiplying(backend):
         seconds = by_turns(
             {
                 "prpn": lambda: model.loss(segment, masks=drawn(model, steps, batch)).objective.backward(),
@@ -169,7 +169,7 @@ def training(size: str, rounds: int) -> dict[str, float]:
             },
             rounds,
         )
-    print(f"{size}: products by {library}")
+    print(f"{size}: products by {backend}")
     return {
         "prpn words/s": steps * batch / seconds["prpn"],
         "plain loop words/s": steps * batch / seconds["plain"],

@@ -25,7 +25,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 from induce.data.batches import MaskedBatch  # noqa: E402
-from induce.kernels.library import library_for, multiplying  # noqa: E402
+from induce.kernels.backend import backend_for, multiplying  # noqa: E402
 from induce.models.transformer import Transformer, TransformerConfig  # noqa: E402
 from induce.models.udgn import Udgn, UdgnConfig  # noqa: E402
 from induce.settings import load_preset  # noqa: E402
@@ -65,8 +65,8 @@ def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]
     tokens = torch.randint(2, vocabulary, (words // LENGTH, LENGTH))
     lengths = torch.full((len(tokens),), LENGTH)
     batch = MaskedBatch(tokens, lengths, torch.rand(tokens.shape))
-    library, _ = library_for(lambda: model.train().loss(batch).objective.backward())  # as training would choose
-    with multiplying(library):
+    backend, _ = backend_for(lambda: model.train().loss(batch).objective.backward())  # as training would choose
+    with multiplying(backend):
         steps = by_turns(
             {
                 "udgn": lambda: model.train().loss(batch).objective.backward(),

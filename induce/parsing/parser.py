@@ -219,7 +219,7 @@ class ModelParser(StructureParser):
         self.fragments = config.data.reading in ("fragments", "spans")
         self.learned_from = trees_learned_from(checkpoint)
         self.model: Any = build_model(checkpoint).to(device)
-        self._library = ""  # for many words; found when there are so many
+        self._backend = ""  # for many words; found when there are so many
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
 
     @property
@@ -278,14 +278,14 @@ class ModelParser(StructureParser):
 
     def _multiplying(self, words: int) -> AbstractContextManager[None]:
         """Products by the library that is faster for this model and so many words; it depends on nothing else."""
-        from induce.kernels.library import MKL, library_for, multiplying
+        from induce.kernels.backend import MKL, backend_for, multiplying
 
         if self.device != "cpu" or words < MANY:
             return multiplying(MKL)
-        if not self._library:
+        if not self._backend:
             one = self.checkpoint.vocabulary.encode(["x"] * TYPICAL), range(TYPICAL)
-            self._library, _ = library_for(lambda: self._rows([one] * FEW), least=LARGE_FOR_FEW)
-        return multiplying(self._library)
+            self._backend, _ = backend_for(lambda: self._rows([one] * FEW), least=LARGE_FOR_FEW)
+        return multiplying(self._backend)
 
     def _at_once(self, batches: Sequence[Any]) -> Iterator[list[Any]]:
         """The rows of each batch. On a CPU every thread takes batches of its own: one batch gains little."""

@@ -46,7 +46,7 @@ FACTS: dict[str, Any] = {
     "device": str,
     "threads": int,
     "edges": {"first": float, "last": float, "sentences": int},  # of the text, where they choose the decoder
-    "library": str,  # that multiplied matrices
+    "backend": str,  # that multiplied matrices
     "products": [str],  # shapes of thin products and how they were computed
     "history": [{"epoch": int, "step": int, "development_perplexity": _NUMBER, "best": bool}],
 }

@@ -113,7 +113,7 @@ class Trainer(RunState):
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
         self.limits = Limits(deadline, stop, hurry)
         try:
-            with self.threads, self.library:
+            with self.threads, self.backend:
                 yield from self._train()
         finally:
             if self.lock:
@@ -275,7 +275,7 @@ class Trainer(RunState):
         """One update. Returns in how many parts the batch was taken."""
         at, config = self.position, self.config.train
         self.model.train()
-        loss, parts = self.library.step(
+        loss, parts = self.backend.step(
             lambda: learn(self.group, self.model, step.batch, self.state, key=(config.seed, at.step))
         )
         nll = float(loss.nll.detach())

@@ -15,7 +15,7 @@ import torch
 from induce import checkpoint as store
 from induce.config import RunConfig
 from induce.data.vocabulary import Vocabulary
-from induce.kernels.library import MKL, ONEDNN, Library
+from induce.kernels.backend import MKL, ONEDNN, Backend
 from induce.kernels.products import Products, use
 from induce.models.base import FittedModel, Model
 from induce.models.build import make_model
@@ -50,7 +50,7 @@ class RunState:
         choices = checkpoint.facts.get("products", ()) if checkpoint else ()
         self.products = Products(config.train.products, choices, measure=group.size == 1)
         use(self.products, self.model)
-        self.library = Library(self._library(checkpoint))
+        self.backend = Backend(self._backend(checkpoint))
         self.optimizer: Any = Unoptimized()
         if isinstance(self.model, FittedModel):
             self.model.group = group
@@ -66,14 +66,14 @@ class RunState:
             where = f"{checkpoint.folder}: " if checkpoint else ""
             raise SynparseError(f"{where}{error}") from None
 
-    def _library(self, checkpoint: store.Checkpoint | None) -> str:
+    def _backend(self, checkpoint: store.Checkpoint | None) -> str:
         """The library that multiplies, "" if the first step is to decide; processes that must agree have MKL."""
         products = self.config.train.products
         if products in (MKL, ONEDNN):
             return products
         if products != "auto" or self.device != "cpu" or self.group.size > 1 or isinstance(self.model, FittedModel):
             return MKL
-        return str(checkpoint.facts.get("library", "")) if checkpoint else ""
+        return str(checkpoint.facts.get("backend", "")) if checkpoint else ""
 
     def take_up(self, checkpoint: store.Checkpoint) -> None:
         """Go on from ``checkpoint``, which ``RUN/last`` holds. SynparseError: it is damaged, or one of another text."""
@@ -154,7 +154,7 @@ class RunState:
             "device": self.device,
             "threads": torch.get_num_threads(),
             **({"processes": self.group.size} if self.group.size > 1 else {}),
-            "library": self.library.name,
+            "backend": self.backend.name,
             "products": self.products.record(),
             "history": at.history,
         }

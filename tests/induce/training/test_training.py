@@ -18,7 +18,7 @@ from induce.config import RunConfig
 from induce.data.corpus import read_corpora
 from induce.data.sentences import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
-from induce.kernels import library, products
+from induce.kernels import backend, products
 from induce.training import loop
 from induce.training.events import Check, Finished, Started
 from tests.induce.tiny import corpora, settings, train, trainer
@@ -227,13 +227,13 @@ def test_a_resumed_run_multiplies_as_it_began(tmp_path: Path, monkeypatch: pytes
 
 def test_a_resumed_run_has_the_library_that_it_began_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first step decides; where measuring would find another one later, the run goes on to the same bits."""
-    monkeypatch.setattr(library, "library_for", lambda work: (library.ONEDNN, work()))
+    monkeypatch.setattr(backend, "backend_for", lambda work: (backend.ONEDNN, work()))
     config = settings("onlstm", "train.epochs=4")
     train(config, tmp_path / "whole")
-    assert checkpoint.read(tmp_path / "whole" / "last").facts["library"] == library.ONEDNN
+    assert checkpoint.read(tmp_path / "whole" / "last").facts["backend"] == backend.ONEDNN
     stops = iter(range(5))
     list(trainer(config, tmp_path / "cut").train(stop=lambda: next(stops, None) is None))
-    monkeypatch.setattr(library, "library_for", lambda work: (library.MKL, work()))
+    monkeypatch.setattr(backend, "backend_for", lambda work: (backend.MKL, work()))
     list(trainer(config, tmp_path / "cut", resume=True).train())
-    assert checkpoint.read(tmp_path / "cut" / "last").facts["library"] == library.ONEDNN
+    assert checkpoint.read(tmp_path / "cut" / "last").facts["backend"] == backend.ONEDNN
     assert_equal_weights(tmp_path / "whole", tmp_path / "cut")

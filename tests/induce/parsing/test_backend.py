@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from induce.builtin import NAME as ENGLISH
-from induce.kernels import library
+from induce.kernels import backend
 from induce.parsing.load import load_parser
 
 SENTENCE = ["the", "dog", "sees", "a", "cat"]
@@ -19,17 +19,17 @@ def test_it_is_chosen_once_by_the_same_sentences_and_not_for_few_words(monkeypat
 
     def choose(work: Callable[[], Any], least: int) -> tuple[str, Any]:
         asked.append([[float(value) for value in row.ravel()] for row in work()])
-        return library.ONEDNN, asked[-1]
+        return backend.ONEDNN, asked[-1]
 
-    multiplying = library.multiplying
-    monkeypatch.setattr(library, "library_for", choose)
-    monkeypatch.setattr(library, "multiplying", lambda name: used.append(name) or multiplying(name))
+    multiplying = backend.multiplying
+    monkeypatch.setattr(backend, "backend_for", choose)
+    monkeypatch.setattr(backend, "multiplying", lambda name: used.append(name) or multiplying(name))
     trees = {}
     for count in (3, 600, 900):  # sentences; each parser has its own first block
         parser = load_parser(ENGLISH, device="cpu")
         trees[count] = list(parser.parse([SENTENCE] * count))
     assert len(asked) == 2
     assert asked[0] == asked[1]
-    assert used[0] == library.MKL  # three sentences
-    assert library.ONEDNN in used
+    assert used[0] == backend.MKL  # three sentences
+    assert backend.ONEDNN in used
     assert {str(tree) for part in trees.values() for tree in part} == {str(trees[3][0])}

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from induce.kernels import library
-from induce.kernels.library import MKL, ONEDNN, Library, Sizes, exact, library_for, multiplying
+from induce.kernels import backend
+from induce.kernels.backend import MKL, ONEDNN, Backend, Sizes, backend_for, exact, multiplying
 
 SWITCH = getattr(torch.backends.mkldnn, "matmul", None)
 
@@ -36,13 +36,13 @@ def test_products_of_both_are_those_of_float32(name: str) -> None:
 
 
 def test_one_that_rounds_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "exact", lambda: False)
+    monkeypatch.setattr(backend, "exact", lambda: False)
     before = switched()
     with multiplying(ONEDNN):
         assert switched() == before
-    library.faster.cache_clear()
-    assert not library.faster()
-    library.faster.cache_clear()
+    backend.faster.cache_clear()
+    assert not backend.faster()
+    backend.faster.cache_clear()
 
 
 def test_exactness_is_found_by_numbers_that_eight_bits_would_round() -> None:
@@ -69,8 +69,8 @@ def test_products_are_counted(inference: bool) -> None:
 def test_a_model_of_large_products_has_the_faster_one(
     monkeypatch: pytest.MonkeyPatch, faster: bool, least: int, name: str
 ) -> None:
-    monkeypatch.setattr(library, "faster", lambda: faster)
-    assert library_for(lambda: torch.ones(2, 3) @ torch.ones(3, 4), least) == (
+    monkeypatch.setattr(backend, "faster", lambda: faster)
+    assert backend_for(lambda: torch.ones(2, 3) @ torch.ones(3, 4), least) == (
         name,
         pytest.approx(torch.full((2, 4), 3)),
     )
@@ -78,11 +78,11 @@ def test_a_model_of_large_products_has_the_faster_one(
 
 def test_the_first_step_decides_and_the_others_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = [ONEDNN, MKL]
-    monkeypatch.setattr(library, "library_for", lambda work: (chosen.pop(0), work()))
-    with Library() as used:
-        assert used.step(switched) == "ieee" if SWITCH else True
+    monkeypatch.setattr(backend, "backend_for", lambda work: (chosen.pop(0), work()))
+    with Backend() as used:
+        assert used.step(switched) == "ieee"
         assert (used.name, len(chosen)) == (ONEDNN, 1)
         assert used.step(switched) == ("bf16" if exact() else "ieee")
-    with Library(MKL) as used:
+    with Backend(MKL) as used:
         assert used.step(switched) == "ieee"
     assert chosen == [MKL]  # not asked again

@@ -35,13 +35,13 @@ def _switch() -> Any:
 
 
 @contextmanager
-def multiplying(library: str) -> Iterator[None]:
+def multiplying(backend: str) -> Iterator[None]:
     """Products are those of a library from here to the end, in all threads; of MKL's where oneDNN would round."""
     switch = _switch()
-    if switch is None or (library == ONEDNN and not exact()):
+    if switch is None or (backend == ONEDNN and not exact()):
         yield
         return
-    before, switch.fp32_precision = switch.fp32_precision, "bf16" if library == ONEDNN else "ieee"
+    before, switch.fp32_precision = switch.fp32_precision, "bf16" if backend == ONEDNN else "ieee"
     try:
         yield
     finally:
@@ -101,7 +101,7 @@ class Sizes(TorchDispatchMode):
         return func(*args, **(kwargs or {})) if parts is NotImplemented else parts
 
 
-def library_for(work: Callable[[], Result], least: int = LEAST) -> tuple[str, Result]:
+def backend_for(work: Callable[[], Result], least: int = LEAST) -> tuple[str, Result]:
     """The library for a model, by ``work``, which is done here once, and its result; ``least`` as `LEAST`."""
     if not faster():
         return MKL, work()
@@ -110,7 +110,7 @@ def library_for(work: Callable[[], Result], least: int = LEAST) -> tuple[str, Re
     return ONEDNN if sizes.multiplications >= least * max(1, sizes.calls) else MKL, result
 
 
-class Library:
+class Backend:
     """The library of a training, from entering this to leaving it."""
 
     def __init__(self, name: str = "") -> None:
@@ -118,7 +118,7 @@ class Library:
         self.name = name
         self._used: Any = None
 
-    def __enter__(self) -> Library:
+    def __enter__(self) -> Backend:
         self._used = multiplying(self.name or MKL)
         self._used.__enter__()
         return self
@@ -130,7 +130,7 @@ class Library:
         """Do a step of the training; the first one by MKL, while its products are counted."""
         if self.name:
             return work()
-        self.name, result = library_for(work)
+        self.name, result = backend_for(work)
         self.__exit__(None, None, None)
         self.__enter__()
         return result
