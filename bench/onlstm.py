@@ -40,6 +40,7 @@ from induce.kernels import plain  # noqa: E402
 from induce.kernels.backend import MKL, backend_for, multiplying  # noqa: E402
 from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
 from induce.kernels.dropout import keep_mask  # noqa: E402
+from induce.kernels.rounding import BFLOAT16, FLOAT32, computing  # noqa: E402
 from induce.models.awd_dropout import dropped_weight  # noqa: E402
 from induce.models.onlstm import OnLstm, OnLstmConfig  # noqa: E402
 from induce.parsing.load import load_parser  # noqa: E402
@@ -119,9 +120,11 @@ def training(size: str, rounds: int) -> dict[str, float]:
     model, peer = OnLstm(config, WORDS).train(), LstmStack(config, WORDS).train()
     segment = StreamBatch(*torch.randint(WORDS, (2, steps, batch)).unbind())
 
-    def step(by: str) -> None:
+    def step(by: str, precision: str = FLOAT32) -> None:
         with multiplying(by):
-            model.loss(segment).objective.backward()
+            with computing(precision, segment.tokens.device):
+                objective = model.loss(segment).objective
+            objective.backward()
 
     def peer_step(by: str) -> None:
         with multiplying(by):
@@ -132,6 +135,7 @@ def training(size: str, rounds: int) -> dict[str, float]:
         {
             "onlstm": lambda: step(backend),
             "onlstm by MKL": lambda: step(MKL),
+            "onlstm in bfloat16": lambda: step(backend, BFLOAT16),
             "lstm": lambda: peer_step(backend),
             "lstm by MKL": lambda: peer_step(MKL),
         },
@@ -144,6 +148,8 @@ def training(size: str, rounds: int) -> dict[str, float]:
         "onlstm / torch.nn.LSTM": ratio(seconds, "lstm", "onlstm"),
         "onlstm / torch.nn.LSTM by MKL": ratio(seconds, "lstm by MKL", "onlstm"),
         "onlstm / onlstm by MKL": ratio(seconds, "onlstm by MKL", "onlstm"),
+        "onlstm in bfloat16 / onlstm": ratio(seconds, "onlstm", "onlstm in bfloat16"),
+        "onlstm in bfloat16 / torch.nn.LSTM by MKL": ratio(seconds, "lstm by MKL", "onlstm in bfloat16"),
     }
 
 

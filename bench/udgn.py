@@ -26,6 +26,7 @@ from torch import nn  # noqa: E402
 
 from induce.data.batches import MaskedBatch  # noqa: E402
 from induce.kernels.backend import backend_for, multiplying  # noqa: E402
+from induce.kernels.rounding import BFLOAT16, FLOAT32, computing  # noqa: E402
 from induce.models.transformer import Transformer, TransformerConfig  # noqa: E402
 from induce.models.udgn import Udgn, UdgnConfig  # noqa: E402
 from induce.settings import load_preset  # noqa: E402
@@ -65,12 +66,20 @@ def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]
     tokens = torch.randint(2, vocabulary, (words // LENGTH, LENGTH))
     lengths = torch.full((len(tokens),), LENGTH)
     batch = MaskedBatch(tokens, lengths, torch.rand(tokens.shape))
-    backend, _ = backend_for(lambda: model.train().loss(batch).objective.backward())  # as training would choose
+
+    def step(model: Any, precision: str = FLOAT32) -> None:
+        with computing(precision, tokens.device):
+            objective = model.train().loss(batch).objective
+        objective.backward()
+
+    backend, _ = backend_for(lambda: step(model))  # as training would choose
     with multiplying(backend):
         steps = by_turns(
             {
-                "udgn": lambda: model.train().loss(batch).objective.backward(),
-                "transformer": lambda: peer.train().loss(batch).objective.backward(),
+                "udgn": lambda: step(model),
+                "transformer": lambda: step(peer),
+                "udgn in bfloat16": lambda: step(model, BFLOAT16),
+                "transformer in bfloat16": lambda: step(peer, BFLOAT16),
             },
             rounds,
         )
@@ -91,6 +100,8 @@ def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]
         "udgn words/s": tokens.numel() / steps["udgn"],
         "transformer words/s": tokens.numel() / steps["transformer"],
         "udgn / transformer": steps["transformer"] / steps["udgn"],
+        "udgn in bfloat16 / udgn": steps["udgn"] / steps["udgn in bfloat16"],
+        "transformer in bfloat16 / transformer": steps["transformer"] / steps["transformer in bfloat16"],
     }, {
         "parser words/s": tokens.numel() / passes["parser"],
         "all words/s": tokens.numel() / passes["all"],

@@ -57,6 +57,9 @@ class DataConfig:
         choices=("one", "shape", "berkeley"),
         help="one symbol for all unknown words; one for each shape and suffix; or the classes of the Berkeley parser",
     )
+    joining_marks: bool = setting(
+        False, help="fragments, spans: a mark around which pairs of words come again, such as a hyphen, joins words"
+    )
     development_share: float = setting(
         0.05, low=0, high=0.5, help="of the training sentences, when no development text is given"
     )
@@ -108,6 +111,9 @@ class TrainConfig:
         high=1,
         help="fragments: share of the training after which the learning rate falls evenly to 0.05 of it",
     )
+    crossing_penalty: float = setting(
+        0.0, low=0, high=1e3, help="fragments: nats that a span costs which crosses a bracket or breaks up joined words"
+    )
     focus_penalty: float = setting(
         4.0, low=0, high=1e3, help="nats that a span costs which no reference tree has (--focus)"
     )
@@ -126,6 +132,12 @@ class TrainConfig:
     nonmonotone: int = setting(5, low=1, high=1e9, help="nt-asgd: checks looked back over before the switch")
     restart_epoch: int = setting(500, help="nt-asgd: where averaging starts anew")
     development_batch_size: int = setting(10, low=1, high=1e6)
+    precision: str = setting(
+        "float32",
+        choices=("float32", "bfloat16"),
+        help="bfloat16: factors of large products are rounded to it while the model learns; sums, weights and scores "
+        "stay in float32",
+    )
     products: str = setting(
         "auto",
         choices=("auto", "right", "left", "mkl", "onednn", "bfloat16"),

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from induce.kernels.rounding import in_float32, product, rounds
+
 ROWS = 512  # rows of logits held at once: 512 x 10,000 floats stay in 20 MB
 
 
@@ -15,7 +17,9 @@ class _CrossEntropy(torch.autograd.Function):
     """Mean negative log-likelihood whose gradient is taken block by block, while the logits are at hand."""
 
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    @in_float32
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, rounded: bool) -> Tensor:
+        factor = weight.bfloat16() if rounded else weight
         need_gradient = any(ctx.needs_input_grad[:3])
         total = hidden.new_zeros(())
         d_hidden = torch.empty_like(hidden) if need_gradient else None
@@ -24,15 +28,21 @@ class _CrossEntropy(torch.autograd.Function):
         for start in range(0, len(hidden), ROWS):
             rows = hidden[start : start + ROWS]  # (R, E)
             labels = targets[start : start + ROWS, None]  # (R, 1)
-            logits = torch.addmm(bias, rows, weight.t())  # (R, V)
+            logits = (
+                product(rows, factor.t(), rounded=True).add_(bias) if rounded else torch.addmm(bias, rows, weight.t())
+            )
             normaliser = logits.logsumexp(1, keepdim=True)
             total += (normaliser - logits.gather(1, labels)).sum()
             if d_hidden is None or d_weight is None or d_bias is None:
                 continue
             error = logits.sub_(normaliser).exp_()  # softmax
             error.scatter_add_(1, labels, -torch.ones_like(normaliser))
-            torch.mm(error, weight, out=d_hidden[start : start + ROWS])
-            d_weight.addmm_(error.t(), rows)
+            if rounded:
+                d_hidden[start : start + ROWS] = product(error, factor, rounded=True)
+                d_weight += product(error.t(), rows, rounded=True)
+            else:
+                torch.mm(error, weight, out=d_hidden[start : start + ROWS])
+                d_weight.addmm_(error.t(), rows)
             d_bias += error.sum(0)
         if need_gradient:
             ctx.save_for_backward(d_hidden, d_weight, d_bias)
@@ -43,7 +53,7 @@ class _CrossEntropy(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> Any:
         scale = gradient / ctx.count
-        return (*(part * scale for part in ctx.saved_tensors), None)
+        return (*(part * scale for part in ctx.saved_tensors), None, None)
 
 
 def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -51,4 +61,4 @@ def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor)
 
     Logits never exist for more than ``ROWS`` rows, and their gradient is computed in the same pass.
     """
-    return _CrossEntropy.apply(hidden, weight, bias, targets)
+    return _CrossEntropy.apply(hidden, weight, bias, targets, rounds(hidden))

@@ -36,6 +36,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from induce.kernels.products import Products
+from induce.kernels.rounding import in_float32, product, rounds
 
 CACHED = 2**16  # entries of one factor of the backward pass computed at a time, so that they stay in the cache
 
@@ -53,7 +54,8 @@ def recurrence(
     ``projected`` (T, B, 2n + 4H): W x + biases; ``weight`` (2n + 4H, H); ``h`` (B, H) and ``c`` (B, n, C) before.
     ``products`` says how the thin products of the steps are computed.
     """
-    outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(projected, weight, h, c, products)
+    parts = projected, weight, h, c, products, rounds(projected)
+    outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(*parts)
     return outputs
 
 
@@ -65,7 +67,10 @@ class _Recurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, projected: Tensor, weight: Tensor, h0: Tensor, c0: Tensor, products: Products) -> Any:
+    @in_float32
+    def forward(
+        ctx: Any, projected: Tensor, weight: Tensor, h0: Tensor, c0: Tensor, products: Products, rounded: bool
+    ) -> Any:
         """Hidden states, last cell state and both distances, as `recurrence` says.
 
         The gates of all steps are computed in place of the projection's copy, and every result is written to where the
@@ -81,6 +86,7 @@ class _Recurrence(torch.autograd.Function):
             """Memory for ``count`` steps."""
             return projected.new_empty(count if learning else 1, *shape).expand(count, *shape)
 
+        products = products.rounded() if rounded else products
         add_product = products.product(weight.t(), batch, steps, learning=learning)
         gates = projected.clone() if learning else projected  # becomes the activated gates, step by step
         hidden = projected.new_empty(steps, batch, units)
@@ -97,7 +103,7 @@ class _Recurrence(torch.autograd.Function):
             h, c = h_next, c_next
         if learning:
             ctx.save_for_backward(weight, h0, gates, hidden, cells, squashed, masters)
-            ctx.products = products
+            ctx.products, ctx.rounded = products, rounded
         means = masters.mean(-1)  # (T, B, 2)
         return hidden, cells[-1].clone(), 1 - means[..., 1], 1 - means[..., 0]
 
@@ -133,8 +139,9 @@ class _Recurrence(torch.autograd.Function):
                 _retreat(dh, dc, d_master, d_output, d_rest, p, d_distance, triangle, factors.pop())
                 add_product(dh.zero_(), d_row)
         before = torch.cat((h0[None], hidden[:-1])).view(steps * batch, units)
-        d_weight = d_z.view(steps * batch, -1).t() @ before if ctx.needs_input_grad[1] else None
-        return d_z, d_weight, dh, dc.view(batch, chunks, chunk_size), None
+        rows = d_z.view(steps * batch, -1).t()
+        d_weight = product(rows, before, rounded=ctx.rounded) if ctx.needs_input_grad[1] else None
+        return d_z, d_weight, dh, dc.view(batch, chunks, chunk_size), None, None
 
 
 def _advance(

@@ -117,6 +117,10 @@ class Products:
         self.setting, self.measure = setting, measure
         self.choices = {shape: way for shape, _, way in (line.partition(": ") for line in record) if way in WAYS}
 
+    def rounded(self) -> Products:
+        """The same, all by bfloat16, unless a way was asked for."""
+        return Products("bfloat16") if self.setting == "auto" else self
+
     def record(self) -> list[str]:
         """The choices as lines "rows x K x M: way", for the facts of a run."""
         return [f"{shape}: {way}" for shape, way in self.choices.items()]

@@ -60,6 +60,8 @@ class Model(nn.Module):
     #: of which batches the loss takes more than a mean over words, and meets there with other processes (`whole_batch`)
     whole_batch: tuple[type[Batch], ...] = ()
     measure: ClassVar[str] = "perplexity"  # as which `Loss.nll` is told, or the name of what stands in its place
+    rounds: ClassVar[bool] = False  # whether it may learn from products of rounded factors (`induce.kernels.rounding`)
+    precision = "float32"  # of these
 
     def prepare(self, corpus: EncodedCorpus) -> None:
         """Before the first step: what can be had from the whole text, such as word classes, goes into buffers."""

@@ -48,6 +48,7 @@ class Biaffine(Model):
 
     Config = BiaffineConfig
     reads = (HeadSupervisedBatch,)
+    rounds = True
     gives = (HeadDistribution,)
     measure = "cross-entropy"
 

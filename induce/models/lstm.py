@@ -100,6 +100,7 @@ class Lstm(Model):
 
     Config = LstmConfig
     reads = (StreamBatch, SentenceBatch)
+    rounds = True
     whole_batch = (SentenceBatch,)  # padding counts in activation penalties
 
     def __init__(self, config: LstmConfig, vocabulary_size: int) -> None:

@@ -127,6 +127,7 @@ class OnLstm(Model):
 
     Config = OnLstmConfig
     reads: ClassVar[tuple[type[Batch], ...]] = (StreamBatch, SentenceBatch)
+    rounds = True
     gives = (Distances,)
     whole_batch: tuple[type[Batch], ...] = (SentenceBatch,)  # padding counts in activation penalties
 

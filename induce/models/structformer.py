@@ -202,6 +202,7 @@ class StructFormer(Model):
 
     Config = StructFormerConfig
     reads = (MaskedBatch,)
+    rounds = True
     gives = (Distances, HeadDistribution, Heights)
 
     def __init__(self, config: StructFormerConfig, vocabulary_size: int) -> None:

@@ -53,6 +53,7 @@ class Transformer(Model):
 
     Config = TransformerConfig
     reads = (MaskedBatch,)
+    rounds = True
 
     def __init__(self, config: TransformerConfig, vocabulary_size: int) -> None:
         super().__init__()

@@ -207,6 +207,7 @@ class Udgn(Model):
 
     Config = UdgnConfig
     reads = (MaskedBatch, HeadSupervisedBatch)
+    rounds = True
     gives = (HeadDistribution,)
 
     def __init__(self, config: UdgnConfig, vocabulary_size: int) -> None:

@@ -18,6 +18,8 @@ def check_fits(config: RunConfig) -> None:
     kind = kind_of(config)
     model_settings(kind.Config, config.model, config.model_name)
     check_reading(config.model_name, kind.reads, config.data.reading)
+    if config.train.precision != "float32" and not getattr(kind, "rounds", False):
+        raise SynparseError(f"model {config.model_name!r} learns in float32 only; leave out train.precision")
     if config.data.task:
         find_task(config.data.task).check(config)
     if kind.gives:

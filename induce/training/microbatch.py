@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch
+from induce.kernels.rounding import computing
 from induce.models.base import Loss, Model
 from induce.models.whole_batch import is_shared
 from treebank.errors import SynparseError, out_of_memory
@@ -55,12 +56,14 @@ def whole_or_parts(model: Model, batch: Batch, state: Any = None, *, weighed: bo
 
 def _in_parts(model: Model, batch: Batch, state: Any, parts: int, *, weighed: bool = False) -> Loss:
     if parts == 1:
-        loss = model.loss(batch, state)
+        with computing(model.precision, batch.tokens.device):
+            loss = model.loss(batch, state)
         _backward(loss.objective * loss.weight if weighed else loss.objective)
         return loss
     sums, count, weight, correct = [], 0, 0, None
     for part in batch.parts(parts):
-        loss = model.loss(part)
+        with computing(model.precision, part.tokens.device):
+            loss = model.loss(part)
         _backward(loss.objective * loss.weight)
         sums.append(loss.nll.detach() * loss.count)
         count += loss.count

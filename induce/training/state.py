@@ -50,6 +50,7 @@ class RunState:
         choices = checkpoint.facts.get("products", ()) if checkpoint else ()
         self.products = Products(config.train.products, choices, measure=group.size == 1)
         use(self.products, self.model)
+        self.model.precision = config.train.precision
         self.backend = Backend(self._backend(checkpoint))
         self.optimizer: Any = Unoptimized()
         if isinstance(self.model, FittedModel):
