@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from induce.data.marks import JOINED, NOTHING
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -123,9 +125,16 @@ class HeadSupervisedBatch(MaskedBatch):
 
 @dataclass(frozen=True)
 class FragmentBatch(SentenceBatch):
-    """Sentences with ``fragments`` (B, N): the number, from 0, of the stretch between punctuation that a word is in."""
+    """Sentences with ``gaps`` (B, N), uint8: what marks stood before each word (`induce.data.marks`)."""
 
-    fragments: Tensor
+    gaps: Tensor
+
+    @property
+    def fragments(self) -> Tensor:
+        """The number (B, N), from 0, of the stretch between punctuation that a word is in."""
+        separated = (self.gaps != NOTHING) & (self.gaps != JOINED)
+        separated[:, 0] = False
+        return separated.cumsum(1)
 
 
 @dataclass(frozen=True)

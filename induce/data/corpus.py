@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from induce.data.marks import JOINED, NOTHING, Singles, dropped, joining_marks
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from treebank.distances import distances_from_tree
@@ -80,16 +81,16 @@ class EncodedCorpus:
     """A text in the numbers of a vocabulary.
 
     ``ids`` (words + sentences,) int32: the words of each sentence and 0 behind it; sentence k is ``ids[offsets[k] :
-    offsets[k + 1] - 1]``. ``breaks`` beside ``ids`` is true where words were dropped in front of a word, such as a
-    comma. ``distances`` beside ``ids`` is the gap before each word in a gold tree, NaN where there is none, and has
-    no entries at all for a text without trees. ``references`` and ``head_references``: trees and heads of other
-    parsers to focus on, if there are any.
+    offsets[k + 1] - 1]``. ``gaps`` beside ``ids`` says what was dropped in front of a word, such as a comma
+    (`induce.data.marks`). ``distances`` beside ``ids`` is the gap before each word in a gold tree, NaN where there is
+    none, and has no entries at all for a text without trees. ``references`` and ``head_references``: trees and heads of
+    other parsers to focus on, if there are any.
     """
 
     vocabulary: Vocabulary
     ids: np.ndarray
     offsets: np.ndarray  # (sentences + 1,) int64
-    breaks: np.ndarray  # bool
+    gaps: np.ndarray  # uint8
     distances: np.ndarray  # float32
     references: References | None = None
     head_references: HeadReferences | None = None
@@ -124,11 +125,14 @@ class EncodedCorpus:
         places = np.minimum(starts[:, None] + columns, len(values) - 1)
         return np.where(columns < lengths[:, None], values[places], values.dtype.type(padding)), lengths
 
-    def fragments(self, chosen: np.ndarray) -> np.ndarray:
-        """The number of the stretch between dropped words that each word (B, N) of the ``chosen`` sentences is in."""
-        breaks, _ = self.beside(self.breaks, chosen, 0)
-        breaks[:, 0] = False
-        return breaks.cumsum(1)
+    def gaps_before(self, chosen: np.ndarray) -> np.ndarray:
+        """What stood before each word (B, N) of the ``chosen`` sentences."""
+        return self.beside(self.gaps, chosen, NOTHING)[0]
+
+    @property
+    def breaks(self) -> np.ndarray:
+        """Beside ``ids``, true where a mark in front of a word separates it from the one before."""
+        return (self.gaps != NOTHING) & (self.gaps != JOINED)
 
 
 @dataclass
@@ -137,7 +141,8 @@ class Corpus:
 
     ids: array[int] = field(default_factory=lambda: array("i"))
     offsets: array[int] = field(default_factory=lambda: array("q", [0]))
-    breaks: bytearray = field(default_factory=bytearray)
+    gaps: bytearray = field(default_factory=bytearray)
+    singles: Singles = field(default_factory=Singles)
     numbers: dict[str, int] = field(default_factory=dict)  # from 1: 0 is the end of a sentence
     counts: array[int] = field(default_factory=lambda: array("q", [0]))
     digest: Any = field(default_factory=hashlib.sha256)
@@ -147,11 +152,19 @@ class Corpus:
     reference_trees: int = 0  # of each sentence
     reference_heads: bytearray = field(default_factory=bytearray)  # float16: a square for each sentence
     _encoded: EncodedCorpus | None = None
+    _joining: list[str] | None = None
 
-    def add(self, forms: Sequence[str], kept: Sequence[int] = (), distances: Sequence[int] = ()) -> None:
+    def add(
+        self,
+        forms: Sequence[str],
+        kept: Sequence[int] = (),
+        words: Sequence[str] = (),
+        *,
+        distances: Sequence[int] = (),
+    ) -> None:
         """Append one sentence, with the ``distances`` of its tree if a model is to learn from it.
 
-        ``kept`` are the indices of these words in the sentence as it was written, where some were dropped.
+        ``kept`` are the indices of these words among ``words``, the sentence as it was written, if some were dropped.
         """
         if distances:
             self.trees.append((len(self.ids), distances))
@@ -165,7 +178,11 @@ class Corpus:
             self.ids.append(number)
         self.ids.append(0)
         self.offsets.append(len(self.ids))
-        self.breaks.extend(_breaks(kept, len(forms)))
+        before = bytearray(len(forms) + 1)
+        if kept and kept[-1] >= len(forms):
+            for place, marks in dropped(words, kept):
+                before[place] = self.singles.gap(marks)
+        self.gaps += before
         self.digest.update(" ".join(forms).encode("utf-8", "surrogatepass") + b"\n")
 
     def refer(self, trees: Sequence[Iterable[tuple[int, int]]]) -> None:
@@ -205,27 +222,38 @@ class Corpus:
         """Its most frequent words, ``size`` with the two marks, that occur ``minimum_count`` times or more."""
         return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
 
-    def encode(self, vocabulary: Vocabulary) -> EncodedCorpus:
-        """The text in the numbers of ``vocabulary``, in the memory of the provisional ones: to be called once."""
+    @property
+    def joining(self) -> list[str]:
+        """The marks that join words in this text."""
+        if self._joining is None:
+            ids, numbers = np.frombuffer(self.ids, dtype=np.int32), np.frombuffer(self.gaps, dtype=np.uint8)
+            self._joining = joining_marks(ids, numbers, self.singles.numbers)
+        return self._joining
+
+    def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedCorpus:
+        """The text in the numbers of ``vocabulary``, in the memory of the provisional ones: to be called once.
+
+        The marks ``joining`` join words.
+        """
         if self._encoded is None:
-            self._encoded = self._numbered(vocabulary, np.frombuffer(self.ids, dtype=np.int32))
+            self._encoded = self._numbered(vocabulary, np.frombuffer(self.ids, dtype=np.int32), joining)
         if self._encoded.vocabulary.words != vocabulary.words:
             raise ValueError("this text has the numbers of another vocabulary already")
         return self._encoded
 
     def copied(self, vocabulary: Vocabulary) -> EncodedCorpus:
         """The same in memory of its own, before `encode`."""
-        return self._numbered(vocabulary, np.array(self.ids, dtype=np.int32))
+        return self._numbered(vocabulary, np.array(self.ids, dtype=np.int32), ())
 
-    def _numbered(self, vocabulary: Vocabulary, ids: np.ndarray) -> EncodedCorpus:
+    def _numbered(self, vocabulary: Vocabulary, ids: np.ndarray, joining: Sequence[str]) -> EncodedCorpus:
         """The text in the numbers of ``vocabulary``, in the place of the provisional ``ids``."""
         table = np.array([0, *map(vocabulary.id, self.numbers)], dtype=np.int32)
         for start in range(0, len(ids), CHUNK):
             ids[start : start + CHUNK] = table[ids[start : start + CHUNK]]
-        breaks = np.frombuffer(self.breaks, dtype=bool)
+        gaps = self.singles.final(joining)[np.frombuffer(self.gaps, dtype=np.uint8)]
         offsets = np.frombuffer(self.offsets, dtype=np.int64)
         references, heads = self._references(), self._head_references(np.diff(offsets) - 1)
-        return EncodedCorpus(vocabulary, ids, offsets, breaks, self._distances(), references, heads)
+        return EncodedCorpus(vocabulary, ids, offsets, gaps, self._distances(), references, heads)
 
     @property
     def numbers_of(self) -> Vocabulary | None:
@@ -259,27 +287,6 @@ class Corpus:
         return values
 
 
-def _breaks(kept: Sequence[int], count: int) -> bytes:
-    """For each of ``count`` words, and for the end, 1 where the index in ``kept`` is not the next after the one before.
-
-    What was dropped before the first word counts, too.
-    """
-    if not kept or kept[-1] == count - 1:
-        return bytes(count + 1)
-    before = (-1, *kept)
-    return bytes(index - last > 1 for last, index in zip(before, kept, strict=False)) + b"\0"
-
-
-def fragments_of(kept: Sequence[int]) -> list[int]:
-    """The number of the stretch between dropped words that each word is in, from the indices of the ``kept`` ones."""
-    numbers, current = [], 0
-    for place, index in enumerate(kept):
-        if place and index - kept[place - 1] > 1:
-            current += 1
-        numbers.append(current)
-    return numbers
-
-
 def read_corpora(
     sentences: Iterable[Sentence],
     recipe: str,
@@ -311,9 +318,10 @@ def read_corpora(
         if token == "character":
             corpus.add(split(seen.forms, token))
         elif with_trees and sentence.tree and not held_out:
-            corpus.add(seen.forms, seen.kept, gold_distances(sentence.tree, seen.kept))
+            distances = gold_distances(sentence.tree, seen.kept)
+            corpus.add(seen.forms, seen.kept, sentence.words, distances=distances)
         else:
-            corpus.add(seen.forms, seen.kept)
+            corpus.add(seen.forms, seen.kept, sentence.words)
         if isinstance(found, np.ndarray):
             corpus.refer_heads(found[np.ix_(seen.kept, seen.kept)])
         elif references:

@@ -10,9 +10,12 @@ import numpy as np
 
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.data.loader import Step, shuffled
+from induce.data.marks import SEPARATED
 from treebank.errors import SynparseError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from induce.config import TrainConfig
     from induce.data.corpus import EncodedCorpus
 
@@ -26,7 +29,8 @@ class FragmentLoader:
     A curriculum takes sentences of at most ``first_longest`` words in the first pass and ``longer`` more in each
     later one, up to ``longest``. How far training is, from 0 to 1, counts the words of all passes: after the share
     ``steady`` the learning rate falls, and in the first ``focus_share`` spans that no reference tree of the corpus has
-    are multiplied by exp(-``focus_penalty``); ``focus_fade`` is how long that takes to vanish.
+    are multiplied by exp(-``focus_penalty``); ``focus_fade`` is how long that takes to vanish. Spans that cross a
+    bracket or break up joined words are multiplied by exp(-``crossing_penalty``) all the time.
     """
 
     def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
@@ -85,12 +89,26 @@ class FragmentLoader:
         import torch
 
         batch = self.corpus.sentences(chosen)
-        fragments = torch.from_numpy(self.corpus.fragments(chosen))
-        references = self.corpus.references
-        if references is None or not penalty:
-            return FragmentBatch(batch.tokens, batch.lengths, fragments).to(self.device)
-        weights = torch.from_numpy(references.weights(chosen, batch.tokens.shape[1], math.exp(-penalty)))
-        return SpanSupervisedBatch(batch.tokens, batch.lengths, fragments, weights).to(self.device)
+        gaps = torch.from_numpy(self.corpus.gaps_before(chosen))
+        weights = self._weights(chosen, batch.lengths, gaps, penalty)
+        if weights is None:
+            return FragmentBatch(batch.tokens, batch.lengths, gaps).to(self.device)
+        return SpanSupervisedBatch(batch.tokens, batch.lengths, gaps, weights).to(self.device)
+
+    def _weights(self, chosen: np.ndarray, lengths: Tensor, gaps: Tensor, penalty: float) -> Tensor | None:
+        """The factors (B, N, N + 1) of the spans of the ``chosen`` sentences; None where all are 1."""
+        import torch
+
+        from induce.models.branching import crossing
+
+        weights = None
+        if self.corpus.references is not None and penalty:
+            found = self.corpus.references.weights(chosen, gaps.shape[1], math.exp(-penalty))
+            weights = torch.from_numpy(found)
+        if self.config.crossing_penalty and (gaps > SEPARATED).any():
+            factors = torch.where(crossing(gaps, lengths), math.exp(-self.config.crossing_penalty), 1.0)
+            weights = factors if weights is None else weights * factors
+        return weights
 
 
 class SpanLoader(FragmentLoader):
@@ -103,9 +121,9 @@ class SpanLoader(FragmentLoader):
         if references is None:
             raise SynparseError("there are no trees to learn from; name a run with --focus RUN")
         batch = self.corpus.sentences(chosen)
-        fragments = torch.from_numpy(self.corpus.fragments(chosen))
+        gaps = torch.from_numpy(self.corpus.gaps_before(chosen))
         spans = torch.from_numpy(references.shares(chosen, batch.tokens.shape[1]))
-        return SpanTargetBatch(batch.tokens, batch.lengths, fragments, spans).to(self.device)
+        return SpanTargetBatch(batch.tokens, batch.lengths, gaps, spans).to(self.device)
 
 
 def longest_of_pass(config: TrainConfig, number: int) -> float:

@@ -1,8 +1,9 @@
-"""The words that a model is to know, or the classes of them: chosen by the training text."""
+"""What the training text says: the words that a model is to know, or their classes, and which marks join words."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +24,16 @@ def choose_vocabulary(text: Corpus | PreparedText, data: DataConfig) -> Vocabula
     if data.vocabulary:
         return Vocabulary.from_list(data.vocabulary)
     return text.vocabulary(data.vocabulary_size, data.minimum_count, data.unknown)
+
+
+def joining_of(text: Corpus | PreparedText, data: DataConfig) -> list[str]:
+    """The marks that join words in the training ``text``, if ``data`` wants them; to be asked before it is encoded."""
+    return text.joining if data.joining_marks else []
+
+
+def encode(text: Any, vocabulary: Vocabulary, joining: Sequence[str]) -> Any:
+    """A text, or the examples of a task, in the numbers of a vocabulary; the marks ``joining`` join words."""
+    return text.encode(vocabulary, joining) if joining else text.encode(vocabulary)
 
 
 def class_vocabulary(text: Corpus | PreparedText, data: DataConfig) -> Vocabulary:

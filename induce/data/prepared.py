@@ -2,9 +2,9 @@
 
 ``synparse prepare`` writes a folder with ``corpus.json`` (what it holds, and the digest of each file), ``words.txt``
 (line k is word number k), ``ids.i32`` (numbers of each sentence's words and 0 behind it), ``offsets.i64`` (where each
-sentence begins) and ``breaks.u1`` (1 where words were dropped in front). Each training decides which sentences are
-development text and which words are known: the numbers of its vocabulary go to files without a name, which the system
-removes with the process.
+sentence begins) and ``breaks.u1`` (what marks were dropped in front, see `induce.data.marks`). Each training
+decides which sentences are development text and which words are known: the numbers of its vocabulary go to files
+without a name, which the system removes with the process.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import IO, Any
 import numpy as np
 
 from induce.data.corpus import Corpus, EncodedCorpus
+from induce.data.marks import Singles, joining_marks
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from treebank.errors import SynparseError, placed
@@ -72,7 +73,7 @@ def prepare(
             if token != "word" and seen.forms:
                 corpus.add(split(seen.forms, token))
             elif seen.forms:
-                corpus.add(seen.forms, seen.kept)
+                corpus.add(seen.forms, seen.kept, sentence.words)
             if len(corpus.ids) >= FLUSH:
                 files.take(corpus)
         files.take(corpus)
@@ -90,6 +91,7 @@ def prepare(
             "sentences": files.sentences,
             "words": files.words,
             "types": len(corpus.numbers),
+            "marks": list(corpus.singles.numbers),
             "sha256": corpus.digest.hexdigest(),
             "health": watch.health.to_json(),
             "notes": list(watch.health.report(token=token)),
@@ -142,10 +144,10 @@ class _ArrayFiles:
         """Write the sentences of ``corpus`` and take them out of it; its words and counts stay."""
         self._ids.write(np.asarray(corpus.ids, dtype="<i4").tobytes())
         self._offsets.write((np.asarray(corpus.offsets[1:], dtype="<i8") + self.entries).tobytes())
-        self._breaks.write(corpus.breaks)
+        self._breaks.write(corpus.gaps)
         self.sentences, self.words = self.sentences + corpus.sentences, self.words + corpus.words
         self.entries += len(corpus.ids)
-        corpus.ids, corpus.offsets, corpus.breaks = corpus.ids[:0], corpus.offsets[:1], bytearray()
+        corpus.ids, corpus.offsets, corpus.gaps = corpus.ids[:0], corpus.offsets[:1], bytearray()
         for stream in (self._ids, self._offsets, self._breaks):
             stream.flush()
 
@@ -226,13 +228,13 @@ class PreparedText:
         return self.entries - self.sentences
 
     def _stretches(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Numbers, entries of each sentence, and breaks, of some thousand sentences at a time."""
+        """Numbers, entries of each sentence, and gaps, of some thousand sentences at a time."""
         corpus = self.corpus
         with open(corpus.folder / IDS, "rb") as ids, open(corpus.folder / BREAKS, "rb") as breaks:
             for first in range(0, len(corpus.offsets) - 1, CHUNK):
                 lengths = np.diff(corpus.offsets[first : first + CHUNK + 1])
                 count = int(lengths.sum())
-                numbers, dropped = np.fromfile(ids, "<i4", count), np.fromfile(breaks, "?", count)
+                numbers, dropped = np.fromfile(ids, "<i4", count), np.fromfile(breaks, "u1", count)
                 index = np.arange(first + 1, first + 1 + len(lengths))
                 held_out = index % self.every == 0 if self.every else np.zeros(len(index), dtype=bool)
                 chosen = held_out == self.held_out
@@ -248,26 +250,41 @@ class PreparedText:
         """Its most frequent words, ``size`` with the two marks, that occur ``minimum_count`` times or more."""
         return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
 
-    def encode(self, vocabulary: Vocabulary) -> EncodedCorpus:
-        """The text in the numbers of ``vocabulary``, in files without a name beside the corpus: to be called once."""
+    @property
+    def singles(self) -> Singles:
+        """The numbers of marks; none in a corpus that was prepared when they were not told apart."""
+        return Singles(self.corpus.facts.get("marks", ()))
+
+    @property
+    def joining(self) -> list[str]:
+        """The marks that join words, in the first million words of this text."""
+        numbers, _, gaps = next(self._stretches(), (np.zeros(0, "<i4"), None, np.zeros(0, "u1")))
+        return joining_marks(numbers, gaps, self.singles.numbers)
+
+    def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedCorpus:
+        """The text in the numbers of ``vocabulary``, in files without a name beside the corpus: to be called once.
+
+        The marks ``joining`` join words.
+        """
         if self._encoded is None:
-            self._encoded = self.copied(vocabulary)
+            self._encoded = self.copied(vocabulary, joining)
         if self._encoded.vocabulary.words != vocabulary.words:
             raise ValueError("this text has the numbers of another vocabulary already")
         return self._encoded
 
-    def copied(self, vocabulary: Vocabulary) -> EncodedCorpus:
+    def copied(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedCorpus:
         """The same, as often as one likes."""
+        final = self.singles.final(joining)
         table = np.array([0, *map(vocabulary.id, self.corpus.words())], dtype=np.int32)
-        with _unnamed(self) as ids, _unnamed(self) as offsets, _unnamed(self) as breaks:
+        with _unnamed(self) as ids, _unnamed(self) as offsets, _unnamed(self) as gaps:
             at = 0
             offsets.write(np.zeros(1, dtype=np.int64).tobytes())
-            for numbers, lengths, dropped in self._stretches():
+            for numbers, lengths, before in self._stretches():
                 ids.write(table[numbers].tobytes())
-                breaks.write(dropped.tobytes())
+                gaps.write(final[before].tobytes())
                 offsets.write((at + np.cumsum(lengths)).tobytes())
                 at += len(numbers)
-            arrays = _mapped(ids, np.int32), _mapped(offsets, np.int64), _mapped(breaks, np.bool_)
+            arrays = _mapped(ids, np.int32), _mapped(offsets, np.int64), _mapped(gaps, np.uint8)
         return EncodedCorpus(vocabulary, *arrays, np.zeros(0, dtype=np.float32))
 
     @property

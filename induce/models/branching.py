@@ -12,9 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from induce.data.marks import enclosed
+
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
+CROSSING = 3.0  # what a span loses that crosses brackets, beside 1 for those that they enclose
 ENDS_INSIDE = 2 / 3  # what a span that ends inside a later stretch loses, beside 1 for what others gain
 RARE = 10.0  # mean words that each word is counted with, so that rare ones are near the mean
 
@@ -48,6 +51,23 @@ def shape(fragments: Tensor) -> Tensor:
     same = first == final
     whole = torch.zeros(count + 1, device=fragments.device).index_fill_(0, torch.tensor([count]), 1.0)
     return whole + (same & closed).float() - ENDS_INSIDE * (~same & ~closed).float()
+
+
+def enclosed_votes(gaps: Tensor, lengths: Tensor) -> Tensor:
+    """1 for each span (B, N, N + 1) that brackets enclose or whose words are joined, less `CROSSING` for one that
+    crosses such a span, else 0; ``gaps`` (B, N) are those of `induce.data.marks`, ``lengths`` (B,) the sentences'."""
+    votes = torch.zeros(*gaps.shape, gaps.shape[1] + 1)
+    at, end = torch.arange(gaps.shape[1])[:, None], torch.arange(gaps.shape[1] + 1)
+    for row, sentence, length in zip(votes, gaps.tolist(), lengths.tolist(), strict=True):
+        for i, j in set(enclosed(sentence[:length])):
+            row[i, j] += 1
+            row -= CROSSING * (((at < i) & (end > i) & (end < j)) | ((at > i) & (at < j) & (end > j))).float()
+    return votes.to(gaps.device)
+
+
+def crossing(gaps: Tensor, lengths: Tensor) -> Tensor:
+    """Whether a span (B, N, N + 1) crosses one that brackets enclose or whose words are joined."""
+    return enclosed_votes(gaps, lengths) < 0
 
 
 def begin_of_stretch(fragments: Tensor) -> Tensor:

@@ -19,7 +19,9 @@ from torch.nn import functional
 
 from induce.config import setting
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
+from induce.data.marks import JOINED, MOST, NOTHING, SEPARATED
 from induce.models.base import Loss, Model, Query, bounded
+from induce.models.branching import enclosed_votes
 from induce.models.sentence_reader import SentenceReader, some_unknown
 from induce.structures import SpanScores
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
 WIDEST = 40  # words, from where on all spans are as wide
+GAPS = 4  # what a gap tells of the marks in it: that they separate, join, close, open
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,12 @@ class ChartConfig:
     layers: int = 1
     span_size: int = setting(100, low=1, high=1e6, help="units in which a gap stands for the start or end of a span")
     endings: bool = setting(True, help="whether words are also known by their last letters")
+    mark_votes: float = setting(
+        0.0,
+        low=0,
+        high=100,
+        help="what spans gain in choosing trees that brackets enclose or whose words are joined; thrice for crossing",
+    )
     dropout: float = 0.3
     unknown_rate: float = setting(0.2, low=0, high=0.99, help="share of the words that are unknown in training")
 
@@ -47,6 +56,7 @@ class Chart(Model):
 
     Config = ChartConfig
     reads = (SpanTargetBatch,)
+    rounds = True
     gives = (SpanScores,)
     shortest = 2
     measure = "cross-entropy"
@@ -62,7 +72,7 @@ class Chart(Model):
             endings=config.endings,
             dropout=config.dropout,
         )
-        self.start, self.end = (nn.Linear(2 * config.hidden_size + 1, config.span_size) for _ in range(2))
+        self.start, self.end = (nn.Linear(2 * config.hidden_size + GAPS, config.span_size) for _ in range(2))
         self.pairs = nn.Linear(config.span_size, config.span_size, bias=False)
         self.starting, self.ending = (nn.Linear(config.span_size, 1) for _ in range(2))
         self.width = nn.Parameter(torch.zeros(WIDEST + 1))
@@ -75,11 +85,11 @@ class Chart(Model):
         """Of the spans from word i up to j (B, N, N + 1); ``seen`` are the words (B, N), some of them unknown.
 
         A gap between two words is the state that comes from the left beside that which comes from the right, and
-        whether punctuation stood there.
+        what marks stood there.
         """
         states = self.reader(bounded(batch.tokens), batch.lengths + 2, bounded(seen))
         left, right = states.chunk(2, -1)
-        gaps = torch.cat([left[:, :-1], right[:, 1:], _breaks(batch)], -1)
+        gaps = torch.cat([left[:, :-1], right[:, 1:], _marks(batch)], -1)
         start, end = (functional.leaky_relu(side(gaps)) for side in (self.start, self.end))
         scores = self.pairs(start) @ end.transpose(1, 2) / math.sqrt(self.config.span_size)
         scores = scores + self.starting(start) + self.ending(end).transpose(1, 2)
@@ -100,7 +110,10 @@ class Chart(Model):
 
     def structure(self, batch: SentenceBatch, query: Query) -> SpanScores:
         """How probable each span is."""
-        return SpanScores(self.scores(batch, batch.tokens).sigmoid(), batch.lengths)
+        scores = self.scores(batch, batch.tokens).sigmoid()
+        if self.config.mark_votes and isinstance(batch, FragmentBatch):
+            scores = scores + self.config.mark_votes * enclosed_votes(batch.gaps, batch.lengths)
+        return SpanScores(scores, batch.lengths)
 
     def parsing_cost(self, length: int) -> float:
         """Square: a table of spans."""
@@ -115,11 +128,15 @@ def inner_spans(lengths: Tensor, count: int) -> Tensor:
     return (end - start >= 2) & (end <= last) & ~((start == 0) & (end == last))
 
 
-def _breaks(batch: SentenceBatch) -> Tensor:
-    """1 for each gap (B, N + 1, 1) where punctuation stood, else 0."""
+def _marks(batch: SentenceBatch) -> Tensor:
+    """What the marks in each gap between two words (B, N + 1, 4) do, 1 or 0: separate, join, close, open brackets."""
     tokens = batch.tokens
-    found = torch.zeros(len(tokens), tokens.shape[1] + 1, 1, device=tokens.device)
+    found = torch.zeros(len(tokens), tokens.shape[1] + 1, GAPS, device=tokens.device)
     if isinstance(batch, FragmentBatch):
-        inside = torch.arange(1, tokens.shape[1], device=tokens.device) < batch.lengths[:, None]
-        found[:, 1:-1, 0] = ((batch.fragments[:, 1:] != batch.fragments[:, :-1]) & inside).to(found.dtype)
+        gaps = batch.gaps[:, 1:].long()
+        inside = torch.arange(1, tokens.shape[1], device=tokens.device) < batch.lengths.to(tokens.device)[:, None]
+        separated = (gaps != NOTHING) & (gaps != JOINED)
+        closing, opening = (gaps - SEPARATED) // (MOST + 1), (gaps - SEPARATED) % (MOST + 1)
+        kinds = [separated, gaps == JOINED, separated & (closing > 0), separated & (opening > 0)]
+        found[:, 1:-1] = (torch.stack(kinds, -1) & inside[..., None]).to(found.dtype)
     return found

@@ -24,7 +24,7 @@ from induce.data.batches import FragmentBatch, SentenceBatch, SpanSupervisedBatc
 from induce.kernels.inside import Rules, log_partition, span_marginals, symbol_marginals, word_costs
 from induce.kernels.viterbi import best_trees
 from induce.models.base import Loss, Model, Query
-from induce.models.branching import begin_of_stretch, shape, word_edges
+from induce.models.branching import begin_of_stretch, enclosed_votes, shape, word_edges
 from induce.structures import Brackets, SpanScores, Structure
 
 if TYPE_CHECKING:
@@ -78,6 +78,12 @@ class GrammarConfig:
     prior_votes: float = setting(0.0, low=0, high=100, help="what preferred spans (`shape`) gain in choosing trees")
     end_votes: float = setting(
         0.0, low=0, high=100, help="a symbol's spans count min(1, this x its ends / beginnings in the text)"
+    )
+    mark_votes: float = setting(
+        0.0,
+        low=0,
+        high=100,
+        help="what spans gain in choosing trees that brackets enclose or whose words are joined; thrice for crossing",
     )
     word_votes: float = setting(
         0.0, low=0, high=100, help="a span counts min(1, this x how often its last word ends a stretch, of the mean)"
@@ -181,6 +187,9 @@ class Grammar(Model):
                 part = self._marginals(tokens[:, start:end])
                 if isinstance(batch, FragmentBatch):
                     part = self._sided(part, tokens[:, start:end], batch.fragments[rows, start:end])
+                    if self.config.mark_votes:
+                        width = torch.full((len(tokens),), end - start)
+                        part = part + self.config.mark_votes * enclosed_votes(batch.gaps[rows, start:end], width)
                 scores[rows[:, None, None], *_grid(start, end)] = part
                 scores[rows, start, tokens.shape[1]] = 1.0  # pieces are joined from the right
         return SpanScores(scores, batch.lengths)

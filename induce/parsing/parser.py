@@ -13,10 +13,10 @@ from induce import registry
 from induce.checkpoint import Checkpoint, build_model
 from induce.config import check_layer, default_layer, entry_of, kind_of
 from induce.data.batches import FragmentBatch, SentenceBatch
-from induce.data.corpus import fragments_of
 from induce.data.edges import FACT as EDGES
 from induce.data.edges import Edges
 from induce.data.loader import bucket_by_length, pad
+from induce.data.marks import NOTHING, gaps
 from induce.data.tokens import leaf, split
 from induce.models.base import Query
 from induce.parsing.reading import Reading
@@ -216,7 +216,8 @@ class ModelParser(StructureParser):
                 f"model {self.name!r} has no distances {self.distances!r}: it does not learn from trees"
             )
         self.recipe = RECIPES[config.data.normalization]
-        self.fragments = config.data.reading in ("fragments", "spans")
+        self.marks = config.data.reading in ("fragments", "spans")
+        self.joining = frozenset(checkpoint.facts.get("joining", ()))
         self.learned_from = trees_learned_from(checkpoint)
         self.model: Any = build_model(checkpoint).to(device)
         self._backend = ""  # for many words; found when there are so many
@@ -245,7 +246,10 @@ class ModelParser(StructureParser):
         Raises SynparseError at a sentence that is too long for the memory, after those before it.
         """
         seen = [self._seen(sentence) for sentence in block]
-        encoded = [(self.checkpoint.vocabulary.encode(one.forms), one.kept) for _, one in seen]
+        encoded = [
+            (self.checkpoint.vocabulary.encode(one.forms), gaps(words, one.kept, self.joining) if self.marks else ())
+            for words, one in seen
+        ]
         lengths = [len(ids) for ids, _ in encoded]
         rows: list[Any] = [
             [] if not length else self.structure.trivial(length) if length < self.model.shortest else None
@@ -283,7 +287,7 @@ class ModelParser(StructureParser):
         if self.device != "cpu" or words < MANY:
             return multiplying(MKL)
         if not self._backend:
-            one = self.checkpoint.vocabulary.encode(["x"] * TYPICAL), range(TYPICAL)
+            one = self.checkpoint.vocabulary.encode(["x"] * TYPICAL), [NOTHING] * TYPICAL
             self._backend, _ = backend_for(lambda: self._rows([one] * FEW), least=LARGE_FOR_FEW)
         return multiplying(self._backend)
 
@@ -310,7 +314,7 @@ class ModelParser(StructureParser):
         return self._rows(batch)
 
     def _rows(self, batch: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
-        """The row of each sentence, of which there are the numbers of its words and their indices as written.
+        """The row of each sentence, of which there are the numbers of its words and the gaps before them.
 
         A sentence that is too long for the memory has an error in the place of its row.
         """
@@ -330,10 +334,10 @@ class ModelParser(StructureParser):
     def batch(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> SentenceBatch:
         """Sentences side by side, of the type that the model reads."""
         tokens, lengths = pad([ids for ids, _ in encoded])
-        if not self.fragments:
+        if not self.marks:
             return SentenceBatch(tokens, lengths).to(self.device)
-        fragments, _ = pad([fragments_of(kept) for _, kept in encoded])
-        return FragmentBatch(tokens, lengths, fragments).to(self.device)
+        before, _ = pad([marks for _, marks in encoded])
+        return FragmentBatch(tokens, lengths, before).to(self.device)
 
     def ask(self, batch: SentenceBatch) -> Structure:
         """The structure that the decoder reads."""

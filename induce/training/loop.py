@@ -18,7 +18,7 @@ from induce import checkpoint as store
 from induce.config import RunConfig, kind_of
 from induce.data.corpus import unknown_share
 from induce.data.edges import Edges, edges_of
-from induce.data.known_words import choose_vocabulary
+from induce.data.known_words import choose_vocabulary, encode, joining_of
 from induce.data.loader import Loader, Step
 from induce.data.tokens import bits
 from induce.models.base import FittedModel, detach
@@ -68,16 +68,18 @@ class Trainer(RunState):
             self.note = "too few sentences to set some aside: the training text serves as development text"
         facts = {**facts, "training": _about(training), "development": _about(self.development)}
         checkpoint = store.read(store.find(run, ("last",))) if resume else None
+        joining = checkpoint.facts.get("joining", []) if checkpoint else joining_of(training, config.data)
+        facts |= {"joining": joining} if joining else {}
         vocabulary = checkpoint.vocabulary if checkpoint else choose_vocabulary(training, config.data)
         super().__init__(
             config, run, device=device, facts=facts, vocabulary=vocabulary, checkpoint=checkpoint, group=group
         )
         self.unknown_share = unknown_share(training.word_counts(), vocabulary)
-        self.corpus = training.encode(vocabulary)
+        self.corpus = encode(training, vocabulary, joining)
         if config.parse.decoder == BY_BRANCHING:
             self.facts |= edges_of(self.corpus).fact()
         self.loader = self._loader(self.corpus, config.train.batch_size)
-        held_out = self.corpus if self.development is training else self.development.encode(vocabulary)
+        held_out = self.corpus if self.development is training else encode(self.development, vocabulary, joining)
         self.held_out = self._loader(held_out, config.train.development_batch_size)
         self.parts = 1  # of a batch, the most so far
         self.resumed = checkpoint is not None

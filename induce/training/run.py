@@ -77,12 +77,12 @@ class RunData:
 
     def encode(self) -> EncodedCorpus:
         """The training text, not that of a task, with the final numbers of words, so that several runs share them."""
-        from induce.data.known_words import choose_vocabulary
+        from induce.data.known_words import choose_vocabulary, encode, joining_of
 
-        words = choose_vocabulary(self.training, self.config.data)
+        words, joining = choose_vocabulary(self.training, self.config.data), joining_of(self.training, self.config.data)
         if self.development.words:
-            self.development.encode(words)
-        encoded: EncodedCorpus = self.training.encode(words)
+            encode(self.development, words, joining)
+        encoded: EncodedCorpus = encode(self.training, words, joining)
         return encoded
 
 

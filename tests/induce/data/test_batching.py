@@ -10,7 +10,7 @@ import torch
 
 from induce.config import TrainConfig
 from induce.data.batches import SentenceBatch
-from induce.data.corpus import Corpus, EncodedCorpus, fragments_of, read_corpora
+from induce.data.corpus import Corpus, EncodedCorpus, read_corpora
 from induce.data.fragments import FragmentLoader
 from induce.data.sentences import SentenceLoader
 from induce.data.stream import StreamLoader, segments
@@ -103,7 +103,6 @@ def test_fragments_are_of_one_length_and_know_where_punctuation_stood() -> None:
     assert sorted(batch.tokens.shape for batch in batches) == [(1, 4), (1, 5), (2, 2)]
     fragments = {tuple(row) for batch in batches for row in batch.fragments.tolist()}
     assert fragments == {(0, 0, 1, 1, 2), (0, 1, 1, 1), (0, 0)}
-    assert fragments_of([0, 1, 3, 4, 6]) == [0, 0, 1, 1, 2]
 
 
 def test_a_part_of_a_batch_has_no_column_too_many() -> None:

@@ -38,7 +38,7 @@ def test_loss_is_the_cross_entropy_of_each_inner_span() -> None:
     torch.manual_seed(0)
     model, batch = Chart(TINY, 12).double().eval(), batch_of(4)
     batch.spans[:, 0, 3] = 0.25
-    batch = SpanTargetBatch(batch.tokens, batch.lengths, batch.fragments, batch.spans.double())
+    batch = SpanTargetBatch(batch.tokens, batch.lengths, batch.gaps, batch.spans.double())
     loss = model.loss(batch)
     with torch.inference_mode():
         probability = model.structure(batch, Query(SpanScores)).score
@@ -67,7 +67,7 @@ def test_it_learns_the_given_trees() -> None:
 
 def test_punctuation_between_words_is_seen() -> None:
     model, batch = Chart(TINY, 12).eval(), batch_of(4)
-    cut = FragmentBatch(batch.tokens, batch.lengths, torch.tensor([[0, 0, 1, 1]] * 3))
+    cut = FragmentBatch(batch.tokens, batch.lengths, torch.tensor([[0, 0, 1, 0]] * 3))
     with torch.inference_mode():
         whole = model.structure(SentenceBatch(batch.tokens, batch.lengths), Query(SpanScores)).score
         same = model.structure(batch, Query(SpanScores)).score

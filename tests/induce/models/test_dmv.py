@@ -51,7 +51,7 @@ def learned(corpus: EncodedCorpus, **settings: object) -> Dmv:
 
 def batch_of(corpus: EncodedCorpus, chosen: Sequence[int]) -> FragmentBatch:
     plain = corpus.sentences(np.array(chosen))
-    return FragmentBatch(plain.tokens, plain.lengths, torch.from_numpy(corpus.fragments(np.array(chosen))))
+    return FragmentBatch(plain.tokens, plain.lengths, torch.from_numpy(corpus.gaps_before(np.array(chosen))))
 
 
 def heads_of(model: Dmv, batch: SentenceBatch) -> torch.Tensor:
@@ -173,7 +173,7 @@ def test_punctuation_matters_and_can_be_missing() -> None:
     model, batch = learned(corpus), batch_of(corpus, range(60))
     assert batch.fragments.any()
     plain = SentenceBatch(batch.tokens, batch.lengths)
-    unbroken = FragmentBatch(batch.tokens, batch.lengths, torch.zeros_like(batch.fragments))
+    unbroken = FragmentBatch(batch.tokens, batch.lengths, torch.zeros_like(batch.gaps))
     torch.testing.assert_close(heads_of(model, plain), heads_of(model, unbroken))
     assert not torch.allclose(heads_of(model, plain), heads_of(model, batch))
 

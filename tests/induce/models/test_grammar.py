@@ -90,7 +90,7 @@ def test_the_scale_of_charts_follows_the_training() -> None:
 def test_symbols_are_counted_where_stretches_begin_and_end() -> None:
     """Of three words in stretches of one and two, the only phrases but the whole begin or end at the boundary."""
     grammar, plain = model("npcfg").train(), batch(3)
-    grammar.loss(FragmentBatch(plain.tokens, plain.lengths, torch.tensor([[0, 1, 1]])))
+    grammar.loss(FragmentBatch(plain.tokens, plain.lengths, torch.tensor([[0, 1, 0]])))
     with torch.no_grad():
         marginals = grammar.eval().structure(plain, Query(SpanScores)).rows()[0]
     first, second = marginals[0, 2], marginals[1, 3]  # both begin where a stretch does, one ends so
@@ -153,7 +153,7 @@ def test_words_are_counted_where_stretches_begin_and_end() -> None:
 def test_spans_whose_last_word_hardly_ends_a_stretch_count_less() -> None:
     grammar, sentence = model("npcfg"), batch(5)
     tokens = torch.tensor([[2, 3, 4, 2, 3]])
-    stretches = FragmentBatch(tokens, sentence.lengths, torch.tensor([[0, 0, 1, 1, 1]]))
+    stretches = FragmentBatch(tokens, sentence.lengths, torch.tensor([[0, 0, 1, 0, 0]]))
     grammar.word_edges.copy_(torch.tensor([[1.0] * WORDS, [1.0, 1.0, 9.0, 0.2, 0.6, 1.0, 1.0]]))
 
     def scores(word_votes: float, branching: str = "right") -> torch.Tensor:

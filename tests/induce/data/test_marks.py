@@ -1,0 +1,132 @@
+"""What dropped marks tell: which words they join, what brackets enclose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from induce.data.corpus import EncodedCorpus, read_corpora
+from induce.data.marks import JOINED, LEAST_PLACES, NOTHING, SEPARATED, Singles, enclosed, gap, gaps, joining_marks
+from induce.data.prepared import PreparedCorpus, prepare
+from induce.models.branching import CROSSING, crossing, enclosed_votes
+from treebank.normalize import RECIPES
+from treebank.sentence import Sentence
+
+OPEN, CLOSE = SEPARATED + 1, SEPARATED + 4
+
+
+def seen(text: str, joining: str = "") -> tuple[str, list[int]]:
+    """The words of a sentence and the gaps before them."""
+    words = text.split()
+    kept = RECIPES["words"](words).kept
+    return " ".join(words[index] for index in kept), gaps(words, kept, frozenset(joining.split()))
+
+
+@pytest.mark.parametrize(
+    ("marks", "expected"),
+    [
+        ("", NOTHING),
+        (",", SEPARATED),
+        ("-", JOINED),
+        ("- -", SEPARATED),
+        ("(", OPEN),
+        ("-LRB-", OPEN),
+        (") ,", CLOSE),
+        (") (", OPEN + CLOSE - SEPARATED),
+        ("( )", SEPARATED),
+        ("[ { (", OPEN + 2),
+        (") ) ) ) )", SEPARATED + 12),
+        ("「", OPEN),
+        ("„", SEPARATED),  # Unicode calls this an opening mark, but it closes elsewhere
+    ],
+)
+def test_gaps(marks: str, expected: int) -> None:
+    assert gap(marks.split(), {"-"}) == expected
+    if expected != JOINED:
+        assert Singles().final([])[Singles().gap(marks.split())] == expected
+
+
+def test_the_gaps_of_a_sentence() -> None:
+    assert seen('" the ( wild - type ) mice , he said', "-") == (
+        "the wild type mice he said",
+        [SEPARATED, OPEN, JOINED, CLOSE, SEPARATED, NOTHING],
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a b c", []),
+        ("a ( b c ) d", ["b c"]),
+        ("a ( b ) c", []),  # one word
+        ("( a b )", []),  # the whole
+        ("a ( b c ( d e ) ) f", ["b c d e", "d e"]),
+        ("a ( b c", ["b c"]),
+        ("a b ) c d", []),
+        ("a ( b c ) ( d e ) f", ["b c", "d e"]),
+        ("the wild - type mice", ["wild type"]),
+        ("a - b / c d - e f", ["a b c", "d e"]),
+        ("a ( b - c d ) e", ["b c", "b c d"]),
+        ("a - b", []),
+    ],
+)
+def test_what_is_enclosed(text: str, expected: list[str]) -> None:
+    words, row = seen(text, "- /")
+    assert sorted({" ".join(words.split()[i:j]) for i, j in enclosed(row)}) == expected
+
+
+def test_spans_that_cross_lose() -> None:
+    """Of a ( b c ) d the span b c gains; a b and c d lose, in a longer batch, too."""
+    _, row = seen("a ( b c ) d")
+    votes = enclosed_votes(torch.tensor([[*row, 0, 0], [0] * 6]), torch.tensor([4, 6]))
+    assert votes.shape == (2, 6, 7)
+    assert votes[0, 1, 3] == 1
+    assert [tuple(place) for place in (votes[0, :4, :5] < 0).nonzero().tolist()] == [(0, 2), (2, 4)]
+    assert votes.min() == -CROSSING
+    assert not votes[1].any()
+    assert torch.equal(crossing(torch.tensor([row]), torch.tensor([4]))[0], votes[0, :4, :5] < 0)
+
+
+def text_with_hyphens() -> list[Sentence]:
+    """A hyphen stands in three words that come again and again, a comma between words that do not."""
+    compounds = ["wild - type", "knock - out", "E - coli"]
+    return [
+        Sentence(f"w{'abcdefghij'[k % 10] * (1 + k // 10)} , x {compounds[k % 3]} y ( z v )".split())
+        for k in range(LEAST_PLACES)
+    ]
+
+
+def test_the_text_tells_which_marks_join() -> None:
+    training, _ = read_corpora(text_with_hyphens(), "words")
+    assert training.joining == ["-"]
+    few, _ = read_corpora(text_with_hyphens()[1:], "words")
+    assert few.joining == []
+
+
+def test_quotation_marks_and_edges_of_sentences_join_nothing() -> None:
+    ids, numbers = np.tile([1, 2, 0], LEAST_PLACES), np.tile([0, JOINED, 0], LEAST_PLACES)
+    assert joining_marks(ids, numbers, {"-": JOINED}) == ["-"]
+    assert joining_marks(ids, numbers, {'"': JOINED}) == []
+    assert joining_marks(ids, np.roll(numbers, -1), {"-": JOINED}) == []  # before the first words
+
+
+def test_a_corpus_on_disk_tells_the_same(tmp_path: Path) -> None:
+    prepare(text_with_hyphens(), str(tmp_path / "corpus"))
+    prepared, _ = PreparedCorpus.read(tmp_path / "corpus").split(0)
+    memory, _ = read_corpora(text_with_hyphens(), "words")
+    assert prepared.joining == memory.joining == ["-"]
+    vocabulary = memory.vocabulary(100, 1)
+    found: list[EncodedCorpus] = [prepared.encode(vocabulary, ["-"]), memory.encode(vocabulary, ["-"])]
+    assert np.array_equal(found[0].gaps, found[1].gaps)
+    assert found[0].gaps[:9].tolist() == [NOTHING, SEPARATED, NOTHING, JOINED, NOTHING, OPEN, NOTHING, NOTHING, NOTHING]
+    assert found[0].breaks.sum() == 2 * LEAST_PLACES
+
+
+def test_more_marks_than_numbers() -> None:
+    singles = Singles()
+    numbers = [singles.gap([chr(0x2190 + k)]) for k in range(300)]
+    assert len(set(numbers[: 256 - JOINED])) == 256 - JOINED
+    assert set(numbers[256 - JOINED :]) == {SEPARATED}
