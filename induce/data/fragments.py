@@ -29,8 +29,8 @@ class FragmentLoader:
     A curriculum takes sentences of at most ``first_longest`` words in the first pass and ``longer`` more in each
     later one, up to ``longest``. How far training is, from 0 to 1, counts the words of all passes: after the share
     ``steady`` the learning rate falls, and in the first ``focus_share`` spans that no reference tree of the corpus has
-    are multiplied by exp(-``focus_penalty``); ``focus_fade`` is how long that takes to vanish. Spans that cross a
-    bracket or break up joined words are multiplied by exp(-``crossing_penalty``) all the time.
+    are multiplied by exp(-``focus_penalty``); ``focus_fade`` is how long that takes to vanish. Spans that
+    brackets or joined words speak against (`mark_votes`) are multiplied by exp(-``crossing_penalty``) all the time.
     """
 
     def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
@@ -99,14 +99,14 @@ class FragmentLoader:
         """The factors (B, N, N + 1) of the spans of the ``chosen`` sentences; None where all are 1."""
         import torch
 
-        from induce.models.branching import crossing
+        from induce.models.branching import mark_votes
 
         weights = None
         if self.corpus.references is not None and penalty:
             found = self.corpus.references.weights(chosen, gaps.shape[1], math.exp(-penalty))
             weights = torch.from_numpy(found)
         if self.config.crossing_penalty and (gaps > SEPARATED).any():
-            factors = torch.where(crossing(gaps, lengths), math.exp(-self.config.crossing_penalty), 1.0)
+            factors = torch.where(mark_votes(gaps, lengths) < 0, math.exp(-self.config.crossing_penalty), 1.0)
             weights = factors if weights is None else weights * factors
         return weights
 

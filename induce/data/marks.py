@@ -121,18 +121,18 @@ def joining_marks(ids: np.ndarray, numbers: np.ndarray, singles: Mapping[str, in
     return sorted(found)
 
 
-def enclosed(row: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The spans that brackets enclose in a sentence with the gaps ``row``, to its end where they do not close, and
-    those whose words are joined: of two and more words, but not the whole."""
-    count, opened, first = len(row), list[int](), 0
-    found = []
-    for place, before in enumerate([*row, NOTHING]):
-        if before != JOINED:
-            found.append((first, place))
-            first = place
+def bracketed(row: Sequence[int]) -> list[tuple[int, int]]:
+    """The spans that brackets enclose in a sentence with the gaps ``row``, to its end where they do not close."""
+    opened, found = list[int](), []
+    for place, before in enumerate(row):
         if SEPARATED < before < JOINED:
             closing, opening = divmod(before - SEPARATED, MOST + 1)
             found += [(opened.pop(), place) for _ in range(min(closing, len(opened)))]
             opened += [place] * opening
-    found += [(start, count) for start in opened]
-    yield from (span for span in found if 1 < span[1] - span[0] < count)
+    return found + [(start, len(row)) for start in opened]
+
+
+def joined(row: Sequence[int]) -> list[tuple[int, int]]:
+    """The spans of words that marks join, in a sentence with the gaps ``row``."""
+    starts = [place for place, before in enumerate(row) if before != JOINED or place == 0]
+    return [(start, end) for start, end in zip(starts, [*starts[1:], len(row)], strict=True) if end - start > 1]

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from induce.data.marks import enclosed
+from induce.data.marks import bracketed, joined
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
@@ -53,21 +53,23 @@ def shape(fragments: Tensor) -> Tensor:
     return whole + (same & closed).float() - ENDS_INSIDE * (~same & ~closed).float()
 
 
-def enclosed_votes(gaps: Tensor, lengths: Tensor) -> Tensor:
-    """1 for each span (B, N, N + 1) that brackets enclose or whose words are joined, less `CROSSING` for one that
-    crosses such a span, else 0; ``gaps`` (B, N) are those of `induce.data.marks`, ``lengths`` (B,) the sentences'."""
+def mark_votes(gaps: Tensor, lengths: Tensor) -> Tensor:
+    """What the marks in each gap say of spans (B, N, N + 1); ``gaps`` (B, N) are those of `induce.data.marks`.
+
+    A span that brackets enclose, or whose words are joined, gains 1. One that crosses such a span loses `CROSSING`, and
+    so does one that begins with brackets and goes on behind them: an aside belongs to what stands before it.
+    """
     votes = torch.zeros(*gaps.shape, gaps.shape[1] + 1)
     at, end = torch.arange(gaps.shape[1])[:, None], torch.arange(gaps.shape[1] + 1)
     for row, sentence, length in zip(votes, gaps.tolist(), lengths.tolist(), strict=True):
-        for i, j in set(enclosed(sentence[:length])):
-            row[i, j] += 1
-            row -= CROSSING * (((at < i) & (end > i) & (end < j)) | ((at > i) & (at < j) & (end > j))).float()
+        asides = bracketed(sentence[:length])
+        for i, j in {*asides, *joined(sentence[:length])}:
+            if 1 < j - i < length:
+                row[i, j] += 1
+                row -= CROSSING * (((at < i) & (end > i) & (end < j)) | ((at > i) & (at < j) & (end > j)))
+        for i, j in asides:
+            row[i, j + 1 :] -= CROSSING * (i > 0)
     return votes.to(gaps.device)
-
-
-def crossing(gaps: Tensor, lengths: Tensor) -> Tensor:
-    """Whether a span (B, N, N + 1) crosses one that brackets enclose or whose words are joined."""
-    return enclosed_votes(gaps, lengths) < 0
 
 
 def begin_of_stretch(fragments: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from induce.config import setting
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
 from induce.data.marks import JOINED, MOST, NOTHING, SEPARATED
 from induce.models.base import Loss, Model, Query, bounded
-from induce.models.branching import enclosed_votes
+from induce.models.branching import mark_votes
 from induce.models.sentence_reader import SentenceReader, some_unknown
 from induce.structures import SpanScores
 
@@ -112,7 +112,7 @@ class Chart(Model):
         """How probable each span is."""
         scores = self.scores(batch, batch.tokens).sigmoid()
         if self.config.mark_votes and isinstance(batch, FragmentBatch):
-            scores = scores + self.config.mark_votes * enclosed_votes(batch.gaps, batch.lengths)
+            scores = scores + self.config.mark_votes * mark_votes(batch.gaps, batch.lengths)
         return SpanScores(scores, batch.lengths)
 
     def parsing_cost(self, length: int) -> float:

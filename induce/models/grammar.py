@@ -24,7 +24,7 @@ from induce.data.batches import FragmentBatch, SentenceBatch, SpanSupervisedBatc
 from induce.kernels.inside import Rules, log_partition, span_marginals, symbol_marginals, word_costs
 from induce.kernels.viterbi import best_trees
 from induce.models.base import Loss, Model, Query
-from induce.models.branching import begin_of_stretch, enclosed_votes, shape, word_edges
+from induce.models.branching import begin_of_stretch, mark_votes, shape, word_edges
 from induce.structures import Brackets, SpanScores, Structure
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Grammar(Model):
                     part = self._sided(part, tokens[:, start:end], batch.fragments[rows, start:end])
                     if self.config.mark_votes:
                         width = torch.full((len(tokens),), end - start)
-                        part = part + self.config.mark_votes * enclosed_votes(batch.gaps[rows, start:end], width)
+                        part = part + self.config.mark_votes * mark_votes(batch.gaps[rows, start:end], width)
                 scores[rows[:, None, None], *_grid(start, end)] = part
                 scores[rows, start, tokens.shape[1]] = 1.0  # pieces are joined from the right
         return SpanScores(scores, batch.lengths)

@@ -9,9 +9,20 @@ import pytest
 import torch
 
 from induce.data.corpus import EncodedCorpus, read_corpora
-from induce.data.marks import JOINED, LEAST_PLACES, NOTHING, SEPARATED, Singles, enclosed, gap, gaps, joining_marks
+from induce.data.marks import (
+    JOINED,
+    LEAST_PLACES,
+    NOTHING,
+    SEPARATED,
+    Singles,
+    bracketed,
+    gap,
+    gaps,
+    joined,
+    joining_marks,
+)
 from induce.data.prepared import PreparedCorpus, prepare
-from induce.models.branching import CROSSING, crossing, enclosed_votes
+from induce.models.branching import CROSSING, mark_votes
 from treebank.normalize import RECIPES
 from treebank.sentence import Sentence
 
@@ -61,33 +72,54 @@ def test_the_gaps_of_a_sentence() -> None:
     [
         ("a b c", []),
         ("a ( b c ) d", ["b c"]),
-        ("a ( b ) c", []),  # one word
-        ("( a b )", []),  # the whole
+        ("a ( b ) c", ["b"]),
+        ("( a b )", ["a b"]),
         ("a ( b c ( d e ) ) f", ["b c d e", "d e"]),
         ("a ( b c", ["b c"]),
         ("a b ) c d", []),
         ("a ( b c ) ( d e ) f", ["b c", "d e"]),
-        ("the wild - type mice", ["wild type"]),
-        ("a - b / c d - e f", ["a b c", "d e"]),
-        ("a ( b - c d ) e", ["b c", "b c d"]),
-        ("a - b", []),
+        ("a ( b - c d ) e", ["b c d"]),
     ],
 )
-def test_what_is_enclosed(text: str, expected: list[str]) -> None:
+def test_what_brackets_enclose(text: str, expected: list[str]) -> None:
+    words, row = seen(text, "-")
+    assert sorted(" ".join(words.split()[i:j]) for i, j in bracketed(row)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a b c", []),
+        ("the wild - type mice", ["wild type"]),
+        ("a - b / c d - e f", ["a b c", "d e"]),
+        ("a ( b - c d ) e", ["b c"]),
+        ("a - b", ["a b"]),
+        ("- a b -", []),
+    ],
+)
+def test_which_words_are_joined(text: str, expected: list[str]) -> None:
     words, row = seen(text, "- /")
-    assert sorted({" ".join(words.split()[i:j]) for i, j in enclosed(row)}) == expected
+    assert [" ".join(words.split()[i:j]) for i, j in joined(row)] == expected
 
 
 def test_spans_that_cross_lose() -> None:
-    """Of a ( b c ) d the span b c gains; a b and c d lose, in a longer batch, too."""
+    """Of a ( b c ) d the span b c gains; a b and c d lose, and so does b c d, in a longer batch, too."""
     _, row = seen("a ( b c ) d")
-    votes = enclosed_votes(torch.tensor([[*row, 0, 0], [0] * 6]), torch.tensor([4, 6]))
+    votes = mark_votes(torch.tensor([[*row, 0, 0], [0] * 6]), torch.tensor([4, 6]))
     assert votes.shape == (2, 6, 7)
     assert votes[0, 1, 3] == 1
-    assert [tuple(place) for place in (votes[0, :4, :5] < 0).nonzero().tolist()] == [(0, 2), (2, 4)]
+    assert [tuple(place) for place in (votes[0, :4, :5] < 0).nonzero().tolist()] == [(0, 2), (1, 4), (2, 4)]
     assert votes.min() == -CROSSING
     assert not votes[1].any()
-    assert torch.equal(crossing(torch.tensor([row]), torch.tensor([4]))[0], votes[0, :4, :5] < 0)
+
+
+def test_joined_words_may_be_followed_by_others() -> None:
+    _, row = seen("a - b c", "-")
+    assert mark_votes(torch.tensor([row]), torch.tensor([3]))[0].tolist() == [
+        [0, 0, 1, 0],
+        [0, 0, 0, -CROSSING],
+        [0] * 4,
+    ]
 
 
 def text_with_hyphens() -> list[Sentence]:
