@@ -21,7 +21,8 @@ MOST = 3  # brackets of one kind in a gap that are told apart
 JOINED = SEPARATED + (MOST + 1) ** 2
 SINGLE, NUMBERS = JOINED, 256  # there are so many numbers
 PLACES, LEAST_PLACES = 300, 100  # where a mark stands between words: so many are looked at, and needed
-RECURRING = 0.25  # share of these places with a pair of words that comes again, from which a mark joins
+RECURRING = 0.15  # share of them with a pair of words that comes again, beyond what chance does: then it joins
+TURNS = 5  # ways in which the words behind a mark are shifted to see what chance does
 
 _NAMES = {"-lrb-": 1, "-lsb-": 1, "-lcb-": 1, "-rrb-": -1, "-rsb-": -1, "-rcb-": -1}
 _SIDES = {"Ps": 1, "Pe": -1}
@@ -104,6 +105,8 @@ def joining_marks(ids: np.ndarray, numbers: np.ndarray, singles: Mapping[str, in
 
     ``ids`` are the words of a text with 0 between sentences, ``numbers`` beside them what stood before each word. Of a
     mark `PLACES` places between words are looked at, evenly spread. Quotation marks never join.
+
+    Words that are frequent beside a mark, such as numbers before a percent sign, make pairs by chance and are no sign.
     """
     found = []
     single = np.flatnonzero(numbers >= SINGLE)
@@ -114,11 +117,18 @@ def joining_marks(ids: np.ndarray, numbers: np.ndarray, singles: Mapping[str, in
         if len(places) < LEAST_PLACES or quotes(mark):
             continue
         chosen = places[np.linspace(0, len(places) - 1, min(PLACES, len(places))).astype(int)]
-        pairs = np.stack([ids[chosen - 1], ids[chosen]])
-        counts = np.unique(pairs, axis=1, return_counts=True)[1]
-        if counts[counts > 1].sum() >= RECURRING * len(chosen):
+        before, behind = ids[chosen - 1], ids[chosen]
+        turns = [np.roll(behind, len(chosen) * (k + 1) // (TURNS + 1)) for k in range(TURNS)]
+        chance = np.mean([_recurring(before, turned) for turned in turns])
+        if _recurring(before, behind) - chance >= RECURRING:
             found.append(mark)
     return sorted(found)
+
+
+def _recurring(before: np.ndarray, behind: np.ndarray) -> float:
+    """The share of the pairs that are there more than once."""
+    counts = np.unique(np.stack([before, behind]), axis=1, return_counts=True)[1]
+    return float(counts[counts > 1].sum() / len(before))
 
 
 def bracketed(row: Sequence[int]) -> list[tuple[int, int]]:

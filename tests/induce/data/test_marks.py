@@ -122,13 +122,23 @@ def test_joined_words_may_be_followed_by_others() -> None:
     ]
 
 
+def drawn(count: int = LEAST_PLACES) -> list[int]:
+    """Numbers below 30, in no order."""
+    found: list[int] = np.random.RandomState(0).randint(0, 30, count).tolist()
+    return found
+
+
 def text_with_hyphens() -> list[Sentence]:
-    """A hyphen stands in three words that come again and again, a comma between words that do not."""
-    compounds = ["wild - type", "knock - out", "E - coli"]
+    """A hyphen stands in words that come again and again, a comma between words that do not."""
     return [
-        Sentence(f"w{'abcdefghij'[k % 10] * (1 + k // 10)} , x {compounds[k % 3]} y ( z v )".split())
-        for k in range(LEAST_PLACES)
+        Sentence(f"{letters(place)} , x {letters(k)}a - {letters(k)}b y ( z v )".split())
+        for place, k in enumerate(drawn(), 100)
     ]
+
+
+def letters(number: int) -> str:
+    """A word of its own for each number."""
+    return "".join("abcdefghij"[int(digit)] for digit in str(number))
 
 
 def test_the_text_tells_which_marks_join() -> None:
@@ -139,10 +149,18 @@ def test_the_text_tells_which_marks_join() -> None:
 
 
 def test_quotation_marks_and_edges_of_sentences_join_nothing() -> None:
-    ids, numbers = np.tile([1, 2, 0], LEAST_PLACES), np.tile([0, JOINED, 0], LEAST_PLACES)
+    first = 1 + np.array(drawn())
+    ids, numbers = np.stack([first, 50 + first, 0 * first], 1).ravel(), np.tile([0, JOINED, 0], LEAST_PLACES)
     assert joining_marks(ids, numbers, {"-": JOINED}) == ["-"]
     assert joining_marks(ids, numbers, {'"': JOINED}) == []
     assert joining_marks(ids, np.roll(numbers, -1), {"-": JOINED}) == []  # before the first words
+
+
+def test_frequent_words_beside_a_mark_are_no_sign() -> None:
+    """`0 % of`, `0 % more`: these pairs come again, but every word before the mark goes with every word behind it."""
+    behind = np.random.RandomState(0).randint(2, 5, LEAST_PLACES)
+    ids = np.stack([np.ones(LEAST_PLACES, dtype=int), behind, np.zeros(LEAST_PLACES, dtype=int)], 1).ravel()
+    assert joining_marks(ids, np.tile([0, JOINED, 0], LEAST_PLACES), {"%": JOINED}) == []
 
 
 def test_a_corpus_on_disk_tells_the_same(tmp_path: Path) -> None:
