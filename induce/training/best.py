@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PLAN = "plan.json"
 MINUTES = 180.0
-TRAINING = 0.85  # of the minutes; the rest is for parsing the text for pupils, and the vote
+TRAINING = 0.75  # of the minutes; the rest is for parsing the text for pupils, and the votes
 LARGEST = 4.0  # times the minutes below: more did not help
 PUPIL_WORDS = 1_600_000  # that a pupil of the vote learns from, so that small texts are gone through more often
 MOST_PASSES = 30  # of these
@@ -59,8 +59,9 @@ class Part:
     settings: tuple[str, ...] = ()
 
 
-# A grammar becomes better than its teacher, so pupils of pupils are better still. Teachers do not vote: their pupils
-# hold what they know.
+VOTE = "the vote"  # among the teachers of a part: of all that vote and do not learn from it
+# A grammar becomes better than its teacher, so pupils of pupils are better still. Teachers do not vote, as their pupils
+# hold what they know; but those do that teach by their vote, as each knows what the others do not.
 PARTS = (
     *(Part(f"onlstm-{k}", "onlstm-small", 10, seed=k, votes=False) for k in (1, 2)),
     *(
@@ -79,8 +80,9 @@ PARTS = (
     Part("second-2", "npcfg-small", 6, seed=2, focus=("first-2",), end_votes=0),
     Part("second-3", "simple-pcfg-small", 6, seed=3, focus=("first-1",), end_votes=0),
     Part("second-4", "simple-pcfg-small", 6, seed=4, focus=("first-2",), end_votes=0),
+    Part("third-1", "npcfg-small", 6, seed=5, focus=(VOTE,), end_votes=0),
+    Part("third-2", "simple-pcfg-small", 6, seed=6, focus=(VOTE,), end_votes=0),
 )
-VOTE = "the vote"  # among the teachers of a part
 #: one fast model from the vote of many
 PUPIL = Part("pupil", "chart-small", 3, focus=(VOTE,), votes=False)
 
@@ -116,6 +118,8 @@ def train_best(
         left = [part for part in stage if part.name not in plan.done]
         if left and left[0].focus:
             plan.choose_branching(parts[0], tell)
+        if left and VOTE in left[0].focus:
+            _vote(folder, [part for part in parts if VOTE not in part.focus], plan, tell)
         tasks = list(_tasks(left, plan, scale, tell))
         yield from _train(tasks, min(count, len(tasks)), stop)
         if stop():
@@ -131,13 +135,16 @@ def train_best(
 
 
 def _stages(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """The parts, those that teach others before these."""
-    left, done = list(parts), set[str]()
+    """The parts, those that teach others before these; the pupils of a vote at last."""
+    left = [part for part in parts if VOTE not in part.focus]
+    last, done = [part for part in parts if VOTE in part.focus], set[str]()
     while left:
         ready = [part for part in left if all(_name(teacher) in done for teacher in part.focus)]
         yield ready
         done |= {part.name for part in ready}
         left = [part for part in left if part not in ready]
+    if last:
+        yield last
 
 
 def _name(teacher: str) -> str:

@@ -11,7 +11,9 @@ import torch
 
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
+from induce.data.edges import edges_of
 from induce.decoding.heads import mbr_heads
+from induce.kernels.branching_heads import branching_heads
 from induce.kernels.dependency_tables import by_head
 from induce.models.base import Query
 from induce.models.dmv import LONGEST, Dmv, DmvConfig, blocks_of_like_length, near_heads
@@ -154,6 +156,29 @@ def test_near_heads_can_vote() -> None:
     inside = torch.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
     assert both.sum(2)[inside].numpy() == pytest.approx(1.0)
     assert near_heads(np.array([1, 0]), 2).tolist() == [[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]
+
+
+@pytest.mark.parametrize("side", [-1, 0, 1])
+def test_heads_in_a_branching_tree_can_vote(side: int) -> None:
+    """Where the side of the text is clear; every word still has one head."""
+    corpus = sample(20)
+    model = learned(corpus, members=1)
+    batch = batch_of(corpus, [2, 5, 7])
+    model.side.fill_(side)
+    alone = heads_of(model, batch)
+    model.config = replace(model.config, branching_vote=0.25)
+    both = heads_of(model, batch)
+    if side:
+        voted = branching_heads(alone.numpy(), batch.lengths.numpy(), right=side > 0)
+        np.testing.assert_allclose(both, 0.75 * alone.numpy() + 0.25 * voted)
+    else:
+        assert torch.equal(alone, both)
+
+
+def test_the_side_is_that_of_the_text() -> None:
+    corpus = sample(200)
+    model = learned(corpus, members=1)
+    assert int(model.side) == {"right": 1, "left": -1, "": 0}[edges_of(corpus).side]
 
 
 def test_blocks_hold_every_sentence_once() -> None:

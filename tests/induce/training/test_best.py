@@ -15,7 +15,7 @@ from induce.data.fragments import longest_of_pass, words_learned
 from induce.parsing.load import load_parser
 from induce.settings import resolve
 from induce.training import best
-from induce.training.best import Part, train_best
+from induce.training.best import VOTE, Part, train_best
 from induce.training.events import Check
 from induce.training.run import RunRequest
 from tests.induce.tiny import SETTINGS, sentences
@@ -36,6 +36,7 @@ PARTS = (
         focus=("onlstm:biased", "onlstm:unbiased"),
         settings=(*TINY["npcfg"], "train.epochs=1"),
     ),
+    Part("third", "npcfg-small", 1, seed=2, focus=(VOTE,), settings=(*TINY["npcfg"], "train.epochs=1")),
 )
 PUPIL = replace(best.PUPIL, settings=(*TINY["chart"], "train.epochs=1"))
 TEXT = [sentence.words for sentence in sentences(60)]
@@ -60,16 +61,19 @@ def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
     told: list[str] = []
     names = [name for name, event in train_best(request(tmp_path / "run"), parts=PARTS, pupil=PUPIL, tell=told.append)]
-    assert list(dict.fromkeys(names)) == ["onlstm", "prpn", "focused-1", "pupil"]
+    assert list(dict.fromkeys(names)) == ["onlstm", "prpn", "focused-1", "third", "pupil"]
     plan = json.loads((tmp_path / "run" / "plan.json").read_text(encoding="utf-8"))
-    assert plan["done"] == ["onlstm", "prpn", "focused-1", "pupil"]
+    assert plan["done"] == ["onlstm", "prpn", "focused-1", "third", "pupil"]
     assert set(plan["log"]) <= set(told)
     assert plan["branching"] in ("right", "left", "neither")
     assert any(line.startswith(f"branching: {plan['branching']} (") for line in plan["log"])
     ensemble = load_parser(tmp_path / "run")
     members = [member.name for member in ensemble.description.members]  # type: ignore[union-attr]
-    assert members == ["parts/prpn", "parts/focused-1"]
+    assert members == ["parts/prpn", "parts/focused-1", "parts/third"]
     assert "(focus)" in ensemble.learned_from
+    assert [line for line in plan["log"] if line.startswith("the vote")] == [
+        f"the vote of {count} members is the run {tmp_path / 'run'}" for count in (2, 3)
+    ]
     pupil = load_parser(tmp_path / "run" / "parts" / "pupil")
     assert pupil.learned_from == f"parsed trees: {tmp_path / 'run'} (focus)"
     assert pupil.name == "chart"
@@ -81,8 +85,8 @@ def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
     assert trees(tmp_path / "moved") == before
 
 
-@pytest.mark.parametrize("stopped_at", [1, 3, 5])
-def test_stopped_and_resumed_it_ends_with_the_same_trees(tmp_path: Path, stopped_at: int) -> None:
+@pytest.mark.parametrize(("stopped_in", "stopped_at"), [("onlstm", 1), ("prpn", 4), ("focused-1", 7), ("third", 10)])
+def test_stopped_and_resumed_it_ends_with_the_same_trees(tmp_path: Path, stopped_in: str, stopped_at: int) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     for _ in train_best(request(tmp_path / "a" / "run"), parts=PARTS, pupil=PUPIL):
@@ -92,7 +96,8 @@ def test_stopped_and_resumed_it_ends_with_the_same_trees(tmp_path: Path, stopped
         request(tmp_path / "b" / "run"), parts=PARTS, pupil=PUPIL, stop=lambda: len(seen) >= stopped_at
     ):
         seen.append(one)
-    assert not (tmp_path / "b" / "run" / "ensemble.json").exists()
+    assert seen[-1][0] == stopped_in  # type: ignore[index]
+    assert (tmp_path / "b" / "run" / "ensemble.json").exists() == (stopped_in == "third")
     again = RunRequest(run=str(tmp_path / "b" / "run"), resume=True, device="cpu")
     later = list(train_best(again, parts=PARTS, pupil=PUPIL))
     assert later
@@ -140,7 +145,7 @@ def test_the_longest_sentences_come_before_the_end(minutes: float, passes: int, 
 def test_teachers_are_trained_before_their_pupils() -> None:
     stages = [[part.name for part in stage] for stage in best._stages(best.PARTS)]
     assert stages[0] == ["onlstm-1", "onlstm-2"]
-    assert [name.split("-")[0] for stage in stages[1:] for name in stage] == ["first"] * 2 + ["second"] * 4
+    assert [name.split("-")[0] for stage in stages[1:] for name in stage] == ["first"] * 2 + ["second"] * 4 + ["third"] * 2
 
 
 def test_pupils_are_told_the_side_that_their_teachers_branch_to(tmp_path: Path) -> None:
