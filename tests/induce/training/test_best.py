@@ -145,7 +145,8 @@ def test_the_longest_sentences_come_before_the_end(minutes: float, passes: int, 
 def test_teachers_are_trained_before_their_pupils() -> None:
     stages = [[part.name for part in stage] for stage in best._stages(best.PARTS)]
     assert stages[0] == ["onlstm-1", "onlstm-2"]
-    assert [name.split("-")[0] for stage in stages[1:] for name in stage] == ["first"] * 2 + ["second"] * 4 + ["third"] * 2
+    names = [name.split("-")[0] for stage in stages[1:] for name in stage]
+    assert names == ["first"] * 2 + ["second"] * 4 + ["third"] * 2
 
 
 def test_pupils_are_told_the_side_that_their_teachers_branch_to(tmp_path: Path) -> None:
