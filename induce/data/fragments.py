@@ -29,8 +29,9 @@ class FragmentLoader:
     A curriculum takes sentences of at most ``first_longest`` words in the first pass and ``longer`` more in each
     later one, up to ``longest``. How far training is, from 0 to 1, counts the words of all passes: after the share
     ``steady`` the learning rate falls, and in the first ``focus_share`` spans that no reference tree of the corpus has
-    are multiplied by exp(-``focus_penalty``); ``focus_fade`` is how long that takes to vanish. Spans that
-    brackets or joined words speak against (`mark_votes`) are multiplied by exp(-``crossing_penalty``) all the time.
+    are multiplied by exp(-``focus_penalty``); ``focus_fade`` is how long that takes to vanish. Spans that brackets or
+    joined words speak against (`mark_votes`) are multiplied by exp(-``crossing_penalty``) in all passes. The model is
+    checked without either.
     """
 
     def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
@@ -85,12 +86,13 @@ class FragmentLoader:
         """How many of the batches of the pass lie before ``start``."""
         return start / self._within(self.number)
 
-    def _batch(self, chosen: np.ndarray, penalty: float = 0.0) -> FragmentBatch:
+    def _batch(self, chosen: np.ndarray, penalty: float | None = None) -> FragmentBatch:
+        """To learn from, under a ``penalty``, or to check the model by, without any."""
         import torch
 
         batch = self.corpus.sentences(chosen)
         gaps = torch.from_numpy(self.corpus.gaps_before(chosen))
-        weights = self._weights(chosen, batch.lengths, gaps, penalty)
+        weights = None if penalty is None else self._weights(chosen, batch.lengths, gaps, penalty)
         if weights is None:
             return FragmentBatch(batch.tokens, batch.lengths, gaps).to(self.device)
         return SpanSupervisedBatch(batch.tokens, batch.lengths, gaps, weights).to(self.device)
@@ -114,7 +116,7 @@ class FragmentLoader:
 class SpanLoader(FragmentLoader):
     """The same, with the share of the reference trees that have each span, in all passes."""
 
-    def _batch(self, chosen: np.ndarray, penalty: float = 0.0) -> SpanTargetBatch:
+    def _batch(self, chosen: np.ndarray, penalty: float | None = None) -> SpanTargetBatch:
         import torch
 
         references = self.corpus.references

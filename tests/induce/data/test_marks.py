@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
+from induce.data.fragments import FragmentLoader
 from induce.data.marks import (
     JOINED,
     LEAST_PLACES,
@@ -23,6 +26,7 @@ from induce.data.marks import (
 )
 from induce.data.prepared import PreparedCorpus, prepare
 from induce.models.branching import CROSSING, mark_votes
+from induce.settings import resolve
 from treebank.normalize import RECIPES
 from treebank.sentence import Sentence
 
@@ -111,6 +115,20 @@ def test_spans_that_cross_lose() -> None:
     assert [tuple(place) for place in (votes[0, :4, :5] < 0).nonzero().tolist()] == [(0, 2), (1, 4), (2, 4)]
     assert votes.min() == -CROSSING
     assert not votes[1].any()
+
+
+def test_a_grammar_learns_under_a_penalty_for_crossing_and_is_checked_without() -> None:
+    corpus, _ = read_corpora([Sentence(["a", "(", "b", "c", ")", "d"]), Sentence(["a", "b", "c", "d"])], "words")
+    encoded = corpus.encode(corpus.vocabulary(20, 1))
+    train = replace(resolve(preset="npcfg-small").train, crossing_penalty=2.0, batch_words=4)
+    loader = FragmentLoader(encoded, train, batch_size=1, device="cpu")
+    batches = [step.batch for step in loader.steps(np.random.RandomState(0), 0)]
+    (weighed,) = (one for one in batches if isinstance(one, SpanSupervisedBatch))
+    less = {(int(i), int(j)) for i, j in (weighed.weights[0] < 1).nonzero().tolist()}
+    assert less == {(0, 2), (1, 4), (2, 4)}
+    assert weighed.weights[0, 0, 2] == pytest.approx(np.exp(-2.0))
+    assert len(batches) == 2
+    assert {type(one) for one in loader.check()} == {FragmentBatch}
 
 
 def test_joined_words_may_be_followed_by_others() -> None:
