@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from induce.data.marks import JOINED, NOTHING
-
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -132,6 +130,8 @@ class FragmentBatch(SentenceBatch):
     @property
     def fragments(self) -> Tensor:
         """The number (B, N), from 0, of the stretch between punctuation that a word is in."""
+        from induce.data.marks import JOINED, NOTHING
+
         separated = (self.gaps != NOTHING) & (self.gaps != JOINED)
         separated[:, 0] = False
         return separated.cumsum(1)

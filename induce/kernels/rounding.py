@@ -27,7 +27,8 @@ def computing(precision: str, device: torch.device) -> AbstractContextManager[An
 
 def rounds(x: Tensor) -> bool:
     """Whether products are rounded where ``x`` is."""
-    return torch.is_autocast_enabled(x.device.type)
+    device = x.device.type
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def product(x: Tensor, y: Tensor, *, rounded: bool) -> Tensor:
