@@ -127,9 +127,11 @@ def _trained_together(
     best = best or (request.resume and is_best(request.run))
     if not best and not seeds and not (request.resume and is_family(request.run)):
         return False
-    chosen = ("seed", "model", "preset", "settings", "trees", "focus", "task")
+    chosen = ("model", "preset", "settings", "trees", "focus", "task")
     if (request.seed is not None and seeds) or (best and (seeds or any(getattr(request, key) for key in chosen))):
-        raise click.UsageError("--seeds takes no --seed, and --best chooses models, settings and seeds itself")
+        raise click.UsageError("--seeds takes no --seed, and --best chooses models and settings itself")
+    if best and request.seed == 0:
+        raise click.BadParameter("0: with --best series are numbered from 1", param_hint="--seed")
     last: Event | None = None
     with ending_after_the_step() as ending:
         if best:

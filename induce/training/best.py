@@ -40,6 +40,7 @@ GRAMMAR_WORDS = 2300.0  # a second that a grammar learns from, at least, on one 
 SIDES = ("right", "left")
 VOTES = ("model.prior_votes=0.1", "model.word_votes=0.5")  # see docs/models/npcfg.md
 KEPT = ("text", "dev")  # of a request
+SERIES = 100  # by which the seeds of parts differ from one --seed to the next
 READING = ("tokenize", "paragraphs", "form", "encoding")
 Tell = Callable[[str], None]
 
@@ -189,7 +190,7 @@ def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iter
             passes = min(MOST_PASSES, PUPIL_WORDS // max(1, shared[key].training.words))
             passes = max(resolved_config(asked).train.epochs, passes)
             asked = replace(asked, settings=(*asked.settings, f"train.epochs={passes}"))
-        plan.say(f"{part.name}: preset {part.preset}, seed {part.seed}, up to {minutes:.1f} minutes", tell)
+        plan.say(f"{part.name}: preset {part.preset}, seed {plan.seed_of(part)}, up to {minutes:.1f} minutes", tell)
         yield Task(part.name, asked, data, _left(Path(asked.run), minutes) if asked.resume else minutes)
 
 
@@ -262,7 +263,10 @@ class _Plan:
             found = parse_json(path.read_bytes())
             options = replace(request.input_options, **{key: found[key] for key in READING})
             kept: dict[str, Any] = {key: tuple(found[key]) for key in KEPT}
-            asked = replace(request, input_options=options, **kept)
+            seed = found.get("seed", 1)
+            if request.seed not in (None, seed):
+                raise SynparseError(f"{path}: began with --seed {seed}, which cannot change on --resume")
+            asked = replace(request, input_options=options, seed=int(seed), **kept)
             return cls(
                 path.parent, asked, minutes or float(found["minutes"]), found["done"], found["log"], found["branching"]
             )
@@ -282,6 +286,10 @@ class _Plan:
         shares = f"{edges.first:.0f}% begin, {edges.last:.0f}% end"
         self.say(f"branching: {self.branching} (sentences with a frequent word at an edge: {shares} with one)", tell)
 
+    def seed_of(self, part: Part) -> int:
+        """The seed of one part: its own in the first series, others in those that --seed asks for."""
+        return part.seed + SERIES * ((1 if self.request.seed is None else self.request.seed) - 1)
+
     def request_of(self, part: Part) -> RunRequest:
         """What is asked for one part; one that has begun goes on."""
         run = self.folder / "parts" / part.name
@@ -296,7 +304,7 @@ class _Plan:
             self.request,
             run=str(run),
             preset=part.preset,
-            seed=part.seed,
+            seed=self.seed_of(part),
             settings=(*settings, *part.settings),
             focus=(*vote, *(f"{self.folder / 'parts' / name}{colon}{decoder}" for name, colon, decoder in focus)),
             resume=False,
@@ -318,7 +326,7 @@ class _Plan:
     def write(self) -> None:
         """Writes plan.json, whole or not at all."""
         values: dict[str, Any] = {"minutes": self.minutes, "done": self.done, "log": self.log}
-        values["branching"] = self.branching
+        values |= {"branching": self.branching, "seed": 1 if self.request.seed is None else self.request.seed}
         values |= {key: list(getattr(self.request, key)) for key in KEPT}
         values |= {key: getattr(self.request.input_options, key) for key in READING}
         text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"

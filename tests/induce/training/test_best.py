@@ -104,6 +104,22 @@ def test_stopped_and_resumed_it_ends_with_the_same_trees(tmp_path: Path, stopped
     assert trees(tmp_path / "b" / "run") == trees(tmp_path / "a" / "run")
 
 
+def test_another_series_has_other_seeds(tmp_path: Path) -> None:
+    seeds = {}
+    for series in (None, 1, 2):
+        run = tmp_path / str(series)
+        asked = request(run, seed=series)
+        plan = best._Plan.open(run, asked, None, print)
+        plan.write()
+        seeds[series] = [plan.request_of(part).seed for part in best.PARTS]
+        again = best._Plan.open(run, replace(asked, seed=None, resume=True), None, print)
+        assert [again.request_of(part).seed for part in best.PARTS] == seeds[series]
+    assert seeds[None] == seeds[1] == [part.seed for part in best.PARTS]
+    assert not set(seeds[1]) & set(seeds[2])
+    with pytest.raises(SynparseError, match="began with --seed 2, which cannot change on --resume"):
+        best._Plan.open(tmp_path / "2", request(tmp_path / "2", seed=3, resume=True), None, print)
+
+
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     list(train_best(request(tmp_path / "run"), parts=PARTS, pupil=PUPIL))
     again = list(train_best(RunRequest(run=str(tmp_path / "run"), resume=True, device="cpu"), parts=PARTS, pupil=PUPIL))
