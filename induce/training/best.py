@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from shutil import rmtree
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from induce.data.edges import Edges, edges_of
 from induce.data.fragments import words_learned
 from induce.processes import can_copy, cores
 from induce.storage.run_folder import check_kind, resumable
-from induce.training.events import Event
+from induce.training.events import Event, Progress
 from induce.training.parallel import ParallelTraining, Stop, Task
 from induce.training.run import RunData, RunRequest, load_data, prepare_run, resolved_config
 from treebank.errors import SynparseError
@@ -36,7 +38,8 @@ TRAINING = 0.75  # of the minutes; the rest is for parsing the text for pupils, 
 LARGEST = 4.0  # times the minutes below: more did not help
 PUPIL_WORDS = 1_600_000  # that a pupil of the vote learns from, so that small texts are gone through more often
 MOST_PASSES = 30  # of these
-GRAMMAR_WORDS = 2300.0  # a second that a grammar learns from, at least, on one core
+GRAMMAR_WORDS = 2300.0  # a second that a grammar learns from on one core, for the minutes below
+MEASURING = 8.0  # seconds in which the program finds out how many there are here
 SIDES = ("right", "left")
 VOTES = ("model.prior_votes=0.1", "model.word_votes=0.5")  # see docs/models/npcfg.md
 KEPT = ("text", "dev")  # of a request
@@ -47,22 +50,37 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Part:
-    """One run of the whole: its preset, the minutes of one core that are enough for 400,000 words, its teachers."""
+    """One run of the whole: its preset, the minutes of one core that are enough for 400,000 words (of a grammar: with
+    `GRAMMAR_WORDS` a second), its teachers."""
 
     name: str
     preset: str
     minutes: float
     seed: int = 1
-    focus: tuple[str, ...] = ()  # NAME or NAME:DECODER of other parts
+    focus: tuple[str, ...] = ()  # NAME or NAME:DECODER of other parts, or GROUP/K: the K-th best of GROUP-1, GROUP-2, …
     votes: bool = True
     passes: int = 16  # of a grammar, at most
     end_votes: float = 2.0  # what teaches needs them to find verb phrases; what learns from it has learned these
     settings: tuple[str, ...] = ()
 
+    @property
+    def is_grammar(self) -> bool:
+        """Whether its passes are counted, and not its minutes."""
+        return "pcfg" in self.preset and not self.settings
 
-VOTE = "the vote"  # among the teachers of a part: of all that vote and do not learn from it
-# A grammar becomes better than its teacher, so pupils of pupils are better still. Teachers do not vote, as their pupils
-# hold what they know; but those do that teach by their vote, as each knows what the others do not.
+    def waits_for(self, other: Part) -> bool:
+        """Whether ``other`` is trained before it."""
+        return any(_name(teacher) in (other.name, other.group) for teacher in self.focus)
+
+    @property
+    def group(self) -> str:
+        """GROUP of GROUP-K."""
+        return self.name.partition("-")[0]
+
+
+VOTE = "the vote"  # the teacher of the pupil
+# A grammar becomes better than its teacher, so pupils of pupils are better still, those of the best of several teachers
+# above all. Teachers do not vote, as their pupils hold what they know.
 PARTS = (
     *(Part(f"onlstm-{k}", "onlstm-small", 10, seed=k, votes=False) for k in (1, 2)),
     *(
@@ -72,17 +90,22 @@ PARTS = (
             6,
             seed=k,
             passes=8,
-            focus=(f"onlstm-{k}:biased", f"onlstm-{k}:unbiased"),
+            focus=(f"onlstm-{2 - k % 2}:biased", f"onlstm-{2 - k % 2}:unbiased"),
             votes=False,
         )
-        for k in (1, 2)
+        for k in range(1, 7)
     ),
-    Part("second-1", "npcfg-small", 6, seed=1, focus=("first-1",), end_votes=0),
-    Part("second-2", "npcfg-small", 6, seed=2, focus=("first-2",), end_votes=0),
-    Part("second-3", "simple-pcfg-small", 6, seed=3, focus=("first-1",), end_votes=0),
-    Part("second-4", "simple-pcfg-small", 6, seed=4, focus=("first-2",), end_votes=0),
-    Part("third-1", "npcfg-small", 6, seed=5, focus=(VOTE,), end_votes=0),
-    Part("third-2", "simple-pcfg-small", 6, seed=6, focus=(VOTE,), end_votes=0),
+    *(
+        Part(f"second-{k}", preset, 6, seed=k, focus=(f"first/{place}",), end_votes=0)
+        for k, preset, place in (
+            (1, "npcfg-small", 1),
+            (2, "npcfg-small", 2),
+            (3, "simple-pcfg-small", 1),
+            (4, "simple-pcfg-small", 2),
+            (5, "npcfg-small", 1),
+            (6, "simple-pcfg-small", 2),
+        )
+    ),
 )
 #: one fast model from the vote of many
 PUPIL = Part("pupil", "chart-small", 3, focus=(VOTE,), votes=False)
@@ -112,20 +135,22 @@ def train_best(
     plan = _Plan.open(folder, request, max_minutes, tell)
     request = plan.request
     count = cores() if request.device != "cuda" and can_copy() else 1
-    scale = min(LARGEST, plan.minutes * count * TRAINING / sum(part.minutes for part in parts))
-    if not plan.log:
-        plan.say(f"{plan.minutes:g} minutes on {count} cores: {scale:.2f} times the minutes of each part", tell)
+    if not plan.speed and any(part.is_grammar for part in parts):
+        plan.measure(count, stop, tell)
+        if stop():
+            return
+    scale = min(LARGEST, plan.minutes * count * TRAINING / sum(map(plan.minutes_of, parts)))
+    plan.say(f"{plan.minutes:g} minutes on {count} cores: {scale:.2f} times the minutes of each part", tell)
     for stage in _stages(parts):
         left = [part for part in stage if part.name not in plan.done]
         if left and left[0].focus:
             plan.choose_branching(parts[0], tell)
-        if left and VOTE in left[0].focus:
-            _vote(folder, [part for part in parts if VOTE not in part.focus], plan, tell)
         tasks = list(_tasks(left, plan, scale, tell))
         yield from _train(tasks, min(count, len(tasks)), stop)
         if stop():
             return
         plan.finish([part.name for part in left])
+        plan.rank(stage, tell)
     _vote(folder, parts, plan, tell)
     if pupil.name not in plan.done:
         yield from _train(list(_tasks([pupil], plan, scale, tell)), 1, stop)
@@ -136,21 +161,18 @@ def train_best(
 
 
 def _stages(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """The parts, those that teach others before these; the pupils of a vote at last."""
-    left = [part for part in parts if VOTE not in part.focus]
-    last, done = [part for part in parts if VOTE in part.focus], set[str]()
+    """The parts, those that teach others before these."""
+    left, done = list(parts), set[str]()
     while left:
-        ready = [part for part in left if all(_name(teacher) in done for teacher in part.focus)]
+        ready = [part for part in left if all(one.name in done for one in parts if part.waits_for(one))]
         yield ready
         done |= {part.name for part in ready}
         left = [part for part in left if part not in ready]
-    if last:
-        yield last
 
 
 def _name(teacher: str) -> str:
-    """NAME of ``NAME:DECODER``."""
-    return teacher.partition(":")[0]
+    """NAME of ``NAME:DECODER``, GROUP of ``GROUP/K``."""
+    return teacher.partition(":")[0].partition("/")[0]
 
 
 def _train(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str, Event]]:
@@ -169,18 +191,20 @@ def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iter
     """The trainings of one stage; those with the same teachers, and the same words, share one text, parsed once."""
     shared: dict[tuple[tuple[str, ...], str], RunData] = {}
     for part in parts:
-        minutes = part.minutes * scale
+        minutes = plan.minutes_of(part) * scale
         asked = plan.request_of(part)
-        key = (part.focus, part.preset if asked.resume else repr(resolved_config(asked).data))
-        if part.focus and key not in shared:
-            tell(f"{part.name}: parsing the text for {', '.join(part.focus)}")
+        teachers = plan.teachers(part)
+        key = (teachers, part.preset if asked.resume else repr(resolved_config(asked).data))
+        if teachers and key not in shared:
+            tell(f"{part.name}: parsing the text for {', '.join(teachers)}")
             shared[key] = load_data(asked)
             shared[key].encode()
         data = shared.get(key)
-        if not asked.resume and "pcfg" in part.preset and not part.settings:
+        if not asked.resume and part.is_grammar:
             data = data or load_data(asked)
             lengths = data.encode().lengths
-            schedule = _schedule(resolved_config(asked).train, lengths, 60 * minutes * GRAMMAR_WORDS, part.passes)
+            enough = 60 * part.minutes * scale * GRAMMAR_WORDS
+            schedule = _schedule(resolved_config(asked).train, lengths, enough, part.passes)
             passes, words = schedule.epochs, words_learned(lengths, schedule)
             plan.say(f"{part.name}: {words:,} words in {passes} passes", tell)
             changes = (f"train.epochs={passes}", f"train.longer={schedule.longer}")
@@ -234,9 +258,12 @@ class _Plan:
         done: Sequence[str],
         log: Sequence[str],
         branching: str = "",
+        speed: float = 0.0,
+        ranks: dict[str, list[str]] | None = None,
     ) -> None:
         self.folder, self.request, self.minutes = folder, request, minutes
         self.done, self.log, self.branching = list(done), list(log), branching
+        self.speed, self.ranks = speed, dict(ranks or {})
 
     @classmethod
     def open(cls, folder: Path, request: RunRequest, minutes: float | None, tell: Tell) -> _Plan:
@@ -267,9 +294,8 @@ class _Plan:
             if request.seed not in (None, seed):
                 raise SynparseError(f"{path}: began with --seed {seed}, which cannot change on --resume")
             asked = replace(request, input_options=options, seed=int(seed), **kept)
-            return cls(
-                path.parent, asked, minutes or float(found["minutes"]), found["done"], found["log"], found["branching"]
-            )
+            decided = found["done"], found["log"], found["branching"], float(found["speed"]), found["ranks"]
+            return cls(path.parent, asked, minutes or float(found["minutes"]), *decided)
         except (ValueError, KeyError, TypeError) as error:
             raise SynparseError(f"{path}: not the plan of a run ({error}); begin anew with --overwrite") from None
 
@@ -286,6 +312,49 @@ class _Plan:
         shares = f"{edges.first:.0f}% begin, {edges.last:.0f}% end"
         self.say(f"branching: {self.branching} (sentences with a frequent word at an edge: {shares} with one)", tell)
 
+    def measure(self, count: int, stop: Stop, tell: Tell) -> None:
+        """How many words a second a grammar learns from, ``count`` of them side by side: measured, not assumed."""
+        speeds = dict[str, float]()
+        with TemporaryDirectory(prefix="synparse-") as place:
+            asked = replace(self.request, preset="npcfg-small", settings=("train.first_longest=0",), focus=())
+            data = load_data(asked)
+            data.encode()
+            runs = [replace(asked, run=str(Path(place) / str(number))) for number in range(count)]
+            for name, event in _train([Task(run.run, run, data, MEASURING / 60) for run in runs], count, stop):
+                if isinstance(event, Progress):
+                    speeds[name] = event.words_per_second
+        if not stop():
+            self.speed = round(sum(speeds.values()) / len(speeds)) if speeds else GRAMMAR_WORDS
+            self.say(f"a grammar learns from {self.speed:,.0f} words a second here", tell)
+
+    def minutes_of(self, part: Part) -> float:
+        """The minutes of one core that are enough for a part, on this machine."""
+        return part.minutes * (GRAMMAR_WORDS / self.speed if part.is_grammar and self.speed else 1)
+
+    def rank(self, parts: Sequence[Part], tell: Tell) -> None:
+        """Order the parts of each group of one kind, the best first: by perplexity of the development text."""
+        from induce.checkpoint import find, read
+
+        for group in dict.fromkeys(part.group for part in parts if part.group not in self.ranks):
+            rivals = [part for part in parts if part.group == group]
+            if len(rivals) < 2 or len({part.preset for part in rivals}) > 1:
+                continue
+            found = dict[str, float]()
+            for name in (part.name for part in rivals):
+                history = read(find(self.folder / "parts" / name, ("last",))).facts.get("history") or ()
+                found[name] = min((float(check["development_perplexity"]) for check in history), default=inf)
+            self.ranks[group] = sorted(found, key=found.__getitem__)
+            order = ", ".join(f"{name} {found[name]:.1f}" for name in self.ranks[group])
+            self.say(f"perplexity of the development text: {order}; the first are the best", tell)
+
+    def teachers(self, part: Part) -> tuple[str, ...]:
+        """The names of those that teach ``part``, each with its decoder, where it has one, or VOTE."""
+        return tuple(self._teacher(name) for name in part.focus)
+
+    def _teacher(self, spelt: str) -> str:
+        group, slash, place = spelt.partition("/")
+        return self.ranks[group][int(place) - 1] if slash else spelt
+
     def seed_of(self, part: Part) -> int:
         """The seed of one part: its own in the first series, others in those that --seed asks for."""
         return part.seed + SERIES * ((1 if self.request.seed is None else self.request.seed) - 1)
@@ -295,7 +364,7 @@ class _Plan:
         run = self.folder / "parts" / part.name
         if resumable(run):
             return RunRequest(run=str(run), resume=True, device=self.request.device)
-        focus = [name.partition(":") for name in part.focus if name != VOTE]
+        focus = [name.partition(":") for name in self.teachers(part) if name != VOTE]
         vote = [str(self.folder)] if VOTE in part.focus else []
         sided = part.focus and "pcfg" in part.preset and self.branching in SIDES
         votes = (f"model.branching={self.branching}", *VOTES, f"model.end_votes={part.end_votes:g}")
@@ -327,6 +396,7 @@ class _Plan:
         """Writes plan.json, whole or not at all."""
         values: dict[str, Any] = {"minutes": self.minutes, "done": self.done, "log": self.log}
         values |= {"branching": self.branching, "seed": 1 if self.request.seed is None else self.request.seed}
+        values |= {"speed": self.speed, "ranks": self.ranks}
         values |= {key: list(getattr(self.request, key)) for key in KEPT}
         values |= {key: getattr(self.request.input_options, key) for key in READING}
         text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"

@@ -15,7 +15,7 @@ from induce.data.fragments import longest_of_pass, words_learned
 from induce.parsing.load import load_parser
 from induce.settings import resolve
 from induce.training import best
-from induce.training.best import VOTE, Part, train_best
+from induce.training.best import Part, train_best
 from induce.training.events import Check
 from induce.training.run import RunRequest
 from tests.induce.tiny import SETTINGS, sentences
@@ -36,7 +36,7 @@ PARTS = (
         focus=("onlstm:biased", "onlstm:unbiased"),
         settings=(*TINY["npcfg"], "train.epochs=1"),
     ),
-    Part("third", "npcfg-small", 1, seed=2, focus=(VOTE,), settings=(*TINY["npcfg"], "train.epochs=1")),
+    Part("focused-2", "npcfg-small", 1, seed=2, focus=("focused-1",), settings=(*TINY["npcfg"], "train.epochs=1")),
 )
 PUPIL = replace(best.PUPIL, settings=(*TINY["chart"], "train.epochs=1"))
 TEXT = [sentence.words for sentence in sentences(60)]
@@ -61,19 +61,17 @@ def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
     told: list[str] = []
     names = [name for name, event in train_best(request(tmp_path / "run"), parts=PARTS, pupil=PUPIL, tell=told.append)]
-    assert list(dict.fromkeys(names)) == ["onlstm", "prpn", "focused-1", "third", "pupil"]
+    assert list(dict.fromkeys(names)) == ["onlstm", "prpn", "focused-1", "focused-2", "pupil"]
     plan = json.loads((tmp_path / "run" / "plan.json").read_text(encoding="utf-8"))
-    assert plan["done"] == ["onlstm", "prpn", "focused-1", "third", "pupil"]
+    assert plan["done"] == ["onlstm", "prpn", "focused-1", "focused-2", "pupil"]
     assert set(plan["log"]) <= set(told)
     assert plan["branching"] in ("right", "left", "neither")
     assert any(line.startswith(f"branching: {plan['branching']} (") for line in plan["log"])
     ensemble = load_parser(tmp_path / "run")
     members = [member.name for member in ensemble.description.members]  # type: ignore[union-attr]
-    assert members == ["parts/prpn", "parts/focused-1", "parts/third"]
+    assert members == ["parts/prpn", "parts/focused-1", "parts/focused-2"]
     assert "(focus)" in ensemble.learned_from
-    assert [line for line in plan["log"] if line.startswith("the vote")] == [
-        f"the vote of {count} members is the run {tmp_path / 'run'}" for count in (2, 3)
-    ]
+    assert f"the vote of 3 members is the run {tmp_path / 'run'}" in plan["log"]
     pupil = load_parser(tmp_path / "run" / "parts" / "pupil")
     assert pupil.learned_from == f"parsed trees: {tmp_path / 'run'} (focus)"
     assert pupil.name == "chart"
@@ -85,19 +83,19 @@ def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
     assert trees(tmp_path / "moved") == before
 
 
-@pytest.mark.parametrize(("stopped_in", "stopped_at"), [("onlstm", 1), ("prpn", 4), ("focused-1", 7), ("third", 10)])
-def test_stopped_and_resumed_it_ends_with_the_same_trees(tmp_path: Path, stopped_in: str, stopped_at: int) -> None:
+@pytest.mark.parametrize("stopped_in", ["onlstm", "prpn", "focused-1", "pupil"])
+def test_stopped_and_resumed_it_ends_with_the_same_trees(tmp_path: Path, stopped_in: str) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     for _ in train_best(request(tmp_path / "a" / "run"), parts=PARTS, pupil=PUPIL):
         pass
-    seen: list[object] = []
-    for one in train_best(
-        request(tmp_path / "b" / "run"), parts=PARTS, pupil=PUPIL, stop=lambda: len(seen) >= stopped_at
+    seen: list[str] = []
+    for name, _ in train_best(
+        request(tmp_path / "b" / "run"), parts=PARTS, pupil=PUPIL, stop=lambda: stopped_in in seen
     ):
-        seen.append(one)
-    assert seen[-1][0] == stopped_in  # type: ignore[index]
-    assert (tmp_path / "b" / "run" / "ensemble.json").exists() == (stopped_in == "third")
+        seen.append(name)
+    assert seen[-1] == stopped_in
+    assert (tmp_path / "b" / "run" / "ensemble.json").exists() == (stopped_in == "pupil")
     again = RunRequest(run=str(tmp_path / "b" / "run"), resume=True, device="cpu")
     later = list(train_best(again, parts=PARTS, pupil=PUPIL))
     assert later
@@ -110,6 +108,7 @@ def test_another_series_has_other_seeds(tmp_path: Path) -> None:
         run = tmp_path / str(series)
         asked = request(run, seed=series)
         plan = best._Plan.open(run, asked, None, print)
+        plan.ranks["first"] = ["first-3", "first-1"]
         plan.write()
         seeds[series] = [plan.request_of(part).seed for part in best.PARTS]
         again = best._Plan.open(run, replace(asked, seed=None, resume=True), None, print)
@@ -118,6 +117,54 @@ def test_another_series_has_other_seeds(tmp_path: Path) -> None:
     assert not set(seeds[1]) & set(seeds[2])
     with pytest.raises(SynparseError, match="began with --seed 2, which cannot change on --resume"):
         best._Plan.open(tmp_path / "2", request(tmp_path / "2", seed=3, resume=True), None, print)
+
+
+def test_the_rivals_with_the_lowest_perplexity_teach(tmp_path: Path) -> None:
+    """Three rivals with other seeds and other numbers of passes; what a resumed plan reads is what was decided."""
+    trained = ((1, 1), (2, 3), (3, 2))
+    changes = {seed: (*TINY["npcfg"], f"train.epochs={epochs}") for seed, epochs in trained}
+    rivals = [replace(PARTS[2], name=f"rival-{seed}", focus=(), seed=seed, settings=changes[seed]) for seed in changes]
+    pupils = [replace(PARTS[2], name=f"of-{place}", focus=(f"rival/{place}",)) for place in (1, 3)]
+    told: list[str] = []
+    found: dict[str, float] = {}
+    for name, event in train_best(
+        request(tmp_path / "run"), parts=(PARTS[0], *rivals, *pupils), pupil=PUPIL, tell=told.append
+    ):
+        if isinstance(event, Check):
+            found[name] = min(event.development_perplexity, found.get(name, event.development_perplexity))
+    order = sorted((one.name for one in rivals), key=found.__getitem__)
+    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
+    assert plan.ranks == {"rival": order, "of": sorted(("of-1", "of-3"), key=found.__getitem__)}
+    scores = ", ".join(f"{name} {found[name]:.1f}" for name in order)
+    assert f"perplexity of the development text: {scores}; the first are the best" in told
+    for pupil, teacher in zip(pupils, (order[0], order[2]), strict=True):
+        learned_from = load_parser(tmp_path / "run" / "parts" / pupil.name).learned_from
+        assert learned_from == f"parsed trees: {tmp_path / 'run' / 'parts' / teacher} (focus)"
+    plan.ranks["rival"] = order[::-1]
+    plan.rank(rivals, told.append)  # decided once
+    assert plan.ranks["rival"] == order[::-1]
+
+
+def test_the_speed_of_grammars_is_measured_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
+    grammar, other = Part("npcfg", "npcfg-small", 6), Part("onlstm", "onlstm-small", 10)
+    assert (plan.minutes_of(grammar), plan.minutes_of(other)) == (6, 10)
+    monkeypatch.setattr(best, "MEASURING", 1.0)
+    told: list[str] = []
+    plan.measure(2, lambda: False, told.append)
+    assert plan.speed > 0
+    assert told == [f"a grammar learns from {plan.speed:,.0f} words a second here"]
+    assert plan.minutes_of(grammar) == pytest.approx(6 * best.GRAMMAR_WORDS / plan.speed)
+    assert plan.minutes_of(other) == 10
+    again = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
+    assert (again.speed, again.log) == (plan.speed, told)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["plan.json"]
+
+
+def test_nothing_measured_is_kept_where_one_stops(tmp_path: Path) -> None:
+    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
+    plan.measure(1, lambda: True, print)
+    assert (plan.speed, plan.log) == (0.0, [])
 
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
@@ -162,7 +209,7 @@ def test_teachers_are_trained_before_their_pupils() -> None:
     stages = [[part.name for part in stage] for stage in best._stages(best.PARTS)]
     assert stages[0] == ["onlstm-1", "onlstm-2"]
     names = [name.split("-")[0] for stage in stages[1:] for name in stage]
-    assert names == ["first"] * 2 + ["second"] * 4 + ["third"] * 2
+    assert names == ["first"] * 6 + ["second"] * 6
 
 
 def test_pupils_are_told_the_side_that_their_teachers_branch_to(tmp_path: Path) -> None:
