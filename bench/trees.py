@@ -1,10 +1,12 @@
 """How good trees from text alone are by the minutes of training: each kind of model, focused grammars, and their vote.
 
-``python bench/trees.py [TEXT --gold GOLD] [--minutes 5 20 60 180] [--seeds 3] [--out FOLDER]`` goes from a text to
-scores in one run. Every kind is trained from each seed and scored (UF1, convention ``on-lstm``) when it has had so many
-minutes of its own; ``focused`` is a grammar that begins with the trees of the ON-LSTM of the same seed, ``second`` and
-``second-simple`` are grammars that begin with those of ``focused``. The vote is of these three; ``chart`` is a chart
-parser that learns the trees of ``second``, and ``best`` is what ``synparse train --best`` makes of as many minutes.
+``python bench/trees.py [TEXT --gold GOLD] [--minutes 5 20 60 180] [--seeds 3] [--only KIND…] [--out FOLDER]`` goes from
+a text to scores in one run. Every kind is trained from each seed and scored (UF1, convention ``on-lstm``) when it has
+had so many minutes of its own; ``focused`` is a grammar that begins with the trees of the ON-LSTM of the same seed,
+``second`` and ``second-simple`` are grammars that begin with those of ``focused``. The vote is of these three;
+``chart`` is a chart parser that learns the trees of ``second``, ``best`` is the vote that ``synparse train --best``
+makes of as many minutes (``--seed`` gives another series of its models), and ``best-pupil`` the chart parser that
+learns it. ``--only`` trains some of these; what learns from others, or lets them vote, needs them.
 Without TEXT all this is done with the built-in sample, in a moment, which says only that it works.
 
 It prints a table, and writes ``bench/results/trees.json`` and ``trees.svg``. Runs stay in FOLDER: called again, it goes
@@ -41,7 +43,7 @@ PUPILS = {  # by name: preset and teachers
 }
 VOTERS = ("focused", "second", "second-simple")
 SIDE = "right"  # to which the trees of the text branch; `synparse train --best` finds it
-VOTE, BEST = "vote", "best"
+VOTE, BEST, BEST_PUPIL = "vote", "best", "best-pupil"
 BASELINES = ("right", "left", "balanced", "oracle")
 Row = dict[str, Any]
 
@@ -56,6 +58,7 @@ class Plan:
     seeds: Sequence[int]
     out: Path
     settings: Sequence[str]  # of every training
+    kinds: Sequence[str]  # what is trained; the vote needs all that vote in it
 
     def run(self, kind: str, seed: int) -> Path:
         return self.out / f"{kind}-{seed}"
@@ -104,19 +107,22 @@ def measure(plan: Plan, rows: list[Row]) -> None:
     for minutes in plan.minutes:
         for seed in plan.seeds:
             for kind in (*KINDS, *PUPILS):
-                if (kind, seed, minutes) not in done:
+                if kind in plan.kinds and (kind, seed, minutes) not in done:
                     processor = train(plan, kind, seed, minutes)
                     note(kind, seed, minutes, score(plan, run := str(plan.run(kind, seed)))[run], processor)
-            if (VOTE, seed, minutes) not in done:
+            if VOTE in plan.kinds and (VOTE, seed, minutes) not in done:
                 run = str(plan.run(VOTE, seed))
                 members = [str(plan.run(kind, seed)) for kind in VOTERS]
                 synparse(["combine", *members, "-o", run, "--overwrite"])
                 note(VOTE, seed, minutes, score(plan, run)[run], 0.0)
-        if (BEST, 0, minutes) not in done and not plan.settings:
-            run = str(plan.out / f"{BEST}-{minutes:g}")
-            again = ["--resume"] if Path(run).exists() else list(plan.text)
-            _, processor = synparse(["train", *again, "--best", "--max-minutes", f"{minutes:g}", "-o", run])
-            note(BEST, 0, minutes, score(plan, run)[run], processor)
+            if BEST in plan.kinds and (BEST, seed, minutes) not in done and not plan.settings:
+                run = str(plan.out / f"{BEST}-{minutes:g}-{seed}")
+                again = ["--resume"] if Path(run).exists() else [*plan.text, "--seed", str(seed)]
+                _, processor = synparse(["train", *again, "--best", "--max-minutes", f"{minutes:g}", "-o", run])
+                pupil = f"{run}/parts/pupil"
+                found = score(plan, run, pupil)
+                note(BEST_PUPIL, seed, minutes, found[pupil], 0.0)
+                note(BEST, seed, minutes, found[run], processor)
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -182,6 +188,7 @@ def main() -> None:
     parser.add_argument("--gold", default="sample")
     parser.add_argument("--minutes", type=float, nargs="+", default=None)
     parser.add_argument("--seeds", type=int, default=0, help="3, or 1 without TEXT")
+    parser.add_argument("--only", nargs="+", choices=(*KINDS, *PUPILS, VOTE, BEST), metavar="KIND")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     settings = () if options.text else ("train.epochs=1",)
@@ -190,7 +197,8 @@ def main() -> None:
         out.mkdir(parents=True, exist_ok=True)
         minutes = options.minutes or (MINUTES if options.text else (0.1,))
         seeds = range(1, 1 + (options.seeds or (3 if options.text else 1)))
-        plan = Plan(options.text, options.gold, sorted(minutes), seeds, out, settings)
+        kinds = options.only or (*KINDS, *PUPILS, VOTE, BEST)
+        plan = Plan(options.text, options.gold, sorted(minutes), seeds, out, settings, kinds)
         path = out / "trees.json"
         rows: list[Row] = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
         measure(plan, rows)
