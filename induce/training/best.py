@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PLAN = "plan.json"
 MINUTES = 180.0
-TRAINING = 0.75  # of the minutes; the rest is for parsing the text for pupils, and the votes
+TRAINING = 0.6  # of the minutes; the rest is for parsing the text for pupils, and the votes
 LARGEST = 4.0  # times the minutes below: more did not help
 PUPIL_WORDS = 1_600_000  # that a pupil of the vote learns from, so that small texts are gone through more often
 MOST_PASSES = 30  # of these
@@ -150,7 +150,8 @@ def train_best(
         if stop():
             return
         plan.finish([part.name for part in left])
-        plan.rank(stage, tell)
+        for group in {teacher.partition("/")[0] for part in parts for teacher in part.focus if "/" in teacher}:
+            plan.rank(group, [part.name for part in stage if part.group == group], tell)
     _vote(folder, parts, plan, tell)
     if pupil.name not in plan.done:
         yield from _train(list(_tasks([pupil], plan, scale, tell)), 1, stop)
@@ -331,21 +332,19 @@ class _Plan:
         """The minutes of one core that are enough for a part, on this machine."""
         return part.minutes * (GRAMMAR_WORDS / self.speed if part.is_grammar and self.speed else 1)
 
-    def rank(self, parts: Sequence[Part], tell: Tell) -> None:
-        """Order the parts of each group of one kind, the best first: by perplexity of the development text."""
+    def rank(self, group: str, rivals: Sequence[str], tell: Tell) -> None:
+        """Order the ``rivals`` of a group, if there are some, the best first: by perplexity of the development text."""
         from induce.checkpoint import find, read
 
-        for group in dict.fromkeys(part.group for part in parts if part.group not in self.ranks):
-            rivals = [part for part in parts if part.group == group]
-            if len(rivals) < 2 or len({part.preset for part in rivals}) > 1:
-                continue
-            found = dict[str, float]()
-            for name in (part.name for part in rivals):
-                history = read(find(self.folder / "parts" / name, ("last",))).facts.get("history") or ()
-                found[name] = min((float(check["development_perplexity"]) for check in history), default=inf)
-            self.ranks[group] = sorted(found, key=found.__getitem__)
-            order = ", ".join(f"{name} {found[name]:.1f}" for name in self.ranks[group])
-            self.say(f"perplexity of the development text: {order}; the first are the best", tell)
+        if group in self.ranks or not rivals:
+            return
+        found = dict[str, float]()
+        for name in rivals:
+            history = read(find(self.folder / "parts" / name, ("last",))).facts.get("history") or ()
+            found[name] = min((float(check["development_perplexity"]) for check in history), default=inf)
+        self.ranks[group] = sorted(found, key=found.__getitem__)
+        order = ", ".join(f"{name} {found[name]:.1f}" for name in self.ranks[group])
+        self.say(f"perplexity of the development text: {order}; the first are the best", tell)
 
     def teachers(self, part: Part) -> tuple[str, ...]:
         """The names of those that teach ``part``, each with its decoder, where it has one, or VOTE."""
