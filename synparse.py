@@ -112,8 +112,9 @@ def load(run: str | os.PathLike[str] | None = None, **options: Any) -> ModelPars
 def combine(members: Sequence[str], run: str, **options: Any) -> Ensemble:
     """An ensemble of ``members``, written to the folder ``run`` as ``synparse combine`` does.
 
-    Members are spelt as of the command: models, files of trees, ``"baseline:right"``. ``options``: ``threshold``,
-    ``sums``, ``pack``, ``overwrite``, ``decoder``, ``normalization``. Raises SynparseError for what does not fit.
+    Members are spelt as of the command: models, files of trees, ``"baseline:right"``. ``options``: ``heads``,
+    ``threshold``, ``sums``, ``pack``, ``overwrite``, ``decoder``, ``normalization``. Raises SynparseError for what
+    does not fit.
     """
     from induce.parsing.combine import combine as make
 

@@ -15,6 +15,7 @@ from cli.options import decoder_option, note
 @click.option("-o", "--output", "run", required=True, metavar="RUN", help="The folder of the ensemble.")
 @click.option("--pack", is_flag=True, help="Copy the members into RUN, so that it can be moved.")
 @click.option("--overwrite", is_flag=True, help="Replace the ensemble in RUN.")
+@click.option("--heads", is_flag=True, help="Give heads, though some members give trees: heads that agree with these.")
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1, max_open=True),
@@ -33,6 +34,7 @@ def combine(
     run: str,
     pack: bool,
     overwrite: bool,
+    heads: bool,
     threshold: float,
     votes: str | None,
     decoder: str | None,
@@ -50,6 +52,7 @@ def combine(
         run,
         pack=pack,
         overwrite=overwrite,
+        heads=heads,
         threshold=threshold,
         sums=None if votes is None else votes == "marginals",
         decoder=decoder or "",

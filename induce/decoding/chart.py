@@ -24,17 +24,24 @@ def mbr(score: ScoreMatrix) -> list[tuple[int, int]]:
     section 3, without labels); with votes of several parsers it is their minimum-Bayes-risk tree for F1 (Shayegh et
     al. 2024). SynparseError: numbers that are not finite, or a wrong shape.
     """
+    return [(start, end) for start, _, end in mbr_splits(score)]
+
+
+def mbr_splits(score: ScoreMatrix) -> list[tuple[int, int, int]]:
+    """The brackets of `mbr`, each after those that it is in, with the first word of its right half in the middle."""
     scores = _checked(score)
     count = len(scores)
-    splits = best_splits(scores)
+    table = best_splits(scores)
     spans = [(0, count)] if count > 1 else []
+    splits = []
     for start, end in spans:  # grows while it is read
-        middle = start + splits[start][end - start]
+        middle = start + table[start][end - start]
+        splits.append((start, middle, end))
         if middle - start > 1:
             spans.append((start, middle))
         if end - middle > 1:
             spans.append((middle, end))
-    return spans
+    return splits
 
 
 def mbr_nary(score: ScoreMatrix) -> list[tuple[int, int]]:

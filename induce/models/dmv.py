@@ -20,8 +20,8 @@ from induce.data.batches import Batch, FragmentBatch, SentenceBatch
 from induce.data.classes import word_classes
 from induce.data.edges import edges_of
 from induce.data.flat_text import FlatText
-from induce.kernels.branching_heads import branching_heads
 from induce.kernels.dependency_tables import by_head
+from induce.kernels.heads_in_trees import branching_heads
 from induce.models.base import FitStep, FittedModel, Query
 from induce.models.forecast import Forecast, cubes
 from induce.models.predicates import frequency_weights, predicate_ratios

@@ -34,6 +34,7 @@ def combine(
     *,
     pack: bool = False,
     overwrite: bool = False,
+    heads: bool = False,
     threshold: float = 0.0,
     sums: bool | None = None,
     decoder: str = "",
@@ -42,7 +43,8 @@ def combine(
 ) -> Ensemble:
     """The ensemble of ``members``, spelt as `induce.parsing.members` says, written into the folder ``run``.
 
-    With ``pack`` the members are copied into it. ``threshold``: the share of votes that a phrase needs. ``sums``:
+    With ``pack`` the members are copied into it. ``heads``: it gives heads, though some members give trees; these vote
+    for the best heads that agree with their tree. ``threshold``: the share of votes that a phrase needs. ``sums``:
     whether probabilities are summed where members give them; by default for heads. ``decoder`` and ``normalization``
     are by default those that fit. Raises SynparseError for what is not there or does not fit together.
     """
@@ -55,7 +57,10 @@ def combine(
     if recipe not in RECIPES:
         raise SynparseError(f"there is no normalisation {recipe!r}; known: {', '.join(RECIPES)}")
     voters = [make_voter(member, member.path, RECIPES[recipe], load_parser) for member in named]
-    output: Output = "heads" if all(voter.output == "heads" for voter in voters) else "trees"
+    given = {voter.output for voter in voters}
+    if heads and "heads" not in given:
+        raise SynparseError("none of these members gives heads, so there is nothing to choose heads by")
+    output: Output = "heads" if heads or given == {"heads"} else "trees"
     if output == "heads" and threshold:
         raise SynparseError("a threshold is for trees: every word has one head, whatever its votes")
     named = [_made_to_fit(member, voter, output, tell) for member, voter in zip(named, voters, strict=True)]
@@ -125,14 +130,16 @@ def _common_recipe(members: Sequence[Member]) -> str:
 
 def _common_decoder(voters: Sequence[Voter], output: Output) -> str:
     """Of heads the decoder of all members, if it is one and reads probabilities; else that of `DECODERS`."""
-    chosen = {voter.parser.decoder if isinstance(voter, ParserVoter) else "" for voter in voters}
+    chosen = {
+        voter.parser.decoder if isinstance(voter, ParserVoter) else "" for voter in voters if voter.output == output
+    }
     shared = chosen.pop() if len(chosen) == 1 else ""
     return shared if output == "heads" and shared in decoders_of((HeadDistribution,)) else DECODERS[output]
 
 
 def _made_to_fit(member: Member, voter: Voter, output: Output, tell: Tell) -> Member:
     """The member, with the decoder ``heads-to-tree`` where a run of heads votes for trees."""
-    if voter.output == output:
+    if voter.output == output or output == "heads":
         return member
     if isinstance(voter, ParserVoter) and not member.decoder and output == "trees":
         fitting = decoders_of(voter.parser.gives, output)
@@ -140,7 +147,10 @@ def _made_to_fit(member: Member, voter: Voter, output: Output, tell: Tell) -> Me
             voter.parser.choose(fitting[0])
             tell(f"{member.name} gives heads; its trees are those of the decoder {fitting[0]!r}")
             return replace(member, decoder=fitting[0])
-    raise SynparseError(f"{member.name} gives {voter.output}, and other members {output}; they cannot vote together")
+    raise SynparseError(
+        f"{member.name} gives {voter.output}, and other members {output}; they cannot vote together, except for heads "
+        "(--heads)"
+    )
 
 
 def _placed(member: Member, folder: Path) -> Member:

@@ -1,5 +1,8 @@
 """An ensemble: members that vote for spans or heads, and a decoder that makes one tree of their votes.
 
+Members that give trees can vote among members that give heads: for the best heads, by the others' votes, that agree
+with their tree.
+
 It is a folder with ``ensemble.json``, which names the members with their weights and digests; `load_parser` takes it
 like a trained model. Which tree gets the most votes is a minimum-Bayes-risk question (Shayegh et al. 2024 for
 constituents).
@@ -19,6 +22,8 @@ from typing import Any
 import numpy as np
 
 from induce.checkpoint import ENSEMBLE, CheckpointError, find
+from induce.decoding.chart import mbr_splits
+from induce.kernels.heads_in_trees import heads_in_tree
 from induce.parsing.members import BASELINE, Member, ParserVoter, Voter, Votes, is_model, make_voter
 from induce.parsing.parser import Parser, StructureParser, Words
 from induce.parsing.reading import Reading
@@ -33,7 +38,7 @@ from treebank.sentence import Sentence
 from treebank.version import VERSION
 
 FORMAT = 1
-CHUNK = 128  # sentences that a process votes on at a time
+CHUNK = 128  # sentences that a process votes on at a time, at least: members read many of one length side by side
 STRUCTURES: dict[str, type[Structure]] = {"trees": SpanScores, "heads": HeadDistribution}
 DECODERS = {"trees": "mbr", "heads": "mbr-heads"}
 SUMS = {"trees": False, "heads": True}  # hard trees vote better than sums of marginals, arcs the other way round
@@ -86,8 +91,9 @@ class Ensemble(StructureParser):
     def __init__(self, description: Description, voters: Sequence[Voter], *, decoder: str | None = None) -> None:
         """Raises SynparseError for a decoder that does not read votes, or members that vote for something else."""
         self.description, self.voters = description, voters
-        for voter in voters:
-            if voter.output != description.output:
+        self.of_trees = np.array([description.output == "heads" and voter.output == "trees" for voter in voters])
+        for voter, of_trees in zip(voters, self.of_trees, strict=True):
+            if voter.output != description.output and (not of_trees or self.of_trees.all()):
                 raise SynparseError(
                     f"{voter.name} gives {voter.output}, and this ensemble votes for {description.output}"
                 )
@@ -123,7 +129,8 @@ class Ensemble(StructureParser):
 
     def read_block(self, block: Sequence[Sentence]) -> list[Reading]:
         """The votes for each sentence of a list; large lists are shared out among processes."""
-        chunks = [block[start : start + CHUNK] for start in range(0, len(block), CHUNK)]
+        size = max(CHUNK, -(-len(block) // (2 * self.processes)))
+        chunks = [block[start : start + size] for start in range(0, len(block), size)]
         on_cpu = all(getattr(getattr(voter, "parser", None), "device", "cpu") == "cpu" for voter in self.voters)
         readings: list[Reading] = []
         for found, silent in in_copies(self._vote, chunks, min(len(chunks), self.processes) if on_cpu else 1):
@@ -135,7 +142,10 @@ class Ensemble(StructureParser):
     def _vote(self, sentences: Sequence[Sentence]) -> tuple[list[Reading], Counter[str]]:
         """The readings of some sentences, and how many each member has no votes for ("": none of them has any)."""
         kept = [self.recipe(sentence.words, sentence.tags).kept for sentence in sentences]
-        ballots = [voter.vote(sentences, kept, self.description.sums) for voter in self.voters]
+        ballots = [
+            voter.vote(sentences, kept, self.description.sums and not of_trees)
+            for voter, of_trees in zip(self.voters, self.of_trees, strict=True)
+        ]
         silent = Counter(
             {voter.name: sum(v is None for v in votes) for voter, votes in zip(self.voters, ballots, strict=True)}
         )
@@ -143,13 +153,25 @@ class Ensemble(StructureParser):
         for place, sentence in enumerate(sentences):
             votes = [ballot[place] for ballot in ballots]
             silent[""] += all(vote is None for vote in votes)
-            row = weighted_mean(votes, self.weights, self._no_votes(len(kept[place]))) - self.threshold
+            row = self._together(votes, len(kept[place])) - self.threshold
             readings.append(Reading(sentence.words, kept[place], self.structure, row if len(row) else []))
         return readings, +silent
 
-    def _no_votes(self, count: int) -> Votes:
-        """What stands for the votes for a sentence of ``count`` words where no member has any."""
-        return np.zeros((count, count + (self.description.output == "trees")))
+    def _together(self, votes: Sequence[Votes | None], count: int) -> Votes:
+        """The mean of the votes for a sentence of ``count`` words; zeros where no member has any."""
+        there = np.array([vote is not None for vote in votes])
+        own, trees = np.flatnonzero(there & ~self.of_trees), np.flatnonzero(there & self.of_trees)
+        mean = self._mean(votes, own, np.zeros((count, count + (self.description.output == "trees"))))
+        if not len(own) or not len(trees):
+            return mean
+        spans = self._mean(votes, trees, np.zeros((count, count + 1)))
+        heads = heads_in_tree(mean, mbr_splits(spans))
+        share = self.weights[trees].sum() / self.weights[there].sum()
+        together: Votes = (1 - share) * mean + share * heads
+        return together
+
+    def _mean(self, votes: Sequence[Votes | None], members: np.ndarray, default: Votes) -> Votes:
+        return weighted_mean([votes[index] for index in members], self.weights[members], default)
 
 
 def weighted_mean(votes: Sequence[Votes | None], weights: np.ndarray, default: Votes) -> Votes:

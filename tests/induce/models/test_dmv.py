@@ -13,8 +13,8 @@ from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.data.edges import edges_of
 from induce.decoding.heads import mbr_heads
-from induce.kernels.branching_heads import branching_heads
 from induce.kernels.dependency_tables import by_head
+from induce.kernels.heads_in_trees import branching_heads
 from induce.models.base import Query
 from induce.models.dmv import LONGEST, Dmv, DmvConfig, blocks_of_like_length, near_heads
 from induce.models.valence_grammar import GrammarSums

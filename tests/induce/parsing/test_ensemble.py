@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from induce.decoding.chart import mbr, mbr_nary
+from induce.decoding.chart import mbr, mbr_nary, mbr_splits
 from induce.decoding.heads import mbr_heads
+from induce.kernels.heads_in_trees import heads_in_tree
 from induce.parsing import ensemble as ensembles
 from induce.parsing.combine import combine
 from induce.parsing.ensemble import Ensemble
@@ -163,6 +164,36 @@ def test_heads_of_files_vote(tmp_path: Path) -> None:
     assert "no member has votes for 1 of 2 sentences" in told
     with pytest.raises(SynparseError, match="cannot vote together"):
         combine([files[0], write_trees(tmp_path / "t.txt", [A])], str(tmp_path / "w"))
+
+
+def test_trees_vote_for_the_best_heads_in_them(runs: Path, tmp_path: Path) -> None:
+    """By hand: the votes of the grammar of heads, and the best heads in the tree of the other members."""
+    members = [f"{runs}/udgn@weight=2", f"{runs}/onlstm", "baseline:right@weight=3"]
+    made = combine(members, str(tmp_path / "v"), heads=True)
+    heads, trees = load_parser(runs / "udgn"), combine(members[1:], str(tmp_path / "trees"))
+    assert (made.output, made.decoder) == ("heads", heads.decoder)
+    checked = 0
+    for reading, own, tree in zip(made.read(TEXT[:40]), heads.read(TEXT[:40]), trees.read(TEXT[:40]), strict=True):
+        assert list(reading.kept) == list(own.kept) == list(tree.kept)
+        if len(own.kept) > 2:
+            alone = own.row / own.row.sum(1, keepdims=True)
+            agreeing = heads_in_tree(alone, mbr_splits(tree.row))
+            np.testing.assert_allclose(reading.row, alone / 3 + agreeing * 2 / 3, atol=1e-6)
+            checked += 1
+    assert checked > 20
+    again = load_parser(tmp_path / "v")
+    assert list(again.parse_heads(TEXT[:40])) == list(made.parse_heads(TEXT[:40]))
+
+
+def test_trees_choose_no_heads_where_nobody_else_does(tmp_path: Path) -> None:
+    line = "1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n2\tb\t_\t_\t_\t_\t0\t_\t_\t_\n\n"
+    (tmp_path / "one.conllu").write_text(line, encoding="utf-8")
+    made = combine([str(tmp_path / "one.conllu"), "baseline:right"], str(tmp_path / "v"), heads=True)
+    known, unknown = made.read(["a b", "c d"])
+    assert np.asarray(known.row).tolist() == [[0, 1], [0, 1]]
+    assert not np.any(unknown.row)
+    with pytest.raises(SynparseError, match="none of these members gives heads"):
+        combine(["baseline:right"], str(tmp_path / "w"), heads=True)
 
 
 def test_votes_of_heads_skip_the_words_that_do_not_count() -> None:
