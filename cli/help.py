@@ -43,7 +43,7 @@ ELSEWHERE = {
     "eval": {"Scoring": "--seed --task"},
     "classes": {"Classes": "--seed"},
     "convert": {"Changes": "--head-rules --max-length"},
-    "combine": {"What is written": "--run", "The vote": "--threshold --votes --decoder"},
+    "combine": {"What is written": "--run", "The vote": "--heads --threshold --votes --decoder"},
 }
 
 

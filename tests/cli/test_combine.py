@@ -46,6 +46,22 @@ def test_packed_models_and_the_built_in_one_vote(call: Caller, model: Path, tmp_
     assert call.result("parse", text, "-m", vote)
 
 
+def test_trees_vote_among_heads(call: Caller, tmp_path: Path) -> None:
+    """Both other words hang on the first; in (the (dog saw)) one of them hangs on the other."""
+    heads, trees, vote, text = (tmp_path / name for name in ("heads.conllu", "trees.txt", "vote", "text.txt"))
+    rows = ((1, "the", 0), (2, "dog", 1), (3, "saw", 1))
+    row = "{}\t{}\t_\t_\t_\t_\t{}\t_\t_\t_\n"
+    heads.write_text("".join(row.format(*one) for one in rows) + "\n", encoding="utf-8")
+    trees.write_text("(the (dog saw))\n", encoding="utf-8")
+    text.write_text("the dog saw\n", encoding="utf-8")
+    told = call.result("combine", heads, f"{trees}@weight=3", "--heads", "-o", vote)
+    assert told.splitlines()[-1].endswith("2 members vote for heads, decoder mbr-heads")
+    found = [line.split("\t")[6] for line in call.result("parse", text, "-m", vote).splitlines() if line[:1].isdigit()]
+    assert found == ["0", "1", "2"]
+    assert "2 members, which vote for heads" in call.result("info", vote)
+    assert "none of these members gives heads" in call.refusal("combine", trees, "--heads", "-o", tmp_path / "no")
+
+
 def test_what_an_ensemble_refuses(call: Caller, model: Path, tmp_path: Path) -> None:
     vote = tmp_path / "vote"
     assert "no such run or file" in call.refusal("combine", tmp_path / "nothing", "-o", vote)
