@@ -210,7 +210,7 @@ def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iter
             plan.say(f"{part.name}: {words:,} words in {passes} passes", tell)
             changes = (f"train.epochs={passes}", f"train.longer={schedule.longer}")
             asked = replace(asked, settings=(*asked.settings, *changes))
-            minutes *= 2  # its schedule ends it; this is for a machine that is slower than any we know
+            minutes *= 2  # its schedule ends it; this is for a machine that other programs make slower meanwhile
         elif not asked.resume and VOTE in part.focus and not part.settings:
             passes = min(MOST_PASSES, PUPIL_WORDS // max(1, shared[key].training.words))
             passes = max(resolved_config(asked).train.epochs, passes)
@@ -344,7 +344,7 @@ class _Plan:
             found[name] = min((float(check["development_perplexity"]) for check in history), default=inf)
         self.ranks[group] = sorted(found, key=found.__getitem__)
         order = ", ".join(f"{name} {found[name]:.1f}" for name in self.ranks[group])
-        self.say(f"perplexity of the development text: {order}; the first are the best", tell)
+        self.say(f"perplexity of the development text: {order}; the lowest teach", tell)
 
     def teachers(self, part: Part) -> tuple[str, ...]:
         """The names of those that teach ``part``, each with its decoder, where it has one, or VOTE."""

@@ -136,7 +136,7 @@ def test_the_rivals_with_the_lowest_perplexity_teach(tmp_path: Path) -> None:
     plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
     assert plan.ranks == {"rival": order}
     scores = ", ".join(f"{name} {found[name]:.1f}" for name in order)
-    assert f"perplexity of the development text: {scores}; the first are the best" in told
+    assert f"perplexity of the development text: {scores}; the lowest teach" in told
     for pupil, teacher in zip(pupils, (order[0], order[2]), strict=True):
         learned_from = load_parser(tmp_path / "run" / "parts" / pupil.name).learned_from
         assert learned_from == f"parsed trees: {tmp_path / 'run' / 'parts' / teacher} (focus)"
