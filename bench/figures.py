@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 TOOLS = (  # what measures no speed, or takes too long
     *("all", "allocations", "builtin", "busy", "calls", "choice", "compare", "copies", "decoders", "faults"),
-    *("figures", "forked", "hostile", "kills", "languages", "machine", "pairs"),
-    *("pretraining", "rounding", "scale", "scores", "similarity", "skills", "tables", "tokenizing", "toys", "trees", "votes"),
+    *("figures", "forked", "hostile", "kills", "languages", "machine", "pairs", "votes"),
+    *("pretraining", "rounding", "scale", "scores", "similarity", "skills", "tables", "tokenizing", "toys", "trees"),
 )
 QUICK = {  # options with which a benchmark takes a minute or two; those not named run without any
     "reading": ["--rounds", "2"],
