@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from shutil import rmtree
@@ -39,11 +39,15 @@ LARGEST = 4.0  # times the minutes below: more did not help
 PUPIL_WORDS = 1_600_000  # that a pupil of the vote learns from, so that small texts are gone through more often
 MOST_PASSES = 30  # of these
 GRAMMAR_WORDS = 2300.0  # a second that a grammar learns from on one core, for the minutes below
+MOST_SERIES = 4
+SHORTEST = 0.55  # times the minutes below for each of several series; one may have less
+VOTERS = 3  # of each kind
 MEASURING = 8.0  # seconds in which the program finds out how many there are here
 SIDES = ("right", "left")
 VOTES = ("model.prior_votes=0.1", "model.word_votes=0.5")  # see docs/models/npcfg.md
 KEPT = ("text", "dev")  # of a request
 SERIES = 100  # by which the seeds of parts differ from one --seed to the next
+DECIDED = ("done", "log", "branching", "speed", "series", "ranks")  # of a plan
 READING = ("tokenize", "paragraphs", "form", "encoding")
 Tell = Callable[[str], None]
 
@@ -79,34 +83,30 @@ class Part:
 
 
 VOTE = "the vote"  # the teacher of the pupil
-# A grammar becomes better than its teacher, so pupils of pupils are better still, those of the best of several teachers
-# above all. Teachers do not vote, as their pupils hold what they know.
-PARTS = (
-    *(Part(f"onlstm-{k}", "onlstm-small", 10, seed=k, votes=False) for k in (1, 2)),
-    *(
-        Part(
-            f"first-{k}",
-            "npcfg-small",
-            6,
-            seed=k,
-            passes=8,
-            focus=(f"onlstm-{2 - k % 2}:biased", f"onlstm-{2 - k % 2}:unbiased"),
-            votes=False,
-        )
-        for k in range(1, 7)
-    ),
-    *(
-        Part(f"second-{k}", preset, 6, seed=k, focus=(f"first/{place}",), end_votes=0)
-        for k, preset, place in (
-            (1, "npcfg-small", 1),
-            (2, "npcfg-small", 2),
-            (3, "simple-pcfg-small", 1),
-            (4, "simple-pcfg-small", 2),
-            (5, "npcfg-small", 1),
-            (6, "simple-pcfg-small", 2),
-        )
-    ),
-)
+# of one series: every other has the same teacher
+PUPILS = ("npcfg", "npcfg", "simple-pcfg", "simple-pcfg", "npcfg", "simple-pcfg")
+
+
+def series(count: int) -> tuple[Part, ...]:
+    """The parts of ``count`` series: for each two ON-LSTMs, six grammars that ON-LSTMs teach, and six that the best of
+    these teach.
+
+    A grammar becomes better than its teacher, so pupils of pupils are better still, those of the best of several
+    teachers above all. Teachers do not vote, as their pupils hold what they know.
+    """
+    onlstms, grammars = range(1, 2 * count + 1), range(1, len(PUPILS) * count + 1)
+    parts = [Part(f"onlstm-{k}", "onlstm-small", 10, seed=k, votes=False) for k in onlstms]
+    for k in grammars:
+        teacher = f"onlstm-{(k - 1) % len(onlstms) + 1}"
+        focus = (f"{teacher}:biased", f"{teacher}:unbiased")
+        parts.append(Part(f"first-{k}", "npcfg-small", 6, seed=k, passes=8, focus=focus, votes=False))
+    for k in grammars:
+        preset = f"{PUPILS[(k - 1) % len(PUPILS)]}-small"
+        teacher = f"first/{(k - 1) // len(PUPILS) * 2 + (k - 1) % 2 + 1}"
+        parts.append(Part(f"second-{k}", preset, 6, seed=k, focus=(teacher,), end_votes=0))
+    return tuple(parts)
+
+
 #: one fast model from the vote of many
 PUPIL = Part("pupil", "chart-small", 3, focus=(VOTE,), votes=False)
 
@@ -120,13 +120,13 @@ def train_best(
     request: RunRequest,
     *,
     max_minutes: float | None = None,
-    parts: Sequence[Part] = PARTS,
+    parts: Sequence[Part] = (),
     pupil: Part = PUPIL,
     stop: Stop = lambda: False,
     tell: Tell = lambda line: None,
 ) -> Iterator[tuple[str, Event]]:
-    """Train all ``parts`` within about ``max_minutes`` (180, or what the plan says on resume) and let them vote; a
-    ``pupil`` learns the trees of the vote.
+    """Train all ``parts`` (as many `series` as there is time for) within about ``max_minutes`` (180, or what the plan
+    says on resume) and let them vote; a ``pupil`` learns the trees of the vote.
 
     Yields the name of a part and what happens to it. After ``stop`` what there is is kept, and a request with
     ``resume`` goes on. Raises SynparseError for what cannot be read or trained.
@@ -135,11 +135,12 @@ def train_best(
     plan = _Plan.open(folder, request, max_minutes, tell)
     request = plan.request
     count = cores() if request.device != "cuda" and can_copy() else 1
-    if not plan.speed and any(part.is_grammar for part in parts):
+    if not plan.speed and any(part.is_grammar for part in parts or series(1)):
         plan.measure(count, stop, tell)
         if stop():
             return
-    scale = min(LARGEST, plan.minutes * count * TRAINING / sum(map(plan.minutes_of, parts)))
+    parts = parts or plan.choose_series(count, tell)
+    scale = min(LARGEST, plan.share(parts, count))
     plan.say(f"{plan.minutes:g} minutes on {count} cores: {scale:.2f} times the minutes of each part", tell)
     for stage in _stages(parts):
         left = [part for part in stage if part.name not in plan.done]
@@ -151,7 +152,7 @@ def train_best(
             return
         plan.finish([part.name for part in left])
         for group in {teacher.partition("/")[0] for part in parts for teacher in part.focus if "/" in teacher}:
-            plan.rank(group, [part.name for part in stage if part.group == group], tell)
+            plan.rank(group, [part.name for part in stage if part.group == group], "the lowest teach", tell)
     _vote(folder, parts, plan, tell)
     if pupil.name not in plan.done:
         yield from _train(list(_tasks([pupil], plan, scale, tell)), 1, stop)
@@ -239,32 +240,35 @@ def _left(run: Path, minutes: float) -> float:
 
 
 def _vote(folder: Path, parts: Sequence[Part], plan: _Plan, tell: Tell) -> None:
-    """Combine the parts that vote."""
+    """Combine the parts that vote: of each kind the likeliest."""
     from induce.parsing.combine import combine
 
-    members = [str(folder / "parts" / part.name) for part in parts if part.votes]
+    names = list[str]()
+    for preset in dict.fromkeys(part.preset for part in parts if part.votes):
+        rivals = [part.name for part in parts if part.votes and part.preset == preset]
+        if len(rivals) > VOTERS:
+            plan.rank(preset, rivals, f"the {VOTERS} lowest vote", tell)
+            rivals = plan.ranks[preset][:VOTERS]
+        names += rivals
+    members = [str(folder / "parts" / name) for name in names]
     combine(members, str(folder), overwrite=True, tell=tell)
     plan.say(f"the vote of {len(members)} members is the run {folder}", tell)
     plan.write()
 
 
+@dataclass
 class _Plan:
     """What was asked for, what is done, and what was decided: plan.json."""
 
-    def __init__(
-        self,
-        folder: Path,
-        request: RunRequest,
-        minutes: float,
-        done: Sequence[str],
-        log: Sequence[str],
-        branching: str = "",
-        speed: float = 0.0,
-        ranks: dict[str, list[str]] | None = None,
-    ) -> None:
-        self.folder, self.request, self.minutes = folder, request, minutes
-        self.done, self.log, self.branching = list(done), list(log), branching
-        self.speed, self.ranks = speed, dict(ranks or {})
+    folder: Path
+    request: RunRequest
+    minutes: float
+    done: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    branching: str = ""
+    speed: float = 0.0  # words a second that a grammar learns from
+    series: int = 0
+    ranks: dict[str, list[str]] = field(default_factory=dict)  # the parts of a group, the best first
 
     @classmethod
     def open(cls, folder: Path, request: RunRequest, minutes: float | None, tell: Tell) -> _Plan:
@@ -281,7 +285,7 @@ class _Plan:
             rmtree(folder / "parts", ignore_errors=True)
             (folder / "ensemble.json").unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
-        plan = cls(folder, replace(request, resume=False), minutes or MINUTES, (), ())
+        plan = cls(folder, replace(request, resume=False), minutes or MINUTES)
         plan.write()
         return plan
 
@@ -295,8 +299,8 @@ class _Plan:
             if request.seed not in (None, seed):
                 raise SynparseError(f"{path}: began with --seed {seed}, which cannot change on --resume")
             asked = replace(request, input_options=options, seed=int(seed), **kept)
-            decided = found["done"], found["log"], found["branching"], float(found["speed"]), found["ranks"]
-            return cls(path.parent, asked, minutes or float(found["minutes"]), *decided)
+            decided = {key: found[key] for key in DECIDED}
+            return cls(path.parent, asked, minutes or float(found["minutes"]), **decided)
         except (ValueError, KeyError, TypeError) as error:
             raise SynparseError(f"{path}: not the plan of a run ({error}); begin anew with --overwrite") from None
 
@@ -332,8 +336,20 @@ class _Plan:
         """The minutes of one core that are enough for a part, on this machine."""
         return part.minutes * (GRAMMAR_WORDS / self.speed if part.is_grammar and self.speed else 1)
 
-    def rank(self, group: str, rivals: Sequence[str], tell: Tell) -> None:
-        """Order the ``rivals`` of a group, if there are some, the best first: by perplexity of the development text."""
+    def share(self, parts: Sequence[Part], count: int) -> float:
+        """How many times the minutes of each part there are, on ``count`` cores."""
+        return self.minutes * count * TRAINING / sum(map(self.minutes_of, parts))
+
+    def choose_series(self, count: int, tell: Tell) -> tuple[Part, ...]:
+        """The parts of as many series as there is time for: several shorter ones are better than one that is long."""
+        if not self.series:
+            self.series = max(1, min(MOST_SERIES, int(self.share(series(1), count) / SHORTEST)))
+            self.say(f"{self.series} series of models", tell)
+        return series(self.series)
+
+    def rank(self, group: str, rivals: Sequence[str], chosen: str, tell: Tell) -> None:
+        """Order the ``rivals`` of a group, if there are some, the best first: by perplexity of the development text.
+        ``chosen`` says what for."""
         from induce.checkpoint import find, read
 
         if group in self.ranks or not rivals:
@@ -344,7 +360,7 @@ class _Plan:
             found[name] = min((float(check["development_perplexity"]) for check in history), default=inf)
         self.ranks[group] = sorted(found, key=found.__getitem__)
         order = ", ".join(f"{name} {found[name]:.1f}" for name in self.ranks[group])
-        self.say(f"perplexity of the development text: {order}; the lowest teach", tell)
+        self.say(f"perplexity of the development text: {order}; {chosen}", tell)
 
     def teachers(self, part: Part) -> tuple[str, ...]:
         """The names of those that teach ``part``, each with its decoder, where it has one, or VOTE."""
@@ -393,9 +409,8 @@ class _Plan:
 
     def write(self) -> None:
         """Writes plan.json, whole or not at all."""
-        values: dict[str, Any] = {"minutes": self.minutes, "done": self.done, "log": self.log}
-        values |= {"branching": self.branching, "seed": 1 if self.request.seed is None else self.request.seed}
-        values |= {"speed": self.speed, "ranks": self.ranks}
+        values: dict[str, Any] = {key: getattr(self, key) for key in ("minutes", *DECIDED)}
+        values |= {"seed": 1 if self.request.seed is None else self.request.seed}
         values |= {key: list(getattr(self.request, key)) for key in KEPT}
         values |= {key: getattr(self.request.input_options, key) for key in READING}
         text = json.dumps(values, indent=1, ensure_ascii=False) + "\n"

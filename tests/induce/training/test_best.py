@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from string import ascii_lowercase
@@ -110,10 +111,10 @@ def test_another_series_has_other_seeds(tmp_path: Path) -> None:
         plan = best._Plan.open(run, asked, None, print)
         plan.ranks["first"] = ["first-3", "first-1"]
         plan.write()
-        seeds[series] = [plan.request_of(part).seed for part in best.PARTS]
+        seeds[series] = [plan.request_of(part).seed for part in best.series(1)]
         again = best._Plan.open(run, replace(asked, seed=None, resume=True), None, print)
-        assert [again.request_of(part).seed for part in best.PARTS] == seeds[series]
-    assert seeds[None] == seeds[1] == [part.seed for part in best.PARTS]
+        assert [again.request_of(part).seed for part in best.series(1)] == seeds[series]
+    assert seeds[None] == seeds[1] == [part.seed for part in best.series(1)]
     assert not set(seeds[1]) & set(seeds[2])
     with pytest.raises(SynparseError, match="began with --seed 2, which cannot change on --resume"):
         best._Plan.open(tmp_path / "2", request(tmp_path / "2", seed=3, resume=True), None, print)
@@ -123,7 +124,10 @@ def test_the_rivals_with_the_lowest_perplexity_teach(tmp_path: Path) -> None:
     """Three rivals with other seeds and other numbers of passes; what a resumed plan reads is what was decided."""
     trained = ((1, 1), (2, 3), (3, 2))
     changes = {seed: (*TINY["npcfg"], f"train.epochs={epochs}") for seed, epochs in trained}
-    rivals = [replace(PARTS[2], name=f"rival-{seed}", focus=(), seed=seed, settings=changes[seed]) for seed in changes]
+    rivals = [
+        replace(PARTS[2], name=f"rival-{seed}", focus=(), seed=seed, settings=changes[seed], votes=False)
+        for seed in changes
+    ]
     pupils = [replace(PARTS[2], name=f"of-{place}", focus=(f"rival/{place}",)) for place in (1, 3)]
     told: list[str] = []
     found: dict[str, float] = {}
@@ -141,8 +145,35 @@ def test_the_rivals_with_the_lowest_perplexity_teach(tmp_path: Path) -> None:
         learned_from = load_parser(tmp_path / "run" / "parts" / pupil.name).learned_from
         assert learned_from == f"parsed trees: {tmp_path / 'run' / 'parts' / teacher} (focus)"
     plan.ranks["rival"] = order[::-1]
-    plan.rank("rival", order, told.append)  # decided once
+    plan.rank("rival", order, "the lowest teach", told.append)  # decided once
     assert plan.ranks["rival"] == order[::-1]
+
+
+def test_the_likeliest_of_each_kind_vote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(best, "VOTERS", 1)
+    found: dict[str, float] = {}
+    told: list[str] = []
+    for name, event in train_best(request(tmp_path / "run"), parts=PARTS, pupil=PUPIL, tell=told.append):
+        if isinstance(event, Check):
+            found[name] = min(event.development_perplexity, found.get(name, event.development_perplexity))
+    better, worse = sorted(("focused-1", "focused-2"), key=found.__getitem__)
+    members = [member.name for member in load_parser(tmp_path / "run").description.members]  # type: ignore[union-attr]
+    assert members == ["parts/prpn", f"parts/{better}"]
+    scores = f"{better} {found[better]:.1f}, {worse} {found[worse]:.1f}"
+    assert f"perplexity of the development text: {scores}; the 1 lowest vote" in told
+
+
+@pytest.mark.parametrize(("minutes", "count"), [(1, 1), (80, 1), (90, 2), (130, 3), (180, 4), (1000, 4)])
+def test_there_are_as_many_series_as_there_is_time_for(tmp_path: Path, minutes: float, count: int) -> None:
+    """At the speed that minutes are counted with, a series has 92 minutes of a core, .55 times as many at least, and
+    .6 of the time is for training."""
+    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), minutes, print)
+    plan.speed = best.GRAMMAR_WORDS
+    told: list[str] = []
+    assert plan.choose_series(2, told.append) == best.series(count)
+    assert told == [f"{count} series of models"]
+    again = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), 1.0, print)
+    assert again.choose_series(2, print) == best.series(count)  # whatever minutes there are now
 
 
 def test_the_speed_of_grammars_is_measured_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,10 +237,23 @@ def test_the_longest_sentences_come_before_the_end(minutes: float, passes: int, 
 
 
 def test_teachers_are_trained_before_their_pupils() -> None:
-    stages = [[part.name for part in stage] for stage in best._stages(best.PARTS)]
+    stages = [[part.name for part in stage] for stage in best._stages(best.series(1))]
     assert stages[0] == ["onlstm-1", "onlstm-2"]
     names = [name.split("-")[0] for stage in stages[1:] for name in stage]
     assert names == ["first"] * 6 + ["second"] * 6
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_every_teacher_of_a_series_has_three_pupils(count: int) -> None:
+    parts = best.series(count)
+    pupils = Counter(best._name(teacher) for part in parts for teacher in part.focus if ":" in teacher)
+    assert pupils == {f"onlstm-{k}": 6 for k in range(1, 2 * count + 1)}  # three, each with trees of two decoders
+    pupils = Counter(teacher for part in parts for teacher in part.focus if ":" not in teacher)
+    assert pupils == {f"first/{place}": 3 for place in range(1, 2 * count + 1)}
+    assert Counter(part.preset for part in parts if part.votes) == {
+        "npcfg-small": 3 * count,
+        "simple-pcfg-small": 3 * count,
+    }
 
 
 def test_pupils_are_told_the_side_that_their_teachers_branch_to(tmp_path: Path) -> None:
