@@ -8,6 +8,8 @@ table into ``docs/models/dmv.md``, between the comments that name this program. 
 those that are not there are left out, with a word. ``--only``, ``--seeds``, ``--model``, ``--preset`` and ``--set``
 choose. Seconds are of the processor, one thread.
 
+``--comparators`` adds columns of others: plain DMV and eleven minutes of UDGN.
+
 ``--pupil biaffine`` also trains that model on the heads of each run, and scores it and the vote of both; ``--docs``
 then writes into ``docs/models/biaffine.md``.
 """
@@ -47,6 +49,10 @@ class Language:
 
 UD = "ud/UD_{0}/{1}-ud-{2}.conllu"
 BASE = ("next", "previous")
+COMPARATORS: dict[str, dict[str, Any]] = {
+    "plain DMV": {"model": "dmv", "preset": "dmv-plain", "set": []},
+    "UDGN, 11 minutes": {"model": "udgn", "preset": "", "set": [], "minutes": 11.0},
+}
 WSJ = "nltk_data/corpora/dependency_treebank.zip"
 
 
@@ -114,39 +120,29 @@ def synparse(arguments: Sequence[str]) -> tuple[str, float]:
 
 
 def measure(
-    language: Language, options: argparse.Namespace, data: Path, done: Collection[int] = ()
+    language: Language, settings: Mapping[str, Any], seeds: int, data: Path, done: Collection[int] = ()
 ) -> Iterator[list[dict[str, Any]]]:
     """Scores of the model and of the baselines on each gold file of a treebank, seed by seed but for those ``done``."""
-    if set(range(1, options.seeds + 1)) <= set(done):
+    if set(range(1, seeds + 1)) <= set(done):
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         golds = [unpacked(data / one, folder) for one in language.gold]
         text = plain_text(golds[0] if language.text == language.gold[0] else data / language.text, folder)
-        for seed in range(1, options.seeds + 1):
+        for seed in range(1, seeds + 1):
             if seed in done:
                 continue
             rows = []
             run = str(folder / f"{seed}")
-            train = ["train", str(text), "--model", options.model, "--seed", str(seed), "-o", run]
-            train += ["--preset", options.preset] if options.preset else []
-            _, seconds = synparse([*train, *(part for change in options.set for part in ("--set", change))])
+            train = ["train", str(text), "--model", settings["model"], "--seed", str(seed), "-o", run]
+            train += ["--preset", settings["preset"]] if settings["preset"] else []
+            train += ["--max-minutes", str(settings["minutes"])] if settings["minutes"] else []
+            _, seconds = synparse([*train, *(part for change in settings["set"] for part in ("--set", change))])
             models = [run]
-            if options.pupil:
+            if settings["pupil"]:
                 pupil, vote = f"{run}-pupil", f"{run}-vote"
-                taught = [
-                    "train",
-                    str(text),
-                    "--model",
-                    options.pupil,
-                    "--focus",
-                    run,
-                    "--seed",
-                    str(seed),
-                    "-o",
-                    pupil,
-                ]
-                seconds += synparse(taught)[1]
+                taught = ["train", str(text), "--model", settings["pupil"], "--focus", run, "--seed", str(seed)]
+                seconds += synparse([*taught, "-o", pupil])[1]
                 synparse(["combine", run, pupil, "-o", vote])
                 models += [pupil, vote]
             for gold in golds:
@@ -162,28 +158,49 @@ def measure(
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Markdown: a line for each gold file, UAS / UUAS, mean and deviation over seeds."""
+    """Markdown: a line for each gold file, UAS / UUAS, mean and deviation over seeds; seconds of the rows that have
+    them."""
     systems = list(dict.fromkeys((*BASE, *(system for row in rows for system in row["scores"]))))
     lines = [f"| data | {' | '.join(systems)} | seconds |", "| --- " * (len(systems) + 1) + "| ---: |"]
     for name in dict.fromkeys(row["data"] for row in rows):
         own = [row for row in rows if row["data"] == name]
         cells = []
         for system in systems:
-            runs = [row["scores"][system] for row in own]
-            cells.append(" / ".join(spread([run[metric] for run in runs]) for metric in ("UAS", "UUAS")))
-        seconds = statistics.mean(row["train s"] for row in own)
+            runs = [row["scores"][system] for row in own if system in row["scores"]]
+            both = (spread([run[metric] for run in runs]) for metric in ("UAS", "UUAS"))
+            cells.append(" / ".join(both) if runs else "")
+        seconds = statistics.mean(row["train s"] for row in own if "train s" in row)
         lines.append(f"| {name} | {' | '.join(cells)} | {seconds:.0f} |")
     return "\n".join(lines)
 
 
-def results_of(pupil: str) -> Path:
-    """Where scores are kept; those of a pupil by themselves."""
-    return RESULTS.with_stem(f"{RESULTS.stem}-{pupil}") if pupil else RESULTS
+def collect(settings: Mapping[str, Any], options: argparse.Namespace, results: Path) -> list[dict[str, Any]]:
+    """The scores that are kept in ``results``, and those that are not there yet."""
+    rows = [] if options.fresh else kept(settings, results)
+    if rows:
+        print(f"{len(rows)} scores were there already (--fresh forgets them)", file=sys.stderr)
+    for language in LANGUAGES:
+        if options.only and not any(part.lower() in language.name.lower() for part in options.only):
+            continue
+        if missing := [one for one in (language.text, *language.gold) if not (options.data / one).exists()]:
+            print(f"{language.name}: no {missing[0]} in {options.data}", file=sys.stderr)
+            continue
+        done = {row["seed"] for row in rows if row["data"].startswith(language.name)}
+        for fresh in measure(language, settings, options.seeds, options.data, done):
+            rows += fresh
+            results.parent.mkdir(exist_ok=True)
+            write_whole(results, (json.dumps({**settings, "rows": rows}, indent=1) + "\n").encode())
+        print(table([row for row in rows if row["data"].startswith(language.name)]), flush=True)
+    return rows
 
 
-def kept(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+def results_of(name: str) -> Path:
+    """Where scores are kept; those of a pupil and of a comparator by themselves."""
+    return RESULTS.with_stem(f"{RESULTS.stem}-{name}") if name else RESULTS
+
+
+def kept(settings: Mapping[str, Any], results: Path) -> list[dict[str, Any]]:
     """The scores of an earlier call with these settings; none if there was none."""
-    results = results_of(settings["pupil"])
     if not results.exists():
         return []
     content = json.loads(results.read_text())
@@ -222,28 +239,22 @@ def main() -> None:
     parser.add_argument("--model", default="dmv")
     parser.add_argument("--preset", default="")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE")
+    parser.add_argument("--max-minutes", type=float, dest="minutes", help="of each training")
+    parser.add_argument("--comparators", action="store_true", help="plain DMV and UDGN as further columns")
     parser.add_argument("--fresh", action="store_true", help="forget the scores that are there")
     parser.add_argument("--docs", action="store_true", help="write the table into the model's page")
     parser.add_argument(
         "--pupil", default="", metavar="MODEL", help="that learns the heads of each run: biaffine, udgn"
     )
     options = parser.parse_args()
-    settings = {"model": options.model, "preset": options.preset, "set": options.set, "pupil": options.pupil}
-    rows = [] if options.fresh else kept(settings)
-    if rows:
-        print(f"{len(rows)} scores were there already (--fresh forgets them)", file=sys.stderr)
-    for language in LANGUAGES:
-        if options.only and not any(part.lower() in language.name.lower() for part in options.only):
-            continue
-        if missing := [one for one in (language.text, *language.gold) if not (options.data / one).exists()]:
-            print(f"{language.name}: no {missing[0]} in {options.data}", file=sys.stderr)
-            continue
-        done = {row["seed"] for row in rows if row["data"].startswith(language.name)}
-        for fresh in measure(language, options, options.data, done):
-            rows += fresh
-            RESULTS.parent.mkdir(exist_ok=True)
-            write_whole(results_of(options.pupil), (json.dumps({**settings, "rows": rows}, indent=1) + "\n").encode())
-        print(table([row for row in rows if row["data"].startswith(language.name)]), flush=True)
+    settings = {name: getattr(options, name) for name in ("model", "preset", "set", "pupil", "minutes")}
+    rows = collect(settings, options, results_of(options.pupil))
+    names = {row["data"] for row in rows}
+    for name, changes in COMPARATORS.items() if options.comparators else ():
+        results = results_of(name.partition(",")[0].replace(" ", "-"))
+        others = collect({**settings, **changes, "pupil": ""}, options, results)
+        found = (dict(row, scores={name: row["scores"][changes["model"]]}) for row in others if row["data"] in names)
+        rows += [{key: value for key, value in row.items() if key != "train s"} for row in found]
     print(table(in_order(rows)))
     if options.docs:
         page = PAGES / ("biaffine.md" if options.pupil else "dmv.md")

@@ -108,12 +108,15 @@ def test_the_table_of_languages_goes_on_where_it_was_stopped(
 ) -> None:
     """Seeds that have scores are not trained again, other settings are; the table goes between its two marks."""
     calls: list[str] = []
+    udgn: list[str] = []
 
     def synparse(arguments: Sequence[str]) -> tuple[str, float]:
         calls.append(arguments[0])
         if arguments[0] == "train" and "3" in arguments:
             raise SystemExit("stopped")
-        values = {"next": 30.0, "previous": 20.0, "dmv": 40.0 + len(calls)}
+        if arguments[0] == "train":
+            udgn[:] = [one for one in arguments if one == "udgn"]
+        values = {"next": 30.0, "previous": 20.0, ("udgn" if udgn else "dmv"): 40.0 + len(calls)}
         values |= {"ensemble": 50.0} if any(one.endswith("-vote") for one in arguments) else {}
         scores = [{"system": one, "metric": m, "value": v} for one, v in values.items() for m in ("UAS", "UUAS")]
         return json.dumps({"scores": scores}), 1.0
@@ -144,6 +147,11 @@ def test_the_table_of_languages_goes_on_where_it_was_stopped(
         encoding="utf-8"
     )
     assert run("--seeds", "2") == 0
+    assert run("--seeds", "1", "--comparators", "--docs") == 2
+    rows = page.read_text(encoding="utf-8").split("<!-- bench/languages.py -->\n")[1].split("\n")
+    assert rows[0] == "| data | next | previous | dmv | plain DMV | UDGN, 11 minutes | seconds |"
+    assert rows[2].endswith("| 43.0 ± 1.4 / 43.0 ± 1.4 | 42.0 / 42.0 | 44.0 / 44.0 | 1 |")
+    assert run("--seeds", "1", "--comparators") == 0
     assert run("--seeds", "2", "--fresh") == 2
     assert run("--seeds", "1", "--set", "model.members=3") == 1
     assert "scores were there already" in capsys.readouterr().err
