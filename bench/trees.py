@@ -119,7 +119,7 @@ def measure(plan: Plan, rows: list[Row]) -> None:
                 run = str(plan.out / f"{BEST}-{minutes:g}-{seed}")
                 again = ["--resume"] if Path(run).exists() else [*plan.text, "--seed", str(seed)]
                 _, processor = synparse(["train", *again, "--best", "--max-minutes", f"{minutes:g}", "-o", run])
-                pupil = f"{run}/parts/pupil"
+                pupil = f"{run}/parts/pupil-1"
                 found = score(plan, run, pupil)
                 note(BEST_PUPIL, seed, minutes, found[pupil], 0.0)
                 note(BEST, seed, minutes, found[run], processor)

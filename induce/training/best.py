@@ -82,9 +82,9 @@ class Part:
         return self.name.partition("-")[0]
 
 
-VOTE = "the vote"  # the teacher of the pupil
-# of one series: every other has the same teacher
-PUPILS = ("npcfg", "npcfg", "simple-pcfg", "simple-pcfg", "npcfg", "simple-pcfg")
+VOTE = "vote"  # of the grammars, in RUN/parts
+# of those of one series that grammars teach: every other has the same teacher
+KINDS = ("npcfg", "npcfg", "simple-pcfg", "simple-pcfg", "npcfg", "simple-pcfg")
 
 
 def series(count: int) -> tuple[Part, ...]:
@@ -94,21 +94,21 @@ def series(count: int) -> tuple[Part, ...]:
     A grammar becomes better than its teacher, so pupils of pupils are better still, those of the best of several
     teachers above all. Teachers do not vote, as their pupils hold what they know.
     """
-    onlstms, grammars = range(1, 2 * count + 1), range(1, len(PUPILS) * count + 1)
+    onlstms, grammars = range(1, 2 * count + 1), range(1, len(KINDS) * count + 1)
     parts = [Part(f"onlstm-{k}", "onlstm-small", 10, seed=k, votes=False) for k in onlstms]
     for k in grammars:
         teacher = f"onlstm-{(k - 1) % len(onlstms) + 1}"
         focus = (f"{teacher}:biased", f"{teacher}:unbiased")
         parts.append(Part(f"first-{k}", "npcfg-small", 6, seed=k, passes=8, focus=focus, votes=False))
     for k in grammars:
-        preset = f"{PUPILS[(k - 1) % len(PUPILS)]}-small"
-        teacher = f"first/{(k - 1) // len(PUPILS) * 2 + (k - 1) % 2 + 1}"
+        preset = f"{KINDS[(k - 1) % len(KINDS)]}-small"
+        teacher = f"first/{(k - 1) // len(KINDS) * 2 + (k - 1) % 2 + 1}"
         parts.append(Part(f"second-{k}", preset, 6, seed=k, focus=(teacher,), end_votes=0))
     return tuple(parts)
 
 
-#: one fast model from the vote of many
-PUPIL = Part("pupil", "chart-small", 3, focus=(VOTE,), votes=False)
+#: fast models that learn the trees of the grammars' vote, and vote with these
+PUPILS = tuple(Part(f"pupil-{k}", "chart-small", 3, seed=k, focus=(VOTE,)) for k in range(1, 5))
 
 
 def is_best(run: str) -> bool:
@@ -121,12 +121,12 @@ def train_best(
     *,
     max_minutes: float | None = None,
     parts: Sequence[Part] = (),
-    pupil: Part = PUPIL,
+    pupils: Sequence[Part] = PUPILS,
     stop: Stop = lambda: False,
     tell: Tell = lambda line: None,
 ) -> Iterator[tuple[str, Event]]:
     """Train all ``parts`` (as many `series` as there is time for) within about ``max_minutes`` (180, or what the plan
-    says on resume) and let them vote; a ``pupil`` learns the trees of the vote.
+    says on resume) and let them vote; ``pupils`` learn the trees of the vote and join it.
 
     Yields the name of a part and what happens to it. After ``stop`` what there is is kept, and a request with
     ``resume`` goes on. Raises SynparseError for what cannot be read or trained.
@@ -153,13 +153,16 @@ def train_best(
         plan.finish([part.name for part in left])
         for group in {teacher.partition("/")[0] for part in parts for teacher in part.focus if "/" in teacher}:
             plan.rank(group, [part.name for part in stage if part.group == group], "the lowest teach", tell)
-    _vote(folder, parts, plan, tell)
-    if pupil.name not in plan.done:
-        yield from _train(list(_tasks([pupil], plan, scale, tell)), 1, stop)
-        if stop():
-            return
-        plan.finish([pupil.name])
-        plan.say(f"{folder / 'parts' / pupil.name} learned the trees of the vote, and parses faster", tell)
+    voters = _voters(parts, plan, tell)
+    _combine(voters, folder / "parts" / VOTE, plan, tell)
+    tasks = list(_tasks([pupil for pupil in pupils if pupil.name not in plan.done], plan, scale, tell))
+    yield from _train(tasks, min(count, len(tasks)), stop)
+    if stop():
+        return
+    plan.finish([task.name for task in tasks])
+    names = ", ".join(pupil.name for pupil in pupils)
+    plan.say(f"{names} in {folder / 'parts'} learned the trees of the vote; each by itself parses faster", tell)
+    _combine([*voters, *pupils], folder, plan, tell)
 
 
 def _stages(parts: Sequence[Part]) -> Iterator[list[Part]]:
@@ -239,21 +242,24 @@ def _left(run: Path, minutes: float) -> float:
     return max(minutes - spent, 0.01)
 
 
-def _vote(folder: Path, parts: Sequence[Part], plan: _Plan, tell: Tell) -> None:
-    """Combine the parts that vote: of each kind the likeliest."""
+def _voters(parts: Sequence[Part], plan: _Plan, tell: Tell) -> list[Part]:
+    """The parts that vote: of each kind the likeliest."""
+    voters = list[Part]()
+    for preset in dict.fromkeys(part.preset for part in parts if part.votes):
+        rivals = {part.name: part for part in parts if part.votes and part.preset == preset}
+        if len(rivals) > VOTERS:
+            plan.rank(preset, list(rivals), f"the {VOTERS} lowest vote", tell)
+            rivals = {name: rivals[name] for name in plan.ranks[preset][:VOTERS]}
+        voters += rivals.values()
+    return voters
+
+
+def _combine(voters: Sequence[Part], run: Path, plan: _Plan, tell: Tell) -> None:
+    """The vote of these parts becomes ``run``."""
     from induce.parsing.combine import combine
 
-    names = list[str]()
-    for preset in dict.fromkeys(part.preset for part in parts if part.votes):
-        rivals = [part.name for part in parts if part.votes and part.preset == preset]
-        if len(rivals) > VOTERS:
-            plan.rank(preset, rivals, f"the {VOTERS} lowest vote", tell)
-            rivals = plan.ranks[preset][:VOTERS]
-        names += rivals
-    members = [str(folder / "parts" / name) for name in names]
-    combine(members, str(folder), overwrite=True, tell=tell)
-    plan.say(f"the vote of {len(members)} members is the run {folder}", tell)
-    plan.write()
+    combine([str(plan.folder / "parts" / part.name) for part in voters], str(run), overwrite=True, tell=tell)
+    plan.say(f"the vote of {len(voters)} members is the run {run}", tell)
 
 
 @dataclass
@@ -363,7 +369,7 @@ class _Plan:
         self.say(f"perplexity of the development text: {order}; {chosen}", tell)
 
     def teachers(self, part: Part) -> tuple[str, ...]:
-        """The names of those that teach ``part``, each with its decoder, where it has one, or VOTE."""
+        """The names of those that teach ``part``, each with its decoder, where it has one."""
         return tuple(self._teacher(name) for name in part.focus)
 
     def _teacher(self, spelt: str) -> str:
@@ -379,8 +385,7 @@ class _Plan:
         run = self.folder / "parts" / part.name
         if resumable(run):
             return RunRequest(run=str(run), resume=True, device=self.request.device)
-        focus = [name.partition(":") for name in self.teachers(part) if name != VOTE]
-        vote = [str(self.folder)] if VOTE in part.focus else []
+        focus = [name.partition(":") for name in self.teachers(part)]
         sided = part.focus and "pcfg" in part.preset and self.branching in SIDES
         votes = (f"model.branching={self.branching}", *VOTES, f"model.end_votes={part.end_votes:g}")
         settings = votes if sided else ()
@@ -390,7 +395,7 @@ class _Plan:
             preset=part.preset,
             seed=self.seed_of(part),
             settings=(*settings, *part.settings),
-            focus=(*vote, *(f"{self.folder / 'parts' / name}{colon}{decoder}" for name, colon, decoder in focus)),
+            focus=tuple(f"{self.folder / 'parts' / name}{colon}{decoder}" for name, colon, decoder in focus),
             resume=False,
             overwrite=False,
         )

@@ -39,7 +39,7 @@ PARTS = (
     ),
     Part("focused-2", "npcfg-small", 1, seed=2, focus=("focused-1",), settings=(*TINY["npcfg"], "train.epochs=1")),
 )
-PUPIL = replace(best.PUPIL, settings=(*TINY["chart"], "train.epochs=1"))
+PUPILS = tuple(replace(pupil, settings=(*TINY["chart"], "train.epochs=1")) for pupil in best.PUPILS[:2])
 TEXT = [sentence.words for sentence in sentences(60)]
 
 
@@ -61,44 +61,51 @@ def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
     told: list[str] = []
-    names = [name for name, event in train_best(request(tmp_path / "run"), parts=PARTS, pupil=PUPIL, tell=told.append)]
-    assert list(dict.fromkeys(names)) == ["onlstm", "prpn", "focused-1", "focused-2", "pupil"]
+    names = [
+        name for name, event in train_best(request(tmp_path / "run"), parts=PARTS, pupils=PUPILS, tell=told.append)
+    ]
+    assert list(dict.fromkeys(names)) == ["onlstm", "prpn", "focused-1", "focused-2", "pupil-1", "pupil-2"]
     plan = json.loads((tmp_path / "run" / "plan.json").read_text(encoding="utf-8"))
-    assert plan["done"] == ["onlstm", "prpn", "focused-1", "focused-2", "pupil"]
+    assert plan["done"] == ["onlstm", "prpn", "focused-1", "focused-2", "pupil-1", "pupil-2"]
     assert set(plan["log"]) <= set(told)
     assert plan["branching"] in ("right", "left", "neither")
     assert any(line.startswith(f"branching: {plan['branching']} (") for line in plan["log"])
     ensemble = load_parser(tmp_path / "run")
     members = [member.name for member in ensemble.description.members]  # type: ignore[union-attr]
-    assert members == ["parts/prpn", "parts/focused-1", "parts/focused-2"]
+    grammars = ["prpn", "focused-1", "focused-2"]
+    assert members == [f"parts/{name}" for name in (*grammars, "pupil-1", "pupil-2")]
     assert "(focus)" in ensemble.learned_from
-    assert f"the vote of 3 members is the run {tmp_path / 'run'}" in plan["log"]
-    pupil = load_parser(tmp_path / "run" / "parts" / "pupil")
-    assert pupil.learned_from == f"parsed trees: {tmp_path / 'run'} (focus)"
-    assert pupil.name == "chart"
+    assert f"the vote of 5 members is the run {tmp_path / 'run'}" in plan["log"]
+    vote = load_parser(tmp_path / "run" / "parts" / "vote")
+    assert [member.name for member in vote.description.members] == [f"../{name}" for name in grammars]  # type: ignore[union-attr]
+    for name in ("pupil-1", "pupil-2"):
+        pupil = load_parser(tmp_path / "run" / "parts" / name)
+        assert pupil.learned_from == f"parsed trees: {tmp_path / 'run' / 'parts' / 'vote'} (focus)"
+        assert pupil.name == "chart"
     of_vote = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
-    (other,) = best._tasks([replace(best.PUPIL, name="other")], of_vote, 1.0, print)
+    (other,) = best._tasks([replace(best.PUPILS[0], name="other")], of_vote, 1.0, print)
     assert "train.epochs=30" in other.request.settings  # a small text is gone through more often than the preset's four
     before = trees(tmp_path / "run")
     (tmp_path / "run").rename(tmp_path / "moved")
     assert trees(tmp_path / "moved") == before
 
 
-@pytest.mark.parametrize("stopped_in", ["onlstm", "prpn", "focused-1", "pupil"])
+@pytest.mark.parametrize("stopped_in", ["onlstm", "prpn", "focused-1", "pupil-1", "pupil-2"])
 def test_stopped_and_resumed_it_ends_with_the_same_trees(tmp_path: Path, stopped_in: str) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    for _ in train_best(request(tmp_path / "a" / "run"), parts=PARTS, pupil=PUPIL):
+    for _ in train_best(request(tmp_path / "a" / "run"), parts=PARTS, pupils=PUPILS):
         pass
     seen: list[str] = []
     for name, _ in train_best(
-        request(tmp_path / "b" / "run"), parts=PARTS, pupil=PUPIL, stop=lambda: stopped_in in seen
+        request(tmp_path / "b" / "run"), parts=PARTS, pupils=PUPILS, stop=lambda: stopped_in in seen
     ):
         seen.append(name)
     assert seen[-1] == stopped_in
-    assert (tmp_path / "b" / "run" / "ensemble.json").exists() == (stopped_in == "pupil")
+    assert (tmp_path / "b" / "run" / "parts" / "vote" / "ensemble.json").exists() == ("pupil" in stopped_in)
+    assert not (tmp_path / "b" / "run" / "ensemble.json").exists()
     again = RunRequest(run=str(tmp_path / "b" / "run"), resume=True, device="cpu")
-    later = list(train_best(again, parts=PARTS, pupil=PUPIL))
+    later = list(train_best(again, parts=PARTS, pupils=PUPILS))
     assert later
     assert trees(tmp_path / "b" / "run") == trees(tmp_path / "a" / "run")
 
@@ -132,7 +139,7 @@ def test_the_rivals_with_the_lowest_perplexity_teach(tmp_path: Path) -> None:
     told: list[str] = []
     found: dict[str, float] = {}
     for name, event in train_best(
-        request(tmp_path / "run"), parts=(PARTS[0], *rivals, *pupils), pupil=PUPIL, tell=told.append
+        request(tmp_path / "run"), parts=(PARTS[0], *rivals, *pupils), pupils=PUPILS, tell=told.append
     ):
         if isinstance(event, Check):
             found[name] = min(event.development_perplexity, found.get(name, event.development_perplexity))
@@ -153,12 +160,12 @@ def test_the_likeliest_of_each_kind_vote(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(best, "VOTERS", 1)
     found: dict[str, float] = {}
     told: list[str] = []
-    for name, event in train_best(request(tmp_path / "run"), parts=PARTS, pupil=PUPIL, tell=told.append):
+    for name, event in train_best(request(tmp_path / "run"), parts=PARTS, pupils=PUPILS, tell=told.append):
         if isinstance(event, Check):
             found[name] = min(event.development_perplexity, found.get(name, event.development_perplexity))
     better, worse = sorted(("focused-1", "focused-2"), key=found.__getitem__)
     members = [member.name for member in load_parser(tmp_path / "run").description.members]  # type: ignore[union-attr]
-    assert members == ["parts/prpn", f"parts/{better}"]
+    assert members == ["parts/prpn", f"parts/{better}", "parts/pupil-1", "parts/pupil-2"]
     scores = f"{better} {found[better]:.1f}, {worse} {found[worse]:.1f}"
     assert f"perplexity of the development text: {scores}; the 1 lowest vote" in told
 
@@ -199,21 +206,23 @@ def test_nothing_measured_is_kept_where_one_stops(tmp_path: Path) -> None:
 
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
-    list(train_best(request(tmp_path / "run"), parts=PARTS, pupil=PUPIL))
-    again = list(train_best(RunRequest(run=str(tmp_path / "run"), resume=True, device="cpu"), parts=PARTS, pupil=PUPIL))
+    list(train_best(request(tmp_path / "run"), parts=PARTS, pupils=PUPILS))
+    again = list(
+        train_best(RunRequest(run=str(tmp_path / "run"), resume=True, device="cpu"), parts=PARTS, pupils=PUPILS)
+    )
     assert [event for _, event in again if isinstance(event, Check)] == []
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match="several times"):
-        list(train_best(RunRequest(run=str(tmp_path / "run"), text=("-",)), parts=PARTS, pupil=PUPIL))
+        list(train_best(RunRequest(run=str(tmp_path / "run"), text=("-",)), parts=PARTS, pupils=PUPILS))
     (tmp_path / "mine" / "best").mkdir(parents=True)
     with pytest.raises(SynparseError, match="there is a trained model in this folder"):
-        list(train_best(request(tmp_path / "mine", overwrite=True), parts=PARTS, pupil=PUPIL))
+        list(train_best(request(tmp_path / "mine", overwrite=True), parts=PARTS, pupils=PUPILS))
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "plan.json").write_text("{}", encoding="utf-8")
     with pytest.raises(SynparseError, match="not the plan of a run"):
-        list(train_best(request(tmp_path / "bad", resume=True), parts=PARTS, pupil=PUPIL))
+        list(train_best(request(tmp_path / "bad", resume=True), parts=PARTS, pupils=PUPILS))
 
 
 def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> None:
