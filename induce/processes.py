@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -34,21 +35,24 @@ def in_copies(work: Callable[[Item], Result], items: Iterable[Item], count: int)
     copy already.
 
     The items and results are sent through pipes, ``work`` and all that it refers to is not: the copies have it. Each
-    computes in one thread. A SynparseError in a copy is raised here.
+    computes in one thread. A SynparseError in a copy is raised here. Copies leave signals to this process, and end with
+    the call, whatever they are at.
     """
     if count < 2 or not can_copy() or _work is not None:
         yield from map(work, items)
         return
-    ends = os.pipe()
+    reading, writing = os.pipe()
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (work, reading, writing))
     try:
-        with ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (work, *ends)) as pool:
-            for result, problem in pool.map(_call, items):
-                if problem:
-                    raise SynparseError(problem)
-                yield result
+        for result, problem in pool.map(_call, items):
+            if problem:
+                raise SynparseError(problem)
+            yield result
+        pool.shutdown()
     finally:
-        for end in ends:
-            os.close(end)
+        os.close(writing)
+        pool.shutdown(cancel_futures=True)
+        os.close(reading)
 
 
 def _begin(work: Callable[[Any], Any], reading: int, writing: int) -> None:
@@ -56,6 +60,8 @@ def _begin(work: Callable[[Any], Any], reading: int, writing: int) -> None:
     global _work
     import torch
 
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     os.close(writing)  # which only the process has that the copies are made of
     threading.Thread(target=_end_with, args=(reading,), daemon=True).start()
     torch.set_num_threads(1)
@@ -63,8 +69,8 @@ def _begin(work: Callable[[Any], Any], reading: int, writing: int) -> None:
 
 
 def _end_with(reading: int) -> None:
-    """Ends a copy when the process is no more that it was made of, which may have been killed: nobody else would, and
-    it would hold what that one held, such as the lock of a folder."""
+    """Ends a copy with the call that it was made for, or with the process, which may have been killed: nobody else
+    would, and it would hold what that one held, such as the lock of a folder."""
     os.read(reading, 1)
     os._exit(1)
 

@@ -6,6 +6,8 @@ import os
 import signal
 import time
 
+import pytest
+
 from induce.processes import in_copies
 
 
@@ -34,3 +36,27 @@ def test_a_copy_makes_no_copies() -> None:
     for copy, below in in_copies(parents, range(2), 2):
         assert copy != os.getpid()
         assert below == [copy] * 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_copies_end_with_the_call_that_made_them(number: signal.Signals) -> None:
+    """A signal to all of them, as a terminal sends it, ends none of them before that."""
+    reading, writing = os.pipe()
+
+    def work(item: int) -> int:
+        if item:
+            os.write(writing, b".")
+            time.sleep(60)
+        return os.getpid()
+
+    began = time.monotonic()
+    results = in_copies(work, range(3), 2)
+    copy = next(results)
+    os.close(writing)
+    assert os.read(reading, 1) == b"."
+    os.kill(copy, number)
+    assert os.read(reading, 1) == b"."  # it goes on to the third
+    results.close()  # type: ignore[attr-defined]
+    assert os.read(reading, 1) == b""
+    os.close(reading)
+    assert time.monotonic() - began < 30
