@@ -21,8 +21,8 @@ from induce.data.fragments import words_learned
 from induce.processes import can_copy, cores
 from induce.storage.run_folder import check_kind, resumable
 from induce.training.events import Event, Progress
-from induce.training.parallel import ParallelTraining, Stop, Task
-from induce.training.run import RunData, RunRequest, load_data, prepare_run, resolved_config
+from induce.training.parallel import ParallelTraining, Task
+from induce.training.run import RunData, RunRequest, Stop, load_data, prepare_run, resolved_config
 from treebank.errors import SynparseError
 from treebank.json_text import parse_json
 from treebank.whole_files import write_whole
@@ -146,8 +146,7 @@ def train_best(
         left = [part for part in stage if part.name not in plan.done]
         if left and left[0].focus:
             plan.choose_branching(parts[0], tell)
-        tasks = list(_tasks(left, plan, scale, tell))
-        yield from _train(tasks, min(count, len(tasks)), stop)
+        yield from _train(left, plan, scale, count, stop, tell)
         if stop():
             return
         plan.finish([part.name for part in left])
@@ -155,11 +154,11 @@ def train_best(
             plan.rank(group, [part.name for part in stage if part.group == group], "the lowest teach", tell)
     voters = _voters(parts, plan, tell)
     _combine(voters, folder / "parts" / VOTE, plan, tell)
-    tasks = list(_tasks([pupil for pupil in pupils if pupil.name not in plan.done], plan, scale, tell))
-    yield from _train(tasks, min(count, len(tasks)), stop)
+    left = [pupil for pupil in pupils if pupil.name not in plan.done]
+    yield from _train(left, plan, scale, count, stop, tell)
     if stop():
         return
-    plan.finish([task.name for task in tasks])
+    plan.finish([pupil.name for pupil in left])
     names = ", ".join(pupil.name for pupil in pupils)
     plan.say(f"{names} in {folder / 'parts'} learned the trees of the vote; each by itself parses faster", tell)
     _combine([*voters, *pupils], folder, plan, tell)
@@ -180,7 +179,20 @@ def _name(teacher: str) -> str:
     return teacher.partition(":")[0].partition("/")[0]
 
 
-def _train(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str, Event]]:
+def _train(
+    parts: Sequence[Part], plan: _Plan, scale: float, count: int, stop: Stop, tell: Tell
+) -> Iterator[tuple[str, Event]]:
+    """What happens to parts of one stage, ``count`` at a time."""
+    try:
+        tasks = list(_tasks(parts, plan, scale, stop, tell))
+    except KeyboardInterrupt:
+        if stop():
+            return
+        raise
+    yield from _run(tasks, min(count, len(tasks)), stop)
+
+
+def _run(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str, Event]]:
     """What happens to the tasks, several at a time or one after another."""
     if count > 1:
         yield from ParallelTraining(1, stop).train(tasks, count)
@@ -192,8 +204,9 @@ def _train(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str,
             return
 
 
-def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iterator[Task]:
-    """The trainings of one stage; those with the same teachers, and the same words, share one text, parsed once."""
+def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, stop: Stop, tell: Tell) -> Iterator[Task]:
+    """The trainings of one stage; those with the same teachers, and the same words, share one text, parsed once.
+    Raises KeyboardInterrupt after ``stop``."""
     shared: dict[tuple[tuple[str, ...], str], RunData] = {}
     for part in parts:
         minutes = plan.minutes_of(part) * scale
@@ -202,7 +215,7 @@ def _tasks(parts: Sequence[Part], plan: _Plan, scale: float, tell: Tell) -> Iter
         key = (teachers, part.preset if asked.resume else repr(resolved_config(asked).data))
         if teachers and key not in shared:
             tell(f"{part.name}: parsing the text for {', '.join(teachers)}")
-            shared[key] = load_data(asked)
+            shared[key] = load_data(asked, stop=stop)
             shared[key].encode()
         data = shared.get(key)
         if not asked.resume and part.is_grammar:
@@ -331,7 +344,7 @@ class _Plan:
             data = load_data(asked)
             data.encode()
             runs = [replace(asked, run=str(Path(place) / str(number))) for number in range(count)]
-            for name, event in _train([Task(run.run, run, data, MEASURING / 60) for run in runs], count, stop):
+            for name, event in _run([Task(run.run, run, data, MEASURING / 60) for run in runs], count, stop):
                 if isinstance(event, Progress):
                     speeds[name] = event.words_per_second
         if not stop():

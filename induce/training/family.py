@@ -15,8 +15,8 @@ from typing import Any
 from induce.processes import can_copy, cores
 from induce.storage.run_folder import check_kind, resumable
 from induce.training.events import Event
-from induce.training.parallel import ParallelTraining, Stop, Task
-from induce.training.run import RunRequest, UnchangeableError, load_data, prepare_run
+from induce.training.parallel import ParallelTraining, Task
+from induce.training.run import RunRequest, Stop, UnchangeableError, load_data, prepare_run
 from treebank.errors import SynparseError
 from treebank.json_text import parse_json
 from treebank.whole_files import write_whole
@@ -70,7 +70,7 @@ def train_family(
     check_kind(folder, FAMILY)
     request, seeds, everyone = _joined(folder, request, list(seeds))
     runs = [_of_seed(request, seed) for seed in seeds]
-    data = load_data(runs[0], tell)
+    data = load_data(runs[0], tell, stop)
     if not data.config.data.task:
         data.encode()
     for line in data.notes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.context import ForkProcess
@@ -13,11 +13,10 @@ from typing import Any
 import torch
 
 from induce.training.events import Event
-from induce.training.run import RunData, RunRequest, prepare_run
+from induce.training.run import RunData, RunRequest, Stop, prepare_run
 from treebank.errors import SynparseError
 
 PAUSE = 0.3  # seconds between two looks at the user's wish to stop
-Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True)

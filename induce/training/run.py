@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from treebank.sentence import Treebank
 
 CHANGEABLE = ("train.epochs", "train.learning_rate")  # when a run goes on
+Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +87,13 @@ class RunData:
         return encoded
 
 
-def load_data(request: RunRequest, tell: Callable[[str], None] = lambda line: None) -> RunData:
-    """The data of a run, new or resumed, without touching its folder."""
+def load_data(
+    request: RunRequest, tell: Callable[[str], None] = lambda line: None, stop: Stop = lambda: False
+) -> RunData:
+    """The data of a run, new or resumed, without touching its folder. Raises KeyboardInterrupt where ``stop`` says so
+    while a text is parsed for it."""
     _, config, sources = _planned(request, tell, ALONE)
-    return _load(config, sources, request.device)
+    return _load(config, sources, request.device, stop)
 
 
 def prepare_run(
@@ -162,7 +166,7 @@ def _planned(
     return stored, config, sources
 
 
-def _load(config: RunConfig, sources: Sources, device: str) -> RunData:
+def _load(config: RunConfig, sources: Sources, device: str, stop: Stop = lambda: False) -> RunData:
     """Texts and trees in memory."""
     from induce.parsing.load import choose_device
     from induce.training.teacher import PARSED, is_teacher, taught
@@ -179,7 +183,7 @@ def _load(config: RunConfig, sources: Sources, device: str) -> RunData:
     if entry_of(config).needs_focus and (sources.dev or sources.sample):
         check_development(sources.focus)
     refer = head_references_of if output == "heads" else references_of
-    references = refer(sources.focus, device=device) if sources.focus else None
+    references = _stoppable(refer(sources.focus, device=device), stop) if sources.focus else None
     watch = Watch()
     training, development = load_corpora(config, given, treebank, references, watch)
     facts = sources.facts(treebank, config)
@@ -193,6 +197,18 @@ def _load(config: RunConfig, sources: Sources, device: str) -> RunData:
     if isinstance(training, PreparedText):
         facts["health"], notes = training.corpus.facts["health"], training.corpus.facts["notes"]
     return RunData(training, development, facts, config, choose_device(device), notes)
+
+
+def _stoppable(references: Callable[[Any], Iterator[Any]], stop: Stop) -> Callable[[Any], Iterator[Any]]:
+    """The same references, until ``stop`` says so."""
+
+    def until_then(sentences: Any) -> Iterator[Any]:
+        for reference in references(sentences):
+            if stop():
+                raise KeyboardInterrupt
+            yield reference
+
+    return until_then
 
 
 @contextmanager

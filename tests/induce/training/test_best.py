@@ -83,7 +83,7 @@ def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
         assert pupil.learned_from == f"parsed trees: {tmp_path / 'run' / 'parts' / 'vote'} (focus)"
         assert pupil.name == "chart"
     of_vote = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
-    (other,) = best._tasks([replace(best.PUPILS[0], name="other")], of_vote, 1.0, print)
+    (other,) = best._tasks([replace(best.PUPILS[0], name="other")], of_vote, 1.0, lambda: False, print)
     assert "train.epochs=30" in other.request.settings  # a small text is gone through more often than the preset's four
     before = trees(tmp_path / "run")
     (tmp_path / "run").rename(tmp_path / "moved")
@@ -108,6 +108,23 @@ def test_stopped_and_resumed_it_ends_with_the_same_trees(tmp_path: Path, stopped
     later = list(train_best(again, parts=PARTS, pupils=PUPILS))
     assert later
     assert trees(tmp_path / "b" / "run") == trees(tmp_path / "a" / "run")
+
+
+def test_it_can_be_stopped_while_a_text_is_parsed(tmp_path: Path) -> None:
+    """Before the pupils begin, none of which has a run then."""
+    told: list[str] = []
+
+    def is_parsing() -> bool:
+        return any(line.startswith("pupil-1: parsing the text") for line in told)
+
+    for name, _ in train_best(request(tmp_path / "run"), parts=PARTS, pupils=PUPILS, tell=told.append, stop=is_parsing):
+        assert not name.startswith("pupil")
+    assert is_parsing()
+    parts = {path.name for path in (tmp_path / "run" / "parts").iterdir()}
+    assert parts == {"onlstm", "prpn", "focused-1", "focused-2", "vote"}
+    again = RunRequest(run=str(tmp_path / "run"), resume=True, device="cpu")
+    assert {name for name, _ in train_best(again, parts=PARTS, pupils=PUPILS)} == {"pupil-1", "pupil-2"}
+    assert len(load_parser(tmp_path / "run").description.members) == 5  # type: ignore[union-attr]
 
 
 def test_another_series_has_other_seeds(tmp_path: Path) -> None:
@@ -229,7 +246,7 @@ def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> Non
     plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
     words = sum(len(words) - 1 for words in TEXT)  # the full stop does not count; none is longer than the first limit
     minutes = 5 * words / best.GRAMMAR_WORDS / 60  # of five passes
-    (task,) = best._tasks([Part("npcfg", "npcfg-small", minutes)], plan, 1.0, print)
+    (task,) = best._tasks([Part("npcfg", "npcfg-small", minutes)], plan, 1.0, lambda: False, print)
     assert task.request.settings == ("train.epochs=5", "train.longer=4")
     assert task.max_minutes == pytest.approx(2 * minutes)
 
@@ -288,7 +305,7 @@ def test_the_side_comes_from_the_edges_of_the_text(
     asked = RunRequest(run=str(tmp_path / "run"), text=(str(text),), device="cpu")
     told = list[str]()
     plan = best._Plan.open(tmp_path / "run", asked, 10.0, told.append)
-    for _ in best._train(list(best._tasks(PARTS[:1], plan, 1.0, told.append)), 1, lambda: False):
+    for _ in best._train(PARTS[:1], plan, 1.0, 1, lambda: False, told.append):
         pass
     plan.choose_branching(PARTS[0], told.append)
     assert plan.branching == side
