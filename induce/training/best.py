@@ -20,7 +20,7 @@ from induce.data.edges import Edges, edges_of
 from induce.data.fragments import words_learned
 from induce.processes import can_copy, cores
 from induce.storage.run_folder import check_kind, resumable
-from induce.training.events import Event, Progress
+from induce.training.events import Event, Finished, Progress
 from induce.training.parallel import ParallelTraining, Task
 from induce.training.run import RunData, RunRequest, Stop, load_data, prepare_run, resolved_config
 from treebank.errors import SynparseError
@@ -149,7 +149,6 @@ def train_best(
         yield from _train(left, plan, scale, count, stop, tell)
         if stop():
             return
-        plan.finish([part.name for part in left])
         for group in {teacher.partition("/")[0] for part in parts for teacher in part.focus if "/" in teacher}:
             plan.rank(group, [part.name for part in stage if part.group == group], "the lowest teach", tell)
     voters = _voters(parts, plan, tell)
@@ -158,7 +157,6 @@ def train_best(
     yield from _train(left, plan, scale, count, stop, tell)
     if stop():
         return
-    plan.finish([pupil.name for pupil in left])
     names = ", ".join(pupil.name for pupil in pupils)
     plan.say(f"{names} in {folder / 'parts'} learned the trees of the vote; each by itself parses faster", tell)
     _combine([*voters, *pupils], folder, plan, tell)
@@ -182,14 +180,17 @@ def _name(teacher: str) -> str:
 def _train(
     parts: Sequence[Part], plan: _Plan, scale: float, count: int, stop: Stop, tell: Tell
 ) -> Iterator[tuple[str, Event]]:
-    """What happens to parts of one stage, ``count`` at a time."""
+    """What happens to parts of one stage, ``count`` at a time; those that end are noted as done."""
     try:
         tasks = list(_tasks(parts, plan, scale, stop, tell))
     except KeyboardInterrupt:
         if stop():
             return
         raise
-    yield from _run(tasks, min(count, len(tasks)), stop)
+    for name, event in _run(tasks, min(count, len(tasks)), stop):
+        if isinstance(event, Finished) and event.reason != "interrupted":
+            plan.finish(name)
+        yield name, event
 
 
 def _run(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str, Event]]:
@@ -420,9 +421,9 @@ class _Plan:
             self.log.append(line)
         self.write()
 
-    def finish(self, names: Sequence[str]) -> None:
-        """These parts are trained."""
-        self.done += names
+    def finish(self, name: str) -> None:
+        """This part is trained."""
+        self.done.append(name)
         self.write()
 
     def write(self) -> None:

@@ -104,9 +104,12 @@ def test_stopped_and_resumed_it_ends_with_the_same_trees(tmp_path: Path, stopped
     assert seen[-1] == stopped_in
     assert (tmp_path / "b" / "run" / "parts" / "vote" / "ensemble.json").exists() == ("pupil" in stopped_in)
     assert not (tmp_path / "b" / "run" / "ensemble.json").exists()
+    done = json.loads((tmp_path / "b" / "run" / "plan.json").read_text(encoding="utf-8"))["done"]
+    names = [part.name for part in (*PARTS, *PUPILS)]
+    assert done == names[: names.index(stopped_in)]
     again = RunRequest(run=str(tmp_path / "b" / "run"), resume=True, device="cpu")
-    later = list(train_best(again, parts=PARTS, pupils=PUPILS))
-    assert later
+    later = {name for name, _ in train_best(again, parts=PARTS, pupils=PUPILS)}
+    assert later == set(names) - set(done)
     assert trees(tmp_path / "b" / "run") == trees(tmp_path / "a" / "run")
 
 
