@@ -1,8 +1,8 @@
 """The commands of the README and the quickstart run as they are printed, one after another, in an empty folder.
 
 Three things are not as in real life. The program is forked by a server that has loaded it (``tests.warm``); a
-``synparse`` that stands first on the path adds settings of a tiny model to every ``synparse train`` (a minute's
-training each would be too long); and files that the texts presuppose are made here.
+``synparse`` that stands first on the path adds settings of a tiny model to every ``synparse train``, and a limit of
+seconds to ``--best`` (a minute's training each would be too long); and files that the texts presuppose are made here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ TINY = (
     "train.batch_size=600 train.development_batch_size=100 data.vocabulary_size=100"
 )
 WRAPPER = """#!/bin/sh
-if [ "$1" = train ] && ! echo " $* " | grep -q -e " --resume "; then set -- "$@" {settings}; fi
+if echo " $* " | grep -q -e " --best "; then set -- "$@" --max-minutes 0.1
+elif [ "$1" = train ] && ! echo " $* " | grep -q -e " --resume "; then set -- "$@" {settings}; fi
 exec {python} -IS {caller} {warm} "$@"
 """
 NOT_HERE = ("make", "python3 -m venv", "pip install")  # installing, and what the README is tested by
