@@ -10,7 +10,7 @@ learns it. ``--only`` trains some of these; what learns from others, or lets the
 Without TEXT all this is done with the built-in sample, in a moment, which says only that it works.
 
 It prints a table, and writes ``bench/results/trees.json`` and ``trees.svg``. Runs stay in FOLDER: called again, it goes
-on where it was.
+on where it was. Each call has one core.
 """
 
 from __future__ import annotations
