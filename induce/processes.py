@@ -50,7 +50,7 @@ def in_copies(work: Callable[[Item], Result], items: Iterable[Item], count: int)
             yield result
         pool.shutdown()
     finally:
-        os.close(writing)
+        os.close(writing)  # which ends copies that still work, where this call is broken off
         pool.shutdown(cancel_futures=True)
         os.close(reading)
 
@@ -60,7 +60,7 @@ def _begin(work: Callable[[Any], Any], reading: int, writing: int) -> None:
     global _work
     import torch
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.close(writing)  # which only the process has that the copies are made of
     threading.Thread(target=_end_with, args=(reading,), daemon=True).start()

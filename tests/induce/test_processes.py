@@ -38,7 +38,7 @@ def test_a_copy_makes_no_copies() -> None:
         assert below == [copy] * 3
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_copies_end_with_the_call_that_made_them(number: signal.Signals) -> None:
     """A signal to all of them, as a terminal sends it, ends none of them before that."""
     reading, writing = os.pipe()
