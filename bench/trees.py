@@ -5,8 +5,8 @@ a text to scores in one run. Every kind is trained from each seed and scored (UF
 had so many minutes of its own; ``focused`` is a grammar that begins with the trees of the ON-LSTM of the same seed,
 ``second`` and ``second-simple`` are grammars that begin with those of ``focused``. The vote is of these three;
 ``chart`` is a chart parser that learns the trees of ``second``, ``best`` is the vote that ``synparse train --best``
-makes of as many minutes (``--seed`` gives another series of its models), and ``best-pupil`` the chart parser that
-learns it. ``--only`` trains some of these; what learns from others, or lets them vote, needs them.
+makes of as many minutes (``--seed`` gives another series of its models), and ``best-pupil`` the first of its chart
+parsers. ``--only`` trains some of these; what learns from others, or lets them vote, needs them.
 Without TEXT all this is done with the built-in sample, in a moment, which says only that it works.
 
 It prints a table, and writes ``bench/results/trees.json`` and ``trees.svg``. Runs stay in FOLDER: called again, it goes
