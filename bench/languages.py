@@ -106,10 +106,11 @@ def plain_text(path: Path, folder: Path) -> Path:
     return target
 
 
-def synparse(arguments: Sequence[str]) -> tuple[str, float]:
-    """What a command prints, and its processor seconds."""
+def synparse(arguments: Sequence[str], *, all_cores: bool = False) -> tuple[str, float]:
+    """What a command prints, and its processor seconds; it has one thread, unless it shall use ``all_cores``."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    environment |= {} if all_cores else {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "synparse", *arguments], env=environment, capture_output=True, text=True, check=False
     )

@@ -120,7 +120,8 @@ def _trained_together(
 ) -> bool:
     """Train a family of seeds, or several models that vote, if that is what is asked for. Returns whether it was."""
     from cli.progress import next_steps
-    from induce.training.best import is_best, train_best
+    from induce.training.best import train_best
+    from induce.training.best_plan import is_best
     from induce.training.events import Finished
     from induce.training.family import is_family, parse_seeds, train_family
 

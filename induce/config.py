@@ -57,6 +57,9 @@ class DataConfig:
         choices=("one", "shape", "berkeley"),
         help="one symbol for all unknown words; one for each shape and suffix; or the classes of the Berkeley parser",
     )
+    text_share: float = setting(
+        1.0, low=0, high=1, help="of the sentences of the text, how many are learned from, evenly spread"
+    )
     joining_marks: bool = setting(
         False, help="fragments, spans: a mark around which pairs of words come again, such as a hyphen, joins words"
     )

@@ -169,6 +169,8 @@ def _prepared(config: RunConfig, sources: Sources) -> tuple[Any, Any]:
     from induce.data.corpus import read_corpora
 
     data = config.data
+    if data.text_share < 1:
+        raise SynparseError(f"{sources.text[0]}: a prepared corpus is learned from whole, without data.text_share")
     corpus = PreparedCorpus.read(str(sources.text[0]))
     corpus.check(normalization=data.normalization, token=leaf(data.token), tokenization=data.tokenization)
     training, held_out = corpus.split(0.0 if sources.dev else data.development_share)
@@ -216,12 +218,13 @@ def prepare_text(
 def _training(
     config: RunConfig, sources: Sources, treebank: Treebank | None, sample: bool, options: InputOptions
 ) -> Iterable[Sentence]:
-    """The sentences to learn from: the text, without trees, and then those of ``treebank``."""
-    plain: Iterable[Sentence] = read_text(sources.text, options) if sources.text else ()
-    if treebank is None:
-        return sample_treebank("train").sentences if sample else plain
-    from induce.data.supervision import supervised
+    """The sentences to learn from: those of the text, without trees, and then those of ``treebank``."""
+    from induce.data.supervision import spread, supervised
 
+    if treebank is None:
+        text: Iterable[Sentence] = sample_treebank("train").sentences if sample else read_text(sources.text, options)
+        return spread(text, config.data.text_share)
+    plain = spread(read_text(sources.text, options), config.data.text_share)
     given = supervised(treebank.sentences, config.data, seed=config.train.seed)
     return chain((replace(one, tree=None) for one in plain), given)
 

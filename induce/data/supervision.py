@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -10,6 +10,16 @@ from induce.config import DataConfig
 from treebank.baselines import find_baseline
 from treebank.sentence import Sentence
 from treebank.tree import Tree
+
+
+def in_share(index: int, share: float) -> bool:
+    """Whether the sentence number ``index``, from 1, is one of an evenly spread ``share`` of a text."""
+    return int(index * share) > int((index - 1) * share)
+
+
+def spread(sentences: Iterable[Sentence], share: float) -> Iterator[Sentence]:
+    """An evenly spread ``share`` of the sentences."""
+    return (one for index, one in enumerate(sentences, start=1) if in_share(index, share))
 
 
 def supervised(sentences: Sequence[Sentence], config: DataConfig, *, seed: int) -> Iterator[Sentence]:
@@ -20,7 +30,7 @@ def supervised(sentences: Sequence[Sentence], config: DataConfig, *, seed: int) 
     chance, build = Random(seed), find_baseline("random")
     for index, sentence in enumerate(sentences, start=1):
         tree = sentence.tree
-        if int(index * config.tree_share) == int((index - 1) * config.tree_share):
+        if not in_share(index, config.tree_share):
             tree = None
         elif tree is not None and config.trees == "random":
             seen = tree.without_traces()

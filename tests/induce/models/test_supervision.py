@@ -13,6 +13,7 @@ import torch
 from induce import checkpoint
 from induce.config import DataConfig
 from induce.data.corpus import gold_distances, read_corpora
+from induce.data.sources import prepare_text
 from induce.data.supervision import supervised
 from induce.models.base import gold_distances as gold_of
 from induce.models.base import next_words
@@ -21,6 +22,7 @@ from induce.models.onlstm_syd import OnLstmSydConfig
 from induce.parsing.load import load_parser
 from induce.settings import resolve
 from induce.training.loop import Trainer
+from induce.training.run import RunRequest, load_data
 from tests.induce.tiny import sentences, settings, train, trainer, with_trees
 from treebank.errors import SynparseError
 from treebank.tree import Tree
@@ -107,6 +109,32 @@ def test_a_share_of_the_trees_evenly_spread() -> None:
         found = [one.tree is not None for one in supervised(text, DataConfig(tree_share=share), seed=1)]
         assert sum(found) == 100 * share
         assert abs(sum(found[:40]) - 40 * share) <= 1
+
+
+def test_a_share_of_the_text_evenly_spread() -> None:
+    text = [one.words for one in sentences(100)]
+    settings = ("data.development_share=0",)
+    for share in (0.01, 0.25, 0.5, 1.0):
+        asked = RunRequest(run="", text=text, preset="npcfg-small", settings=(*settings, f"data.text_share={share}"))
+        corpus = load_data(asked).encode()
+        assert len(corpus) == 100 * share
+        assert corpus.lengths.sum() == sum(len(words) - 1 for words in text[round(1 / share) - 1 :: round(1 / share)])
+
+
+def test_a_share_of_the_built_in_sample() -> None:
+    whole = load_data(RunRequest(run="", preset="npcfg-small")).training
+    half = load_data(RunRequest(run="", preset="npcfg-small", settings=("data.text_share=0.5",))).training
+    assert len(half.offsets) == len(whole.offsets) // 2 + 1
+
+
+def test_a_corpus_on_disk_is_learned_from_whole(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("".join(" ".join(one.words) + "\n" for one in sentences(30)), encoding="utf-8")
+    prepare_text([str(text)], str(tmp_path / "prepared"), preset="onlstm-small")
+    asked = RunRequest(run="", text=(str(tmp_path / "prepared"),), preset="onlstm-small")
+    assert load_data(asked).training.words
+    with pytest.raises(SynparseError, match=r"learned from whole, without data.text_share"):
+        load_data(replace(asked, settings=("data.text_share=0.5",)))
 
 
 def test_random_trees_are_over_the_same_words_and_not_the_gold_ones() -> None:

@@ -15,8 +15,9 @@ from induce.data import edges
 from induce.data.fragments import longest_of_pass, words_learned
 from induce.parsing.load import load_parser
 from induce.settings import resolve
-from induce.training import best
-from induce.training.best import Part, train_best
+from induce.training import best, best_plan
+from induce.training.best import train_best
+from induce.training.best_plan import GRAMMAR_WORDS, Part, Plan, name_of, series
 from induce.training.events import Check
 from induce.training.run import RunRequest
 from tests.induce.tiny import SETTINGS, sentences
@@ -39,7 +40,7 @@ PARTS = (
     ),
     Part("focused-2", "npcfg-small", 1, seed=2, focus=("focused-1",), settings=(*TINY["npcfg"], "train.epochs=1")),
 )
-PUPILS = tuple(replace(pupil, settings=(*TINY["chart"], "train.epochs=1")) for pupil in best.PUPILS[:2])
+PUPILS = tuple(replace(pupil, settings=(*TINY["chart"], "train.epochs=1")) for pupil in best_plan.PUPILS[:2])
 TEXT = [sentence.words for sentence in sentences(60)]
 
 
@@ -82,8 +83,8 @@ def test_the_result_is_one_run_and_the_log_says_why(tmp_path: Path) -> None:
         pupil = load_parser(tmp_path / "run" / "parts" / name)
         assert pupil.learned_from == f"parsed trees: {tmp_path / 'run' / 'parts' / 'vote'} (focus)"
         assert pupil.name == "chart"
-    of_vote = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
-    (other,) = best._tasks([replace(best.PUPILS[0], name="other")], of_vote, 1.0, lambda: False, print)
+    of_vote = Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
+    (other,) = best._tasks([replace(best_plan.PUPILS[0], name="other")], of_vote, 1.0, lambda: False, print)
     assert "train.epochs=30" in other.request.settings  # a small text is gone through more often than the preset's four
     before = trees(tmp_path / "run")
     (tmp_path / "run").rename(tmp_path / "moved")
@@ -132,19 +133,19 @@ def test_it_can_be_stopped_while_a_text_is_parsed(tmp_path: Path) -> None:
 
 def test_another_series_has_other_seeds(tmp_path: Path) -> None:
     seeds = {}
-    for series in (None, 1, 2):
-        run = tmp_path / str(series)
-        asked = request(run, seed=series)
-        plan = best._Plan.open(run, asked, None, print)
+    for seed in (None, 1, 2):
+        run = tmp_path / str(seed)
+        asked = request(run, seed=seed)
+        plan = Plan.open(run, asked, None, print)
         plan.ranks["first"] = ["first-3", "first-1"]
         plan.write()
-        seeds[series] = [plan.request_of(part).seed for part in best.series(1)]
-        again = best._Plan.open(run, replace(asked, seed=None, resume=True), None, print)
-        assert [again.request_of(part).seed for part in best.series(1)] == seeds[series]
-    assert seeds[None] == seeds[1] == [part.seed for part in best.series(1)]
+        seeds[seed] = [plan.request_of(part).seed for part in series(1)]
+        again = Plan.open(run, replace(asked, seed=None, resume=True), None, print)
+        assert [again.request_of(part).seed for part in series(1)] == seeds[seed]
+    assert seeds[None] == seeds[1] == [part.seed for part in series(1)]
     assert not set(seeds[1]) & set(seeds[2])
     with pytest.raises(SynparseError, match="began with --seed 2, which cannot change on --resume"):
-        best._Plan.open(tmp_path / "2", request(tmp_path / "2", seed=3, resume=True), None, print)
+        Plan.open(tmp_path / "2", request(tmp_path / "2", seed=3, resume=True), None, print)
 
 
 def test_the_rivals_with_the_lowest_perplexity_teach(tmp_path: Path) -> None:
@@ -164,7 +165,7 @@ def test_the_rivals_with_the_lowest_perplexity_teach(tmp_path: Path) -> None:
         if isinstance(event, Check):
             found[name] = min(event.development_perplexity, found.get(name, event.development_perplexity))
     order = sorted((one.name for one in rivals), key=found.__getitem__)
-    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
+    plan = Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
     assert plan.ranks == {"rival": order}
     scores = ", ".join(f"{name} {found[name]:.1f}" for name in order)
     assert f"perplexity of the development text: {scores}; the lowest teach" in told
@@ -194,34 +195,71 @@ def test_the_likeliest_of_each_kind_vote(tmp_path: Path, monkeypatch: pytest.Mon
 def test_there_are_as_many_series_as_there_is_time_for(tmp_path: Path, minutes: float, count: int) -> None:
     """At the speed that minutes are counted with, a series has 92 minutes of a core at least, and
     .6 of the time is for training."""
-    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), minutes, print)
-    plan.speed = best.GRAMMAR_WORDS
+    plan = Plan.open(tmp_path / "run", request(tmp_path / "run"), minutes, print)
+    plan.speed = GRAMMAR_WORDS
     told: list[str] = []
-    assert plan.choose_series(2, told.append) == best.series(count)
+    assert plan.choose_series(2, told.append) == series(count)
     assert told == [f"{count} series of models"]
-    again = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), 1.0, print)
-    assert again.choose_series(2, print) == best.series(count)  # whatever minutes there are now
+    again = Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), 1.0, print)
+    assert again.choose_series(2, print) == series(count)  # whatever minutes there are now
 
 
 def test_the_speed_of_grammars_is_measured_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
+    plan = Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
     grammar, other = Part("npcfg", "npcfg-small", 6), Part("onlstm", "onlstm-small", 10)
     assert (plan.minutes_of(grammar), plan.minutes_of(other)) == (6, 10)
     monkeypatch.setattr(best, "MEASURING", 1.0)
     told: list[str] = []
-    plan.measure(2, lambda: False, told.append)
+    best._measure(plan, 2, lambda: False, told.append)
     assert plan.speed > 0
     assert told == [f"a grammar learns from {plan.speed:,.0f} words a second here"]
-    assert plan.minutes_of(grammar) == pytest.approx(6 * best.GRAMMAR_WORDS / plan.speed)
+    assert plan.minutes_of(grammar) == pytest.approx(6 * GRAMMAR_WORDS / plan.speed)
     assert plan.minutes_of(other) == 10
-    again = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
+    again = Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
     assert (again.speed, again.log) == (plan.speed, told)
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["plan.json"]
 
 
+@pytest.mark.parametrize(
+    ("minutes", "words", "count", "shares"),
+    [
+        (5, 100_000, 1, (0.6, 0.3)),
+        (5, 40_000, 1, (1, 1)),
+        (5, 75_000, 1, (0.8, 0.4)),
+        (10, 100_000, 1, (1, 0.7)),
+        (30, 300_000, 2, (0.6, 0.6)),
+        (5, 10**9, 1, (0.001, 0.001)),
+        (5, 0, 1, (1, 1)),
+    ],
+)
+def test_of_a_long_text_as_much_is_learned_from_as_can_be_parsed_in_time(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    minutes: float,
+    words: int,
+    count: int,
+    shares: tuple[float, float],
+) -> None:
+    """On two cores, .4 of the minutes of which are left by training, where a grammar learns from 4,000 words a second:
+    in what 5 minutes leave it would learn from 960,000 words, or a series be taught 120,000, or 60,000 be voted on."""
+    monkeypatch.setattr(best_plan, "TEACHING", 8)
+    monkeypatch.setattr(best_plan, "VOTING", 16)
+    plan = Plan.open(tmp_path / "run", request(tmp_path / "run"), minutes, print)
+    plan.speed, plan.words, plan.series = 4000, words, count
+    told = list[str]()
+    plan.choose_shares(0, 2, told.append)
+    assert (plan.text_share, plan.vote_share) == shares
+    assert len(told) == (shares[1] < 1)
+    pupil, part = best_plan.PUPILS[0], series(1)[0]
+    for asked, share in zip((part, pupil), shares, strict=True):
+        assert plan.request_of(asked).settings == ((f"data.text_share={share:g}",) if share < 1 else ())
+    again = Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
+    assert (again.text_share, again.vote_share, again.words) == (*shares, words)
+
+
 def test_nothing_measured_is_kept_where_one_stops(tmp_path: Path) -> None:
-    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
-    plan.measure(1, lambda: True, print)
+    plan = Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
+    best._measure(plan, 1, lambda: True, print)
     assert (plan.speed, plan.log) == (0.0, [])
 
 
@@ -246,9 +284,9 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 
 def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> None:
-    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
+    plan = Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
     words = sum(len(words) - 1 for words in TEXT)  # the full stop does not count; none is longer than the first limit
-    minutes = 5 * words / best.GRAMMAR_WORDS / 60  # of five passes
+    minutes = 5 * words / GRAMMAR_WORDS / 60  # of five passes
     (task,) = best._tasks([Part("npcfg", "npcfg-small", minutes)], plan, 1.0, lambda: False, print)
     assert task.request.settings == ("train.epochs=5", "train.longer=4")
     assert task.max_minutes == pytest.approx(2 * minutes)
@@ -266,7 +304,7 @@ def test_the_longest_sentences_come_before_the_end(minutes: float, passes: int, 
 
 
 def test_teachers_are_trained_before_their_pupils() -> None:
-    stages = [[part.name for part in stage] for stage in best._stages(best.series(1))]
+    stages = [[part.name for part in stage] for stage in best._stages(series(1))]
     assert stages[0] == ["onlstm-1", "onlstm-2"]
     names = [name.split("-")[0] for stage in stages[1:] for name in stage]
     assert names == ["first"] * 6 + ["second"] * 6
@@ -274,8 +312,8 @@ def test_teachers_are_trained_before_their_pupils() -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_every_teacher_of_a_series_has_three_pupils(count: int) -> None:
-    parts = best.series(count)
-    pupils = Counter(best._name(teacher) for part in parts for teacher in part.focus if ":" in teacher)
+    parts = series(count)
+    pupils = Counter(name_of(teacher) for part in parts for teacher in part.focus if ":" in teacher)
     assert pupils == {f"onlstm-{k}": 6 for k in range(1, 2 * count + 1)}  # three, each with trees of two decoders
     pupils = Counter(teacher for part in parts for teacher in part.focus if ":" not in teacher)
     assert pupils == {f"first/{place}": 3 for place in range(1, 2 * count + 1)}
@@ -286,7 +324,7 @@ def test_every_teacher_of_a_series_has_three_pupils(count: int) -> None:
 
 
 def test_pupils_are_told_the_side_that_their_teachers_branch_to(tmp_path: Path) -> None:
-    plan = best._Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
+    plan = Plan.open(tmp_path / "run", request(tmp_path / "run"), 10.0, print)
     pupil = PARTS[2]
     for branching, told in (("left", True), ("right", True), ("neither", False)):
         plan.branching = branching
@@ -294,7 +332,7 @@ def test_pupils_are_told_the_side_that_their_teachers_branch_to(tmp_path: Path) 
         assert (f"model.branching={branching}" in settings) == told
         assert plan.request_of(PARTS[0]).settings == PARTS[0].settings
     plan.write()
-    again = best._Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
+    again = Plan.open(tmp_path / "run", request(tmp_path / "run", resume=True), None, print)
     assert again.branching == "neither"
 
 
@@ -307,7 +345,7 @@ def test_the_side_comes_from_the_edges_of_the_text(
     text.write_text("".join(words.format(letter) + "\n" for letter in ascii_lowercase), encoding="utf-8")
     asked = RunRequest(run=str(tmp_path / "run"), text=(str(text),), device="cpu")
     told = list[str]()
-    plan = best._Plan.open(tmp_path / "run", asked, 10.0, told.append)
+    plan = Plan.open(tmp_path / "run", asked, 10.0, told.append)
     for _ in best._train(PARTS[:1], plan, 1.0, 1, lambda: False, told.append):
         pass
     plan.choose_branching(PARTS[0], told.append)
