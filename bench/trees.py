@@ -5,12 +5,12 @@ a text to scores in one run. Every kind is trained from each seed and scored (UF
 had so many minutes of its own; ``focused`` is a grammar that begins with the trees of the ON-LSTM of the same seed,
 ``second`` and ``second-simple`` are grammars that begin with those of ``focused``. The vote is of these three;
 ``chart`` is a chart parser that learns the trees of ``second``, ``best`` is the vote that ``synparse train --best``
-makes of as many minutes (``--seed`` gives another series of its models), and ``best-pupil`` the first of its chart
-parsers. ``--only`` trains some of these; what learns from others, or lets them vote, needs them.
+makes of as many minutes (``--seed`` gives another series of its models), and ``best/…`` the first of each kind that it
+trains on the way. ``--only`` trains some of these; what learns from others, or lets them vote, needs them.
 Without TEXT all this is done with the built-in sample, in a moment, which says only that it works.
 
 It prints a table, and writes ``bench/results/trees.json`` and ``trees.svg``. Runs stay in FOLDER: called again, it goes
-on where it was. Each call has one core, but ``best`` has all there are, as it would elsewhere.
+on where it was. Each training has one core, but ``best`` has all there are, as it would elsewhere.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,15 @@ PUPILS = {  # by name: preset and teachers
 }
 VOTERS = ("focused", "second", "second-simple")
 SIDE = "right"  # to which the trees of the text branch; `synparse train --best` finds it
-VOTE, BEST, BEST_PUPIL = "vote", "best", "best-pupil"
+VOTE, BEST = "vote", "best"
+ON_THE_WAY = {  # of `synparse train --best`, by name: a folder in RUN/parts
+    "best/onlstm": "onlstm-1",
+    "best/first": "first-1",
+    "best/second": "second-1",
+    "best/second-simple": "second-3",
+    "best/vote": "vote",
+    "best/chart": "pupil-1",
+}
 BASELINES = ("right", "left", "balanced", "oracle")
 Row = dict[str, Any]
 
@@ -88,7 +97,8 @@ def seconds_of(run: Path) -> float:
 def score(plan: Plan, *systems: str) -> dict[str, float]:
     """UF1 of baselines and runs, by name."""
     asked = [part for name in systems for part in (("-m", name) if Path(name).is_dir() else ("--baseline", name))]
-    printed, _ = synparse(["eval", "--gold", plan.gold, "--convention", "on-lstm", "--json", *asked])
+    command = ["eval", "--gold", plan.gold, "--convention", "on-lstm", "--json", *asked]
+    printed, _ = synparse(command, all_cores=True)
     return {entry.get("model") or entry["system"]: entry["value"] for entry in json.loads(printed)["scores"]}
 
 
@@ -120,9 +130,10 @@ def measure(plan: Plan, rows: list[Row]) -> None:
                 again = ["--resume"] if Path(run).exists() else [*plan.text, "--seed", str(seed)]
                 asked = ["train", *again, "--best", "--max-minutes", f"{minutes:g}", "-o", run]
                 _, processor = synparse(asked, all_cores=True)
-                pupil = f"{run}/parts/pupil-1"
-                found = score(plan, run, pupil)
-                note(BEST_PUPIL, seed, minutes, found[pupil], 0.0)
+                parts = {name: f"{run}/parts/{part}" for name, part in ON_THE_WAY.items()}
+                found = score(plan, run, *parts.values())
+                for name, part in parts.items():
+                    note(name, seed, minutes, found[part], 0.0)
                 note(BEST, seed, minutes, found[run], processor)
 
 
@@ -205,7 +216,10 @@ def main() -> None:
         measure(plan, rows)
         write(plan, rows)
     print(table(rows))
-    draw(rows, RESULTS / "trees.svg")
+    if find_spec("matplotlib"):
+        draw(rows, RESULTS / "trees.svg")
+    else:
+        print("no picture: it needs matplotlib, pip install 'synparse[draw]'", file=sys.stderr)
 
 
 if __name__ == "__main__":
