@@ -183,13 +183,16 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         if 0.0 in found:
             if kind != "oracle":
                 axes.axhline(means[0], linewidth=0.8, linestyle=":", color="gray")
-                axes.annotate(kind, (1, means[0]), xycoords=("axes fraction", "data"), fontsize=8)
+                axes.annotate(f" {kind}", (1, means[0]), xycoords=("axes fraction", "data"), fontsize=8, va="center")
             continue
         errors = [statistics.stdev(values) if len(values) > 1 else 0.0 for values in found.values()]
         axes.errorbar(list(found), means, yerr=errors, marker="o", markersize=4, capsize=3, label=kind)
+    minutes = sorted({row["minutes"] for row in rows if row["minutes"]})
     axes.set(xscale="log", xlabel="minutes", ylabel="UF1")
-    axes.legend(fontsize=8)
-    figure.savefig(path)
+    axes.set_xticks(minutes, [f"{one:g}" for one in minutes])
+    axes.minorticks_off()
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.15, 0.5), frameon=False)
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
     pyplot.close(figure)
 
 
