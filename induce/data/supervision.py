@@ -1,4 +1,4 @@
-"""Trees for the models that learn from trees: which sentences have one, and whether it is the right one."""
+"""Which sentences are learned from, which of them with a tree, and whether that is the right one."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from induce.config import TrainConfig
 
-LARGEST = 4.0  # times the minutes below: more did not help
+LARGEST = 4.0  # times the minutes of the parts: more did not help
 PUPIL_WORDS = 1_600_000  # that a pupil of the vote learns from, so that small texts are gone through more often
 MOST_PASSES = 30  # of these
 VOTERS = 3  # of each kind

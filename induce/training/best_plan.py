@@ -23,9 +23,8 @@ TRAINING = 0.6  # of the minutes; the rest is for parsing the text for pupils, a
 GRAMMAR_WORDS = 2300.0  # a second that a grammar learns from on one core, for the minutes below
 MOST_SERIES = 4
 SHORTEST = 1.0  # times the minutes below for each of several series; one may have less
-# times as long as a grammar learns from a word:
-TEACHING = 7.0  # to parse it by the teachers of one series
-VOTING = 15.0  # to parse it by all that vote
+TEACHING = 7.0  # times as long as to learn from a word takes it to parse it by the teachers of one series (CRAFT)
+VOTING = 15.0  # and by all that vote
 SIDES = ("right", "left")
 VOTES = ("model.prior_votes=0.1", "model.word_votes=0.5")  # see docs/models/npcfg.md
 KEPT = ("text", "dev")  # of a request
@@ -193,8 +192,8 @@ class Plan:
         for name, words in (("text_share", taught), ("vote_share", voted)):
             setattr(self, name, max(0.001, round(words / self.words, 3)) if self.words else 1.0)
         if self.vote_share < 1:
-            parts = f"{self.text_share:.1%} of the sentences, by pupils of the vote from {self.vote_share:.1%}"
-            self.say(f"there is time to learn from {parts}", tell)
+            found = f"{self.text_share:.1%} of the sentences; pupils of the vote learn from {self.vote_share:.1%}"
+            self.say(f"there is time to learn from {found}", tell)
         self.write()
 
     def rank(self, group: str, rivals: Sequence[str], chosen: str, tell: Tell) -> None:
