@@ -16,4 +16,7 @@ def no_collections() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():  # else the two calls would let loose what somebody else has frozen
+                gc.freeze()  # these two make all that is there old, without a look, so that enabling looks through none
+                gc.unfreeze()
             gc.enable()

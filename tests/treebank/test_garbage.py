@@ -39,3 +39,17 @@ def test_after_reading_and_scoring_and_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(TreebankError):
         load_whole(str(gold))
     assert gc.isenabled()
+
+
+def test_what_was_made_inside_is_old_afterwards_and_what_was_frozen_stays_so() -> None:
+    with no_collections():
+        made = [[i] for i in range(1000)]
+    assert made in gc.get_objects(generation=2)
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with no_collections():
+            pass
+        assert gc.get_freeze_count() == frozen
+    finally:
+        gc.unfreeze()
