@@ -151,7 +151,11 @@ class Plan:
             asked = replace(request, input_options=options, seed=int(seed), **kept)
             decided = {key: found[key] for key in DECIDED}
             return cls(path.parent, asked, minutes or float(found["minutes"]), **decided)
-        except (ValueError, KeyError, TypeError) as error:
+        except KeyError as error:
+            raise SynparseError(
+                f"{path}: a plan of another version, without {error}; begin anew with --overwrite"
+            ) from None
+        except (ValueError, TypeError) as error:
             raise SynparseError(f"{path}: not the plan of a run ({error}); begin anew with --overwrite") from None
 
     def choose_branching(self, part: Part, tell: Tell) -> None:

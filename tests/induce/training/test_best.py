@@ -278,9 +278,10 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match="there is a trained model in this folder"):
         list(train_best(request(tmp_path / "mine", overwrite=True), parts=PARTS, pupils=PUPILS))
     (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "plan.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(SynparseError, match="not the plan of a run"):
-        list(train_best(request(tmp_path / "bad", resume=True), parts=PARTS, pupils=PUPILS))
+    for text, problem in (("{}", "a plan of another version, without '"), ("[", "not the plan of a run")):
+        (tmp_path / "bad" / "plan.json").write_text(text, encoding="utf-8")
+        with pytest.raises(SynparseError, match=problem):
+            list(train_best(request(tmp_path / "bad", resume=True), parts=PARTS, pupils=PUPILS))
 
 
 def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> None:
