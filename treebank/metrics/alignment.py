@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import cached_property
+from itertools import compress
 from typing import Any, NamedTuple, Protocol
 
 from treebank.dependency import Heads, delete
@@ -16,35 +17,46 @@ from treebank.sentence import ROOT, Sentence, Treebank
 from treebank.tree import TRACE, Tree
 
 Spans = Sequence[tuple[int, int]]
-TOPS = frozenset({"ROOT", "S1"})  # outer brackets that some treebanks put where the Penn Treebank has none, like TOP
+TOPS = frozenset({"TOP", "ROOT", "S1"})  # outer brackets that some treebanks put where the Penn Treebank has none
 ESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
-class Labelled(NamedTuple):
-    """A predicted tree with labels, and which of its words survive."""
+class Reading(NamedTuple):
+    """The brackets of a predicted tree over its own words, and which of these survive."""
 
-    tree: Tree
-    mask: Sequence[bool]
+    spans: Spans = ()  # in pre-order
+    labels: Sequence[str] = ()  # of each; none where the prediction has none
+    mask: Sequence[bool] = ()
+
+    @classmethod
+    def over_survivors(cls, spans: Spans, count: int) -> Reading:
+        """Brackets over so many words, which all survive."""
+        return cls(spans, (), (True,) * count)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View:
-    """A gold sentence reduced to the tokens that survive; unary brackets are still there."""
+    """A gold sentence, and which leaves of its tree survive."""
 
     sentence: Sentence
-    tree: Tree
-    mask: Sequence[bool]  # which leaves of the sentence's own tree survive
+    gold: Tree  # that of the sentence
+    mask: Sequence[bool]
 
     def __len__(self) -> int:
-        return len(self.tree.words)
+        return sum(self.mask)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The gold tree over the tokens that survive; unary brackets are still there."""
+        return without_top(self.gold.keep(self.mask))
 
     @property
     def seen(self) -> int:
         """The number of tokens that are no traces."""
         return len(self.sentence.words)
 
-    def reduce(self, predicted: PredictedTree) -> Spans:
-        """Brackets of ``predicted`` over the surviving tokens, in pre-order.
+    def reduce(self, predicted: PredictedTree) -> Reading:
+        """Brackets of ``predicted`` and the words of it that survive.
 
         ``predicted`` may hold all tokens of the gold tree, all but traces, or only those that survive.
         Raises SynparseError if its words are others.
@@ -54,37 +66,21 @@ class View:
             lengths = [len(words) for words, _ in self._readings()]
             fits = predicted.length if predicted.length in lengths else len(self.sentence.words)
             words, mask = self._readings()[lengths.index(fits)]
-            return _project(predicted.over(words).spans, mask)
+            return Reading(predicted.over(words).spans, (), mask)
         for tree in _trees(predicted):
-            spans = self._spans(tree)
-            if spans is not None:
-                return spans
+            survive = self._mask_of(tree)
+            if survive is not None:
+                inner = without_top(tree)
+                return Reading(inner.spans, inner.labels if tree is predicted.labelled else (), survive)
             read.append(tree)
         raise SynparseError(self._mismatch(read, f"{predicted.path}:{predicted.line}"))
-
-    def labelled(self, predicted: PredictedTree) -> Labelled | None:
-        """The labelled tree of ``predicted`` and which of its words survive; None if it has no labels."""
-        if predicted.labelled is None:
-            return None
-        mask = self._mask_of(predicted.labelled)
-        return None if mask is None else Labelled(without_top(predicted.labelled), mask)
-
-    def _spans(self, tree: Tree) -> Spans | None:
-        """Brackets of ``tree`` over the surviving tokens; None if its words are not the gold sentence's."""
-        mask = self._mask_of(tree)
-        if mask is None:
-            return None
-        spans = without_top(tree).spans
-        return spans if all(mask) else _project(spans, mask)
 
     def _mask_of(self, tree: Tree) -> Sequence[bool] | None:
         """Which words of ``tree`` survive; None if its words are not the gold sentence's, in none of their readings.
 
         Readings of the same number of words are the same, since each leaves out words of the one before.
         """
-        if tree.words == self.tree.words:
-            return (True,) * len(self)
-        if self.sentence.tree is not None and tree.words == self.sentence.tree.words:
+        if tree.words == self.gold.words:
             return self.mask
         for words, mask in self._readings():
             if len(words) == len(tree.words):
@@ -93,15 +89,11 @@ class View:
 
     def _readings(self) -> list[tuple[tuple[str, ...], list[bool]]]:
         """The words that a prediction may hold, the fewest first, each list with a mask of the surviving ones."""
-        gold = self.sentence.tree or self.tree
-        seen = [tag != TRACE for tag in gold.tags]
+        words, seen = self.gold.words, [tag != TRACE for tag in self.gold.tags]
         return [
-            (self.tree.words, [True] * len(self)),
-            (
-                tuple(word for word, kept in zip(gold.words, seen, strict=True) if kept),
-                [survives for survives, kept in zip(self.mask, seen, strict=True) if kept],
-            ),
-            (gold.words, list(self.mask)),
+            (tuple(compress(words, self.mask)), [True] * len(self)),
+            (tuple(compress(words, seen)), list(compress(self.mask, seen))),
+            (words, list(self.mask)),
         ]
 
     def _mismatch(self, read: Sequence[Tree], place: str) -> str:
@@ -123,8 +115,7 @@ def view_treebank(treebank: Treebank, tokens: str) -> list[View]:
     for sentence in treebank.sentences:
         if sentence.tree is None:
             raise SynparseError(f"{sentence.place}: this sentence has no tree to score against")
-        mask = survive(sentence.tree)
-        views.append(View(sentence, without_top(sentence.tree.keep(mask)), mask))
+        views.append(View(sentence, sentence.tree, survive(sentence.tree)))
     return views
 
 
@@ -132,7 +123,7 @@ def without_top(tree: Tree) -> Tree:
     """``tree`` without an outer bracket ``TOP``, which EVALB ignores, nor ``ROOT`` or ``S1`` over a single child."""
     if len(tree.spans) < 2:
         return tree
-    if tree.labels[0] != "TOP" and (tree.labels[0] not in TOPS or tree.spans[0] != tree.spans[1]):
+    if tree.labels[0] not in TOPS or (tree.labels[0] != "TOP" and tree.spans[0] != tree.spans[1]):
         return tree
     return Tree(tree.words, tree.tags, tree.spans[1:], tree.labels[1:])
 
@@ -143,13 +134,6 @@ def _trees(predicted: PredictedTree) -> Iterator[Tree]:
         yield predicted.labelled
     with suppress(ValueError):
         yield predicted.bare
-
-
-def _project(spans: Spans, mask: Sequence[bool]) -> Spans:
-    """The brackets over the words whose mask is true; those left without words vanish."""
-    before = list(accumulate(mask, initial=0))
-    moved = [(before[start], before[end]) for start, end in spans]
-    return [span for span in moved if span[0] < span[1]]
 
 
 def plain(words: Sequence[str]) -> list[str]:
@@ -270,9 +254,15 @@ class GoldView(Protocol):
 
 
 def align(
-    name: str, predicted: Sequence[Any], views: Sequence[GoldView], wanted: Sequence[bool], *, thing: str
+    name: str,
+    predicted: Sequence[Any],
+    views: Sequence[GoldView],
+    wanted: Sequence[bool],
+    *,
+    thing: str,
+    none: Any = (),
 ) -> list[Any]:
-    """What is left of each prediction under its view: brackets or heads; () for a view that has no prediction.
+    """What is left of each prediction under its view: brackets or heads; ``none`` for a view without a prediction.
 
     There is one prediction for each view, or one for each view that is ``wanted``. ``thing``, a word such as "tree", is
     what they are in errors. Raises SynparseError if there are more or fewer, or if one is of another sentence.
@@ -280,7 +270,7 @@ def align(
     chosen = range(len(views)) if len(predicted) == len(views) else [i for i, one in enumerate(wanted) if one]
     if len(predicted) != len(chosen):
         raise SynparseError(_miscount(name, predicted, views, wanted, thing))
-    reduced: list[Any] = [()] * len(views)
+    reduced: list[Any] = [none] * len(views)
     for i, one in zip(chosen, predicted, strict=True):
         reduced[i] = views[i].reduce(one)
     return reduced

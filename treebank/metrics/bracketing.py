@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, compress, repeat
+from operator import contains
 from statistics import fmean
 
 import numpy as np
 
 from treebank.baselines import SEEDED
 from treebank.errors import SynparseError
-from treebank.metrics.alignment import Labelled, Spans, View, view_treebank
+from treebank.metrics.alignment import TOPS, Reading, View, view_treebank, without_top
 from treebank.metrics.averaging import average_score, by_length, columns, statistic
 from treebank.metrics.conventions import ScoringConvention
 from treebank.metrics.flat import Brackets, Constituents, by_sentence, compared, distinct, found_in
 from treebank.metrics.labelling import label_scores
 from treebank.metrics.report import Counts, Runs, ScoreReport
 from treebank.metrics.significance import bootstrap_interval
-from treebank.metrics.systems import Expectation, ParsedTrees, Predictions, TreeSystem, labelled_trees
+from treebank.metrics.systems import Expectation, TreeSystem
 from treebank.metrics.tree_shape import Shapes, recall_by_label
 from treebank.sentence import Treebank
 from treebank.tagset import bare_label, count_words, has_penn_tags, short_enough
@@ -30,18 +32,28 @@ class Gold:
     views: Sequence[View]
     brackets: Brackets
     constituents: Constituents  # each of two or more words once; ``NP-SBJ`` and ``NP=2`` are ``NP``
+    marked: np.ndarray  # of each word that survives, whether it holds an apostrophe
 
     @classmethod
     def of(cls, views: Sequence[View]) -> Gold:
-        trees = [view.tree for view in views]
+        trees, masks = [view.gold for view in views], [view.mask for view in views]
         spans, labels = [tree.spans for tree in trees], [tree.labels for tree in trees]
-        found = Constituents.of(spans, labels, [len(view) for view in views], named=bare_label)
-        return cls(views, found.brackets, found.phrases())
+        whole = Constituents.of(spans, labels, masks, named=bare_label)
+        found = whole.chosen(~_outer(views, whole.brackets))
+        words = chain.from_iterable(compress(tree.words, mask) for tree, mask in zip(trees, masks, strict=True))
+        marked = np.fromiter(map(contains, words, repeat("'")), bool)
+        return cls(views, found.brackets, found.phrases(), marked)
 
-    @property
-    def words(self) -> list[Sequence[str]]:
-        """Those of each sentence."""
-        return [view.tree.words for view in self.views]
+
+def _outer(views: Sequence[View], brackets: Brackets) -> np.ndarray:
+    """Which of the brackets (K,) of gold trees are outer ones that do not count, such as ``TOP``."""
+    found = np.zeros(len(brackets.start), bool)
+    topped = [i for i, view in enumerate(views) if view.gold.labels and view.gold.labels[0] in TOPS]
+    for i, first in zip(topped, np.searchsorted(brackets.sentence, topped).tolist(), strict=True):
+        kept = views[i].gold.keep(views[i].mask)
+        if without_top(kept) is not kept:
+            found[first] = True
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +98,20 @@ class Reference:
 class Predicted:
     """The predicted trees of all sentences: their brackets over the words of each view, and their shapes."""
 
-    spans: Sequence[Spans]
     brackets: Brackets
     shapes: Shapes
     labelled: Constituents | None = None  # where labels say something
 
     @classmethod
-    def of(
-        cls, spans: Sequence[Spans], gold: Gold, labelled: Sequence[Labelled | None] = (), *, details: bool
-    ) -> Predicted:
+    def of(cls, readings: Sequence[Reading], gold: Gold, *, details: bool) -> Predicted:
         """With ``details``, the shapes hold heights too."""
-        brackets = Brackets.of(spans, gold.brackets.lengths)
-        shapes = Shapes.of(brackets, gold.words, gold.brackets if details else None)
-        return cls(spans, brackets, shapes, _constituents(labelled, gold.brackets.lengths) if labelled else None)
-
-
-def _constituents(labelled: Sequence[Labelled | None], lengths: np.ndarray) -> Constituents:
-    """Brackets with labels over the words that survive."""
-    trees = [((), (), ()) if one is None else (one.tree.spans, one.tree.labels, one.mask) for one in labelled]
-    spans, labels, masks = zip(*trees, strict=True)
-    found = Constituents.of(spans, labels, [len(mask) for mask in masks])
-    found = replace(found, brackets=found.brackets.projected(masks, lengths))
-    return found.chosen((found.brackets.size > 0) & found.named)
+        spans, labels, masks = zip(*readings, strict=True)
+        names = [own or ("",) * len(each) for own, each in zip(labels, spans, strict=True)]
+        found = Constituents.of(spans, names, masks)
+        brackets = replace(found.brackets, lengths=gold.brackets.lengths)
+        labelled = replace(found, brackets=brackets).chosen(found.named) if len(found.names) > 1 else None
+        shapes = Shapes.of(brackets, gold.marked, gold.brackets if details else None)
+        return cls(brackets, shapes, labelled)
 
 
 def count(predicted: Brackets, reference: Reference) -> np.ndarray:
@@ -159,10 +163,8 @@ def _trees(system: TreeSystem | Expectation, gold: Gold, wanted: Sequence[bool],
     """The trees of each run of a system, usually one run, for every view; of an expectation without details."""
     views = gold.views
     if isinstance(system, Expectation):
-        return {name: Predicted.of(spans, gold, details=False) for name, spans in system.runs(views).items()}
-    spans = system.spans(views, wanted)
-    labelled = labelled_trees(system, views, wanted) if isinstance(system, Predictions | ParsedTrees) else []
-    return {"": Predicted.of(spans, gold, labelled, details=details)}
+        return {name: Predicted.of(trees, gold, details=False) for name, trees in system.runs(views).items()}
+    return {"": Predicted.of(system.readings(views, wanted), gold, details=details)}
 
 
 def score(
@@ -186,7 +188,7 @@ def score(
         right_left=shapes.right_left(places),
         right_left_no_apostrophe=shapes.right_left_no_apostrophe(places),
         by_height=by_height,
-        predicted=[predicted.spans[place] for place in places],
+        predicted=predicted.brackets.in_sentences(places),
         labels=labels,
         seed=seed,
     )

@@ -62,14 +62,23 @@ class Brackets:
         """Those whose ``mask`` (K,) is true."""
         return Brackets(self.lengths, self.sentence[mask], self.start[mask], self.end[mask])
 
-    def projected(self, masks: Sequence[Sequence[bool]], lengths: np.ndarray) -> Brackets:
-        """The brackets over the words whose mask is true, so many in each sentence; some may be left empty."""
+    def in_sentences(self, places: np.ndarray) -> list[list[tuple[int, int]]]:
+        """Start and end of the brackets of each of these sentences."""
+        first = np.searchsorted(self.sentence, np.arange(len(self.lengths) + 1))
+        bounds = zip(first[places].tolist(), first[places + 1].tolist(), strict=True)
+        spans = list(zip(self.start.tolist(), self.end.tolist(), strict=True))
+        return [spans[one:end] for one, end in bounds]
+
+    def surviving(self, masks: Sequence[Sequence[bool]]) -> Brackets:
+        """The brackets over the words whose mask is true; some may be left over none."""
         flat = np.fromiter(chain.from_iterable(masks), bool, int(self.lengths.sum()))
+        if flat.all():
+            return self
         before = np.concatenate([[0], np.cumsum(flat)])
         first = np.concatenate([[0], np.cumsum(self.lengths)])
         left = before[first]
         start, end = (before[first[self.sentence] + bound] - left[self.sentence] for bound in (self.start, self.end))
-        return Brackets(lengths, self.sentence, start, end)
+        return Brackets(np.diff(left), self.sentence, start, end)
 
     def phrases(self) -> np.ndarray:
         """Keys of the brackets over two words or more, each once, the whole sentence always among them."""
@@ -162,17 +171,20 @@ class Constituents:
         cls,
         spans: Sequence[Spans],
         labels: Sequence[Sequence[str]],
-        lengths: Sequence[int] | np.ndarray,
+        masks: Sequence[Sequence[bool]],
         *,
         named: Callable[[str], str] = str,
     ) -> Constituents:
-        """The brackets of each sentence and their labels, these as ``named`` calls them."""
+        """The brackets of each sentence over the words whose mask is true, and their labels, as ``named`` calls them.
+
+        A bracket that is left without words vanishes.
+        """
         plain = {label: named(label) for label in dict.fromkeys(chain.from_iterable(labels))}
         numbers = {name: i for i, name in enumerate(dict.fromkeys(plain.values()))}
         number = {label: numbers[name] for label, name in plain.items()}
-        brackets = Brackets.of(spans, lengths)
+        brackets = Brackets.of(spans, [len(mask) for mask in masks]).surviving(masks)
         flat = np.fromiter(map(number.__getitem__, chain.from_iterable(labels)), np.int64, len(brackets.start))
-        return cls(brackets, flat, list(numbers))
+        return cls(brackets, flat, list(numbers)).chosen(brackets.size > 0)
 
     @property
     def named(self) -> np.ndarray:

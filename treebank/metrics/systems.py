@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from random import Random
 from typing import Any, Protocol
 
@@ -15,7 +14,7 @@ from treebank.baselines import SEEDED, find_baseline
 from treebank.dependency import Heads
 from treebank.errors import UnknownNameError, nearest
 from treebank.formats.predictions import PredictedTree, read_prediction_heads, read_prediction_trees
-from treebank.metrics.alignment import GivenHeads, HeadView, Labelled, PredictedHeads, Spans, View, align
+from treebank.metrics.alignment import GivenHeads, HeadView, PredictedHeads, Reading, View, align
 from treebank.sentence import ROOT, Sentence
 from treebank.tree import Tree
 
@@ -45,8 +44,8 @@ class _Named(Protocol):
 class TreeSystem(_Named, Protocol):
     """Something that gives brackets to gold sentences."""
 
-    def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
-        """Brackets over each view's words, in pre-order; those of views that are not wanted may be empty."""
+    def readings(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Reading]:
+        """A tree for each view; those of views that are not wanted may be empty."""
 
 
 class HeadSystem(_Named, Protocol):
@@ -70,9 +69,9 @@ class Baseline:
     def seed(self) -> int | None:
         return self.random_seed if self.name in SEEDED else None
 
-    def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
+    def readings(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Reading]:
         build, chance = find_baseline(self.name), Random(self.random_seed)
-        return [build(view.tree, chance) for view in views]
+        return [Reading.over_survivors(build(view.tree, chance), len(view)) for view in views]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +82,9 @@ class Expectation:
     seeds: Sequence[int] = (1, 2, 3, 4, 5)
     seed: None = None
 
-    def runs(self, views: Sequence[View]) -> dict[str, list[Spans]]:
-        """The brackets of each run."""
-        return {str(seed): Baseline(self.name, seed).spans(views, ()) for seed in self.seeds}
+    def runs(self, views: Sequence[View]) -> dict[str, list[Reading]]:
+        """The trees of each run."""
+        return {str(seed): Baseline(self.name, seed).readings(views, ()) for seed in self.seeds}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +103,9 @@ class Predictions:
         """The trees of a file or folder. Raises TreebankError with file and line if they cannot be read."""
         return cls(path, list(read_prediction_trees(path)))
 
-    def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
-        """Brackets over each view's words. Raises SynparseError if the trees are of other sentences."""
-        return align(self.name, self.trees, views, wanted, thing="tree")
-
-    @property
-    def given(self) -> Sequence[PredictedTree]:
-        return self.trees
+    def readings(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Reading]:
+        """The tree of each view. Raises SynparseError if the trees are of other sentences."""
+        return align(self.name, self.trees, views, wanted, thing="tree", none=Reading())
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,26 +122,12 @@ class ParsedTrees:
     parse_text: Callable[[Sequence[Sentence]], Iterable[Tree]] | None = None  # of the surface, its leaves what it finds
     characters: bool = False  # whether its leaves are characters, so that all is scored over these
 
-    def spans(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Spans]:
-        """Brackets over each view's words."""
+    def readings(self, views: Sequence[View], wanted: Sequence[bool]) -> list[Reading]:
+        """The tree of each view."""
         if not self.given:
             sentences = [view.sentence for view, is_wanted in zip(views, wanted, strict=True) if is_wanted]
             self.given.extend(PredictedTree(self.name, i, "", tree) for i, tree in enumerate(self.parse(sentences), 1))
-        return align(self.name, self.given, views, wanted, thing="tree")
-
-
-def labelled_trees(
-    system: Predictions | ParsedTrees, views: Sequence[View], wanted: Sequence[bool]
-) -> list[Labelled | None]:
-    """Each view's tree with labels, of a system whose `spans` are known; nothing where it has not two labels."""
-    trees = [one.labelled for one in system.given if one.labelled is not None]
-    if len(set(chain.from_iterable(tree.labels for tree in trees))) < 2:
-        return []
-    chosen = range(len(views)) if len(system.given) == len(views) else [i for i, one in enumerate(wanted) if one]
-    found: list[Labelled | None] = [None] * len(views)
-    for i, one in zip(chosen, system.given, strict=True):
-        found[i] = views[i].labelled(one)
-    return found
+        return align(self.name, self.given, views, wanted, thing="tree", none=Reading())
 
 
 def previous(length: int) -> Heads:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, chain, repeat
-from operator import contains
+from itertools import accumulate, chain
 
 import numpy as np
 
@@ -27,16 +26,16 @@ class Shapes:
     heights: Heights | None = None  # only where they are asked for, since they are slow
 
     @classmethod
-    def of(cls, brackets: Brackets, words: Sequence[Sequence[str]], gold: Brackets | None = None) -> Shapes:
+    def of(cls, brackets: Brackets, marked: np.ndarray, gold: Brackets | None = None) -> Shapes:
         """The shapes of the trees with these ``brackets``; heights only with those of ``gold``.
 
+        ``marked`` says of each word of all sentences whether it holds an apostrophe.
         A word is a first child exactly if a bracket begins at it: of those that do, the shortest has it as a child.
         """
         phrases, lengths = brackets.phrases(), brackets.lengths
         found = Brackets.of_keys(phrases, lengths)
         place = np.concatenate([[0], np.cumsum(lengths)])  # of each sentence's first word among all
         covered = by_sentence(phrases, lengths, found.size.astype(float))
-        marked = np.fromiter(map(contains, chain.from_iterable(words), repeat("'")), bool, place[-1])
         counts = []
         for children in (place[found.sentence] + found.start, place[found.sentence] + found.end - 1):
             is_child = np.zeros(place[-1], bool)

@@ -17,7 +17,7 @@ GOLD = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (JJ big) (NN cat))) (
 def constituents(*brackets: tuple[tuple[int, int], str]) -> Constituents:
     """Those of one sentence of eight words."""
     spans, labels = zip(*brackets, strict=True)
-    return Constituents.of([spans], [labels], [8])
+    return Constituents.of([spans], [labels], [[True] * 8])
 
 
 def sentence(labels: str) -> Constituents:
