@@ -15,7 +15,7 @@ from treebank.errors import SynparseError
 from treebank.metrics.alignment import TOPS, Reading, View, view_treebank, without_top
 from treebank.metrics.averaging import average_score, by_length, columns, statistic
 from treebank.metrics.conventions import ScoringConvention
-from treebank.metrics.flat import Brackets, Constituents, by_sentence, compared, distinct, found_in
+from treebank.metrics.flat import Brackets, Constituents, EachSentence, by_sentence, compared, distinct, found_in
 from treebank.metrics.labelling import label_scores
 from treebank.metrics.report import Counts, Runs, ScoreReport
 from treebank.metrics.significance import bootstrap_interval
@@ -75,7 +75,9 @@ class Reference:
 
         Raises SynparseError if no sentence is left.
         """
-        chosen = np.array([convention.includes(len(view), view.seen) for view in gold.views], bool)
+        lengths = gold.brackets.lengths.tolist()
+        seen = (view.seen for view in gold.views)
+        chosen = np.fromiter(map(convention.includes, lengths, seen), bool, len(lengths))
         if wanted is not None:
             chosen &= np.array(wanted, bool)
         if not chosen.any():
@@ -188,7 +190,7 @@ def score(
         right_left=shapes.right_left(places),
         right_left_no_apostrophe=shapes.right_left_no_apostrophe(places),
         by_height=by_height,
-        predicted=predicted.brackets.in_sentences(places),
+        predicted=EachSentence(predicted.brackets, places),
         labels=labels,
         seed=seed,
     )

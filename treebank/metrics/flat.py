@@ -1,7 +1,8 @@
 """The brackets of all sentences of a treebank in flat arrays: numpy counts them, and no loop over sentences.
 
-A bracket has a *key*, one number that is greater in a later sentence, then of a later start, then of a later end. So a
-set of brackets is a sorted array of keys, and what two sets share is found for all sentences at once.
+A bracket has a *key*, one number that is greater in a later sentence, then of a later start, then of an earlier end:
+the order of trees, so that there is little to sort. A set of brackets is a sorted array of keys, and what two sets
+share is found for all sentences at once.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from struct import pack
+from typing import overload
 
 import numpy as np
 
@@ -40,13 +42,14 @@ class Brackets:
         """The brackets with these sorted keys."""
         base = _base(lengths)
         sentence = np.repeat(np.arange(len(lengths)), by_sentence(keys, lengths))
-        start, end = np.divmod(keys - base[sentence], lengths[sentence] + 1)
-        return cls(lengths, sentence, start, end)
+        start, left = np.divmod(keys - base[sentence], lengths[sentence] + 1)
+        return cls(lengths, sentence, start, lengths[sentence] - left)
 
     @property
     def keys(self) -> np.ndarray:
         """One number for each bracket (K,)."""
-        return _base(self.lengths)[self.sentence] + self.start * (self.lengths[self.sentence] + 1) + self.end
+        length = self.lengths[self.sentence]
+        return _base(self.lengths)[self.sentence] + self.start * (length + 1) + length - self.end
 
     @property
     def size(self) -> np.ndarray:
@@ -61,13 +64,6 @@ class Brackets:
     def chosen(self, mask: np.ndarray) -> Brackets:
         """Those whose ``mask`` (K,) is true."""
         return Brackets(self.lengths, self.sentence[mask], self.start[mask], self.end[mask])
-
-    def in_sentences(self, places: np.ndarray) -> list[list[tuple[int, int]]]:
-        """Start and end of the brackets of each of these sentences."""
-        first = np.searchsorted(self.sentence, np.arange(len(self.lengths) + 1))
-        bounds = zip(first[places].tolist(), first[places + 1].tolist(), strict=True)
-        spans = list(zip(self.start.tolist(), self.end.tolist(), strict=True))
-        return [spans[one:end] for one, end in bounds]
 
     def surviving(self, masks: Sequence[Sequence[bool]]) -> Brackets:
         """The brackets over the words whose mask is true; some may be left over none."""
@@ -101,6 +97,29 @@ class Brackets:
             counts[roots[np.unique(self.sentence[roots], return_index=True)[1]]] = False
         keys = self.keys[counts]
         return distinct(keys) if convention.repeats == "once" else np.sort(keys)
+
+
+class EachSentence(Sequence[Spans]):
+    """Start and end of the brackets of some sentences, looked up when they are asked for."""
+
+    def __init__(self, brackets: Brackets, places: np.ndarray) -> None:
+        self.brackets = brackets
+        self.first, self.behind = (np.searchsorted(brackets.sentence, places, side) for side in ("left", "right"))
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @overload
+    def __getitem__(self, index: int) -> Spans: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Spans]: ...
+
+    def __getitem__(self, index: int | slice) -> Spans | Sequence[Spans]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        here = slice(self.first[index], self.behind[index])
+        return list(zip(self.brackets.start[here].tolist(), self.brackets.end[here].tolist(), strict=True))
 
 
 def _array(numbers: Iterator[int]) -> np.ndarray:
