@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress, repeat
-from operator import contains
 from statistics import fmean
 
 import numpy as np
@@ -23,6 +22,7 @@ from treebank.metrics.systems import Expectation, TreeSystem
 from treebank.metrics.tree_shape import Shapes, recall_by_label
 from treebank.sentence import Treebank
 from treebank.tagset import bare_label, count_words, has_penn_tags, short_enough
+from treebank.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,15 @@ class Gold:
         spans, labels = [tree.spans for tree in trees], [tree.labels for tree in trees]
         whole = Constituents.of(spans, labels, masks, named=bare_label)
         found = whole.chosen(~_outer(views, whole.brackets))
-        words = chain.from_iterable(compress(tree.words, mask) for tree, mask in zip(trees, masks, strict=True))
-        marked = np.fromiter(map(contains, words, repeat("'")), bool)
-        return cls(views, found.brackets, found.phrases(), marked)
+        marked = chain.from_iterable(map(_apostrophes, trees, masks))
+        return cls(views, found.brackets, found.phrases(), np.fromiter(marked, bool, int(found.brackets.lengths.sum())))
+
+
+def _apostrophes(tree: Tree, mask: Sequence[bool]) -> Iterable[bool]:
+    """Of each word that survives, whether it holds an apostrophe."""
+    if "'" in "".join(tree.words):
+        return ["'" in word for word in compress(tree.words, mask)]
+    return repeat(False, sum(mask))
 
 
 def _outer(views: Sequence[View], brackets: Brackets) -> np.ndarray:

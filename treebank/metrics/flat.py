@@ -7,18 +7,15 @@ share is found for all sentences at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
-from struct import pack
+from itertools import chain
 from typing import overload
 
 import numpy as np
 
 from treebank.metrics.alignment import Spans
 from treebank.metrics.conventions import ScoringConvention
-
-BLOCK = 1 << 14  # integers packed at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +31,7 @@ class Brackets:
     def of(cls, spans: Sequence[Spans], lengths: Sequence[int] | np.ndarray) -> Brackets:
         """The brackets of each sentence, and its number of words."""
         sizes = np.fromiter(map(len, spans), np.int64, len(spans))
-        bounds = _array(chain.from_iterable(chain.from_iterable(spans)))
+        bounds = np.fromiter(chain.from_iterable(chain.from_iterable(spans)), np.int64, 2 * int(sizes.sum()))
         return cls(np.asarray(lengths, np.int64), np.repeat(np.arange(len(spans)), sizes), bounds[::2], bounds[1::2])
 
     @classmethod
@@ -122,12 +119,6 @@ class EachSentence(Sequence[Spans]):
         return list(zip(self.brackets.start[here].tolist(), self.brackets.end[here].tolist(), strict=True))
 
 
-def _array(numbers: Iterator[int]) -> np.ndarray:
-    """The integers as an array; packed block by block, since numpy takes longer to read them one by one."""
-    blocks = iter(lambda: tuple(islice(numbers, BLOCK)), ())
-    return np.frombuffer(b"".join(pack(f"{len(block)}q", *block) for block in blocks), np.int64)
-
-
 def _base(lengths: np.ndarray) -> np.ndarray:
     """Where the keys of each sentence begin (S + 1,)."""
     return np.concatenate([[0], np.cumsum((lengths + 1) ** 2)])
@@ -164,6 +155,15 @@ def matched(predicted: np.ndarray, gold: np.ndarray, lengths: np.ndarray) -> np.
     same = found_in(ours, theirs)
     shared = np.minimum(repeats[same], others[np.searchsorted(theirs, ours[same])])
     return by_sentence(ours[same], lengths, shared).astype(np.int64)
+
+
+def _alone(keys: np.ndarray) -> np.ndarray:
+    """Whether each key is certain to be there once: it is next to no equal one, and all keys are sorted."""
+    same = keys[1:] == keys[:-1] if (keys[1:] >= keys[:-1]).all() else np.ones(max(len(keys) - 1, 0), bool)
+    found = np.ones(len(keys), bool)
+    found[1:] &= ~same
+    found[:-1] &= ~same
+    return found
 
 
 def _repeat(keys: np.ndarray) -> bool:
@@ -217,8 +217,12 @@ class Constituents:
     def phrases(self) -> Constituents:
         """Those over two words or more that have a label; of equal ones with equal labels the first."""
         left = self.chosen((self.brackets.size > 1) & self.named)
-        first = np.unique(left.brackets.keys * len(self.names) + left.label, return_index=True)[1]
-        return left.chosen(np.sort(first))
+        keys = left.brackets.keys
+        kept = _alone(keys)
+        chains = np.flatnonzero(~kept)
+        first = np.unique(keys[chains] * len(self.names) + left.label[chains], return_index=True)[1]
+        kept[chains[first]] = True
+        return left.chosen(kept)
 
     def outermost(self) -> tuple[np.ndarray, np.ndarray]:
         """The sorted keys of the phrases and the label of the first bracket of each."""
