@@ -49,12 +49,19 @@ def best_in_tree(gains: Array, splits: Sequence[Split]) -> list[int]:
 
 
 def heads_in_tree(heads: Array, splits: Sequence[Split]) -> Array:
-    """1 for the head of each word in `best_in_tree`, else 0, by a head distribution (N, N): an arc counts for its
-    probability, and for `TURNED` times that of the same arc turned round."""
-    count = len(heads)
-    turned = np.where(np.eye(count, dtype=bool), 0.0, heads.T)
+    """What `best_in_tree` says of a head distribution (N, N), in which an arc counts for its probability, and for
+    `TURNED` times that of the same arc turned round.
+
+    The tree tells better which words belong together than which of the two is the head. So of each arc that is found,
+    the turned one gets the probability that ``heads`` gives it, and the arc itself the rest.
+    """
+    words = np.arange(len(heads))
+    turned = np.where(np.eye(len(heads), dtype=bool), 0.0, heads.T)
+    above = best_in_tree(heads + TURNED * turned, splits)
+    against = turned[words, above]
     found = np.zeros_like(heads)
-    found[np.arange(count), best_in_tree(heads + TURNED * turned, splits)] = 1.0
+    found[above, words] = against
+    found[words, above] = 1.0 - against
     return found
 
 

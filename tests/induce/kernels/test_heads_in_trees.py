@@ -53,12 +53,30 @@ def test_an_arc_counts_both_ways_and_a_root_does_not() -> None:
     splits = branching(3, right=True)
     found = heads_in_tree(heads, splits)
     gains = heads + TURNED * heads.T * (1 - np.eye(3))
-    assert found.argmax(1).tolist() == best_in_tree(gains, splits)
-    assert found.sum(1).tolist() == [1, 1, 1]
+    above = best_in_tree(gains, splits)
+    assert above == [1, 1, 1]
+    np.testing.assert_allclose(found, [[0.0, 0.7, 0.0], [0.3, 1.0, 0.6], [0.0, 0.4, 0.0]])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_arc_and_its_turned_one_share_a_vote(seed: int) -> None:
+    """The turned one has the probability that it had before."""
+    heads = np.random.default_rng(seed).dirichlet(np.ones(7), size=7)
+    splits = branching(7, right=True)
+    found = heads_in_tree(heads, splits)
+    above = best_in_tree(heads + TURNED * heads.T * (1 - np.eye(7)), splits)
+    for word, head in enumerate(above):
+        if word == head:
+            assert found[word, word] == 1
+        else:
+            assert found[head, word] == heads[head, word]
+            assert found[word, head] == 1 - heads[head, word]
+    assert found.sum() == pytest.approx(7)
+    assert np.count_nonzero(found) == 2 * 7 - 1
 
 
 def test_distributions_of_sentences_of_any_length() -> None:
     heads = np.random.default_rng(0).random((3, 4, 4))
     found = branching_heads(heads, np.array([4, 0, 2]), right=True)
-    assert found.sum(2).tolist() == [[1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0]]
+    np.testing.assert_allclose(found.sum((1, 2)), [4, 0, 2])
     assert np.array_equal(found[2, :2, :2], heads_in_tree(heads[2, :2, :2], branching(2, right=True)))

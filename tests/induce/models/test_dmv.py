@@ -160,7 +160,7 @@ def test_near_heads_can_vote() -> None:
 
 @pytest.mark.parametrize("side", [-1, 0, 1])
 def test_heads_in_a_branching_tree_can_vote(side: int) -> None:
-    """Where the side of the text is clear; every word still has one head."""
+    """Where the side of the text is clear."""
     corpus = sample(20)
     model = learned(corpus, members=1)
     batch = batch_of(corpus, [2, 5, 7])
