@@ -113,9 +113,8 @@ class Predicted:
     @classmethod
     def of(cls, readings: Sequence[Reading], gold: Gold, *, details: bool) -> Predicted:
         """With ``details``, the shapes hold heights too."""
-        spans, labels, masks = zip(*readings, strict=True)
-        names = [own or ("",) * len(each) for own, each in zip(labels, spans, strict=True)]
-        found = Constituents.of(spans, names, masks)
+        labels = [one.labels or ("",) * len(one.spans) for one in readings]
+        found = Constituents.of([one.spans for one in readings], labels, [one.mask for one in readings])
         brackets = replace(found.brackets, lengths=gold.brackets.lengths)
         labelled = replace(found, brackets=brackets).chosen(found.named) if len(found.names) > 1 else None
         shapes = Shapes.of(brackets, gold.marked, gold.brackets if details else None)

@@ -369,3 +369,9 @@ def test_sentences_that_are_too_long_leave_no_trace(golds: list[Node]) -> None:
     assert (whole.counts, whole.by_label, whole.by_length) == (short.counts, short.by_label, short.by_length)
     assert (whole.depth, whole.right_left) == (short.depth, short.right_left)
     assert list(whole.predicted) == list(short.predicted) == short.predicted[:]
+
+
+@pytest.mark.parametrize("system", [Baseline("left"), Expectation("random"), Predictions("p.txt", [])])
+def test_without_sentences_nothing_can_be_scored(system: Baseline | Expectation | Predictions) -> None:
+    with pytest.raises(SynparseError, match="nothing: no sentence is left to score"):
+        score_trees(Treebank("nothing", []), [system], [EVERY["km"]])
