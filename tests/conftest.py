@@ -15,6 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+# before torch is loaded: the number of threads that is best changes with the load, and with it the last bits of weights
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import hypothesis
 import pytest
 

@@ -98,10 +98,12 @@ def _answer(connection: socket.socket) -> None:
 
 def _run(what: dict[str, Any]) -> int:
     """The exit code of a call, all its output written."""
+    import atexit
     import traceback
 
     from cli.start import main
 
+    atexit._clear()  # what the server would do at its end
     os.chdir(what["folder"])
     os.environ.clear()
     os.environ.update(what["environment"])
@@ -117,6 +119,7 @@ def _run(what: dict[str, Any]) -> int:
     except BaseException:
         traceback.print_exc()
         code = 1
+    atexit._run_exitfuncs()  # which os._exit passes over: a call leaves nothing behind
     try:
         sys.stdout.flush()
         sys.stderr.flush()

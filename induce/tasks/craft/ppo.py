@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from gymnasium.spaces import Discrete
 from stable_baselines3 import PPO
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 
@@ -104,6 +105,7 @@ class Learner:
             seed=seed,
             device="cpu",
         )
+        self.ppo.set_logger(Logger(None, []))  # its own makes a folder under /tmp for each call of learn
         self.options: LearningOptions | None = None
         if unfrozen:
             self.options = LearningOptions(worlds.calls, rate=rate, batch=max(1, batch // 4), clip=clip, seed=seed)
