@@ -129,68 +129,72 @@ def maximum_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
     if count < 2:
         return (ROOT,) * count
     board = _Board(scores, roots)
-    path: list[int] = [0]
-    best: dict[int, int] = {}  # node on the path -> the node of its best head
+    path, on_path = [0], {0}
     while board.nodes_left > 1:
-        node = path[-1]
-        head = best[node] = board.best_head(node)
-        if head in best:
+        head = board.best_head(path[-1])
+        if head in on_path:
             circle = path[path.index(head) :]
-            del path[-len(circle) :]
-            path.append(board.contract(circle, [best.pop(member) for member in circle]))
+            del path[-len(circle) + 1 :]
+            on_path.difference_update(circle[1:])
+            board.contract(circle)
         else:
             path.append(head)
+            on_path.add(head)
     return board.heads(path[0])
 
 
 class _Board:
-    """The arcs between the nodes that are left. A node is known by its row, which it takes over from a member.
+    """The arcs into the nodes that are left. A node is known by its row, which it takes over from a member.
 
-    ``score[a, b]`` is the best arc into node a from node b, ``arc[a, b]`` its words; ``root`` and ``root_word``
-    are the same for the arc from the root.
+    ``into[row][word]`` is the best arc into a node from each word outside, ``dependent[row]`` the words it leads to;
+    ``root`` and ``root_word`` are the same for the arc from the root.
     """
 
     def __init__(self, scores: np.ndarray, roots: np.ndarray | None) -> None:
         count = self.count = self.nodes_left = len(scores)
         board, self.tie = _whole(scores, roots)
-        self.score = board[:, :count].copy()
-        np.fill_diagonal(self.score, -np.inf)
-        self.arc = np.arange(count * count).reshape(count, count)  # dependent * N + head
-        self.root, self.root_word = board[:, count].tolist(), list(range(count))
-        self.into, self.arcs_into = list(self.score), list(self.arc)  # rows and columns, which are slow to cut out
-        self.out, self.arcs_out = list(self.score.T), list(self.arc.T)
+        np.fill_diagonal(board, -np.inf)
+        arcs, self.root = board[:, :count], board[:, count].tolist()
+        self.into, self.dependent = list(arcs), list(np.arange(count).repeat(count).reshape(count, count))
+        self.best: list[int] = arcs.argmax(1).tolist()  # word that is the best head of a node, root aside
+        self.root_word, self.row_of = list(range(count)), list(range(count))
+        self.words = [[word] for word in range(count)]
         # A tree of nodes: words are 0 … N - 1, circles N … in the order of contraction.
         self.node_at = list(range(count))
         self.above: list[int] = [ROOT] * count
         self.members: list[list[int]] = []
-        self.chosen: dict[int, int] = {}  # node in a circle -> the arc that leads to it there
+        self.chosen: dict[int, tuple[int, int]] = {}  # node in a circle -> the arc that leads to it there
 
     def best_head(self, row: int) -> int:
-        """The row of the best head of a node, root aside; the first on ties."""
-        return int(self.into[row].argmax())
+        """The row of the best head of a node, root aside; the first word's on ties."""
+        return self.row_of[self.best[row]]
 
-    def contract(self, rows: list[int], heads: list[int]) -> int:
-        """Make one node of a circle, where each of ``rows`` has the head beside it; returns the row of the new node."""
+    def contract(self, rows: list[int]) -> None:
+        """Make one node of a circle, in which each of ``rows`` has its best head; it takes over the first row."""
         keep, node = rows[0], self.count + len(self.members)
         inside = [self.node_at[row] for row in rows]
-        for member, row, head in zip(inside, rows, heads, strict=True):
-            self.chosen[member] = int(self.arcs_into[row][head])
+        for member, row in zip(inside, rows, strict=True):
+            head, into = self.best[row], self.into[row]
+            self.chosen[member] = self.dependent[row].item(head), head
             self.above[member] = node
-            lost = float(self.into[row][head])  # if the circle is entered here
-            self.into[row] -= lost
+            lost = into.item(head)  # if the circle is entered here
+            into -= lost
             self.root[row] -= lost
         self.members.append(inside)
         self.above.append(ROOT)
         self.node_at[keep] = node
+        into, dependent, words = self.into[keep], self.dependent[keep], self.words[keep]
         for row in rows[1:]:
-            _take_better(self.into[keep], self.into[row], self.arcs_into[keep], self.arcs_into[row])
-            _take_better(self.out[keep], self.out[row], self.arcs_out[keep], self.arcs_out[row])
+            better = self.into[row] > into
+            np.putmask(dependent, better, self.dependent[row])
+            np.maximum(into, self.into[row], out=into)
             self._take_better_root(keep, row)
-        for row in rows[1:]:
-            self.out[row].fill(-np.inf)
-        self.into[keep][keep] = -np.inf
+            words += self.words[row]
+            for word in self.words[row]:
+                self.row_of[word] = keep
+        into[words] = -np.inf
+        self.best[keep] = int(into.argmax())
         self.nodes_left -= len(rows) - 1
-        return keep
 
     def _take_better_root(self, keep: int, row: int) -> None:
         """Let ``keep`` have the better arc from the root of two; on ties that into the first word."""
@@ -209,16 +213,9 @@ class _Board:
             while node != top:
                 circle = self.above[node]
                 others = self.members[circle - self.count]
-                todo += [(other, *divmod(self.chosen[other], self.count)) for other in others if other != node]
+                todo += [(other, *self.chosen[other]) for other in others if other != node]
                 node = circle
         return tuple(found)
-
-
-def _take_better(scores: np.ndarray, others: np.ndarray, arcs: np.ndarray, other_arcs: np.ndarray) -> None:
-    """Put the larger of two rows of scores, and the arcs that go with them, into the first."""
-    better = others > scores
-    np.copyto(scores, others, where=better)
-    np.copyto(arcs, other_arcs, where=better)
 
 
 def _whole(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarray, float]:
@@ -232,16 +229,12 @@ def _whole(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarray, fl
     np.fill_diagonal(board, 0.0)
     if roots is not None:
         board[:, count] = roots
-    forbidden = board == -np.inf
-    largest = 0.0
-    if forbidden.all():
-        board.fill(0.0)
-    else:
-        finite = board[~forbidden]
-        low, high = float(finite.min()), float(finite.max())
+    low, high = float(board.min(initial=0.0)), float(board.max(initial=0.0))  # there is a 0 for each word
+    if low == -np.inf:
+        forbidden = board == low
+        low = float(board.min(initial=0.0, where=~forbidden))
         board[forbidden] = low - (high - low + 1) * count
-        largest = max(abs(low), abs(high))
-    return board, ROUNDING * count * largest
+    return board, ROUNDING * count * max(abs(low), abs(high))
 
 
 def maximum_projective_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
