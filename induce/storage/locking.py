@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from treebank.errors import SynparseError
 
 NAME = ".synparse-lock"
 HELD = (errno.EWOULDBLOCK, errno.EACCES)  # by another process
+PATIENCE = 1.0  # seconds; a copy of a process that was killed holds its lock until it comes to closing it
 
 
 class RunLock:
@@ -63,16 +65,22 @@ def _lock(descriptor: int, run: Path, kind: str) -> None:
         import fcntl
     except ImportError:  # a system without such locks
         return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in HELD:
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
-        holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-        who = f" (process {holder})" if holder.isdigit() else ""
-        raise SynparseError(
-            f"{run}: another {kind} is writing to this folder{who}; wait for it to end, or name another with -o"
-        ) from None
+        except OSError as error:
+            if error.errno not in HELD:
+                return
+        if time.monotonic() >= until:
+            break
+        time.sleep(PATIENCE / 50)
+    holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+    who = f" (process {holder})" if holder.isdigit() else ""
+    raise SynparseError(
+        f"{run}: another {kind} is writing to this folder{who}; wait for it to end, or name another with -o"
+    )
 
 
 def _same(descriptor: int, path: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import multiprocessing
 import os
 import pickle
 import shutil
@@ -11,6 +12,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -226,6 +228,18 @@ def test_one_training_in_a_folder(tmp_path: Path) -> None:
     assert os.listdir(run) == [NAME], "a kill leaves the file"
     RunLock(run).release()
     assert os.listdir(run) == [], "and it is nobody's"
+
+
+def test_a_copy_of_a_killed_process_gives_the_folder_back_in_a_moment(tmp_path: Path) -> None:
+    """A worker that was forked just before holds the lock until it has closed it, also when its parent is no more."""
+    lock = RunLock(tmp_path)
+    descriptor, lock.descriptor = lock.descriptor, None
+    assert descriptor is not None
+    copy = multiprocessing.get_context("fork").Process(target=time.sleep, args=(0.2,))
+    copy.start()
+    os.close(descriptor)
+    RunLock(tmp_path).release()
+    copy.join()
 
 
 # --- what checkpoint.json vouches for ---------------------------------------------------------------------------------
