@@ -12,7 +12,7 @@ READY := .venv/ready
 demo: $(READY)
 	rm -rf demo && mkdir demo
 	$(BIN)/synparse train -o demo/model
-	$(BIN)/python -m treebank.sample test > demo/test.txt
+	$(BIN)/python -m treebank.corpora.sample test > demo/test.txt
 	$(BIN)/synparse parse -m demo/model demo/test.txt > demo/trees.txt
 	$(BIN)/synparse eval --gold sample -m demo/model \
 		--baseline right --baseline left --baseline balanced --baseline random --baseline oracle

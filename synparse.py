@@ -32,8 +32,8 @@ except ImportError as _problem:
         raise
     sys.exit(f"synparse: {_problem}")
 
-from treebank.errors import SynparseError  # noqa: E402
-from treebank.version import VERSION as __version__  # noqa: E402
+from treebank.base.errors import SynparseError  # noqa: E402
+from treebank.base.version import VERSION as __version__  # noqa: E402
 
 if TYPE_CHECKING:
     import os
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from induce.parsing.parser import ModelParser
     from induce.training.events import Event
     from induce.training.loop import Trainer
-    from treebank.drawing.notebook import Drawing
-    from treebank.metrics.run import Evaluation
-    from treebank.sentence import Sentence
+    from treebank.core.sentence import Sentence
+    from treebank.draw.notebook import Drawing
+    from treebank.evaluate.evaluate import Evaluation
 
 __all__ = [
     "SynparseError",
@@ -103,8 +103,8 @@ def load(run: str | os.PathLike[str] | None = None, **options: Any) -> ModelPars
     built-in model of English, which is also called ``"english"``. ``options``: ``decoder``, ``layer``, ``distances``,
     ``device``, as of ``synparse parse``.
     """
-    from induce.builtin import parsing_run
     from induce.parsing.load import load_parser
+    from induce.storage.builtin import parsing_run
 
     return load_parser(parsing_run() if run is None else run, **options)
 
@@ -146,7 +146,7 @@ def draw(what: Any, *others: Any, gold: Any = ()) -> Drawing:
     >>> print(draw((["the", "cat", "sat"], [1, 2, -1])).to_latex().splitlines()[0])
     \\begin{dependency}
     """
-    from treebank.drawing.notebook import draw as drawn
+    from treebank.draw.notebook import draw as drawn
 
     return drawn(what, *others, gold=gold)
 
@@ -164,7 +164,7 @@ def report(*runs: str | os.PathLike[str], gold: Any = None, **options: Any) -> s
 
 def read(path: str) -> Iterator[Sentence]:
     """The sentences of a text or a treebank, whatever its format, with the annotation that it holds."""
-    from treebank.formats import read_sentences
+    from treebank.io.formats import read_sentences
 
     return read_sentences([path])
 

@@ -36,8 +36,8 @@ from bench import toys  # noqa: E402
 from bench.calls import Digests, files, run_found  # noqa: E402
 from bench.forked import call, load_everything  # noqa: E402
 from bench.machine import describe  # noqa: E402
-from induce.checkpoint import build_model, read  # noqa: E402
 from induce.settings import resolve  # noqa: E402
+from induce.storage.checkpoint import build_model, read  # noqa: E402
 
 FAILURE = "[enforce fail at alloc_cpu.cpp:1] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
 SENTENCES = 14

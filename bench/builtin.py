@@ -3,7 +3,8 @@
 ``python bench/builtin.py craft_train.txt.gz`` (the sentences of CRAFT's training part, one a line) trains an ON-LSTM
 for two passes, then a neural PCFG that begins with the trees of that ON-LSTM and goes on freely, then another that
 begins with the trees of the first, and packs this one in half precision into ``FOLDER/english.synparse``, as
-``induce/builtin/english.synparse`` is. Called again, it goes on where it was. The file of the text is linked into
+``induce/storage/builtin/english.synparse`` is. Called again, it goes on where it was. The file of the text is linked
+into
 FOLDER, so that the model tells its name and not where it lay. ``--gold`` scores the result.
 """
 

@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from bench.machine import store  # noqa: E402
-from induce.processes import cores  # noqa: E402
+from induce.workers.pool import cores  # noqa: E402
 
 BUSY = "while True: pass"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bench import toys
-from induce.storage.locking import NAME as LOCK
-from treebank.whole_files import PART
+from induce.storage.lock import NAME as LOCK
+from treebank.base.atomic_write import PART
 
 TIMES = ("seconds", "log_bytes")  # what no two trainings have in common
 PASSED_OVER = ("checkpoint.json", "trainer.pt", "log.jsonl", "synparse-shards.jsonl", LOCK)
@@ -114,7 +114,7 @@ def run_found(folder: Path) -> Digests:
 
 def run_whole(folder: Path, run: str = "run") -> set[str]:
     """Which of ``best`` and ``last`` there are; raises if one cannot be loaded."""
-    from induce.checkpoint import build_model, read
+    from induce.storage.checkpoint import build_model, read
     from induce.storage.folders import whole
 
     places = [folder / run / name for name in ("best", "last")]

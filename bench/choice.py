@@ -22,8 +22,8 @@ from bench.languages import synparse, with_table  # noqa: E402
 from bench.machine import store  # noqa: E402
 from bench.scores import named  # noqa: E402
 from induce.analysis.correlation import spearman  # noqa: E402
-from treebank.catalog import load_whole  # noqa: E402
-from treebank.whole_files import write_whole  # noqa: E402
+from treebank.base.atomic_write import write_whole  # noqa: E402
+from treebank.corpora.catalog import load_whole  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "ensembles.md"
 FEWEST = 4  # runs of a correlation; of three there is no interval

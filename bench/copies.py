@@ -27,13 +27,14 @@ import torch  # noqa: E402
 
 from bench import toys  # noqa: E402
 from bench.machine import store  # noqa: E402
-from induce import checkpoint  # noqa: E402
-from induce.models import ccm, cpcfg, dmv  # noqa: E402
 from induce.models.base import FittedModel  # noqa: E402
-from induce.process_group import ProcessGroup, join  # noqa: E402
+from induce.models.em import ccm, dmv  # noqa: E402
+from induce.models.grammars import cpcfg  # noqa: E402
 from induce.registry import MODELS, model_class  # noqa: E402
+from induce.storage import checkpoint  # noqa: E402
 from induce.training import loop  # noqa: E402
 from induce.training.position import Position  # noqa: E402
+from induce.training.process_group import ProcessGroup, join  # noqa: E402
 from induce.training.run import RunRequest, prepare_run  # noqa: E402
 
 SIZES = (1, 2, 4)

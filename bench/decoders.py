@@ -8,7 +8,7 @@ alone, and scores its trees under each decoder of distances, beside the baseline
 which decoder the run chose by itself (``by-branching``). Of a treebank of heads, gold brackets are each word with all
 that depends on it; sentences whose arcs cross are left out. Treebanks that are not there are left out, with a word.
 Prints a line for each model and writes ``bench/results/decoders.json``. With ``--sides`` nothing is trained: it prints
-what the edges of the sentences say (`induce.data.edges`), for more texts, as a table.
+what the edges of the sentences say (`induce.decoding.branching_direction`), for more texts, as a table.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import synparse  # noqa: E402
-from induce.checkpoint import read  # noqa: E402
 from induce.data.corpus import read_corpora  # noqa: E402
-from induce.data.edges import Edges, edges_of  # noqa: E402
-from induce.data.known_words import choose_vocabulary  # noqa: E402
+from induce.data.vocabulary_choice import choose_vocabulary  # noqa: E402
+from induce.decoding.branching_direction import Edges, edges_of  # noqa: E402
 from induce.decoding.phrases import phrases  # noqa: E402
 from induce.settings import resolve  # noqa: E402
-from treebank.formats import InputOptions, read_sentences  # noqa: E402
-from treebank.sentence import Sentence, Treebank  # noqa: E402
-from treebank.tree import Tree  # noqa: E402
+from induce.storage.checkpoint import read  # noqa: E402
+from treebank.core.sentence import Sentence, Treebank  # noqa: E402
+from treebank.core.tree import Tree  # noqa: E402
+from treebank.io.formats import InputOptions, read_sentences  # noqa: E402
 
 #: language -> where its treebank is, below the data folder
 TREEBANKS = {

@@ -36,7 +36,7 @@ from bench import toys  # noqa: E402
 from bench.calls import Kind, kinds  # noqa: E402
 from bench.forked import Done, call, load_everything  # noqa: E402
 from bench.machine import describe  # noqa: E402
-from treebank.whole_files import write_whole  # noqa: E402
+from treebank.base.atomic_write import write_whole  # noqa: E402
 
 OPERATIONS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "os.chmod")
 MOST = 3  # kills of one call

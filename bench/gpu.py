@@ -25,14 +25,14 @@ import torch  # noqa: E402
 
 from bench.machine import describe  # noqa: E402
 from bench.onlstm import LstmStack  # noqa: E402
-from induce import checkpoint as store  # noqa: E402
 from induce.config import RunConfig  # noqa: E402
 from induce.data.batches import Batch, StreamBatch  # noqa: E402
 from induce.data.corpus import read_corpora  # noqa: E402
 from induce.parsing.parser import ModelParser  # noqa: E402
 from induce.settings import resolve  # noqa: E402
+from induce.storage import checkpoint as store  # noqa: E402
 from induce.training.loop import Trainer  # noqa: E402
-from treebank.sample import sample_treebank  # noqa: E402
+from treebank.corpora.sample import sample_treebank  # noqa: E402
 
 PRESETS = {
     "small": ("onlstm-small", "prpn-small", "ordered-memory-small", "udgn-small", "structformer-small", "npcfg-small"),

@@ -27,9 +27,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import synparse  # noqa: E402
-from induce.parsing.writing import Job, parse_into  # noqa: E402
-from treebank.formats import InputOptions  # noqa: E402
-from treebank.sample import sample_treebank  # noqa: E402
+from induce.parsing.writer import Job, parse_into  # noqa: E402
+from treebank.corpora.sample import sample_treebank  # noqa: E402
+from treebank.io.formats import InputOptions  # noqa: E402
 
 
 def digests(folder: Path) -> dict[str, str]:

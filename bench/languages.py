@@ -34,8 +34,8 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "languages.json"
 sys.path.insert(0, str(HERE.parent))
 
-from treebank.formats import read_sentences  # noqa: E402
-from treebank.whole_files import write_whole  # noqa: E402
+from treebank.base.atomic_write import write_whole  # noqa: E402
+from treebank.io.formats import read_sentences  # noqa: E402
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from induce.data.corpus import read_corpora  # noqa: E402
-from treebank.formats import read_sentences  # noqa: E402
-from treebank.sample import sample_treebank  # noqa: E402
+from treebank.corpora.sample import sample_treebank  # noqa: E402
+from treebank.io.formats import read_sentences  # noqa: E402
 
 
 def peak() -> float:

@@ -32,21 +32,21 @@ sys.path.insert(0, str(HERE.parent))
 import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
-from induce import checkpoint  # noqa: E402
 from induce.data.batches import StreamBatch  # noqa: E402
-from induce.data.edges import Edges  # noqa: E402
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
-from induce.kernels import plain  # noqa: E402
-from induce.kernels.backend import MKL, backend_for, multiplying  # noqa: E402
-from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
-from induce.kernels.dropout import keep_mask  # noqa: E402
-from induce.kernels.rounding import BFLOAT16, FLOAT32, computing  # noqa: E402
-from induce.models.awd_dropout import dropped_weight  # noqa: E402
-from induce.models.onlstm import OnLstm, OnLstmConfig  # noqa: E402
+from induce.decoding.branching_direction import Edges  # noqa: E402
+from induce.layers import plain  # noqa: E402
+from induce.layers.awd_dropout import dropped_weight  # noqa: E402
+from induce.layers.backend import MKL, backend_for, multiplying  # noqa: E402
+from induce.layers.cross_entropy import cross_entropy  # noqa: E402
+from induce.layers.dropout import keep_mask  # noqa: E402
+from induce.layers.rounding import BFLOAT16, FLOAT32, computing  # noqa: E402
+from induce.models.language.onlstm import OnLstm, OnLstmConfig  # noqa: E402
 from induce.parsing.load import load_parser  # noqa: E402
 from induce.parsing.parser import ModelParser  # noqa: E402
 from induce.parsing.reading import Reading  # noqa: E402
 from induce.settings import load_preset  # noqa: E402
+from induce.storage import checkpoint  # noqa: E402
 from induce.structures import Distances  # noqa: E402
 
 PRESETS = {"small": "onlstm-small", "paper": "onlstm-ptb"}

@@ -22,12 +22,12 @@ sys.path.insert(0, str(HERE.parent))
 import torch  # noqa: E402
 
 from induce.data.batches import LabelledBatch  # noqa: E402
-from induce.data.expressions import ExpressionLoader  # noqa: E402
 from induce.models.base import Query  # noqa: E402
 from induce.models.build import make_model  # noqa: E402
 from induce.settings import resolve  # noqa: E402
 from induce.structures import StackDecisions  # noqa: E402
 from induce.tasks.examples import Examples, encode  # noqa: E402
+from induce.tasks.expressions import ExpressionLoader  # noqa: E402
 from induce.tasks.listops import ListOps  # noqa: E402
 
 PRESETS = {"small": "listops-small", "published": "listops"}

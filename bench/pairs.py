@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent))
 from bench.languages import synparse, with_table  # noqa: E402
 from bench.machine import processor  # noqa: E402
 from bench.pretraining import DATA, MODELS, RUNS, describe, text, train  # noqa: E402
-from treebank.whole_files import write_whole  # noqa: E402
+from treebank.base.atomic_write import write_whole  # noqa: E402
 
 SCORED = MODELS[:4]
 PAGE = HERE.parent / "docs" / "pairs.md"

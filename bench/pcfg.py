@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE.parent))
 
 import torch  # noqa: E402
 
-from induce.kernels.inside import FullRules, Rules, SimpleRules, log_partition  # noqa: E402
+from induce.models.grammars.rules import FullRules, Rules, SimpleRules, log_partition  # noqa: E402
 
 SIZES = {"full": [(30, 60)], "simple": [(64, 128), (128, 256), (256, 512)]}
 LENGTHS = (10, 20, 30, 40)

@@ -25,13 +25,13 @@ from torch import Tensor  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from induce.data.batches import StreamBatch  # noqa: E402
-from induce.kernels import plain  # noqa: E402
-from induce.kernels.backend import backend_for, multiplying  # noqa: E402
-from induce.kernels.cross_entropy import cross_entropy  # noqa: E402
-from induce.kernels.dropout import dropped_at  # noqa: E402
-from induce.kernels.gated_attention import attend, remembered, scores  # noqa: E402
-from induce.models.prpn import Masks, Prpn, PrpnConfig  # noqa: E402
-from induce.models.prpn_reading import LayerMasks, ReadingLayer, Tapes  # noqa: E402
+from induce.layers import plain  # noqa: E402
+from induce.layers.backend import backend_for, multiplying  # noqa: E402
+from induce.layers.cross_entropy import cross_entropy  # noqa: E402
+from induce.layers.dropout import dropped_at  # noqa: E402
+from induce.models.language.gated_attention import attend, remembered, scores  # noqa: E402
+from induce.models.language.prpn import Masks, Prpn, PrpnConfig  # noqa: E402
+from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes  # noqa: E402
 from induce.settings import load_preset  # noqa: E402
 
 SIZES = {"small": ("prpn-small", 27, 5_000), "paper": ("prpn-lm-ptb", 35, 10_000)}  # preset, steps, words

@@ -22,7 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from treebank.formats.bracketed import read_bracketed, read_trees  # noqa: E402
+from treebank.io.bracketed import read_bracketed, read_trees  # noqa: E402
 
 
 def seconds(read: Callable[[], Iterable[object]]) -> tuple[float, int]:

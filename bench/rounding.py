@@ -18,7 +18,7 @@ import torch  # noqa: E402
 
 from induce.parsing.load import load_parser  # noqa: E402
 from induce.parsing.parser import ModelParser  # noqa: E402
-from treebank.sentence import Sentence  # noqa: E402
+from treebank.core.sentence import Sentence  # noqa: E402
 
 
 def parsed(parser: ModelParser, text: list[Sentence]) -> Iterator[str]:

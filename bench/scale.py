@@ -23,7 +23,7 @@ sys.path.insert(0, str(HERE.parent))
 from bench.machine import store  # noqa: E402
 from bench.memory import write_text  # noqa: E402
 from induce.parsing.parser import LARGEST_BLOCK  # noqa: E402
-from induce.scale.manifest import NAME as MANIFEST  # noqa: E402
+from induce.workers.manifest import NAME as MANIFEST  # noqa: E402
 
 SHARDS = 80
 MODEL = ["--set", "train.epochs=1", "--set", "data.vocabulary_size=1000", "--max-minutes", "0.2"]
@@ -60,12 +60,12 @@ def parsing(folder: Path, text: Path, words: int) -> dict[str, float]:
 
 def shards(folder: Path) -> dict[str, float]:
     """What it costs to cut a text into shards: lines without a word, one worker, the least of three rounds by turns."""
-    from induce.builtin import NAME as ENGLISH
     from induce.parsing.load import load_parser
-    from induce.parsing.writing import Job
-    from induce.scale.batch import parse_in_shards
-    from induce.scale.engines import engine_called
-    from treebank.formats import InputOptions
+    from induce.parsing.writer import Job
+    from induce.storage.builtin import NAME as ENGLISH
+    from induce.workers.batch import parse_in_shards
+    from induce.workers.engines import engine_called
+    from treebank.io.formats import InputOptions
 
     text, least, ends = folder / "blank.txt", dict[str, float](), [0, 0]
     text.write_bytes(b"\n" * (SHARDS * LARGEST_BLOCK))

@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent))
 from bench.languages import synparse  # noqa: E402
 from bench.machine import store  # noqa: E402
 from induce.parsing.load import read_trained  # noqa: E402
-from treebank.errors import SynparseError  # noqa: E402
+from treebank.base.errors import SynparseError  # noqa: E402
 
 BASELINES = ("left", "right", "balanced", "random", "oracle")
 Entry = dict[str, Any]

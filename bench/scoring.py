@@ -22,18 +22,18 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from treebank.baselines import right  # noqa: E402
-from treebank.catalog import load_whole  # noqa: E402
-from treebank.formats.bracketed import read_bracketed  # noqa: E402
-from treebank.metrics.alignment import view_treebank  # noqa: E402
-from treebank.metrics.averaging import average_score  # noqa: E402
-from treebank.metrics.conventions import CONVENTIONS  # noqa: E402
-from treebank.metrics.flat import Brackets, compared  # noqa: E402
-from treebank.tree import Tree  # noqa: E402
+from treebank.core.baselines import right  # noqa: E402
+from treebank.core.tree import Tree  # noqa: E402
+from treebank.corpora.catalog import load_whole  # noqa: E402
+from treebank.evaluate.align import view_treebank  # noqa: E402
+from treebank.evaluate.averaging import average_score  # noqa: E402
+from treebank.evaluate.conventions import CONVENTIONS  # noqa: E402
+from treebank.evaluate.flat import Brackets, compared  # noqa: E402
+from treebank.io.bracketed import read_bracketed  # noqa: E402
 
 ROUNDS = 5
 TREES = 40_000
-READ = "import sys; from treebank.formats.bracketed import read_bracketed as r; [list(r(p)) for p in sys.argv[1:]]"
+READ = "import sys; from treebank.io.bracketed import read_bracketed as r; [list(r(p)) for p in sys.argv[1:]]"
 EVAL = (
     "import sys; from cli.main import run; code = run(['eval', '--gold', sys.argv[1], sys.argv[2]]); "
     "assert 'torch' not in sys.modules; sys.exit(code)"

@@ -23,7 +23,7 @@ sys.path.insert(0, str(HERE.parent))
 from bench.languages import spread, synparse, with_table  # noqa: E402
 from bench.machine import processor  # noqa: E402
 from bench.pretraining import stopped  # noqa: E402
-from treebank.whole_files import write_whole  # noqa: E402
+from treebank.base.atomic_write import write_whole  # noqa: E402
 
 RUNS = HERE / "results" / "skills"
 PAGE = HERE.parent / "docs" / "models" / "ocn.md"

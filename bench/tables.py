@@ -25,7 +25,7 @@ from bench.languages import synparse, with_table  # noqa: E402
 from bench.machine import processor  # noqa: E402
 from bench.pretraining import DATA, stopped, train  # noqa: E402
 from bench.pretraining import RUNS as TEXT_RUNS  # noqa: E402
-from treebank.whole_files import write_whole  # noqa: E402
+from treebank.base.atomic_write import write_whole  # noqa: E402
 
 RUNS = HERE / "results" / "tables"
 PAGE = HERE.parent / "docs" / "tables.md"

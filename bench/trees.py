@@ -31,7 +31,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from bench.languages import synparse  # noqa: E402
 from bench.machine import describe  # noqa: E402
-from induce.training.best_plan import VOTES  # noqa: E402
+from induce.recipes.best_plan import VOTES  # noqa: E402
 
 RESULTS = HERE / "results"
 MINUTES = (5.0, 20.0, 60.0, 180.0)

@@ -25,10 +25,10 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 from induce.data.batches import MaskedBatch  # noqa: E402
-from induce.kernels.backend import backend_for, multiplying  # noqa: E402
-from induce.kernels.rounding import BFLOAT16, FLOAT32, computing  # noqa: E402
-from induce.models.transformer import Transformer, TransformerConfig  # noqa: E402
-from induce.models.udgn import Udgn, UdgnConfig  # noqa: E402
+from induce.layers.backend import backend_for, multiplying  # noqa: E402
+from induce.layers.rounding import BFLOAT16, FLOAT32, computing  # noqa: E402
+from induce.models.masked.transformer import Transformer, TransformerConfig  # noqa: E402
+from induce.models.masked.udgn import Udgn, UdgnConfig  # noqa: E402
 from induce.settings import load_preset  # noqa: E402
 
 LENGTH = 24  # words of a sentence, as in the Wall Street Journal

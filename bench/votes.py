@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE.parent))
 from bench.machine import describe  # noqa: E402
 from induce.parsing.ensemble import Ensemble  # noqa: E402
 from induce.parsing.load import load_parser  # noqa: E402
-from treebank.sentence import Sentence  # noqa: E402
+from treebank.core.sentence import Sentence  # noqa: E402
 
 
 def main() -> None:

@@ -17,29 +17,29 @@ import click
 
 from cli.signals import TerminatedError, ending_cleanly
 from cli.streams import stand_in
-from treebank.errors import SynparseError, UnknownNameError, nearest, out_of_memory, printable
-from treebank.version import VERSION
+from treebank.base.errors import SynparseError, UnknownNameError, nearest, out_of_memory, printable
+from treebank.base.version import VERSION
 
 # name -> where the command is, and what `synparse --help` says about it
 COMMANDS = {
-    "train": ("cli.train:train", "Train a model on plain text."),
-    "transfer": ("cli.transfer:transfer", "Learn a new task of Craft with options that are there already."),
-    "prepare": ("cli.prepare:prepare", "Write a text as a corpus on disk, larger than memory, for train."),
-    "parse": ("cli.parse:parse", "Parse text: one sentence a line in, one tree a line out."),
-    "combine": ("cli.combine:combine", "Let several models vote: an ensemble is a run like any other."),
-    "eval": ("cli.eval:evaluate", "Score models and trees against a treebank, or models on a text."),
-    "score": ("cli.score:score", "Write how probable each sentence is to a model, and each word."),
-    "embed": ("cli.embed:embed", "Write a vector of each sentence."),
-    "extract": ("cli.extract:extract", "Write the distances that a model gives to each sentence."),
-    "decode": ("cli.decode:decode", "Turn distances from extract into trees; needs no model."),
-    "draw": ("cli.draw:draw", "Draw trees and heads: SVG, PDF, PNG, HTML, LaTeX, terminal."),
-    "report": ("cli.report:report", "Write a page that shows what models have learned."),
-    "convert": ("cli.convert:convert", "Turn treebanks into trees, spans, heads, distances or text."),
-    "classes": ("cli.classes:classes", "Put the words of a text into classes."),
-    "analyze": ("cli.analyze:analyze", "Look into a model: which channel goes with which relation."),
-    "pack": ("cli.pack:pack", "Pack a model into one file, which -m takes as it takes a folder."),
-    "cite": ("cli.cite:cite", "Print BibTeX for the tool, a model, a treebank, a way of counting."),
-    "info": ("cli.info:info", "Show what a model folder holds, or versions, devices and data."),
+    "train": ("cli.commands.train:train", "Train a model on plain text."),
+    "transfer": ("cli.commands.transfer:transfer", "Learn a new task of Craft with options that are there already."),
+    "prepare": ("cli.commands.prepare:prepare", "Write a text as a corpus on disk, larger than memory, for train."),
+    "parse": ("cli.commands.parse:parse", "Parse text: one sentence a line in, one tree a line out."),
+    "combine": ("cli.commands.combine:combine", "Let several models vote: an ensemble is a run like any other."),
+    "eval": ("cli.commands.eval:evaluate", "Score models and trees against a treebank, or models on a text."),
+    "score": ("cli.commands.score:score", "Write how probable each sentence is to a model, and each word."),
+    "embed": ("cli.commands.embed:embed", "Write a vector of each sentence."),
+    "extract": ("cli.commands.extract:extract", "Write the distances that a model gives to each sentence."),
+    "decode": ("cli.commands.decode:decode", "Turn distances from extract into trees; needs no model."),
+    "draw": ("cli.commands.draw:draw", "Draw trees and heads: SVG, PDF, PNG, HTML, LaTeX, terminal."),
+    "report": ("cli.commands.report:report", "Write a page that shows what models have learned."),
+    "convert": ("cli.commands.convert:convert", "Turn treebanks into trees, spans, heads, distances or text."),
+    "classes": ("cli.commands.classes:classes", "Put the words of a text into classes."),
+    "analyze": ("cli.commands.analyze.group:analyze", "Look into a model: which channel goes with which relation."),
+    "pack": ("cli.commands.pack:pack", "Pack a model into one file, which -m takes as it takes a folder."),
+    "cite": ("cli.commands.cite:cite", "Print BibTeX for the tool, a model, a treebank, a way of counting."),
+    "info": ("cli.commands.info:info", "Show what a model folder holds, or versions, devices and data."),
 }
 
 COMPLETION = "_SYNPARSE_COMPLETE"  # what shells set when they ask for completions

@@ -12,7 +12,7 @@ import click
 
 from cli.help import examples_of, option_groups
 from cli.main import synparse
-from treebank.version import VERSION
+from treebank.base.version import VERSION
 
 
 def manual_pages() -> Iterator[tuple[str, str]]:

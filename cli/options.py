@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from induce import builtin
+from induce.storage import builtin
 
 Decorated = Callable[..., Any]
 
@@ -89,12 +89,12 @@ def seed_option(command: Decorated) -> Decorated:
 
 def reading_options(command: Decorated) -> Decorated:
     """``command`` with the options that say how its input is read, which it gets as one: ``input_options``."""
-    from treebank.formats.paths import KINDS
-    from treebank.tokenizing import DEFAULT, NONE, TOKENIZATIONS
+    from treebank.io.paths import KINDS
+    from treebank.tokenize import DEFAULT, NONE, TOKENIZATIONS
 
     @wraps(command)
     def called(*arguments: Any, **options: Any) -> Any:
-        from treebank.formats import InputOptions
+        from treebank.io.formats import InputOptions
 
         tokenize = options.pop("tokenize") or (DEFAULT if options["paragraphs"] else "")
         input_options = InputOptions(

@@ -14,12 +14,12 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 import click
 
-from treebank.errors import SynparseError, placed
-from treebank.formats.opening import COMPRESSED
-from treebank.whole_files import begin, finish, real
+from treebank.base.atomic_write import begin, finish, real
+from treebank.base.errors import SynparseError, placed
+from treebank.io.opening import COMPRESSED
 
 if TYPE_CHECKING:
-    from treebank.drawing.picture import Analysis
+    from treebank.draw.picture import Analysis
 
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the name of a file to write
 DESCRIPTORS = ("/dev/fd/", "/dev/stderr", "/proc/")  # what they name is written as it is open, even if it is a file
@@ -86,8 +86,8 @@ def _print_rich(header: Sequence[str], rows: Sequence[Sequence[str]], text_colum
 
 def drawing(analysis: Analysis, gold: Analysis | None = None) -> str:
     """A tree or heads as a picture made of characters, as wide as the window; "" for no words."""
-    from treebank.drawing.picture import Picture
-    from treebank.drawing.terminal import plain
+    from treebank.draw.picture import Picture
+    from treebank.draw.terminal import plain
 
     return plain(Picture("", (analysis,), gold), shutil.get_terminal_size().columns)
 

@@ -6,8 +6,8 @@ import io
 import os
 from typing import TYPE_CHECKING, Any
 
-from treebank.errors import SynparseError
-from treebank.whole_files import write_whole
+from treebank.base.atomic_write import write_whole
+from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.analysis.channels import ChannelReport

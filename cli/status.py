@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from treebank.formats import InputOptions
+    from treebank.io.formats import InputOptions
 
 LOG_SECONDS = 60.0  # between two lines in a log
 FIRST_SECONDS = 1.0  # a call that is over by then shows nothing
@@ -151,7 +151,7 @@ class Lines:
         return min(1.0, (self._before[path] + line) / self._total)
 
     def _count(self) -> None:
-        from treebank.formats.lines import count_lines
+        from treebank.io.lines import count_lines
 
         self._before = {}
         for path in self.paths:

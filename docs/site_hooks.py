@@ -35,13 +35,13 @@ TOGETHER = re.compile(r"\[\d[\d.]*, \d[\d.]*\]|\d[\d.]* / \d[\d.]*")  # an inter
 SHORT, LONG = 24, 40  # characters: code that is not broken, a cell that is not squeezed
 OURS = ("treebank.", "induce.", "cli.")
 CLASSES = (  # what a program holds in its hands
-    "treebank.tree:Tree",
-    "treebank.sentence:Sentence",
-    "treebank.sentence:Treebank",
-    "treebank.drawing.notebook:Drawing",
-    "treebank.metrics.run:EvaluationPlan",
-    "treebank.metrics.run:Evaluation",
-    "treebank.metrics.report:ScoreReport",
+    "treebank.core.tree:Tree",
+    "treebank.core.sentence:Sentence",
+    "treebank.core.sentence:Treebank",
+    "treebank.draw.notebook:Drawing",
+    "treebank.evaluate.evaluate:EvaluationPlan",
+    "treebank.evaluate.evaluate:Evaluation",
+    "treebank.evaluate.score:ScoreReport",
     "induce.parsing.parser:ModelParser",
     "induce.parsing.reading:Reading",
     "induce.parsing.ensemble:Ensemble",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from treebank.version import VERSION
+from treebank.base.version import VERSION
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Any
 
 from induce.data.tokens import TOKENS
 from induce.registry import BY_BRANCHING, ModelEntry, decoder_entry, known, load, models_of
-from treebank.errors import SynparseError, UnknownNameError, nearest
-from treebank.normalize import RECIPES
-from treebank.tokenizing import TOKENIZATIONS
+from treebank.base.errors import SynparseError, UnknownNameError, nearest
+from treebank.core.normalization import RECIPES
+from treebank.tokenize import TOKENIZATIONS
 
 READINGS = ("stream", "sentences", "fragments", "spans", "masked", "expressions", "demonstrations", "pairs")
 

@@ -34,7 +34,7 @@ from induce.structures import (
     StackDecisions,
     Structure,
 )
-from treebank.errors import SynparseError, UnknownNameError, nearest
+from treebank.base.errors import SynparseError, UnknownNameError, nearest
 
 Entry = TypeVar("Entry")
 Output = Literal["trees", "heads"]
@@ -86,49 +86,57 @@ class ReadingEntry:
 
 
 MODELS: dict[str, ModelEntry] = {
-    "onlstm": ModelEntry("induce.models.onlstm:OnLstm", "onlstm-small", layered=True),
+    "onlstm": ModelEntry("induce.models.language.onlstm:OnLstm", "onlstm-small", layered=True),
     "onlstm-syd": ModelEntry(
-        "induce.models.onlstm_syd:OnLstmSyd", "onlstm-syd-small", layered=True, learns_trees=True, sets=("syd",)
+        "induce.models.language.onlstm_syd:OnLstmSyd",
+        "onlstm-syd-small",
+        layered=True,
+        learns_trees=True,
+        sets=("syd",),
     ),
-    "lstm": ModelEntry("induce.models.lstm:Lstm", "lstm-small"),
-    "ordered-memory": ModelEntry("induce.models.ordered_memory:OrderedMemory", "ordered-memory-small"),
-    "prpn": ModelEntry("induce.models.prpn:Prpn", "prpn-small"),
-    "prpn-syd": ModelEntry("induce.models.prpn_syd:PrpnSyd", "prpn-syd-small", learns_trees=True, sets=("syd",)),
-    "npcfg": ModelEntry("induce.models.npcfg:NeuralPcfg", "npcfg-small", focus="trees"),
-    "cpcfg": ModelEntry("induce.models.cpcfg:CompoundPcfg", "cpcfg-small", focus="trees"),
-    "simple-pcfg": ModelEntry("induce.models.simple_pcfg:SimplePcfg", "simple-pcfg-small", focus="trees"),
-    "structformer": ModelEntry("induce.models.structformer:StructFormer", "structformer-small"),
-    "transformer": ModelEntry("induce.models.transformer:Transformer", "transformer-small"),
-    "ccm": ModelEntry("induce.models.ccm:Ccm", "ccm-small"),
-    "dmv": ModelEntry("induce.models.dmv:Dmv", "dmv-small"),
-    "dmv-ccm": ModelEntry("induce.models.dmv_ccm:DmvCcm", "dmv-ccm-small"),
-    "udgn": ModelEntry("induce.models.udgn:Udgn", "udgn-small", focus="heads"),
-    "ocn": ModelEntry("induce.models.ocn_text:OptionWords", "ocn-small"),
-    "chart": ModelEntry("induce.models.chart:Chart", "chart-small", focus="trees", needs_focus=True),
-    "biaffine": ModelEntry("induce.models.biaffine:Biaffine", "biaffine-small", focus="heads", needs_focus=True),
+    "lstm": ModelEntry("induce.models.language.lstm:Lstm", "lstm-small"),
+    "ordered-memory": ModelEntry("induce.models.language.ordered_memory:OrderedMemory", "ordered-memory-small"),
+    "prpn": ModelEntry("induce.models.language.prpn:Prpn", "prpn-small"),
+    "prpn-syd": ModelEntry(
+        "induce.models.language.prpn_syd:PrpnSyd", "prpn-syd-small", learns_trees=True, sets=("syd",)
+    ),
+    "npcfg": ModelEntry("induce.models.grammars.npcfg:NeuralPcfg", "npcfg-small", focus="trees"),
+    "cpcfg": ModelEntry("induce.models.grammars.cpcfg:CompoundPcfg", "cpcfg-small", focus="trees"),
+    "simple-pcfg": ModelEntry("induce.models.grammars.simple_pcfg:SimplePcfg", "simple-pcfg-small", focus="trees"),
+    "structformer": ModelEntry("induce.models.masked.structformer:StructFormer", "structformer-small"),
+    "transformer": ModelEntry("induce.models.masked.transformer:Transformer", "transformer-small"),
+    "ccm": ModelEntry("induce.models.em.ccm:Ccm", "ccm-small"),
+    "dmv": ModelEntry("induce.models.em.dmv:Dmv", "dmv-small"),
+    "dmv-ccm": ModelEntry("induce.models.em.dmv_ccm:DmvCcm", "dmv-ccm-small"),
+    "udgn": ModelEntry("induce.models.masked.udgn:Udgn", "udgn-small", focus="heads"),
+    "ocn": ModelEntry("induce.tasks.craft.ocn_text:OptionWords", "ocn-small"),
+    "chart": ModelEntry("induce.models.distilled.chart:Chart", "chart-small", focus="trees", needs_focus=True),
+    "biaffine": ModelEntry(
+        "induce.models.distilled.biaffine:Biaffine", "biaffine-small", focus="heads", needs_focus=True
+    ),
 }
 
 ENCODERS: dict[str, ModelEntry] = {  # of the expressions of a task
-    "ordered-memory": ModelEntry("induce.models.encoders.ordered_memory:MemoryEncoder"),
-    "lstm": ModelEntry("induce.models.encoders.recurrent:LstmEncoder"),
-    "onlstm": ModelEntry("induce.models.encoders.recurrent:OnLstmEncoder"),
-    "transformer": ModelEntry("induce.models.encoders.transformer:TransformerEncoder"),
-    "tree-lstm": ModelEntry("induce.models.encoders.trees:TreeLstm"),
-    "tree-rnn": ModelEntry("induce.models.encoders.trees:TreeRnn"),
-    "tree-cell": ModelEntry("induce.models.encoders.trees:TreeCell"),
+    "ordered-memory": ModelEntry("induce.tasks.encoders.ordered_memory:MemoryEncoder"),
+    "lstm": ModelEntry("induce.tasks.encoders.recurrent:LstmEncoder"),
+    "onlstm": ModelEntry("induce.tasks.encoders.recurrent:OnLstmEncoder"),
+    "transformer": ModelEntry("induce.tasks.encoders.transformer:TransformerEncoder"),
+    "tree-lstm": ModelEntry("induce.tasks.encoders.trees:TreeLstm"),
+    "tree-rnn": ModelEntry("induce.tasks.encoders.trees:TreeRnn"),
+    "tree-cell": ModelEntry("induce.tasks.encoders.trees:TreeCell"),
 }
 
 POLICIES: dict[str, ModelEntry] = {  # what chooses actions
-    "ocn": ModelEntry("induce.models.ocn:OptionController"),
-    "moe": ModelEntry("induce.models.ocn:MixtureOfExperts"),
-    "ompn": ModelEntry("induce.models.ompn:OrderedMemoryPolicy"),
-    "compile": ModelEntry("induce.models.compile:Compile"),
+    "ocn": ModelEntry("induce.tasks.craft.ocn:OptionController"),
+    "moe": ModelEntry("induce.tasks.craft.ocn:MixtureOfExperts"),
+    "ompn": ModelEntry("induce.tasks.craft.ompn:OrderedMemoryPolicy"),
+    "compile": ModelEntry("induce.tasks.craft.compile:Compile"),
 }
 
 SENTENCE_ENCODERS: dict[str, ModelEntry] = {  # of pairs of sentences; trained as language models before
-    "udgn": ModelEntry("induce.models.sentence_pairs:UdgnPairs"),
-    "structformer": ModelEntry("induce.models.sentence_pairs:StructFormerPairs"),
-    "transformer": ModelEntry("induce.models.sentence_pairs:TransformerPairs"),
+    "udgn": ModelEntry("induce.tasks.similarity.models:UdgnPairs"),
+    "structformer": ModelEntry("induce.tasks.similarity.models:StructFormerPairs"),
+    "transformer": ModelEntry("induce.tasks.similarity.models:TransformerPairs"),
 }
 
 TASKS: dict[str, TaskEntry] = {
@@ -158,12 +166,12 @@ READINGS: dict[str, ReadingEntry] = {
     "fragments": ReadingEntry("induce.data.fragments:FragmentLoader", (FragmentBatch, SpanSupervisedBatch)),
     "spans": ReadingEntry("induce.data.fragments:SpanLoader", (SpanTargetBatch,)),
     "masked": ReadingEntry("induce.data.sentences:MaskedLoader", (MaskedBatch, HeadSupervisedBatch)),
-    "expressions": ReadingEntry("induce.data.expressions:ExpressionLoader", (LabelledBatch,)),
+    "expressions": ReadingEntry("induce.tasks.expressions:ExpressionLoader", (LabelledBatch,)),
     "pairs": ReadingEntry("induce.tasks.similarity.training:PairLoader", (RatedBatch,)),
     "demonstrations": ReadingEntry("induce.tasks.craft.loader:DemonstrationLoader", (DemonstrationBatch,)),
 }
 
-#: in the place of a decoder's name: which one is decided by the text (`induce.data.edges`)
+#: in the place of a decoder's name: which one is decided by the text (`induce.decoding.branching_direction`)
 BY_BRANCHING = "by-branching"
 
 #: the first one that reads a structure is its default
@@ -194,8 +202,8 @@ DECODERS: dict[str, DecoderEntry] = {
     "shift-reduce": DecoderEntry("induce.decoding.stack:shift_reduce", StackDecisions),
     "mbr": DecoderEntry("induce.decoding.chart:mbr", SpanScores),
     "mbr-nary": DecoderEntry("induce.decoding.chart:mbr_nary", SpanScores),
-    "brackets": DecoderEntry("induce.decoding.given:brackets", Brackets),
-    "arcs": DecoderEntry("induce.decoding.given:arcs", Heads, "heads"),
+    "brackets": DecoderEntry("induce.decoding.predecoded:brackets", Brackets),
+    "arcs": DecoderEntry("induce.decoding.predecoded:arcs", Heads, "heads"),
 }
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from induce.config import TABLES, ParseConfig, RunConfig, check, limits_of
 from induce.meanings import meaning_of
 from induce.registry import MODELS, TASKS, canonical, known, load, model_class, models_of
-from treebank.errors import SynparseError, UnknownNameError, nearest
+from treebank.base.errors import SynparseError, UnknownNameError, nearest
 
 DEFAULT_MODEL = "onlstm"
 

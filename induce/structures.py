@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from treebank.sentence import ROOT
+from treebank.core.sentence import ROOT
 
 if TYPE_CHECKING:
     import numpy as np

@@ -21,7 +21,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import hypothesis
 import pytest
 
-from tests.reference import ROOT
+from tests.support.reference import ROOT
+
+pytest_plugins = ["tests.support.model_fixtures"]
 
 gc.set_threshold(50_000, 20, 20)  # looking for circles among the many objects of the tests takes a tenth of the time
 EXAMPLES = int(os.environ.get("SYNPARSE_EXAMPLES", "40"))  # of each property; set it to 1000 for a thorough run
@@ -34,11 +36,11 @@ SHARED_SERVER = "WARM_SERVER"  # variable with the address of the one that worke
 
 @contextmanager
 def server() -> Iterator[str]:
-    """The address of a server of ``tests.warm``, which is there as soon as it answers."""
+    """The address of a server of ``tests.support.fork_server``, which is there as soon as it answers."""
     with tempfile.TemporaryDirectory() as folder:  # the name of a socket must be short
         address = str(Path(folder) / "warm")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "tests.warm", address]
+        command = [sys.executable, "-m", "tests.support.fork_server", address]
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
         with subprocess.Popen(command, cwd=ROOT, env=environment, **quiet) as process:  # type: ignore[call-overload]
             try:
@@ -58,11 +60,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def warm() -> Iterator[str]:
-    """The address of a server of ``tests.warm``."""
+    """The address of a server of ``tests.support.fork_server``."""
     shared = os.environ.get(SHARED_SERVER)
     with nullcontext(shared) if shared else server() as address:
         end = time.monotonic() + 300
         while not Path(address).exists():
-            assert time.monotonic() < end, "the server of tests.warm does not answer"
+            assert time.monotonic() < end, "the server of tests.support.fork_server does not answer"
             time.sleep(0.05)
         yield address

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("treebank", "induce", "cli")
 HEAVY = ("torch", "nltk", "numpy")
 SCORING = {  # what only an evaluation loads, which needs numpy in any case
-    f"treebank/metrics/{name}.py" for name in ("averaging", "bracketing", "flat", "labelling", "tree_shape")
+    f"treebank/evaluate/{name}.py" for name in ("averaging", "uf1", "flat", "labels", "shape")
 }
 FORBIDDEN = {  # package -> what no file of it may import, anywhere
     "treebank": ("torch", "click", "induce", "cli"),
@@ -90,7 +90,7 @@ def test_a_wrong_import_is_seen(source: str, package: str) -> None:
         ("def f():\n    import numpy", "treebank"),
         ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy", "treebank"),
         ("def f():\n    import torch", "cli"),
-        ("import torch\nfrom treebank.tree import Tree", "induce"),
+        ("import torch\nfrom treebank.core.tree import Tree", "induce"),
     ],
 )
 def test_a_right_import_is_not(source: str, package: str) -> None:
@@ -172,7 +172,7 @@ def test_training_and_parsing_do_without_scores(room: str) -> None:
     place = ROOT / room
     for path in [place] if place.suffix else sorted(place.rglob("*.py")):
         names = imports(ast.parse(path.read_text(encoding="utf-8")), "induce")
-        assert [name for name in names if name.startswith("treebank.metrics")] == [], path
+        assert [name for name in names if name.startswith("treebank.evaluate")] == [], path
 
 
 def heavy_modules_after(program: str) -> list[str]:
@@ -202,7 +202,7 @@ def test_the_test_above_can_fail(module: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["eval", "decode", "parse", "train", "extract", "info", "analyze"])
 def test_the_help_of_a_command_loads_nothing_heavy(command: str) -> None:
-    pytest.importorskip(f"cli.{command}")
+    pytest.importorskip(f"cli.commands.{command}")
     assert heavy_modules_after(HELP.replace("['--help']", f"[{command!r}, '--help']")) == []
 
 
@@ -213,6 +213,6 @@ def test_the_public_face_is_light() -> None:
 def test_the_version_is_the_same_everywhere() -> None:
     import tomllib
 
-    from treebank.version import VERSION
+    from treebank.base.version import VERSION
 
     assert tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"] == VERSION

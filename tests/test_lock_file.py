@@ -7,7 +7,7 @@ import re
 import tomllib
 from itertools import chain
 
-from tests.reference import ROOT
+from tests.support.reference import ROOT
 
 
 def canonical(name: str) -> str:

@@ -12,9 +12,9 @@ import torch
 
 import synparse
 from cli.main import run
-from induce import checkpoint
 from induce.registry import MODELS, ModelEntry
-from tests.induce.tiny import sentences
+from induce.storage import checkpoint
+from tests.support.tiny import sentences
 
 TOYS = sorted(path.stem for path in (Path(__file__).parent / "toys").glob("toy_*.py"))
 LINES = ["The cat saw , they say , a big dog .", "", "Yes", "the dog met a man"]

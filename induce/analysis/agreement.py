@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from induce.parsing.members import Voter, Votes, make_voter, spelt
-from treebank.errors import SynparseError
-from treebank.metrics.significance import bootstrap_interval
-from treebank.normalize import RECIPES
-from treebank.sentence import Sentence
+from induce.parsing.voters import Voter, Votes, make_voter, spelt
+from treebank.base.errors import SynparseError
+from treebank.core.normalization import RECIPES
+from treebank.core.sentence import Sentence
+from treebank.evaluate.statistics import bootstrap_interval
 
 RECIPE = "words"
 BASELINE = "baseline"

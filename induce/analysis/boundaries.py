@@ -17,9 +17,9 @@ from induce.data.tokens import SPACE
 from induce.decoding.distances import EVEN
 from induce.parsing.parser import ModelParser
 from induce.structures import Distances
-from treebank.errors import SynparseError
-from treebank.sentence import Sentence
-from treebank.version import VERSION
+from treebank.base.errors import SynparseError
+from treebank.base.version import VERSION
+from treebank.core.sentence import Sentence
 
 
 @dataclass(frozen=True)

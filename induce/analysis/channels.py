@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from induce.checkpoint import Checkpoint, build_model
 from induce.config import kind_of
-from induce.data.loader import bucket_by_length, pad
+from induce.data.loaders import bucket_by_length, pad
 from induce.parsing.load import choose_device, read_trained
-from treebank.dependency import delete
-from treebank.errors import SynparseError
-from treebank.metrics.report import Runs
-from treebank.normalize import RECIPES
-from treebank.sentence import ROOT, Sentence
-from treebank.version import VERSION
+from induce.storage.checkpoint import Checkpoint, build_model
+from treebank.base.errors import SynparseError
+from treebank.base.version import VERSION
+from treebank.core.dependency import delete
+from treebank.core.normalization import RECIPES
+from treebank.core.sentence import ROOT, Sentence
+from treebank.evaluate.score import Runs
 
 if TYPE_CHECKING:
     from torch import Tensor

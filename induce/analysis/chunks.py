@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from induce.analysis.boundaries import GapScore
 from induce.parsing.parser import ModelParser
 from induce.structures import Distances
-from treebank.errors import SynparseError
-from treebank.sentence import Treebank
-from treebank.tree import Tree
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Treebank
+from treebank.core.tree import Tree
 
 
 def chunk_boundaries(parser: ModelParser, run: str, gold: Treebank) -> GapScore:

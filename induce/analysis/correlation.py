@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treebank.metrics.significance import Z
+from treebank.evaluate.statistics import Z
 
 
 class Correlation(NamedTuple):

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treebank.errors import SynparseError
-from treebank.sentence import ROOT
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import ROOT
 
 if TYPE_CHECKING:
-    from induce.models.dmv import Dmv
+    from induce.models.em.dmv import Dmv
     from induce.parsing.parser import Words
 
 SIDES = ("right", "left")  # of the head, in the order of the model's tables
@@ -65,7 +65,7 @@ def describe_grammar(
     word of the text it learned from, and examples are its classes' most frequent words. Raises SynparseError if the
     model is none of these, or has fewer members.
     """
-    from induce.models.dmv import Dmv
+    from induce.models.em.dmv import Dmv
     from induce.parsing.load import load_model_parser
 
     parser = load_model_parser(run, device="cpu")

@@ -17,10 +17,10 @@ import numpy as np
 from induce.analysis.correlation import Correlation, pearson, spearman
 from induce.parsing.parser import ModelParser
 from induce.structures import Distances, HeadDistribution, Heights, SpanScores, Structure
-from treebank.distances import nearest_larger
-from treebank.errors import SynparseError
-from treebank.sentence import Sentence
-from treebank.version import VERSION
+from treebank.base.errors import SynparseError
+from treebank.base.version import VERSION
+from treebank.core.distances import nearest_larger
+from treebank.core.sentence import Sentence
 
 LEAST = 3  # words of a sentence that there is something to decide in
 FEWEST = 3  # models that a correlation is over

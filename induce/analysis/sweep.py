@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from induce.checkpoint import find, read
 from induce.config import TABLES, RunConfig
 from induce.settings import setting_of
-from treebank.errors import SynparseError
-from treebank.metrics.report import Runs
+from induce.storage.checkpoint import find, read
+from treebank.base.errors import SynparseError
+from treebank.evaluate.score import Runs
 
 
 @dataclass(frozen=True)

@@ -123,14 +123,14 @@ class HeadSupervisedBatch(MaskedBatch):
 
 @dataclass(frozen=True)
 class FragmentBatch(SentenceBatch):
-    """Sentences with ``gaps`` (B, N), uint8: what marks stood before each word (`induce.data.marks`)."""
+    """Sentences with ``gaps`` (B, N), uint8: what marks stood before each word (`induce.data.punctuation`)."""
 
     gaps: Tensor
 
     @property
     def fragments(self) -> Tensor:
         """The number (B, N), from 0, of the stretch between punctuation that a word is in."""
-        from induce.data.marks import JOINED, NOTHING
+        from induce.data.punctuation import JOINED, NOTHING
 
         separated = (self.gaps != NOTHING) & (self.gaps != JOINED)
         separated[:, 0] = False

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from induce.data.corpus import read_corpora
-from induce.data.known_words import classes_of
-from treebank.errors import SynparseError
+from induce.data.vocabulary_choice import classes_of
+from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
-    from treebank.sentence import Sentence
+    from treebank.core.sentence import Sentence
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from induce.data.marks import JOINED, NOTHING, Singles, dropped, joining_marks
+from induce.data.punctuation import JOINED, NOTHING, Singles, dropped, joining_marks
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
-from treebank.distances import distances_from_tree
-from treebank.normalize import RECIPES
-from treebank.sentence import Sentence
-from treebank.tree import Tree
+from treebank.core.distances import distances_from_tree
+from treebank.core.normalization import RECIPES
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +82,8 @@ class EncodedCorpus:
 
     ``ids`` (words + sentences,) int32: the words of each sentence and 0 behind it; sentence k is ``ids[offsets[k] :
     offsets[k + 1] - 1]``. ``gaps`` beside ``ids`` says what was dropped in front of a word, such as a comma
-    (`induce.data.marks`). ``distances`` beside ``ids`` is the gap before each word in a gold tree, NaN where there is
+    (`induce.data.punctuation`). ``distances`` beside ``ids`` is the gap before each word in a gold tree, NaN where
+    there is
     none, and has no entries at all for a text without trees. ``references`` and ``head_references``: trees and heads of
     other parsers to focus on, if there are any.
     """

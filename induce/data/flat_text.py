@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from induce.data.classes import Neighbours
+from induce.data.word_classes import Neighbours
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus

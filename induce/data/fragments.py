@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch, SpanTargetBatch
-from induce.data.loader import Step, shuffled
-from induce.data.marks import SEPARATED
-from treebank.errors import SynparseError
+from induce.data.loaders import Step, shuffled
+from induce.data.punctuation import SEPARATED
+from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -101,7 +101,7 @@ class FragmentLoader:
         """The factors (B, N, N + 1) of the spans of the ``chosen`` sentences; None where all are 1."""
         import torch
 
-        from induce.models.branching import mark_votes
+        from induce.models.grammars.branching import mark_votes
 
         weights = None
         if self.corpus.references is not None and penalty:

@@ -2,7 +2,7 @@
 
 ``synparse prepare`` writes a folder with ``corpus.json`` (what it holds, and the digest of each file), ``words.txt``
 (line k is word number k), ``ids.i32`` (numbers of each sentence's words and 0 behind it), ``offsets.i64`` (where each
-sentence begins) and ``breaks.u1`` (what marks were dropped in front, see `induce.data.marks`). Each training
+sentence begins) and ``breaks.u1`` (what marks were dropped in front, see `induce.data.punctuation`). Each training
 decides which sentences are development text and which words are known: the numbers of its vocabulary go to files
 without a name, which the system removes with the process.
 """
@@ -22,16 +22,16 @@ from typing import IO, Any
 import numpy as np
 
 from induce.data.corpus import Corpus, EncodedCorpus
-from induce.data.marks import Singles, joining_marks
+from induce.data.corpus_checks import Watch
+from induce.data.punctuation import Singles, joining_marks
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
-from treebank.errors import SynparseError, placed
-from treebank.health import Watch
-from treebank.json_text import parse_json
-from treebank.normalize import RECIPES
-from treebank.sentence import Sentence
-from treebank.version import VERSION
-from treebank.whole_files import finish, own_name, sync
+from treebank.base.atomic_write import finish, own_name, sync
+from treebank.base.errors import SynparseError, placed
+from treebank.base.json_text import parse_json
+from treebank.base.version import VERSION
+from treebank.core.normalization import RECIPES
+from treebank.core.sentence import Sentence
 
 FORMAT = 1
 FACTS = "corpus.json"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch, SupervisedBatch
-from induce.data.loader import Step, batches_of_words, shuffled
+from induce.data.loaders import Step, batches_of_words, shuffled
 
 if TYPE_CHECKING:
     from torch import Tensor

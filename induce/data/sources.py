@@ -13,17 +13,17 @@ from induce.data.prepared import PreparedCorpus, is_prepared, prepare
 from induce.data.tokens import leaf
 from induce.registry import MODELS, READINGS, TASKS, Output, load
 from induce.settings import resolve
-from treebank.catalog import load_whole
-from treebank.errors import SynparseError
-from treebank.formats import AS_FOUND, InputOptions, expand, read_sentences
-from treebank.sample import sample_treebank
-from treebank.sentence import Sentence
-from treebank.tokenizing import NONE
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
+from treebank.corpora.catalog import load_whole
+from treebank.corpora.sample import sample_treebank
+from treebank.io.formats import AS_FOUND, InputOptions, expand, read_sentences
+from treebank.tokenize import NONE
 
 if TYPE_CHECKING:
     from induce.data.corpus import Reference
-    from treebank.health import Watch
-    from treebank.sentence import Treebank
+    from induce.data.corpus_checks import Watch
+    from treebank.core.sentence import Treebank
 
 References = Callable[[Iterable[Sentence]], Iterator["Reference"]]
 OUTPUTS: tuple[Output, ...] = get_args(Output)

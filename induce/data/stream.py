@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.data.batches import StreamBatch, SupervisedStreamBatch
-from induce.data.loader import Step
+from induce.data.loaders import Step
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,9 +7,9 @@ from dataclasses import replace
 from random import Random
 
 from induce.config import DataConfig
-from treebank.baselines import find_baseline
-from treebank.sentence import Sentence
-from treebank.tree import Tree
+from treebank.core.baselines import find_baseline
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
 
 
 def in_share(index: int, share: float) -> bool:

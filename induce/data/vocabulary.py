@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from induce.data.unknown_words import BERKELEY, SHAPE, berkeley_classes, classes_seen, pseudo_words, shapes
-from treebank.errors import TreebankError
-from treebank.formats.lines import open_lines
+from treebank.base.errors import TreebankError
+from treebank.io.lines import open_lines
 
 BOUNDARY = "<eos>"  # number 0: ends every sentence of a stream, stands on either side of a sentence, and is padding
 UNKNOWN = "<unk>"  # number 1

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from treebank.errors import SynparseError
+from treebank.base.errors import SynparseError
 
 ScoreMatrix = NDArray[np.floating] | Sequence[Sequence[float]]
 

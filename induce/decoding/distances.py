@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from treebank.distances import nearest_larger, numbers, spans_from_distances
+from treebank.core.distances import nearest_larger, numbers, spans_from_distances
 
 EVEN = 0.5  # the probability of an end from which on there is one
 

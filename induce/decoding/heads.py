@@ -14,9 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from treebank.dependency import Heads
-from treebank.errors import SynparseError
-from treebank.sentence import ROOT
+from treebank.base.errors import SynparseError
+from treebank.core.dependency import Heads
+from treebank.core.sentence import ROOT
 
 Matrix = Sequence[Sequence[float]] | np.ndarray
 Root = Literal["given", "free", "diagonal"]  # given: what the diagonal holds, if it is not all 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from induce.decoding.distances import nary
-from treebank.dependency import Heads
-from treebank.distances import numbers
-from treebank.sentence import ROOT
+from treebank.core.dependency import Heads
+from treebank.core.distances import numbers
+from treebank.core.sentence import ROOT
 
 
 def heights(pairs: Sequence[Sequence[float]]) -> Heads:

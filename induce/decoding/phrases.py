@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from induce.decoding.heads import Matrix, eisner
-from treebank.dependency import Heads
-from treebank.sentence import ROOT
+from treebank.core.dependency import Heads
+from treebank.core.sentence import ROOT
 
 
 def heads_to_tree(probability: Matrix) -> list[tuple[int, int]]:

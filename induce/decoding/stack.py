@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treebank.errors import SynparseError
+from treebank.base.errors import SynparseError
 
 
 def shift_reduce(slots: Sequence[int]) -> list[tuple[int, int]]:

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
-from induce.process_group import ALONE, ProcessGroup
 from induce.structures import Structure
+from induce.training.process_group import ALONE, ProcessGroup
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
@@ -60,7 +60,7 @@ class Model(nn.Module):
     #: of which batches the loss takes more than a mean over words, and meets there with other processes (`whole_batch`)
     whole_batch: tuple[type[Batch], ...] = ()
     measure: ClassVar[str] = "perplexity"  # as which `Loss.nll` is told, or the name of what stands in its place
-    rounds: ClassVar[bool] = False  # whether it may learn from products of rounded factors (`induce.kernels.rounding`)
+    rounds: ClassVar[bool] = False  # whether it may learn from products of rounded factors (`induce.layers.rounding`)
     precision = "float32"  # of these
 
     def prepare(self, corpus: EncodedCorpus) -> None:

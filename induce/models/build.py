@@ -15,7 +15,7 @@ def make_model(config: RunConfig, vocabulary_size: int) -> Model:
     kind = kind_of(config)
     model = kind(model_settings(kind.Config, config.model, config.model_name), vocabulary_size)
     if not isinstance(model, Model):
-        from induce.models.classifier import Classifier, ClassifierShape
+        from induce.tasks.classifier import Classifier, ClassifierShape
 
         task = find_task(config.data.task)
         shape = ClassifierShape(task.sides, len(task.labels), float(config.model["classifier_dropout"]))

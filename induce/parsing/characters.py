@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain
 
 from induce.parsing.parser import ModelParser
-from treebank.annotation import Surface
-from treebank.formats.text import split_words
-from treebank.normalize import Normalized, restore
-from treebank.sentence import Sentence
-from treebank.tokenizing import tokenization
-from treebank.tree import Tree
+from treebank.core.annotation import Surface
+from treebank.core.normalization import Normalized, restore
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+from treebank.io.text import split_words
+from treebank.tokenize import tokenization
 
 
 def parse_text(parser: ModelParser, sentences: Iterable[Sentence]) -> Iterator[Tree]:

@@ -11,18 +11,18 @@ from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
 
-from induce.checkpoint import ENSEMBLE, find
 from induce.parsing.ensemble import DECODERS, SUMS, Description, Ensemble, digest_of
 from induce.parsing.load import load_parser, read_trained
-from induce.parsing.members import Member, ParserVoter, Voter, is_model, make_voter, spelt
+from induce.parsing.voters import Member, ParserVoter, Voter, is_model, make_voter, spelt
 from induce.registry import Output, decoders_of
-from induce.storage.locking import RunLock
+from induce.storage.checkpoint import ENSEMBLE, find
+from induce.storage.lock import RunLock
 from induce.storage.run_folder import check_kind
 from induce.structures import HeadDistribution
-from treebank.errors import SynparseError, placed
-from treebank.formats.parsed_folder import is_parsed
-from treebank.normalize import RECIPES
-from treebank.whole_files import sync, write_whole
+from treebank.base.atomic_write import sync, write_whole
+from treebank.base.errors import SynparseError, placed
+from treebank.core.normalization import RECIPES
+from treebank.io.parsed_folder import is_parsed
 
 COPIES = "members"  # the folder of packed members; -2 and so on after it where that name is taken
 Tell = Callable[[str], None]
@@ -41,7 +41,7 @@ def combine(
     normalization: str = "",
     tell: Tell = lambda line: None,
 ) -> Ensemble:
-    """The ensemble of ``members``, spelt as `induce.parsing.members` says, written into the folder ``run``.
+    """The ensemble of ``members``, spelt as `induce.parsing.voters` says, written into the folder ``run``.
 
     With ``pack`` the members are copied into it. ``heads``: it gives heads, though some members give trees; these vote
     for the best heads that agree with their tree. ``threshold``: the share of votes that a phrase needs. ``sums``:

@@ -21,21 +21,21 @@ from typing import Any
 
 import numpy as np
 
-from induce.checkpoint import ENSEMBLE, CheckpointError, find
 from induce.decoding.chart import mbr_splits
-from induce.kernels.heads_in_trees import heads_in_tree
-from induce.parsing.members import BASELINE, Member, ParserVoter, Voter, Votes, is_model, make_voter
+from induce.decoding.heads_in_tree import heads_in_tree
 from induce.parsing.parser import Parser, StructureParser, Words
 from induce.parsing.reading import Reading
-from induce.processes import cores, in_copies
+from induce.parsing.voters import BASELINE, Member, ParserVoter, Voter, Votes, is_model, make_voter
 from induce.registry import Output
+from induce.storage.checkpoint import ENSEMBLE, CheckpointError, find
 from induce.structures import HeadDistribution, SpanScores, Structure
-from treebank.errors import SynparseError, placed
-from treebank.formats.parsed_folder import is_parsed, parsed_files
-from treebank.json_text import parse_json
-from treebank.normalize import RECIPES
-from treebank.sentence import Sentence
-from treebank.version import VERSION
+from induce.workers.pool import cores, in_copies
+from treebank.base.errors import SynparseError, placed
+from treebank.base.json_text import parse_json
+from treebank.base.version import VERSION
+from treebank.core.normalization import RECIPES
+from treebank.core.sentence import Sentence
+from treebank.io.parsed_folder import is_parsed, parsed_files
 
 FORMAT = 1
 CHUNK = 128  # sentences that a process votes on at a time, at least: members read many of one length side by side

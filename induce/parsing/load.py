@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from induce import registry
-from induce.checkpoint import ENSEMBLE, Checkpoint, find, read
 from induce.parsing.ensemble import Ensemble, load_ensemble
 from induce.parsing.parser import ModelParser
-from treebank.errors import SynparseError
+from induce.storage.checkpoint import ENSEMBLE, Checkpoint, find, read
+from treebank.base.errors import SynparseError
 
 
 def load_parser(

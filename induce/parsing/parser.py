@@ -10,25 +10,25 @@ from itertools import chain, islice
 from typing import Any, Protocol
 
 from induce import registry
-from induce.checkpoint import Checkpoint, build_model
 from induce.config import check_layer, default_layer, entry_of, kind_of
 from induce.data.batches import FragmentBatch, SentenceBatch
-from induce.data.edges import FACT as EDGES
-from induce.data.edges import Edges
-from induce.data.loader import bucket_by_length, pad
-from induce.data.marks import NOTHING, gaps
+from induce.data.loaders import bucket_by_length, pad
+from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
+from induce.decoding.branching_direction import FACT as EDGES
+from induce.decoding.branching_direction import Edges
 from induce.models.base import Query
 from induce.parsing.reading import Reading
+from induce.storage.checkpoint import Checkpoint, build_model
 from induce.storage.facts import WEIGHTS
 from induce.structures import Structure
-from treebank.dependency import Heads
-from treebank.errors import SynparseError, out_of_memory
-from treebank.formats import AS_FOUND, InputOptions
-from treebank.formats.lines import nothing_waits
-from treebank.normalize import RECIPES, Normalized
-from treebank.sentence import Sentence
-from treebank.tree import Tree
+from treebank.base.errors import SynparseError, out_of_memory
+from treebank.core.dependency import Heads
+from treebank.core.normalization import RECIPES, Normalized
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+from treebank.io.formats import AS_FOUND, InputOptions
+from treebank.io.lines import nothing_waits
 
 FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees come out, and at most at a time
 BUDGET = 4096  # of a parsing batch, in the units of `Model.parsing_cost`
@@ -282,7 +282,7 @@ class ModelParser(StructureParser):
 
     def _multiplying(self, words: int) -> AbstractContextManager[None]:
         """Products by the library that is faster for this model and so many words; it depends on nothing else."""
-        from induce.kernels.backend import MKL, backend_for, multiplying
+        from induce.layers.backend import MKL, backend_for, multiplying
 
         if self.device != "cpu" or words < MANY:
             return multiplying(MKL)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from treebank.drawing.picture import GOLD, Analysis, Picture
-from treebank.drawing.reading import fitted, kind_of, of_json, read_analyses, spread, spread_square
-from treebank.errors import SynparseError
-from treebank.formats import expand, read_sentences
-from treebank.sentence import Sentence, Treebank
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence, Treebank
+from treebank.draw.picture import GOLD, Analysis, Picture
+from treebank.draw.reading import fitted, kind_of, of_json, read_analyses, spread, spread_square
+from treebank.io.formats import expand, read_sentences
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from induce.data.tokens import SPACE
-from induce.parsing.confidence import confidence
+from induce.decoding.confidence import confidence
 from induce.registry import DECODERS, decoder, decoder_entry, decoders_of
 from induce.structures import Brackets, Structure
-from treebank.dependency import Heads, delete
-from treebank.formats.jsonl import words_and_kept
-from treebank.normalize import restore, restore_heads
-from treebank.tree import Tree
+from treebank.core.dependency import Heads, delete
+from treebank.core.normalization import restore, restore_heads
+from treebank.core.tree import Tree
+from treebank.io.jsonl import words_and_kept
 
 Decode = Callable[[Any], Any]
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from treebank.baselines import BASELINES
-from treebank.errors import SynparseError
-from treebank.formats.parsed_folder import is_parsed
-from treebank.metrics.run import Evaluation, EvaluationPlan, evaluate
-from treebank.metrics.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees, parsed_by
-from treebank.sentence import Treebank
+from treebank.base.errors import SynparseError
+from treebank.core.baselines import BASELINES
+from treebank.core.sentence import Treebank
+from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
+from treebank.evaluate.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees, parsed_by
+from treebank.io.parsed_folder import is_parsed
 
 if TYPE_CHECKING:
     from induce.parsing.ensemble import Ensemble

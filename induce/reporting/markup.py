@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from treebank.drawing.page import style
-from treebank.drawing.scene import LIGHT, Scene
-from treebank.drawing.svg import escaped, svg
+from treebank.draw.page import style
+from treebank.draw.scene import LIGHT, Scene
+from treebank.draw.svg import escaped, svg
 
 BREAKS = re.compile(r"(?<=[/_.])(?=\w)")  # where the name of a run, a setting or a sequence of words may be broken
 STYLE = """

@@ -15,9 +15,9 @@ from induce.parsing.ensemble import Ensemble
 from induce.parsing.parser import ModelParser
 from induce.parsing.reading import Reading, decoded
 from induce.structures import SpanScores
-from treebank.drawing.picture import Analysis, counted, projected
-from treebank.sentence import ROOT, Sentence
-from treebank.tree import Span, Tree
+from treebank.core.sentence import ROOT, Sentence
+from treebank.core.tree import Span, Tree
+from treebank.draw.picture import Analysis, counted, projected
 
 FREQUENT = 15  # constituents or pairs of words in a table
 WINDOW = 4  # words on both sides of an example

@@ -15,13 +15,13 @@ from induce.reporting import sections
 from induce.reporting.markup import command, note, report_page
 from induce.reporting.parsed import Compared, Parsed
 from induce.reporting.runs import RunStory
-from treebank.catalog import bound_of, load_gold
-from treebank.errors import SynparseError
-from treebank.formats import read_sentences
-from treebank.metrics.run import Evaluation, EvaluationPlan, evaluate
-from treebank.metrics.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees
-from treebank.sentence import Treebank
-from treebank.version import VERSION
+from treebank.base.errors import SynparseError
+from treebank.base.version import VERSION
+from treebank.core.sentence import Treebank
+from treebank.corpora.catalog import bound_of, load_gold
+from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
+from treebank.evaluate.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees
+from treebank.io.formats import read_sentences
 
 TREE_BASELINES = ("right", "left", "balanced", "random", "oracle", "gold")
 

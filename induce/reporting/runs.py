@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from induce.checkpoint import ENSEMBLE, Checkpoint, find, read
+from induce.data.corpus_checks import Health
 from induce.data.tokens import TOKENS, leaf
 from induce.parsing.ensemble import Description
 from induce.parsing.parser import own_decoder, trees_learned_from
+from induce.storage.checkpoint import ENSEMBLE, Checkpoint, find, read
 from induce.storage.run_folder import LOG
-from treebank.health import Health
-from treebank.json_text import parse_json
+from treebank.base.json_text import parse_json
 
 
 @dataclass(frozen=True)

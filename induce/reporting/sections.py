@@ -12,14 +12,14 @@ from induce.parsing.pictures import analyses_of
 from induce.reporting.markup import command, hidden, listing, note, plot, table
 from induce.reporting.parsed import Compared, Parsed, frequent_constituents, frequent_heads, words_that_count
 from induce.reporting.runs import RunStory
-from treebank.drawing.page import figure
-from treebank.drawing.picture import GOLD, Analysis, Picture
-from treebank.drawing.plots import Interval, Line, draw_intervals, draw_lines
-from treebank.drawing.reading import fitted
-from treebank.metrics.compare import Comparison
-from treebank.metrics.per_sentence import sentence_scores
-from treebank.metrics.report import ScoreReport
-from treebank.metrics.run import Evaluation
+from treebank.draw.page import figure
+from treebank.draw.picture import GOLD, Analysis, Picture
+from treebank.draw.plots import Interval, Line, draw_intervals, draw_lines
+from treebank.draw.reading import fitted
+from treebank.evaluate.compare import Comparison
+from treebank.evaluate.evaluate import Evaluation
+from treebank.evaluate.per_sentence import sentence_scores
+from treebank.evaluate.score import ScoreReport
 
 Section = tuple[str, str, str]
 DRAWN = range(5, 31)  # words of a sentence that is drawn: trees of fewer say little, wider ones are hard to see

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from treebank.errors import SynparseError
-from treebank.json_text import finite, json_text
-from treebank.version import VERSION
+from treebank.base.errors import SynparseError
+from treebank.base.json_text import finite, json_text
+from treebank.base.version import VERSION
 
 FORMAT = 2
 NOT_WHOLE = "this folder holds no whole model"

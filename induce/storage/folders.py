@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from induce.storage.facts import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS
-from treebank.errors import SynparseError, placed
-from treebank.whole_files import make_alike, sync
+from treebank.base.atomic_write import make_alike, sync
+from treebank.base.errors import SynparseError, placed
 
 NEW, OLD = ".new", ".old"
 SEAL = FACTS_FILE  # written last: a folder that has it has all the others

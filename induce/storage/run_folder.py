@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from induce.storage.folders import remove, settle, strangers, versions, whole
-from treebank.errors import SynparseError
-from treebank.formats.parsed_folder import NOTE
+from treebank.base.errors import SynparseError
+from treebank.io.parsed_folder import NOTE
 
 MODELS = ("best", "last")  # the folders in a run's folder
 LOG = "log.jsonl"

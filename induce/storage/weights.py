@@ -116,7 +116,7 @@ def check_fit(make: Callable[[], nn.Module], header: dict[str, Entry]) -> None:
     """
     import torch
 
-    from induce.storage.unfilled import Unfilled
+    from induce.storage.meta_init import Unfilled
 
     with torch.device("meta"), Unfilled(), _bounded(PARTS_A_TENSOR * len(header) + SPARE_PARTS):
         model = make()

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from treebank.errors import SynparseError, TreebankError
-from treebank.sentence import Place
-from treebank.tree import Span
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.core.sentence import Place
+from treebank.core.tree import Span
 
 if TYPE_CHECKING:
     from induce.config import DataConfig, RunConfig

@@ -7,25 +7,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from induce.checkpoint import Checkpoint, build_model, find, read
 from induce.config import DataConfig, kind_of
-from induce.data.expressions import ExpressionLoader
-from induce.data.loader import bucket_by_length
+from induce.data.loaders import bucket_by_length
 from induce.parsing.load import choose_device
 from induce.parsing.parser import ModelParser
 from induce.registry import find_task
+from induce.storage.checkpoint import Checkpoint, build_model, find, read
 from induce.tasks.base import CLOSE, OPEN, Example
 from induce.tasks.examples import Examples, encode
-from treebank.errors import SynparseError
-from treebank.metrics.averaging import pooled_score
-from treebank.metrics.bracketing import score_trees as score_bracketing
-from treebank.metrics.conventions import CONVENTIONS
-from treebank.metrics.report import ScoreReport, total
-from treebank.metrics.significance import wilson_interval
-from treebank.metrics.systems import ParsedTrees
-from treebank.sentence import Sentence, Treebank
-from treebank.tree import Tree
-from treebank.version import VERSION
+from induce.tasks.expressions import ExpressionLoader
+from treebank.base.errors import SynparseError
+from treebank.base.version import VERSION
+from treebank.core.sentence import Sentence, Treebank
+from treebank.core.tree import Tree
+from treebank.evaluate.averaging import pooled_score
+from treebank.evaluate.conventions import CONVENTIONS
+from treebank.evaluate.score import ScoreReport, total
+from treebank.evaluate.statistics import wilson_interval
+from treebank.evaluate.systems import ParsedTrees
+from treebank.evaluate.uf1 import score_trees as score_bracketing
 
 GENERATED = 3000  # test examples, where no file is given
 

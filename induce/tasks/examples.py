@@ -8,11 +8,11 @@ from typing import Any
 
 from induce.config import DataConfig
 from induce.data.batches import Side
-from induce.data.expressions import Item
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.registry import find_task
 from induce.tasks.base import Example, Task, joins
-from treebank.errors import SynparseError
+from induce.tasks.expressions import Item
+from treebank.base.errors import SynparseError
 
 
 class Examples:

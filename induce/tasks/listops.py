@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from induce.tasks.base import Example, Expression, bad, binary_tree, distinct
-from treebank.formats import expand
-from treebank.formats.lines import open_lines
-from treebank.sentence import Place
-from treebank.tree import Span
+from treebank.core.sentence import Place
+from treebank.core.tree import Span
+from treebank.io.formats import expand
+from treebank.io.lines import open_lines
 
 if TYPE_CHECKING:
     from induce.config import DataConfig, RunConfig

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, bad, distinct
-from treebank.errors import SynparseError, UnknownNameError, nearest
-from treebank.formats.lines import member_lines, open_lines
-from treebank.sentence import Place
-from treebank.tree import Span
+from treebank.base.errors import SynparseError, UnknownNameError, nearest
+from treebank.core.sentence import Place
+from treebank.core.tree import Span
+from treebank.io.lines import member_lines, open_lines
 
 if TYPE_CHECKING:
     from induce.config import DataConfig, RunConfig

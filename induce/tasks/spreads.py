@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from treebank.metrics.report import Runs
+from treebank.evaluate.score import Runs
 
 
 def spreads_of(document: Mapping[str, Any], groups: Mapping[str, Sequence[str]]) -> dict[str, Runs]:

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch
+from induce.layers.whole_batch import shared
 from induce.models.base import Loss, Model
-from induce.models.whole_batch import shared
-from induce.process_group import ALONE, ProcessGroup
 from induce.training.microbatch import whole_or_parts
+from induce.training.process_group import ALONE, ProcessGroup
 
 Plain = list[list[Tensor]]  # a carried state as it is stored: the tensors of each layer
 

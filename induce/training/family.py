@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from induce.processes import can_copy, cores
 from induce.storage.run_folder import check_kind, resumable
 from induce.training.events import Event
 from induce.training.parallel import ParallelTraining, Task
 from induce.training.run import RunRequest, Stop, UnchangeableError, load_data, prepare_run
-from treebank.errors import SynparseError
-from treebank.json_text import parse_json
-from treebank.whole_files import write_whole
+from induce.workers.pool import can_copy, cores
+from treebank.base.atomic_write import write_whole
+from treebank.base.errors import SynparseError
+from treebank.base.json_text import parse_json
 
 FAMILY = "family.json"
 KEPT = ("text", "dev", "trees", "focus", "model", "preset", "settings", "task")  # of a request

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from induce.builtin import place_of
-from induce.packing import is_packed
-from induce.processes import cores, in_copies
 from induce.registry import DECODERS, Output
+from induce.storage.builtin import place_of
+from induce.storage.packed import is_packed
 from induce.structures import HeadDistribution
-from treebank.errors import SynparseError
-from treebank.formats.parsed_folder import is_parsed
-from treebank.sentence import ROOT, Sentence
-from treebank.tree import Tree
+from induce.workers.pool import cores, in_copies
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import ROOT, Sentence
+from treebank.core.tree import Tree
+from treebank.io.parsed_folder import is_parsed
 
 if TYPE_CHECKING:
     from induce.parsing.parser import StructureParser
@@ -154,9 +154,9 @@ def _run_and_decoder(name: str) -> tuple[str, str]:
 
 def _saw_gold(name: str) -> bool:
     """Whether a run learned from gold trees, or from a run that did."""
-    from induce.checkpoint import ENSEMBLE
     from induce.parsing.ensemble import Description
     from induce.parsing.load import read_trained
+    from induce.storage.checkpoint import ENSEMBLE
 
     run = _run_and_decoder(name)[0]
     if (Path(run) / ENSEMBLE).exists():
@@ -170,7 +170,7 @@ def _saw_gold(name: str) -> bool:
 
 def _read(path: str, sentences: Iterable[Sentence]) -> Iterator[Tree]:
     """The trees in a file, one over the words of each sentence."""
-    from treebank.formats import read_sentences
+    from treebank.io.formats import read_sentences
 
     for number, (given, sentence) in enumerate(zip_longest(read_sentences([path]), sentences), start=1):
         tree = given.tree.without_traces() if given and given.tree else None
@@ -182,7 +182,7 @@ def _read(path: str, sentences: Iterable[Sentence]) -> Iterator[Tree]:
 
 def _read_heads(path: str, sentences: Iterable[Sentence]) -> Iterator[np.ndarray]:
     """The heads in a file, those of each sentence over all its words."""
-    from treebank.formats import read_sentences
+    from treebank.io.formats import read_sentences
 
     for number, (given, sentence) in enumerate(zip_longest(read_sentences([path]), sentences), start=1):
         heads = given.heads if given else ()
@@ -193,7 +193,7 @@ def _read_heads(path: str, sentences: Iterable[Sentence]) -> Iterator[np.ndarray
 
 
 def _is_annotated(path: str) -> bool:
-    from treebank.formats import read_sentences
+    from treebank.io.formats import read_sentences
 
     first = next(iter(read_sentences([path])), None)
     return first is not None and bool(set(first.tags or ()) - PLAIN_TAGS)

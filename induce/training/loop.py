@@ -14,26 +14,26 @@ from typing import Any
 
 import torch
 
-from induce import checkpoint as store
 from induce.config import RunConfig, kind_of
 from induce.data.corpus import unknown_share
-from induce.data.edges import Edges, edges_of
-from induce.data.known_words import choose_vocabulary, encode, joining_of
-from induce.data.loader import Loader, Step
+from induce.data.loaders import Loader, Step
 from induce.data.tokens import bits
+from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
+from induce.decoding.branching_direction import Edges, edges_of
 from induce.models.base import FittedModel, detach
-from induce.process_group import ALONE, ProcessGroup
 from induce.registry import BY_BRANCHING, READINGS, decoder_entry, fitting_decoder, load
-from induce.storage.locking import RunLock
+from induce.storage import checkpoint as store
+from induce.storage.lock import RunLock
+from induce.training.compatibility import check_enough, check_fits
 from induce.training.distributed import learn
 from induce.training.events import Check, Computing, Event, Finished, Halved, Progress, Scoring, Started
-from induce.training.fits import check_enough, check_fits
-from induce.training.limits import ENDINGS, Limits, never
 from induce.training.optimizer import EpochEnd
 from induce.training.position import Clock
+from induce.training.process_group import ALONE, ProcessGroup
 from induce.training.scoring import TextScore, score_text
 from induce.training.state import RunState
 from induce.training.threads import Threads
+from induce.training.time_limit import ENDINGS, Limits, never
 
 SAVE_SECONDS = 30.0  # between two writings of RUN/last
 REPORT_STEPS = 20

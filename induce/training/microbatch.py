@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch
-from induce.kernels.rounding import computing
+from induce.layers.rounding import computing
+from induce.layers.whole_batch import is_shared
 from induce.models.base import Loss, Model
-from induce.models.whole_batch import is_shared
-from treebank.errors import SynparseError, out_of_memory
+from treebank.base.errors import SynparseError, out_of_memory
 
 
 def whole_or_parts(model: Model, batch: Batch, state: Any = None, *, weighed: bool = False) -> tuple[Loss, int]:

@@ -14,7 +14,7 @@ import torch
 
 from induce.training.events import Event
 from induce.training.run import RunData, RunRequest, Stop, prepare_run
-from treebank.errors import SynparseError
+from treebank.base.errors import SynparseError
 
 PAUSE = 0.3  # seconds between two looks at the user's wish to stop
 

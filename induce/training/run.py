@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from induce.config import RunConfig, entry_of
+from induce.data.corpus_checks import Watch
 from induce.data.prepared import PreparedText
 from induce.data.sources import Sources, Text, load_corpora, load_trees, prepared_rule
 from induce.data.tokens import leaf
 from induce.data.vocabulary import Vocabulary
-from induce.process_group import ALONE, ProcessGroup, join
 from induce.settings import changed, resolve
 from induce.storage.folders import whole
-from induce.storage.locking import RunLock
+from induce.storage.lock import RunLock
 from induce.storage.run_folder import check_free, clear, resumable, settle_run
-from treebank.errors import SynparseError
-from treebank.formats import AS_FOUND, InputOptions
-from treebank.health import Watch
-from treebank.tokenizing import NONE
+from induce.training.process_group import ALONE, ProcessGroup, join
+from treebank.base.errors import SynparseError
+from treebank.io.formats import AS_FOUND, InputOptions
+from treebank.tokenize import NONE
 
 if TYPE_CHECKING:
-    from induce.checkpoint import Checkpoint
     from induce.data.corpus import EncodedCorpus
+    from induce.storage.checkpoint import Checkpoint
     from induce.training.loop import Trainer
-    from treebank.sentence import Treebank
+    from treebank.core.sentence import Treebank
 
 CHANGEABLE = ("train.epochs", "train.learning_rate")  # when a run goes on
 Stop = Callable[[], bool]
@@ -78,7 +78,7 @@ class RunData:
 
     def encode(self) -> EncodedCorpus:
         """The training text, not that of a task, with the final numbers of words, so that several runs share them."""
-        from induce.data.known_words import choose_vocabulary, encode, joining_of
+        from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
 
         words, joining = choose_vocabulary(self.training, self.config.data), joining_of(self.training, self.config.data)
         if self.development.words:
@@ -152,7 +152,7 @@ def _planned(
     sources.check(config)
     if group.size > 1 and "-" in (*sources.text, *sources.dev):
         raise SynparseError("standard input can be read by one process alone; give the text as a file")
-    from induce.training.fits import check_fits
+    from induce.training.compatibility import check_fits
 
     if stored is None:
         check_fits(config)
@@ -230,7 +230,7 @@ def resolved_config(request: RunRequest) -> RunConfig:
 
 def _stored(folder: Path, request: RunRequest, tell: Callable[[str], None]) -> Checkpoint | None:
     """The state to go on from; None, and a word to the user, if there is none and the request names a text."""
-    from induce.checkpoint import find, read
+    from induce.storage.checkpoint import find, read
 
     if resumable(folder):
         return read(find(folder, ("last",)))

@@ -9,9 +9,9 @@ import torch
 
 from induce.data.batches import Batch
 from induce.models.base import FittedModel, Loss, Model
-from induce.process_group import ALONE, ProcessGroup
 from induce.training.distributed import own_part
 from induce.training.microbatch import whole_or_parts
+from induce.training.process_group import ALONE, ProcessGroup
 
 
 class TextScore(NamedTuple):

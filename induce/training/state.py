@@ -12,20 +12,20 @@ from typing import Any
 
 import torch
 
-from induce import checkpoint as store
 from induce.config import RunConfig
 from induce.data.vocabulary import Vocabulary
-from induce.kernels.backend import MKL, ONEDNN, Backend
-from induce.kernels.products import Products, use
+from induce.layers.backend import MKL, ONEDNN, Backend
+from induce.layers.products import Products, use
 from induce.models.base import FittedModel, Model
 from induce.models.build import make_model
-from induce.process_group import ProcessGroup
+from induce.storage import checkpoint as store
 from induce.training.distributed import own_state, whole_state
 from induce.training.optimizer import Unoptimized, make_optimizer
 from induce.training.position import Position
+from induce.training.process_group import ProcessGroup
 from induce.training.seeding import random_state, restore_random_state, seed_everything
-from treebank.errors import SynparseError, placed
-from treebank.json_text import json_text
+from treebank.base.errors import SynparseError, placed
+from treebank.base.json_text import json_text
 
 
 class RunState:

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from induce.builtin import place_of
-from induce.checkpoint import ENSEMBLE
 from induce.data.sources import Sources, read_text
-from induce.packing import is_packed
+from induce.storage.builtin import place_of
+from induce.storage.checkpoint import ENSEMBLE
 from induce.storage.folders import whole
-from treebank.errors import SynparseError
-from treebank.sentence import Treebank
+from induce.storage.packed import is_packed
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Treebank
 
 if TYPE_CHECKING:
     from induce.parsing.parser import StructureParser

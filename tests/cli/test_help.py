@@ -15,7 +15,7 @@ from cli.examples import EXAMPLES
 from cli.help import FEWEST, GROUPS, OTHERS, examples_of, option_groups
 from cli.main import COMMANDS, synparse
 from cli.manual import commands_of, manual_page
-from tests.cli.helpers import Caller, toy_text
+from tests.support.calls import Caller, toy_text
 
 PAGES = {name.removeprefix("synparse").strip(): command for name, command in commands_of(synparse, "synparse")}
 RUN = {  # of the examples those that take no long training, and what they write into a file or onto the screen

@@ -9,9 +9,9 @@ import click
 import pytest
 
 from cli.main import COMMANDS, run
-from tests.cli.helpers import shell
-from tests.reference import ROOT
-from treebank.errors import SynparseError, TreebankError
+from tests.support.calls import shell
+from tests.support.reference import ROOT
+from treebank.base.errors import SynparseError, TreebankError
 
 BUGS = [ValueError("bug"), RuntimeError("bug"), OSError("libcuda.so not found"), OSError(errno.ECHILD, "odd")]
 NO_MEMORY = "synparse: memory ran out; leave very long sentences out, or take a smaller model or batch\n"

@@ -12,8 +12,8 @@ import pytest
 import synparse
 from cli.notebook import TrainingView, display_of_notebook
 from induce.training.events import Progress
-from tests.cli.helpers import toy_text
-from tests.induce.tiny import SETTINGS
+from tests.support.calls import toy_text
+from tests.support.tiny import SETTINGS
 
 
 class Screen:

@@ -11,8 +11,8 @@ import pytest
 from cli import progress, status
 from cli.status import Lines, Meter, StatusLine
 from induce.training.events import Progress, Scoring
-from tests.cli.helpers import Caller
-from treebank.formats.lines import count_lines
+from tests.support.calls import Caller
+from treebank.io.lines import count_lines
 
 PARTS = ["epoch 1/2", "00:12 left", "perplexity 202", "3,400 words/s", "step 120"]
 
@@ -143,7 +143,7 @@ def test_long_calls_tell_how_far_they_are(
     monkeypatch.chdir(tmp_path)
     Path("in.ptb").write_text("(S (NP (A the) (B dog)) (VP (C saw) (NP (A a) (B cat))))\n" * 40)
     monkeypatch.setattr(status, "LOG_SECONDS", 0.0)
-    monkeypatch.setattr("induce.analysis.perplexity.POSITIONS", 60)
+    monkeypatch.setattr("induce.likelihood.perplexity.POSITIONS", 60)
     code, _, err = call(*(model if part == "MODEL" else part for part in command))
     assert code == 0, err
     lines = [line for line in err.splitlines() if line.startswith(told.partition(" ")[0])]

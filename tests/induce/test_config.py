@@ -8,8 +8,8 @@ import pytest
 
 from induce.config import RunConfig, default_layer
 from induce.settings import resolve
-from induce.training.fits import check_fits
-from treebank.errors import SynparseError
+from induce.training.compatibility import check_fits
+from treebank.base.errors import SynparseError
 
 
 def test_names_and_switches_are_set_and_stored() -> None:

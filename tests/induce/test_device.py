@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 import torch
 
-from induce import checkpoint as store
 from induce.data.batches import SentenceBatch
-from induce.data.loader import pad
+from induce.data.loaders import pad
 from induce.models.base import scores_sentences
 from induce.parsing.parser import ModelParser
 from induce.registry import model_class
+from induce.storage import checkpoint as store
 from induce.training.loop import Trainer
-from tests.induce.elsewhere import DEVICE, Device
-from tests.induce.tiny import corpora, sentences, settings
-from treebank.sentence import Sentence
+from tests.support.fake_device import DEVICE, Device
+from tests.support.tiny import corpora, sentences, settings
+from treebank.core.sentence import Sentence
 
 STEPS = 2
 

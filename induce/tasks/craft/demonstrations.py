@@ -17,10 +17,10 @@ from induce.tasks.craft.demonstrator import demonstrate
 from induce.tasks.craft.episodes import LIMIT
 from induce.tasks.craft.sketches import goals_of, read_sketch, read_sketches, treasure_of
 from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map, write_maps
-from treebank.errors import SynparseError
-from treebank.formats import expand
-from treebank.formats.lines import open_lines
-from treebank.sentence import Place
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Place
+from treebank.io.formats import expand
+from treebank.io.lines import open_lines
 
 CHUNK = 128  # worlds that are drawn at a time
 VALIDATION = 0.25  # development demonstrations for each one of training: the thesis's 20 of 80

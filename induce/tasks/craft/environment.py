@@ -14,9 +14,9 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from induce.tasks.craft.calls import LONGEST, Calls, Option
 from induce.tasks.craft.episodes import LIMIT, Episodes
 from induce.tasks.craft.observation import FEATURES
+from induce.tasks.craft.option_calls import LONGEST, Calls, Option
 from induce.tasks.craft.world import ACTIONS, write_maps
 
 

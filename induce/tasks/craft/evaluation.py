@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from induce.checkpoint import Checkpoint, build_model
-from induce.data.loader import bucket_by_length
+from induce.data.loaders import bucket_by_length
 from induce.data.vocabulary import FIRST
-from induce.models.ocn import OptionController
 from induce.parsing.load import choose_device
+from induce.storage.checkpoint import Checkpoint, build_model
 from induce.tasks.craft.demonstrations import Craft, Demonstration, Demonstrations
 from induce.tasks.craft.loader import make_batch
+from induce.tasks.craft.ocn import OptionController
 from induce.tasks.craft.rollout import Policy, option_success, success, success_of_calls
 from induce.tasks.craft.scores import alignment, boundary_f1, mutual_information, probable, widest
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches
 from induce.tasks.craft.world import ACTIONS
 from induce.tasks.evaluation import read_run
-from treebank.errors import SynparseError
-from treebank.version import VERSION
+from treebank.base.errors import SynparseError
+from treebank.base.version import VERSION
 
 GENERATED = 300  # demonstrations, where no file is given
 WORLDS = 100  # for each task and option

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from induce.data.batches import DemonstrationBatch
-from induce.data.expressions import LengthLoader
 from induce.data.vocabulary import FIRST
 from induce.tasks.craft.observation import FEATURES, observe
+from induce.tasks.expressions import LengthLoader
 
 if TYPE_CHECKING:
     from induce.config import TrainConfig

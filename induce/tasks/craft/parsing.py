@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from induce.data.loader import bucket_by_length
+from induce.data.loaders import bucket_by_length
 from induce.models.base import Query
 from induce.parsing.parser import ModelParser
 from induce.parsing.reading import Reading
 from induce.tasks.craft.demonstrations import Demonstration, follow, replay
 from induce.tasks.craft.loader import make_batch
 from induce.tasks.craft.sketches import read_sketch, read_sketches
-from treebank.errors import SynparseError
-from treebank.sentence import Sentence
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
 
 
 class TrajectoryParser(ModelParser):

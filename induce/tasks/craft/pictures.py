@@ -9,16 +9,16 @@ from typing import Any
 
 import torch
 
-from induce.checkpoint import build_model, find, read
-from induce.models.ocn import OptionController
+from induce.storage.checkpoint import build_model, find, read
 from induce.tasks.craft.demonstrations import Craft, Demonstration, read_demonstrations, replay
 from induce.tasks.craft.evaluation import subtasks_of
 from induce.tasks.craft.loader import make_batch
+from induce.tasks.craft.ocn import OptionController
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches
 from induce.tasks.evaluation import read_run
-from treebank.drawing.plots import Line, draw_lines
-from treebank.drawing.scene import Scene
-from treebank.errors import SynparseError
+from treebank.base.errors import SynparseError
+from treebank.draw.plots import Line, draw_lines
+from treebank.draw.scene import Scene
 
 
 @dataclass(frozen=True)

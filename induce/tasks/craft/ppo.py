@@ -16,10 +16,10 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 
-from induce.models.ocn import OptionController
-from induce.tasks.craft.calls import Called, Calls
 from induce.tasks.craft.environment import spaces
-from induce.tasks.craft.unfrozen import LearningOptions
+from induce.tasks.craft.ocn import OptionController
+from induce.tasks.craft.option_calls import Called, Calls
+from induce.tasks.craft.option_finetuning import LearningOptions
 
 DISCOUNT = 0.99  # of a call; the thesis tells none of these
 EPOCHS = 4  # times that each call is learned from

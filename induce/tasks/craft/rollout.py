@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from induce.decoding.distances import EVEN
-from induce.models.ocn import OptionController
-from induce.tasks.craft.calls import Calls, draw_each, options_of
 from induce.tasks.craft.episodes import LIMIT, Episodes
 from induce.tasks.craft.observation import observe
+from induce.tasks.craft.ocn import OptionController
+from induce.tasks.craft.option_calls import Calls, draw_each, options_of
 from induce.tasks.craft.sketches import goals_of, treasure_of
 from induce.tasks.craft.world import draw
 

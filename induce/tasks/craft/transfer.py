@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from induce import checkpoint as store
 from induce.config import RunConfig
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
-from induce.models.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
 from induce.settings import changed, load_preset
-from induce.storage.locking import RunLock
+from induce.storage import checkpoint as store
+from induce.storage.lock import RunLock
 from induce.storage.run_folder import LOG, check_free, clear, resumable, settle_run
-from induce.tasks.craft.calls import Calls, options_of
 from induce.tasks.craft.episodes import REWARDS, Episodes
+from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
+from induce.tasks.craft.option_calls import Calls, options_of
 from induce.tasks.craft.sketches import read_sketch
 from induce.tasks.craft.world import ACTIONS
-from induce.training.limits import Limits, never
-from treebank.errors import SynparseError, UnknownNameError, nearest, placed
-from treebank.json_text import json_text
+from induce.training.time_limit import Limits, never
+from treebank.base.errors import SynparseError, UnknownNameError, nearest, placed
+from treebank.base.json_text import json_text
 
 if TYPE_CHECKING:
     from induce.tasks.craft.ppo import Learner

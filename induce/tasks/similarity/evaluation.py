@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from induce.analysis.correlation import Correlation, pearson, spearman
-from induce.analysis.sentence_vectors import Embedder
+from induce.analysis.vectors import Embedder
 from induce.tasks.similarity.pairs import RatedPair, Similarity
 from induce.tasks.similarity.training import cut_words
-from treebank.errors import SynparseError
-from treebank.normalize import RECIPES
-from treebank.version import VERSION
+from treebank.base.errors import SynparseError
+from treebank.base.version import VERSION
+from treebank.core.normalization import RECIPES
 
 BASELINE = "bag-of-words"
 

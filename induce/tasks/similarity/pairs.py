@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from induce.config import RunConfig
 from induce.tasks.base import bad
-from treebank.errors import SynparseError
-from treebank.formats import expand
-from treebank.formats.lines import open_lines
-from treebank.sentence import Place
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Place
+from treebank.io.formats import expand
+from treebank.io.lines import open_lines
 
 SICK = ("sentence_A", "sentence_B", "relatedness_score")  # in the first line of its files
 STS = 7  # columns or more: genre, file, year, number, rating, two sentences

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.config import DataConfig, RunConfig, TrainConfig
 from induce.data.batches import RatedBatch
-from induce.data.expressions import LengthLoader
-from induce.data.loader import pad
+from induce.data.loaders import pad
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from induce.registry import SENTENCE_ENCODERS
 from induce.settings import load_preset
+from induce.tasks.expressions import LengthLoader
 from induce.tasks.similarity.pairs import RatedPair, Similarity
-from treebank.errors import SynparseError
-from treebank.normalize import RECIPES
-from treebank.sentence import Sentence
-from treebank.tokenizing import tokenization
+from treebank.base.errors import SynparseError
+from treebank.core.normalization import RECIPES
+from treebank.core.sentence import Sentence
+from treebank.tokenize import tokenization
 
 if TYPE_CHECKING:
     from torch import Tensor

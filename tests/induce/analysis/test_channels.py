@@ -11,11 +11,11 @@ import torch
 
 from induce.analysis.channels import Arc, Correlations, RelationChannels, add_block, seen_arcs
 from induce.models.build import make_model
-from induce.models.udgn import EDGE, Udgn, UdgnConfig
+from induce.models.masked.udgn import EDGE, Udgn, UdgnConfig
 from induce.settings import resolve
-from tests.induce.tiny import SETTINGS
-from treebank.errors import SynparseError
-from treebank.sentence import ROOT, Place, Sentence
+from tests.support.tiny import SETTINGS
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import ROOT, Place, Sentence
 
 LAYERS, CHANNELS = 2, 3
 

@@ -9,9 +9,9 @@ import pytest
 
 from induce.analysis.chunks import chunk_boundaries, chunk_ends
 from induce.structures import Distances, Heights
-from treebank.errors import SynparseError
-from treebank.sentence import Sentence, Treebank
-from treebank.tree import Tree
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence, Treebank
+from treebank.core.tree import Tree
 
 TREE = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (NP (DT a) (JJ big) (NN cat))) (PP (IN in) (NP (NN town)))) (. .))"
 

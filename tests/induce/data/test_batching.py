@@ -16,7 +16,7 @@ from induce.data.sentences import SentenceLoader
 from induce.data.stream import StreamLoader, segments
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.models.base import next_words
-from treebank.sentence import Sentence
+from treebank.core.sentence import Sentence
 
 NUMBERS = Vocabulary([BOUNDARY, UNKNOWN, *map(str, range(2, 200))])
 

@@ -10,8 +10,8 @@ from induce.config import TrainConfig
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.data.fragments import FragmentLoader
-from treebank.sentence import Sentence
-from treebank.tree import Tree
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
 
 LENGTHS = [2, 3, 3, 5, 8, 8, 8, 13]
 

@@ -11,8 +11,8 @@ import pytest
 import induce.data.prepared
 from induce.data.corpus import read_corpora
 from induce.data.prepared import PreparedCorpus, is_prepared, prepare
-from treebank.errors import SynparseError
-from treebank.sample import sample_treebank
+from treebank.base.errors import SynparseError
+from treebank.corpora.sample import sample_treebank
 
 SENTENCES = sample_treebank("dev").sentences
 

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 import torch
 
-from induce import checkpoint
 from induce.config import DataConfig, RunConfig
-from induce.data.known_words import choose_vocabulary, class_vocabulary
 from induce.data.tokens import SPACE, bits, characters
 from induce.data.vocabulary import Vocabulary
+from induce.data.vocabulary_choice import choose_vocabulary, class_vocabulary
 from induce.parsing.load import load_parser
 from induce.registry import MODELS, READINGS, model_class
 from induce.settings import resolve
+from induce.storage import checkpoint
 from induce.training.events import Check, Event, Finished, Started
 from induce.training.loop import Trainer
-from tests.induce.tiny import corpora, settings
-from treebank.errors import SynparseError
+from tests.support.tiny import corpora, settings
+from treebank.base.errors import SynparseError
 
 LETTERS = ("data.token=character", "train.epochs=2", "train.learning_rate=0.01")
 

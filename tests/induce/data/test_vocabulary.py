@@ -8,10 +8,10 @@ import pytest
 
 from induce.config import DataConfig
 from induce.data.corpus import read_corpora
-from induce.data.known_words import choose_vocabulary
 from induce.data.vocabulary import Vocabulary
-from treebank.errors import TreebankError
-from treebank.sentence import Sentence
+from induce.data.vocabulary_choice import choose_vocabulary
+from treebank.base.errors import TreebankError
+from treebank.core.sentence import Sentence
 
 
 def test_a_vocabulary_from_a_file(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from induce.decoding.chart import mbr
-from treebank.errors import SynparseError
+from treebank.base.errors import SynparseError
 
 Spans = list[tuple[int, int]]
 

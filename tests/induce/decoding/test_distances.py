@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from induce.decoding.distances import biased, nary, unbiased
 from induce.registry import decoder
-from tests.reference import fixtures, load
-from treebank.errors import SynparseError
+from tests.support.reference import fixtures, load
+from treebank.base.errors import SynparseError
 
 RULES = {"biased": biased, "unbiased": unbiased, "nary": nary}
 Spans = set[tuple[int, int]]

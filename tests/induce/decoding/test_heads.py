@@ -21,13 +21,13 @@ from induce.decoding.heads import (
     mbr_heads,
 )
 from induce.registry import DECODERS, decoder, decoder_together
-from tests.reference import fixtures, load
-from treebank.dependency import Heads, is_projective, is_tree
-from treebank.errors import SynparseError
-from treebank.metrics.alignment import HeadView
-from treebank.metrics.attachment import count_directed, count_undirected
-from treebank.metrics.conventions import AttachmentConvention
-from treebank.sentence import ROOT, Sentence
+from tests.support.reference import fixtures, load
+from treebank.base.errors import SynparseError
+from treebank.core.dependency import Heads, is_projective, is_tree
+from treebank.core.sentence import ROOT, Sentence
+from treebank.evaluate.align import HeadView
+from treebank.evaluate.conventions import AttachmentConvention
+from treebank.evaluate.uas import count_directed, count_undirected
 
 PER_KIND = 60  # matrices of each kind and size that are compared with all trees
 

@@ -9,9 +9,9 @@ import pytest
 
 from induce.decoding.distances import nary
 from induce.decoding.heights import heights
-from treebank.dependency import is_projective, is_tree
-from treebank.errors import SynparseError
-from treebank.sentence import ROOT
+from treebank.base.errors import SynparseError
+from treebank.core.dependency import is_projective, is_tree
+from treebank.core.sentence import ROOT
 
 
 def plain(pairs: list[tuple[float, float]]) -> tuple[int, ...]:

@@ -9,9 +9,9 @@ import pytest
 
 from induce.decoding.heads import eisner
 from induce.decoding.phrases import heads_to_tree, phrases
-from treebank.dependency import is_projective, is_tree
-from treebank.sentence import ROOT
-from treebank.tree import Tree
+from treebank.core.dependency import is_projective, is_tree
+from treebank.core.sentence import ROOT
+from treebank.core.tree import Tree
 
 
 def plain(heads: tuple[int, ...]) -> set[tuple[int, int]]:

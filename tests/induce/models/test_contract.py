@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 
-from induce import checkpoint
 from induce.config import RunConfig, model_settings
 from induce.data.corpus import read_corpora
 from induce.models.base import FittedModel
@@ -21,13 +20,14 @@ from induce.parsing.parser import ModelParser
 from induce.parsing.reading import Reading
 from induce.registry import MODELS, READINGS, decoders_of, model_class
 from induce.settings import load_preset, preset_names
+from induce.storage import checkpoint
 from induce.structures import Brackets, Heads
 from induce.training.events import Check, Event, Finished, Progress, Started
 from induce.training.loop import Trainer
-from tests.induce.tiny import sentences, settings, teacher_of, trainer, with_trees
-from treebank.errors import SynparseError
-from treebank.sentence import Sentence
-from treebank.tree import Tree
+from tests.support.tiny import sentences, settings, teacher_of, trainer, with_trees
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
 
 MODEL_NAMES = sorted(MODELS)
 TEXT = 100  # sentences

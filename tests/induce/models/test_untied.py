@@ -14,8 +14,8 @@ from induce.registry import model_class
 from induce.settings import load_preset
 from induce.training.events import Check
 from induce.training.optimizer import make_optimizer
-from tests.induce.tiny import settings, trainer
-from treebank.errors import SynparseError
+from tests.support.tiny import settings, trainer
+from treebank.base.errors import SynparseError
 
 UNTIED = ("model.tied_embeddings=false", "model.output_size=12", "train.optimizer=sgd", "train.learning_rate=2")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from induce.builtin import NAME as ENGLISH
-from induce.kernels import backend
+from induce.layers import backend
 from induce.parsing.load import load_parser
+from induce.storage.builtin import NAME as ENGLISH
 
 SENTENCE = ["the", "dog", "sees", "a", "cat"]
 

@@ -15,20 +15,20 @@ from hypothesis import strategies as st
 
 from induce.decoding.chart import mbr, mbr_nary, mbr_splits
 from induce.decoding.heads import mbr_heads
-from induce.kernels.heads_in_trees import heads_in_tree
+from induce.decoding.heads_in_tree import heads_in_tree
 from induce.parsing import ensemble as ensembles
 from induce.parsing.combine import combine
 from induce.parsing.ensemble import Ensemble
 from induce.parsing.load import load_parser
-from induce.parsing.members import head_votes, span_votes, spelt
-from induce.processes import in_copies
-from induce.storage.locking import RunLock
-from tests.induce import tiny
-from treebank.baselines import random_uniform
-from treebank.dependency import is_projective, is_tree
-from treebank.errors import SynparseError
-from treebank.sentence import ROOT
-from treebank.tree import Tree
+from induce.parsing.voters import head_votes, span_votes, spelt
+from induce.storage.lock import RunLock
+from induce.workers.pool import in_copies
+from tests.support import tiny
+from treebank.base.errors import SynparseError
+from treebank.core.baselines import random_uniform
+from treebank.core.dependency import is_projective, is_tree
+from treebank.core.sentence import ROOT
+from treebank.core.tree import Tree
 
 Spans = list[tuple[int, int]]
 

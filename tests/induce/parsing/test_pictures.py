@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from induce.parsing.pictures import analysis_of_line, chosen_numbers, pictures
-from treebank.errors import SynparseError
-from treebank.sentence import ROOT
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import ROOT
 
 
 def test_head_probabilities_of_the_words_that_a_model_saw() -> None:

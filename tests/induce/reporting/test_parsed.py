@@ -20,9 +20,9 @@ from induce.reporting.parsed import (
 )
 from induce.reporting.sections import distinct
 from induce.structures import Distances, HeadDistribution, SpanScores
-from treebank.drawing.picture import Analysis
-from treebank.sentence import Place, Sentence
-from treebank.tree import Tree
+from treebank.core.sentence import Place, Sentence
+from treebank.core.tree import Tree
+from treebank.draw.picture import Analysis
 
 WORDS = ("the", "cat", "saw", "a", "dog", ".")
 

@@ -22,18 +22,18 @@ import pytest
 import torch
 from safetensors.torch import save as to_bytes
 
-from induce import checkpoint, registry
-from induce.checkpoint import CheckpointError
+from induce import registry
 from induce.data.vocabulary import Vocabulary
 from induce.models.build import make_model
 from induce.settings import resolve
-from induce.storage import folders, weights
+from induce.storage import checkpoint, folders, weights
+from induce.storage.checkpoint import CheckpointError
 from induce.storage.facts import describe, seal
-from induce.storage.locking import NAME, RunLock
+from induce.storage.lock import NAME, RunLock
 from induce.storage.run_folder import check_free, clear
-from tests.groups import another_group
-from tests.induce.tiny import SETTINGS
-from treebank.errors import SynparseError
+from tests.support.groups import another_group
+from tests.support.tiny import SETTINGS
+from treebank.base.errors import SynparseError
 
 OLD, NEW = {"a.bin": b"old", "checkpoint.json": b"{}"}, {"a.bin": b"new", "checkpoint.json": b"[]"}
 FILES = folders.FILES
@@ -213,7 +213,7 @@ def test_one_training_in_a_folder(tmp_path: Path) -> None:
     run = tmp_path / "run"
     program = f"""if True:
         from pathlib import Path
-        from induce.storage.locking import RunLock
+        from induce.storage.lock import RunLock
         lock = RunLock(Path({str(run)!r}))
         print("held", flush=True)
         input()"""

@@ -12,16 +12,16 @@ import torch
 
 from induce.analysis.correlation import pearson, ranks, spearman
 from induce.data.batches import RatedBatch
-from induce.data.loader import pad
+from induce.data.loaders import pad
 from induce.models.build import make_model
-from induce.models.sentence_pairs import SentencePairs
 from induce.settings import resolve
 from induce.tasks.similarity.evaluation import word_overlaps
+from induce.tasks.similarity.models import SentencePairs
 from induce.tasks.similarity.pairs import RatedPair, Similarity
 from induce.tasks.similarity.training import EncodedPairs, RatedPairs, load_pairs
-from tests.induce.tiny import SETTINGS
-from tests.reference import SHARED
-from treebank.errors import SynparseError, TreebankError
+from tests.support.reference import SHARED
+from tests.support.tiny import SETTINGS
+from treebank.base.errors import SynparseError, TreebankError
 
 STS = "main-news\theadlines\t2015\t12\t4.0\tA dog barks.\tThe dog isn't quiet.\tmore\n"
 SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tjudgment\n1\tA dog runs\tA cat runs\t3\tNEUTRAL\n"

@@ -14,9 +14,9 @@ from induce.tasks import listops, logic
 from induce.tasks.base import Example, binary_tree, joins
 from induce.tasks.listops import ListOps
 from induce.tasks.logic import Logic
-from tests.reference import SHARED
-from treebank.errors import SynparseError, TreebankError
-from treebank.tree import Tree
+from tests.support.reference import SHARED
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.core.tree import Tree
 
 DATA = SHARED / "data"
 published = pytest.mark.skipif(not DATA.is_dir(), reason=f"no published files in {DATA}")

@@ -14,21 +14,21 @@ import pytest
 import torch
 from torch import Tensor
 
-import induce.models.ccm
-import induce.models.dmv
-from induce import checkpoint as store
+import induce.models.em.ccm
+import induce.models.em.dmv
 from induce.config import RunConfig
 from induce.data.batches import SentenceBatch
-from induce.process_group import ProcessGroup
 from induce.registry import model_class
+from induce.storage import checkpoint as store
 from induce.training import loop
 from induce.training.distributed import own_part
 from induce.training.microbatch import _in_parts
-from tests.cli.helpers import TINY, toy_text
-from tests.induce.tiny import settings, trainer
-from tests.induce.training.copies import together
-from tests.warm import Call
-from treebank.errors import SynparseError
+from induce.training.process_group import ProcessGroup
+from tests.support.calls import TINY, toy_text
+from tests.support.copies import together
+from tests.support.fork_server import Call
+from tests.support.tiny import settings, trainer
+from treebank.base.errors import SynparseError
 
 STEPS = 6
 COUNTING = {
@@ -56,7 +56,7 @@ def weights(run: Path) -> dict[str, Tensor]:
 def trained(models: list[str], folder: Path, group: ProcessGroup) -> None:
     """Train a tiny run of each of ``models`` for some steps, in float64, where rounding does not add up."""
     torch.set_default_dtype(torch.float64)
-    induce.models.dmv.TABLE, induce.models.ccm.TABLE = 200, 20_000  # so that there are some blocks to share
+    induce.models.em.dmv.TABLE, induce.models.em.ccm.TABLE = 200, 20_000  # so that there are some blocks to share
     last = group.rank == group.size - 1  # the one that ends training, for all
     for name in models:
         run = trainer(

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from induce.checkpoint import find, read
+from induce.storage.checkpoint import find, read
 from induce.training import family, parallel
 from induce.training.events import Finished, Progress
 from induce.training.family import parse_seeds, train_family
 from induce.training.run import RunRequest, prepare_run
-from tests.induce.tiny import SETTINGS, sentences
-from treebank.errors import SynparseError
+from tests.support.tiny import SETTINGS, sentences
+from treebank.base.errors import SynparseError
 
 TEXT = [sentence.words for sentence in sentences(120)]
 SHORT = [*SETTINGS["onlstm"], "train.epochs=1", "parse.layer=1"]

@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 import torch
 
-from induce import checkpoint
-from induce.analysis.perplexity import TextScorer
 from induce.data.batches import HeadSupervisedBatch
 from induce.data.corpus import read_corpora
 from induce.data.sentences import MaskedLoader
-from induce.models.udgn import Udgn, UdgnConfig
-from induce.packing import pack
+from induce.likelihood.perplexity import TextScorer
+from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.parsing.load import load_parser
 from induce.parsing.parser import ModelParser
 from induce.settings import resolve
+from induce.storage import checkpoint
+from induce.storage.packed import pack
 from induce.training.events import Finished
 from induce.training.focus import references_of
 from induce.training.run import RunRequest, prepare_run
 from induce.training.teacher import is_teacher
-from tests.induce.tiny import SETTINGS, sentences, with_chains
-from treebank.errors import SynparseError
-from treebank.sentence import Sentence
+from tests.support.tiny import SETTINGS, sentences, with_chains
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
 
 TEXT = [list(one.words) for one in sentences(60)]
 TINY = tuple(SETTINGS["npcfg"])

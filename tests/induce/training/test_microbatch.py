@@ -11,14 +11,14 @@ import torch
 
 from cli.progress import lines
 from induce.data.batches import MaskedBatch
-from induce.process_group import ProcessGroup
 from induce.registry import MODELS, model_class
 from induce.training.distributed import learn
 from induce.training.events import Halved
 from induce.training.loop import Trainer
 from induce.training.microbatch import whole_or_parts
-from tests.induce.tiny import corpora, settings, trainer
-from treebank.errors import SynparseError
+from induce.training.process_group import ProcessGroup
+from tests.support.tiny import corpora, settings, trainer
+from treebank.base.errors import SynparseError
 
 MASKED = sorted(name for name in MODELS if MaskedBatch in model_class(name).reads)
 WITH_MEMORY_OF_BATCHES = ["prpn", "prpn-syd", "npcfg", "cpcfg", "simple-pcfg"]  # they normalise or count batches

@@ -13,7 +13,7 @@ from induce.training import loop, threads
 from induce.training.events import Computing
 from induce.training.run import RunRequest, prepare_run
 from induce.training.threads import Threads
-from tests.induce.tiny import SETTINGS
+from tests.support.tiny import SETTINGS
 
 TEXT = "".join(f"word{k} sees the dog\n" for k in range(30))
 

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 import torch
 
-from induce import checkpoint
 from induce.config import RunConfig
 from induce.data.corpus import read_corpora
 from induce.data.sentences import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
-from induce.kernels import backend, products
+from induce.layers import backend, products
+from induce.storage import checkpoint
 from induce.training import loop
 from induce.training.events import Check, Finished, Started
-from tests.induce.tiny import corpora, settings, train, trainer
-from tests.warm import Call
-from treebank.errors import SynparseError
-from treebank.sentence import Sentence
+from tests.support.fork_server import Call
+from tests.support.tiny import corpora, settings, train, trainer
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
 
 KILLS = int(os.environ.get("SYNPARSE_KILLS", "5"))  # set it to 20 for a thorough run
 
@@ -102,7 +102,7 @@ def test_masked_sentences_come_in_a_new_order_in_each_pass_and_are_checked_alike
 def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path, warm: str) -> None:
     """Kill -9 in the middle of anything (writing included), again and again, then compare."""
     program = (
-        "import sys; from pathlib import Path; from tests.induce.tiny import settings, trainer; "
+        "import sys; from pathlib import Path; from tests.support.tiny import settings, trainer; "
         "from induce.training import loop; import torch; torch.set_num_threads(1); loop.SAVE_SECONDS = 0.02; "
         "run = Path(sys.argv[1]); resume = (run / 'last').exists() or (run / 'last.old').exists(); "
         "print('ready', flush=True); "

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from induce.training.update import Adam, Sgd
-from tests.warm import Call
+from tests.support.fork_server import Call
 
 
 def weights() -> list[torch.Tensor]:
@@ -71,7 +71,7 @@ from induce import registry
 from induce.parsing.load import load_parser
 from induce.storage.weights import Entry, check_fit
 from induce.models.build import make_model
-from tests.induce.tiny import settings, train
+from tests.support.tiny import settings, train
 run = Path(sys.argv[1])
 train(settings("onlstm", "train.epochs=1"), run / "onlstm", max_minutes=0.01)
 load_parser(run / "onlstm")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from induce.models.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
-from induce.tasks.craft.calls import Calls, Option, draw_each, options_of
 from induce.tasks.craft.episodes import Episodes
 from induce.tasks.craft.observation import NEAR
+from induce.tasks.craft.ocn import MixtureOfExperts, OptionController, OptionControllerConfig
+from induce.tasks.craft.option_calls import Calls, Option, draw_each, options_of
 from induce.tasks.craft.rollout import success_of_calls
 from induce.tasks.craft.world import ACTIONS, KIND, USE, read_map
 

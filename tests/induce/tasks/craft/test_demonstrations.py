@@ -17,8 +17,8 @@ from induce.tasks.craft.loader import FIRST, DemonstrationLoader
 from induce.tasks.craft.observation import observe
 from induce.tasks.craft.sketches import goals_of, treasure_of
 from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map
-from treebank.errors import SynparseError
-from treebank.sentence import Place
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Place
 
 CONFIG = DataConfig(task="craft", sketches="AC CD DA", expressions=24)
 

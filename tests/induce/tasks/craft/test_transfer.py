@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from induce.checkpoint import build_model, find, read
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
-from induce.models.ocn import OptionController, OptionControllerConfig
 from induce.settings import load_preset
+from induce.storage.checkpoint import build_model, find, read
 from induce.tasks.craft.observation import FEATURES
+from induce.tasks.craft.ocn import OptionController, OptionControllerConfig
 from induce.tasks.craft.transfer import TransferRequest, join, prepare_transfer, single_actions
 from induce.tasks.craft.world import ACTIONS
-from treebank.errors import SynparseError
+from treebank.base.errors import SynparseError
 
 WORDS = Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS])
 
@@ -96,7 +96,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a policy that has learned nothing."""
     from dataclasses import asdict, replace
 
-    from induce import checkpoint as store
+    from induce.storage import checkpoint as store
 
     folder, model = tmp_path_factory.mktemp("ocn") / "run", policy()
     config = replace(load_preset("craft-small"), model=asdict(model.config))

@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from induce.models.ocn import Cells
-from induce.tasks.craft.calls import DONE, Called, Calls, Option
 from induce.tasks.craft.episodes import Outcome
 from induce.tasks.craft.observation import FEATURES
-from induce.tasks.craft.unfrozen import NOTHING, LearningOptions, log_chances, objective, side_by_side, together
+from induce.tasks.craft.ocn import Cells
+from induce.tasks.craft.option_calls import DONE, Called, Calls, Option
+from induce.tasks.craft.option_finetuning import (
+    NOTHING,
+    LearningOptions,
+    log_chances,
+    objective,
+    side_by_side,
+    together,
+)
 from induce.tasks.craft.world import ACTIONS
 
 WORLDS = 16

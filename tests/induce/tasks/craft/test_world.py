@@ -9,7 +9,7 @@ from induce.tasks.craft.episodes import LIMIT, Episodes
 from induce.tasks.craft.observation import FEATURES, NEAR, observe
 from induce.tasks.craft.sketches import NAMED, SUBTASKS, read_sketch, read_sketches, treasure_of
 from induce.tasks.craft.world import ACTIONS, KIND, KINDS, RECIPES, SIZE, STEPS, Worlds, draw, read_map, write_maps
-from treebank.errors import SynparseError
+from treebank.base.errors import SynparseError
 
 EMPTY_MAP = ["........"] * 8
 

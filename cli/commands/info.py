@@ -1,0 +1,141 @@
+"""``synparse info``: what a model folder holds; without one, versions, devices and data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from textwrap import wrap
+
+import click
+
+from cli.help import command
+from treebank.base.errors import printable
+from treebank.base.version import VERSION
+
+PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors")
+
+
+@command()
+@click.argument("run", required=False)
+@click.option("--data", is_flag=True, help="Only the treebanks that are found by name.")
+@click.option("--settings", "model", metavar="MODEL", help="Every setting of a model, such as onlstm: what it means.")
+@click.option("--ptb", metavar="DIR", help="A full Penn Treebank, for the names that begin with wsj.")
+def info(run: str | None, data: bool, model: str | None, ptb: str | None) -> None:
+    """Show what the model folder RUN holds; without RUN, versions, devices and where data was found."""
+    if run and (data or ptb or model):
+        raise click.UsageError("--data and --ptb are not about a model; leave out RUN")
+    if model:
+        from induce.settings import explain
+
+        lines: Iterable[str] = explain(model)
+    elif run:
+        lines = list(_model(Path(run)))  # all of it, or only what is wrong with it
+    else:
+        lines = chain(() if data else _machine(), _data(ptb))
+    for line in lines:
+        click.echo(printable(line))  # a model may be a stranger's
+
+
+def _ensemble(run: Path) -> Iterator[str]:
+    from induce.parsing.ensemble import Description
+
+    description = Description.read(run)
+    members = description.members
+    yield f"{run}: ensemble of {len(members)} members, which vote for {description.output}"
+    if description.learned_from:
+        yield f"learned from: {description.learned_from}"
+    votes = "with their probabilities" if description.sums else "with their trees"
+    yield f"votes: {votes}, decoder {description.decoder}, threshold {description.threshold:g}"
+    yield f"words: those of the normalisation {description.normalization}"
+    for member, digest in zip(members, description.digests, strict=True):
+        yield f"  {member.name}" + (f" (sha256 {digest[:12]}…)" if digest else "")
+
+
+def _model(run: Path) -> Iterator[str]:
+    from induce.decoding.branching_direction import Edges
+    from induce.storage.checkpoint import ENSEMBLE, find, read
+
+    if (run / ENSEMBLE).exists():
+        yield from _ensemble(run)
+        return
+
+    checkpoint = read(find(run))
+    config, fact = checkpoint.config, checkpoint.fact
+    place = checkpoint.folder if run.is_dir() else run  # a packed model lies elsewhere for as long as this runs
+    yield f"{place}: model {config.model_name}, preset {config.preset}, by synparse {fact('synparse')}"
+    yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
+    task = config.data.task
+    texts = checkpoint.facts.get("texts") or [f"generated examples of task {task}" if task else "the built-in sample"]
+    training, units = fact("training"), f"{config.data.token}s"
+    yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} {units})"
+    if "focus" in checkpoint.facts:
+        yield f"focused on {fact('focus_kind')}: {', '.join(fact('focus'))}"
+    if "trees" in checkpoint.facts:
+        trees = fact("trees")
+        size = ", ".join(filter(None, [f"{trees['sentences']:,} sentences", trees["note"]]))
+        yield f"trained with {trees['kind']} trees: {trees['name']} ({size})"
+    yield f"text sha256: {training['sha256']}"
+    yield f"vocabulary: {len(checkpoint.vocabulary):,} {units}"
+    yield f"steps: {fact('step'):,} in {fact('seconds') / 60:.1f} minutes, on {fact('device')}"
+    edges = Edges.in_facts(checkpoint.facts)
+    yield from wrap(str(edges), width=80, subsequent_indent="  ") if edges else ()
+    yield "settings:"
+    for name in ("model", "data", "train", "parse"):
+        table = " ".join(f"{name}.{key}={value}" for key, value in config.as_dict()[name].items())
+        yield from wrap(table, width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    history = fact("history")
+    measure = history[0].get("measure", "perplexity") if history else "perplexity"
+    accuracy = bool(history) and history[0].get("development_accuracy") is not None
+    yield f"development {'accuracy' if accuracy else measure} by epoch:"
+    for check in history:
+        best = " (best so far)" if check["best"] else ""
+        bits = check.get("development_bits")
+        per_character = f", {bits:.3f} bits per character" if isinstance(bits, float) else ""
+        perplexity = check["development_perplexity"]
+        value = "inf" if perplexity is None else f"{perplexity:.2f}"
+        if accuracy:
+            value = f"{check['development_accuracy']:.2%}"
+        elif measure != "perplexity":
+            value = f"{check['development_loss']:.4f}"
+        yield f"  {check['epoch']:4d}  {value}{per_character}{best}"
+
+
+def _machine() -> Iterator[str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    yield f"synparse {VERSION}, Python {sys.version.split()[0]}"
+    for name in PACKAGES:
+        try:
+            yield f"  {name} {version(name)}"
+        except PackageNotFoundError:
+            yield f"  {name} is missing"
+    import torch
+
+    gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    yield f"devices: cpu ({torch.get_num_threads()} threads)" + "".join(
+        f", cuda:{i} ({gpu})" for i, gpu in enumerate(gpus)
+    )
+    from induce.settings import preset_names
+
+    yield f"presets: {', '.join(preset_names())}"
+
+
+def _data(ptb: str | None) -> Iterator[str]:
+    """What every name of a treebank stands for on this machine, or what is missing."""
+    from treebank.base.errors import SynparseError
+    from treebank.corpora.catalog import survey
+
+    yield "treebanks by name:"
+    missing: dict[str, list[str]] = {}  # what is wrong -> with which names
+    for name, found in survey(ptb):
+        if isinstance(found, SynparseError):
+            missing.setdefault(str(found).removeprefix(f"{name} is "), []).append(name)
+        else:
+            yield f"  {name}: {len(found):,} sentences" + (f" ({found.note})" if found.note else "")
+    for problem, names in missing.items():
+        yield f"  {', '.join(names)}: {problem}"
+    for variable in ("SYNPARSE_PTB", "SYNPARSE_CTB", "NLTK_DATA", "SYNPARSE_MODEL"):
+        yield f"  ${variable} = {os.environ.get(variable, '(not set)')}"

@@ -1,1 +1,0 @@
-"""Hand-written forward and backward passes, each beside the plain loop that it must equal."""

@@ -1,0 +1,1 @@
+"""Layers and numerical helpers shared by several models."""

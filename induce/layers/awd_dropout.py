@@ -1,0 +1,136 @@
+"""The dropouts of AWD-LSTM around and between recurrent layers, and its activation penalties (Merity et al. 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.layers.dropout import keep_mask
+from induce.layers.whole_batch import mean
+
+
+class DropoutRates(Protocol):
+    """The five dropouts of AWD-LSTM (Merity et al. 2017, sections 2, 4.2 and 4.3), as settings of a model."""
+
+    @property
+    def embedding_dropout(self) -> float: ...
+    @property
+    def input_dropout(self) -> float: ...
+    @property
+    def hidden_dropout(self) -> float: ...
+    @property
+    def output_dropout(self) -> float: ...
+    @property
+    def weight_dropout(self) -> float: ...
+
+
+class OutputSettings(Protocol):
+    """How large the output layer is, and whether it has a table of its own."""
+
+    @property
+    def tied_embeddings(self) -> bool: ...
+    @property
+    def output_size(self) -> int: ...
+
+
+def check_output(settings: OutputSettings) -> None:
+    """Raises ValueError for an output size where the output layer has the embedding table."""
+    if settings.tied_embeddings and settings.output_size:
+        raise ValueError(
+            f"output_size = {settings.output_size} needs tied_embeddings = false; tied, it is embedding_size"
+        )
+
+
+def output_table(words: int, units: int) -> nn.Embedding:
+    """An output table (V, units) of its own, drawn as the embedding table is."""
+    table = nn.Embedding(words, units)
+    nn.init.uniform_(table.weight, -0.1, 0.1)
+    return table
+
+
+class Masks(NamedTuple):
+    """The dropout masks of one segment; all but ``weights`` are already divided by the share kept."""
+
+    embedding: Tensor  # (V, 1)
+    input: Tensor  # (1, B, E)
+    hidden: list[Tensor]  # (1, B, H) for every layer but the last
+    output: Tensor  # (1, B, units of the last layer)
+    weights: list[Tensor]  # the shape of each layer's hidden-to-hidden matrix, true where an entry is kept
+
+
+def draw_masks(rates: DropoutRates, embedding: Tensor, recurrent: Sequence[Tensor], batch: int) -> Masks:
+    """Fresh masks for one segment of ``batch`` streams.
+
+    ``embedding`` (V, E) is the embedding table, ``recurrent`` (rows, H) the hidden-to-hidden matrix of each layer.
+    """
+
+    def scaled(shape: tuple[int, ...], rate: float) -> Tensor:
+        return keep_mask(shape, rate, embedding.device).to(embedding.dtype) / (1 - rate)
+
+    words, size = embedding.shape
+    return Masks(
+        embedding=scaled((words, 1), rates.embedding_dropout),
+        input=scaled((1, batch, size), rates.input_dropout),
+        hidden=[scaled((1, batch, weight.shape[1]), rates.hidden_dropout) for weight in recurrent[:-1]],
+        output=scaled((1, batch, recurrent[-1].shape[1]), rates.output_dropout),
+        weights=[keep_mask(weight.shape, rates.weight_dropout, embedding.device) for weight in recurrent],
+    )
+
+
+def dropped_weight(weight: Tensor, rate: float, kept: Tensor | None) -> Tensor:
+    """``weight`` with the entries that are not ``kept`` set to 0; without a mask, ``weight`` times 1 - ``rate``.
+
+    As in the released program: AWD-LSTM divides by 1 - rate in training instead, so that trained matrices of the two
+    differ by that factor.
+    """
+    if kept is not None:
+        return weight * kept
+    return weight * (1 - rate) if rate else weight
+
+
+class LanguageOutput(NamedTuple):
+    """What a recurrent language model computes over a segment."""
+
+    output: Tensor  # (T, B, units of the last layer), after the output dropout
+    layers: list[Any]  # what each layer returned: ``hidden`` (T, B, H), ``state`` and more
+
+
+def run_layers(
+    layers: Iterable[Any],
+    tokens: Tensor,
+    embedding: Tensor,
+    state: Sequence[Any],
+    weights: Iterable[Tensor],
+    masks: Masks | None,
+) -> LanguageOutput:
+    """The words ``tokens`` (T, B) through as many of the ``layers`` as there are ``weights``, with or without dropout.
+
+    A layer is called with its input, its ``state`` and the hidden-to-hidden matrix that it is to use, and returns what
+    has ``hidden`` and ``state``.
+    """
+    x = functional.embedding(tokens, embedding)
+    if masks is not None:
+        x = x * masks.embedding[tokens] * masks.input
+    outputs: list[Any] = []
+    for k, (layer, weight) in enumerate(zip(layers, weights, strict=False)):
+        outputs.append(layer(x, state[k], weight))
+        x = outputs[-1].hidden
+        if masks is not None:
+            x = x * (masks.hidden[k] if k < len(masks.hidden) else masks.output)
+    return LanguageOutput(x, outputs)
+
+
+def activation_penalty(last: Tensor, alpha: float) -> Tensor:
+    """``alpha`` times the mean square of ``last`` (T, B, H) (AR; Merity et al. 2017, section 4.6)."""
+    return alpha * mean(last.pow(2))
+
+
+def temporal_activation_penalty(last: Tensor, beta: float) -> Tensor:
+    """``beta`` times the mean square step of ``last`` (T, B, H) in time (TAR; Merity et al. 2017, section 4.6).
+
+    0 for a segment of one step, where the mean is over nothing.
+    """
+    return beta * mean((last[1:] - last[:-1]).pow(2)) if len(last) > 1 else last.new_zeros(())

@@ -1,0 +1,64 @@
+"""Cross entropy over a large vocabulary, in blocks of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from induce.layers.rounding import in_float32, product, rounds
+
+ROWS = 512  # rows of logits held at once: 512 x 10,000 floats stay in 20 MB
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """Mean negative log-likelihood whose gradient is taken block by block, while the logits are at hand."""
+
+    @staticmethod
+    @in_float32
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, rounded: bool) -> Tensor:
+        factor = weight.bfloat16() if rounded else weight
+        need_gradient = any(ctx.needs_input_grad[:3])
+        total = hidden.new_zeros(())
+        d_hidden = torch.empty_like(hidden) if need_gradient else None
+        d_weight = torch.zeros_like(weight) if need_gradient else None
+        d_bias = torch.zeros_like(bias) if need_gradient else None
+        for start in range(0, len(hidden), ROWS):
+            rows = hidden[start : start + ROWS]  # (R, E)
+            labels = targets[start : start + ROWS, None]  # (R, 1)
+            logits = (
+                product(rows, factor.t(), rounded=True).add_(bias) if rounded else torch.addmm(bias, rows, weight.t())
+            )
+            normaliser = logits.logsumexp(1, keepdim=True)
+            total += (normaliser - logits.gather(1, labels)).sum()
+            if d_hidden is None or d_weight is None or d_bias is None:
+                continue
+            error = logits.sub_(normaliser).exp_()  # softmax
+            error.scatter_add_(1, labels, -torch.ones_like(normaliser))
+            if rounded:
+                d_hidden[start : start + ROWS] = product(error, factor, rounded=True)
+                d_weight += product(error.t(), rows, rounded=True)
+            else:
+                torch.mm(error, weight, out=d_hidden[start : start + ROWS])
+                d_weight.addmm_(error.t(), rows)
+            d_bias += error.sum(0)
+        if need_gradient:
+            ctx.save_for_backward(d_hidden, d_weight, d_bias)
+        ctx.count = len(hidden)
+        return total / len(hidden)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        scale = gradient / ctx.count
+        return (*(part * scale for part in ctx.saved_tensors), None, None)
+
+
+def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """Mean negative log-likelihood (nats) of ``targets`` (R,) under softmax(hidden (R, E) weight (V, E)ᵀ + bias (V,)).
+
+    Logits never exist for more than ``ROWS`` rows, and their gradient is computed in the same pass.
+    """
+    return _CrossEntropy.apply(hidden, weight, bias, targets, rounds(hidden))

@@ -1,0 +1,107 @@
+"""The plain twins of the kernels: the obvious loops over the papers' equations, left to automatic differentiation.
+
+Each takes what its kernel takes and returns what that returns, numbers and gradients included. They are what tests
+compare the kernels with, and what benchmarks time them against; no model calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from induce.layers.dropout import dropped, dropped_at
+from induce.layers.layer_norm import SPREAD
+from induce.models.language.gated_attention import attend, remembered, scores
+from induce.models.language.onlstm_kernel import cumax
+
+
+def onlstm_recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`induce.models.language.onlstm_kernel.recurrence` (Shen et al. 2019, eq. 3 to 15), one step after another."""
+    chunks, chunk_size = c.shape[1:]
+    units = chunks * chunk_size
+    hidden, distance_forget, distance_input = [], [], []
+    for row in projected:
+        z = row + functional.linear(h, weight)
+        master_input, master_forget, output, candidate, i, f = z.split([chunks, chunks, units, units, units, units], -1)
+        master_input, master_forget = (1 - cumax(master_input))[..., None], cumax(master_forget)[..., None]
+        overlap = master_forget * master_input
+        final_forget = f.sigmoid().view_as(c) * overlap + (master_forget - overlap)
+        final_input = i.sigmoid().view_as(c) * overlap + (master_input - overlap)
+        c = final_forget * c + final_input * candidate.tanh().view_as(c)
+        h = output.sigmoid() * c.tanh().flatten(1)
+        hidden.append(h)
+        distance_forget.append(1 - master_forget.mean((1, 2)))
+        distance_input.append(master_input.mean((1, 2)))
+    return torch.stack(hidden), c, torch.stack(distance_forget), torch.stack(distance_input)
+
+
+def prpn_recurrence(
+    kind: str,
+    from_input: Tensor,
+    key_from_input: Tensor,
+    gate: Tensor,
+    tape_h: Tensor,
+    tape_c: Tensor,
+    weights: Sequence[Tensor],
+    masks: tuple[Tensor | None, Tensor | None, Tensor | None],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`induce.models.language.prpn_kernel.recurrence` (Shen et al. 2018, eq. 9 to 12), one step after another."""
+    key_weight, weight, bias, gain, cell_gain, cell_bias = weights
+    of_state, of_key, of_past = masks
+    hidden, attention = [], []
+    for t in range(len(from_input)):
+        last = dropped_at(t, tape_h[:, 0], of_state)
+        key = dropped_at(t, key_from_input[t] + functional.linear(last, key_weight), of_key)
+        attention.append(attend(scores(tape_h, key), gate[t], kind))
+        h, c = remembered(attention[-1], tape_h), remembered(attention[-1], tape_c)
+        z = from_input[t] + layer_norm(functional.linear(dropped(h, of_past), weight, bias), gain)
+        i, f, candidate, o = z.chunk(4, -1)
+        c = f.sigmoid() * c + i.sigmoid() * candidate.tanh()
+        h = o.sigmoid() * layer_norm(c, cell_gain, cell_bias).tanh()
+        tape_h, tape_c = (torch.cat((new[:, None], tape[:, :-1]), 1) for new, tape in ((h, tape_h), (c, tape_c)))
+        hidden.append(h)
+    return torch.stack(hidden), torch.stack(attention), tape_h, tape_c
+
+
+def layer_norm(x: Tensor, gain: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`induce.layers.layer_norm.layer_norm`, the bias 0 if there is none."""
+    normalised = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + SPREAD)
+    return normalised * gain if bias is None else normalised * gain + bias
+
+
+def fill_slots(
+    x: Tensor,
+    memory: Tensor,
+    above: Tensor,
+    weights: Sequence[Tensor],
+    epsilon: float,
+    masks: Sequence[Tensor] | None = None,
+) -> Tensor:
+    """`induce.models.language.ordered_memory_kernel.fill_slots` (Shen 2022, eq. 3.5.6, 3.5.7), for all sentences at
+    every slot."""
+    inner, inner_bias, outer, outer_bias, gain, bias = weights
+    active = above.t() > 0  # (N, B)
+    wide = None if masks is None else [mask.new_zeros(*active.shape, mask.shape[1]) for mask in masks]
+    for spread, mask in zip(wide or (), masks or (), strict=True):
+        spread[active] = mask
+    below, slots = x, []
+    for i in range(memory.shape[1]):
+        lower, held, inside = (None, None, None) if wide is None else (mask[i] for mask in wide)
+        read = torch.cat((dropped(below, lower), dropped(memory[:, i], held)), -1)
+        hidden = dropped(functional.linear(read, inner, inner_bias).relu(), inside)
+        gates, new = functional.linear(hidden, outer, outer_bias).split((3 * x.shape[1], x.shape[1]), -1)
+        vertical, horizontal, cell = gates.sigmoid().chunk(3, -1)
+        mixed = vertical * below + horizontal * memory[:, i] + cell * new
+        joined = functional.layer_norm(mixed, mixed.shape[1:], gain, bias, epsilon)
+        share = above[:, i, None]
+        below = (1 - share) * x + share * joined
+        slots.append(below)
+    return torch.stack(slots)
+
+
+def cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """`induce.layers.cross_entropy.cross_entropy`, with all logits at once."""
+    return functional.cross_entropy(functional.linear(hidden, weight, bias), targets)

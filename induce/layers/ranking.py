@@ -1,0 +1,41 @@
+"""The loss by which distances learn the order of those of given trees (Du et al. 2020, eq. 18)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from induce.layers.whole_batch import columns
+
+RANKINGS = ("sentence", "column", "batch")
+
+
+def rank(distances: Tensor, gold: Tensor, tokens: Tensor, ranking: str, margin: float) -> Tensor:
+    """How far ``distances`` (T, B) are from the order of ``gold``, NaN where there is none (Du et al. 2020, eq. 18).
+
+    The pairs that are compared lie in one ``sentence`` (the paper), anywhere in one ``column`` of the stream, or side
+    by side in the ``batch``, at the same step of different columns (the released program). A sentence ends at token 0.
+    """
+    distances, gold, tokens = columns(distances), columns(gold), columns(tokens)
+    if ranking == "batch":
+        return ranking_loss(distances, gold, margin=margin)
+    groups = (tokens == 0).cumsum(0).t() if ranking == "sentence" else None
+    return ranking_loss(distances.t(), gold.t(), groups=groups, margin=margin)
+
+
+def ranking_loss(
+    predicted: Tensor, gold: Tensor, *, groups: Tensor | None = None, margin: float = 1.0, exponential: bool = False
+) -> Tensor:
+    """Mean hinge over the pairs of positions in a row that gold distances order (Du et al. 2020, eq. 18).
+
+    ``predicted`` and ``gold`` (rows, positions); NaN stands for a position without gold. A pair with gold_i > gold_j
+    costs max(0, ``margin`` - (d_i - d_j)), or with ``exponential`` exp of that less 1. With ``groups`` (rows,
+    positions) both must be of one group. Ties cost nothing: the paper adds a constant for each. It also sums where
+    this, as the released program, takes the mean over all pairs; without any the loss is 0.
+    """
+    ordered = gold[:, :, None] > gold[:, None, :]  # false beside NaN
+    if groups is not None:
+        ordered &= groups[:, :, None] == groups[:, None, :]
+    cost = (margin - (predicted[:, :, None] - predicted[:, None, :])).relu()
+    if exponential:
+        cost = cost.expm1()
+    return (cost * ordered).sum() / (ordered.sum() + 1e-9)

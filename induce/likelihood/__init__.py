@@ -1,0 +1,1 @@
+"""Likelihood of text: perplexity, sentence scores and minimal pairs."""

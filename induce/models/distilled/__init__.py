@@ -1,0 +1,1 @@
+"""Parsers that learn from the output of other parsers."""

@@ -1,0 +1,142 @@
+"""A chart parser (Stern, Andreas and Klein 2017) that learns the trees which other parsers give: no gold.
+
+A score for each span of words from the states of an LSTM at both its ends, and the tree with the largest sum. It reads
+a sentence some five times as fast as the grammars that it learns from. Read from the top: the settings, the
+network, the loss. See docs/models/chart.md.
+
+Shapes: B sentences, N words, H units of one direction of the LSTM, A of the ends of spans.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.config import setting
+from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
+from induce.data.punctuation import JOINED, MOST, NOTHING, SEPARATED
+from induce.layers.bilstm_encoder import SentenceReader, some_unknown
+from induce.models.base import Loss, Model, Query, bounded
+from induce.models.grammars.branching import mark_votes
+from induce.structures import SpanScores
+
+if TYPE_CHECKING:
+    from induce.data.corpus import EncodedCorpus
+
+WIDEST = 40  # words, from where on all spans are as wide
+GAPS = 4  # what a gap tells of the marks in it: that they separate, join, close, open
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartConfig:
+    """Sizes and rates; the defaults are ours, for a CPU."""
+
+    embedding_size: int = 64
+    hidden_size: int = setting(128, low=1, high=1e6, help="units of one direction of the LSTM")
+    layers: int = 1
+    span_size: int = setting(100, low=1, high=1e6, help="units in which a gap stands for the start or end of a span")
+    endings: bool = setting(True, help="whether words are also known by their last letters")
+    mark_votes: float = setting(
+        0.0,
+        low=0,
+        high=100,
+        help="what spans gain in choosing trees that brackets enclose or whose words are joined; thrice for crossing",
+    )
+    dropout: float = 0.3
+    unknown_rate: float = setting(0.2, low=0, high=0.99, help="share of the words that are unknown in training")
+
+
+class Chart(Model):
+    """Probabilities that spans of words are constituents, each by itself."""
+
+    Config = ChartConfig
+    reads = (SpanTargetBatch,)
+    rounds = True
+    gives = (SpanScores,)
+    shortest = 2
+    measure = "cross-entropy"
+
+    def __init__(self, config: ChartConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.reader = SentenceReader(
+            vocabulary_size,
+            config.embedding_size,
+            config.hidden_size,
+            layers=config.layers,
+            endings=config.endings,
+            dropout=config.dropout,
+        )
+        self.start, self.end = (nn.Linear(2 * config.hidden_size + GAPS, config.span_size) for _ in range(2))
+        self.pairs = nn.Linear(config.span_size, config.span_size, bias=False)
+        self.starting, self.ending = (nn.Linear(config.span_size, 1) for _ in range(2))
+        self.width = nn.Parameter(torch.zeros(WIDEST + 1))
+
+    def prepare(self, corpus: EncodedCorpus) -> None:
+        """Which endings the words have."""
+        self.reader.learn_endings(corpus)
+
+    def scores(self, batch: SentenceBatch, seen: Tensor) -> Tensor:
+        """Of the spans from word i up to j (B, N, N + 1); ``seen`` are the words (B, N), some of them unknown.
+
+        A gap between two words is the state that comes from the left beside that which comes from the right, and
+        what marks stood there.
+        """
+        states = self.reader(bounded(batch.tokens), batch.lengths + 2, bounded(seen))
+        left, right = states.chunk(2, -1)
+        gaps = torch.cat([left[:, :-1], right[:, 1:], _marks(batch)], -1)
+        start, end = (functional.leaky_relu(side(gaps)) for side in (self.start, self.end))
+        scores = self.pairs(start) @ end.transpose(1, 2) / math.sqrt(self.config.span_size)
+        scores = scores + self.starting(start) + self.ending(end).transpose(1, 2)
+        place = torch.arange(scores.shape[1], device=scores.device)
+        scores = scores + self.width[(place - place[:, None]).clamp(0, WIDEST)]
+        return scores[:, :-1]
+
+    def loss(self, batch: SpanTargetBatch, state: None = None) -> Loss:
+        """The cross-entropy of the given spans, each by itself, in nats a word; whole sentences are left out."""
+        tokens = batch.tokens
+        rate = self.config.unknown_rate if self.training else 0.0
+        seen = some_unknown(tokens, torch.rand(tokens.shape, device=tokens.device), rate) if rate else tokens
+        open_spans = inner_spans(batch.lengths, tokens.shape[1])
+        scores = self.scores(batch, seen)[open_spans]
+        nats = functional.binary_cross_entropy_with_logits(scores, batch.spans[open_spans], reduction="sum")
+        mean = nats / max(1, batch.token_count)
+        return Loss(mean, mean, batch.token_count)
+
+    def structure(self, batch: SentenceBatch, query: Query) -> SpanScores:
+        """How probable each span is."""
+        scores = self.scores(batch, batch.tokens).sigmoid()
+        if self.config.mark_votes and isinstance(batch, FragmentBatch):
+            scores = scores + self.config.mark_votes * mark_votes(batch.gaps, batch.lengths)
+        return SpanScores(scores, batch.lengths)
+
+    def parsing_cost(self, length: int) -> float:
+        """Square: a table of spans."""
+        return length + 2.0 + length**2 / 8
+
+
+def inner_spans(lengths: Tensor, count: int) -> Tensor:
+    """Which spans (B, N, N + 1), N = ``count``, are of two words or more, and not the whole sentence."""
+    start = torch.arange(count, device=lengths.device)[:, None]
+    end = torch.arange(count + 1, device=lengths.device)
+    last = lengths[:, None, None]
+    return (end - start >= 2) & (end <= last) & ~((start == 0) & (end == last))
+
+
+def _marks(batch: SentenceBatch) -> Tensor:
+    """What the marks in each gap between two words (B, N + 1, 4) do, 1 or 0: separate, join, close, open brackets."""
+    tokens = batch.tokens
+    found = torch.zeros(len(tokens), tokens.shape[1] + 1, GAPS, device=tokens.device)
+    if isinstance(batch, FragmentBatch):
+        gaps = batch.gaps[:, 1:].long()
+        inside = torch.arange(1, tokens.shape[1], device=tokens.device) < batch.lengths.to(tokens.device)[:, None]
+        separated = (gaps != NOTHING) & (gaps != JOINED)
+        closing, opening = (gaps - SEPARATED) // (MOST + 1), (gaps - SEPARATED) % (MOST + 1)
+        kinds = [separated, gaps == JOINED, separated & (closing > 0), separated & (opening > 0)]
+        found[:, 1:-1] = (torch.stack(kinds, -1) & inside[..., None]).to(found.dtype)
+    return found

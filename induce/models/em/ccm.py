@@ -1,0 +1,240 @@
+"""Constituent-context model (Klein and Manning 2002) over word classes that are induced from the same text, or tags.
+
+Learned by expectation maximisation, without gradients, on short sentences, beginning with trees that are split at
+random places. It gives the probability of each bracket. See docs/models/ccm.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import lgamma
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from induce.config import setting
+from induce.data.batches import Batch, SentenceBatch
+from induce.data.flat_text import FlatText
+from induce.data.word_classes import word_classes
+from induce.models.base import FitStep, FittedModel, Loss, Query
+from induce.models.em.bracket_sums import BracketCounts, bracket_counts, random_split_probability
+from induce.models.em.span_model import CONSTITUENT, DISTITUENT, UNUSED, Spans, SpanTables, frequent_keys
+from induce.structures import SpanScores, Structure
+from treebank.base.errors import SynparseError
+
+if TYPE_CHECKING:
+    from induce.data.corpus import EncodedCorpus
+
+MOST_CLASSES = 1000  # where each word is a class of its own
+LONGEST = 1000  # words of a sentence whose tables fit into a gigabyte
+TABLE = 2_000_000  # numbers of the largest table of a block of sentences
+
+
+@dataclass(frozen=True, kw_only=True)
+class CcmConfig:
+    """Settings."""
+
+    classes: int = setting(40, low=0, high=10_000, help="word classes; 0: each word is one, for texts of tags")
+    endings: float = setting(1.0, low=0, high=1e6, help="weight of the last letters of words in their classes")
+    longest: int = setting(10, low=2, high=1000, help="longest sentences that are learned from")
+    passes: int = setting(20, low=1, high=1e6, help="of expectation maximisation")
+    sentences: int = setting(20_000, low=1, high=1e9, help="most sentences that are learned from, drawn by the seed")
+    sequences: int = setting(300_000, low=1, high=1e8, help="most sequences of classes that are counted one by one")
+    smooth_constituent: float = setting(2.0, low=1e-6, high=1e6, help="added to sequences and contexts in the tree")
+    smooth_distituent: float = setting(8.0, low=1e-6, high=1e6, help="and to those that are not")
+
+
+class Ccm(FittedModel):
+    """Classes of words and expected counts of their sequences and contexts, all in buffers; K classes."""
+
+    Config: ClassVar[type] = CcmConfig
+    reads: ClassVar[tuple[type[Batch], ...]] = (SentenceBatch,)
+    gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores,)
+    shortest: ClassVar[int] = 2
+    name: ClassVar[str] = "ccm"
+    limit: ClassVar[int] = LONGEST
+    power: ClassVar[int] = 2  # a sentence of N words takes N ** power numbers
+
+    def __init__(self, config: CcmConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config = config
+        if not config.classes and vocabulary_size > MOST_CLASSES:
+            raise SynparseError(
+                f"model.classes=0 makes a class of each word, and here are {vocabulary_size:,} "
+                f"(at most {MOST_CLASSES:,}); it is for texts of tags"
+            )
+        self.class_count = config.classes or vocabulary_size
+        double = torch.float64
+        self.register_buffer("classes", torch.zeros(vocabulary_size, dtype=torch.int64))
+        self.register_buffer("keys", torch.full((config.sequences,), UNUSED))
+        self.register_buffer("sequences", torch.zeros(2, config.sequences + 1, dtype=double))
+        self.register_buffer("contexts", torch.zeros(2, (self.class_count + 1) ** 2, dtype=double))
+
+    classes: Tensor  # (V,)
+    keys: Tensor  # (T,): as in `SpanTables`
+    sequences: Tensor  # (2, T + 1)
+    contexts: Tensor  # (2, (K + 1)^2)
+
+    def tables(self) -> SpanTables:
+        """What has been counted."""
+        smoothing = self.config.smooth_constituent, self.config.smooth_distituent
+        return SpanTables(self.keys.cpu().numpy(), self.sequences.cpu().numpy(), self.contexts.cpu().numpy(), smoothing)
+
+    # learning
+
+    def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
+        """One pass of EM a step. The first step also finds the classes, and counts the spans of random trees."""
+        text = FlatText(corpus)
+        chosen = self._choose_sentences(text)
+        if not start:
+            self._find_classes(text)
+            self.group.equalize(self)
+        blocks = list(self._blocks(text, chosen))
+        if not start:
+            found = np.concatenate([spans.sequences.ravel() for spans in blocks] or [np.zeros(0, dtype=np.int64)])
+            self.keys.copy_(torch.from_numpy(frequent_keys(found, self.config.sequences)))
+            self._learn(blocks, random=True)
+        count = int(drawn(text.lengths[chosen]).sum())
+        for step in range(start, self.config.passes):
+            total = self._learn(blocks)
+            done = step + 1
+            nll = -total / max(1, count)
+            yield FitStep(done=done, total=self.config.passes, nll=nll, count=count, check=done == self.config.passes)
+
+    def _choose_sentences(self, text: FlatText) -> np.ndarray:
+        """Those of two words or more that are short enough; if there are none, the shortest."""
+        usable = text.lengths >= 2
+        shortest = int(text.lengths[usable].min(initial=self.limit))
+        fit = np.flatnonzero(usable & (text.lengths <= max(shortest, self.config.longest)))
+        if len(fit) > self.config.sentences:
+            draw = np.random.default_rng(self.seed)
+            fit = np.sort(draw.choice(fit, self.config.sentences, replace=False))
+        return fit
+
+    def _find_classes(self, text: FlatText) -> None:
+        config = self.config
+        classes = np.arange(len(self.classes))
+        if config.classes:
+            classes = word_classes(
+                text.neighbours, text.words, classes=config.classes, endings=config.endings, seed=self.seed
+            )
+        self.classes.copy_(torch.from_numpy(classes))
+
+    def _blocks(self, text: FlatText, chosen: np.ndarray) -> Iterator[Spans]:
+        """The spans of sentences of one length at a time."""
+        classes = self.classes.cpu().numpy()
+        for rows, count in blocks_of_one_length(text.lengths[chosen], self.power):
+            yield Spans.of(classes[text.ids[text.places(chosen[rows], count)]], self.class_count)
+
+    def _learn(self, blocks: list[Spans], *, random: bool = False) -> float:
+        """Count anew, under what has been counted or in ``random`` trees; the log-likelihood of classes before."""
+        tables = self.tables()
+        counts, total = tables.empty(), np.zeros(1)
+        scorer = SpanScorer(tables)
+        for spans in self.group.share(blocks):
+            entries = tables.entries(spans)
+            if random:
+                split = random_split_probability(len(spans.classes))[..., None]
+                counts.add(spans, entries, spans.constituency(split))
+                continue
+            found, logs = scorer.trees(spans, entries)
+            counts.add(spans, entries, spans.constituency(found.probability))
+            total += logs.sum()
+        self.group.add_up(counts.sequences, counts.contexts, total)
+        self.sequences.copy_(torch.from_numpy(counts.sequences))
+        self.contexts.copy_(torch.from_numpy(counts.contexts))
+        return float(total[0])
+
+    # reading sentences
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Structure:
+        """The probability (B, N, N + 1) of each bracket. Raises SynparseError for a sentence too long for memory."""
+        tokens, lengths = self._arrays(batch)
+        score = np.zeros((*tokens.shape, tokens.shape[1] + 1))
+        for rows, count, found, _ in self._trees(tokens, lengths):
+            score[rows, :count, : count + 1] = found.probability.transpose(2, 0, 1)
+        return SpanScores(torch.from_numpy(score).to(batch.tokens.device), batch.lengths)
+
+    def _arrays(self, batch: SentenceBatch) -> tuple[np.ndarray, np.ndarray]:
+        """Tokens and lengths. Raises SynparseError for a sentence that is too long."""
+        longest = int(batch.lengths.max()) if len(batch.lengths) else 0
+        if longest > self.limit:
+            raise SynparseError(f"a sentence of {longest:,} words is too long for {self.name}; at most {self.limit:,}")
+        return batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
+
+    def loss(self, batch: SentenceBatch, state: object = None) -> Loss:
+        """Mean negative log-likelihood of the sequences and contexts of all spans in sentences up to ``longest``.
+
+        Each word is made once for every span that it is in, so that no probability of a sentence can be had from it.
+        """
+        tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
+        total, count = 0.0, 0
+        for rows, length, _, logs in self._trees(tokens, np.where(lengths > self.config.longest, 0, lengths)):
+            total, count = total + float(logs.sum()), count + len(rows) * drawn(length)
+        nll = torch.tensor(-total / max(1, count), dtype=torch.float64)
+        return Loss(nll, nll, count)
+
+    def _trees(
+        self, tokens: np.ndarray, lengths: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, int, BracketCounts, np.ndarray]]:
+        """Rows of ``tokens`` (B, N) of one length, that length, their brackets, their log-likelihoods."""
+        tables = self.tables()
+        scorer, classes = SpanScorer(tables), self.classes.cpu().numpy()
+        for rows, count in blocks_of_one_length(lengths, self.power):
+            spans = Spans.of(classes[tokens[rows, :count].T], self.class_count)
+            yield rows, count, *self._brackets(scorer, spans, tables.entries(spans))
+
+    def _brackets(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[BracketCounts, np.ndarray]:
+        """Brackets of sentences of one length, and the log-likelihood (B,) of each."""
+        return scorer.trees(spans, entries)
+
+    def parsing_cost(self, length: int) -> float:
+        """A batch fills the tables."""
+        return float(4096 * max(length, 4) ** self.power / TABLE)
+
+
+class SpanScorer:
+    """Sums over the trees of sentences under tables of counts."""
+
+    def __init__(self, tables: SpanTables) -> None:
+        self.sequences, self.contexts = tables.log_probabilities()
+
+    def trees(self, spans: Spans, entries: np.ndarray) -> tuple[BracketCounts, np.ndarray]:
+        """Brackets of sentences of one length, and the log-likelihood (B,) of each, all binary trees equally likely."""
+        ratios, fixed = self.weights(spans, entries)
+        expected = bracket_counts(ratios)
+        return expected, expected.log_total + fixed - log_tree_count(len(ratios))
+
+    def weights(self, spans: Spans, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Log of what each bracket (N, N + 1, B) weighs; log-likelihood (B,) of all spans were there no bracket."""
+        rows = self.sequences[:, entries] + self.contexts[:, spans.contexts]  # (2, S, B)
+        count, batch = spans.classes.shape
+        words, open_ = spans.ends - spans.starts == 1, spans.open
+        ratios = np.zeros((count, count + 1, batch))
+        ratios[spans.starts[open_], spans.ends[open_]] = rows[CONSTITUENT, open_] - rows[DISTITUENT, open_]
+        return ratios, rows[CONSTITUENT, words].sum(0) + rows[DISTITUENT, ~words].sum(0)
+
+
+def drawn(count: Any) -> Any:
+    """How many sequences and contexts there are in ``count`` words, a number or an array: two a span."""
+    return (count + 1) * (count + 2)
+
+
+def log_tree_count(count: int) -> float:
+    """Log of the number of binary trees over ``count`` words, a Catalan number."""
+    return lgamma(2 * count - 1) - lgamma(count) - lgamma(count + 1)
+
+
+def blocks_of_one_length(lengths: np.ndarray, power: int = 2) -> Iterator[tuple[np.ndarray, int]]:
+    """Indices of sentences of the same length, from 2, and that length; as many as fit into a table.
+
+    A sentence of N words takes N ** ``power`` numbers there.
+    """
+    for count in np.unique(lengths[lengths >= 2]).tolist():
+        rows = np.flatnonzero(lengths == count)
+        size = max(1, TABLE // count**power)
+        for start in range(0, len(rows), size):
+            yield rows[start : start + size], count

@@ -1,0 +1,286 @@
+"""Inside and outside sums of projective dependency trees with valence, for many sentences of like length at a time.
+
+The grammar is split-head (Eisner 1996; Klein and Manning 2004): a word makes its children on one side from the nearest
+outwards and then stops there; what comes next depends on whether it has a child on that side already. All tables are in
+the layout ``[side, word, width, sentence]``. Side 0 reads the sentence from left to right, side 1 from right to left,
+and *word* counts in that reading, so that on either side a word's children come after it and one code serves both; the
+other side's table, read from its end, holds the half spans that lie on the way from a head to its child. The entry
+(word a, width w) is about the words a … a + w. Sentences stand last, so that each sum over places to cut a span is a
+product of two slices, one of them reversed, with unbroken runs of numbers inside.
+
+For one side, with b = a + w, and ``back`` the other side's finished half spans (head b, reaching back to a + 1 … b):
+
+    arc[a, w]  = first[a, w] back[b, w - 1] + later[a, w] Σ_{0<k<w} open[a, k] back[b, w - 1 - k]
+    open[a, w] = Σ_{0<k≤w} arc[a, k] done[a + k, w - k]
+    done[a, w] = open[a, w] stop[a, 1]          done[a, 0] = stop[a, 0]
+    Z          = Σ_a root[a] done(side 0)[a, N - 1 - a] done(side 1)[N - 1 - a, a]
+
+The outside pass is the derivative of log Z, taken by hand in the opposite order; times the weight itself it is the
+expected number of uses of each weight. Numbers are probabilities with one scale a sentence, not logarithms, in the
+precision of the weights (float32 takes half the time); a sentence that leaves their range all the same is done again in
+float64 with another scale, and then by the plain twin, in logarithms.
+
+Fragments are described in `dependency_tables`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from induce.models.em.dependency_tables import Array, Fragments, TreeCounts, TreeWeights
+from induce.models.em.plain_dependency_sums import plain_tree_counts
+
+Precision = type[np.floating]
+TOLERANCE = {np.float32: 1e-3, np.float64: 1e-6}  # by how much a word may have more or less than one head
+
+
+class Workspace:
+    """Arrays that are used again from batch to batch: fresh memory costs more than the sums that are done in it."""
+
+    def __init__(self) -> None:
+        self._memory: dict[tuple[str, Precision], Array] = {}
+
+    def empty(self, name: str, shape: tuple[int, ...], precision: Precision = np.float64) -> Array:
+        """An array called ``name`` with numbers of its last holder in it, who loses it."""
+        size, key = math.prod(shape), (name, precision)
+        if key not in self._memory or len(self._memory[key]) < size:
+            self._memory[key] = np.zeros(size, dtype=precision)
+        return self._memory[key][:size].reshape(shape)
+
+    def zeros(self, name: str, shape: tuple[int, ...], precision: Precision = np.float64) -> Array:
+        """The same, filled with 0."""
+        array = self.empty(name, shape, precision)
+        array.fill(0.0)
+        return array
+
+
+def tree_counts(
+    weights: TreeWeights, fragments: Fragments | None = None, *, workspace: Workspace | None = None
+) -> TreeCounts:
+    """Expected uses of all weights and the log of the sum over trees, for sentences of like length.
+
+    A sentence to which no tree gives a weight above 0 has counts of 0 and a log of -inf. With a ``workspace`` the
+    counts are good until it is used again.
+    """
+    counts, growth = _counts(weights, fragments, _scale(weights), workspace or Workspace())
+    for again in (_with_other_scale, _in_logarithms):
+        sums = counts.root.sum(0) + counts.first.sum((0, 1, 2)) + counts.later.sum((0, 1, 2))  # one head a word
+        lost = np.flatnonzero(~(np.abs(sums / weights.words - 1) < TOLERANCE[weights.precision]))
+        if not len(lost):
+            break
+        part = weights.select(lost).of_precision(np.float64)
+        parts = None
+        if fragments is not None:
+            parts = fragments.select(lost).of_precision(np.float64)
+        for name, values in vars(again(part, parts, growth[lost])).items():
+            getattr(counts, name)[..., lost] = values
+    return counts
+
+
+def _counts(
+    weights: TreeWeights, fragments: Fragments | None, scale: Array, workspace: Workspace
+) -> tuple[TreeCounts, Array]:
+    """Expected uses with the arcs of each sentence times ``scale`` (B,); and the scale that its half spans ask for."""
+    chart = _Chart(weights, fragments, scale, workspace)
+    with np.errstate(all="ignore"):
+        chart.inside()
+        return chart.outside(), scale * np.exp(-chart.growth())
+
+
+def _with_other_scale(weights: TreeWeights, fragments: Fragments | None, scale: Array) -> TreeCounts:
+    return _counts(weights, fragments, scale, Workspace())[0]
+
+
+def _in_logarithms(weights: TreeWeights, fragments: Fragments | None, scale: Array) -> TreeCounts:
+    return plain_tree_counts(weights, fragments)
+
+
+class _Chart:
+    """The tables of one batch, (2, N, N, B). Those with ``_end`` are under the last word of a half span, not its head.
+
+    Without fragments `same` arcs are all arcs, `crossing` is None, and the tables with ``inner`` are the plain ones.
+    """
+
+    def __init__(self, weights: TreeWeights, fragments: Fragments | None, scale: Array, workspace: Workspace) -> None:
+        self.shape: tuple[int, ...] = weights.first.shape
+        precision = self.precision = weights.precision
+        self._zeros = lambda *names: [workspace.zeros(name, self.shape, precision) for name in names]
+        self.count = self.shape[1]
+        self.fragments = fragments
+        self.scale = scale.astype(precision)
+        self.first = np.multiply(weights.first, self.scale, out=workspace.empty("first", self.shape, precision))
+        self.later = np.multiply(weights.later, self.scale, out=workspace.empty("later", self.shape, precision))
+        self.stop, self.root, self.words = weights.stop, weights.root, weights.words
+        # What lies outside a table's triangle is old numbers: each meets a 0 in a table of derivatives.
+        self._any = lambda *names: [workspace.empty(name, self.shape, precision) for name in names]
+        self.same, self.open, self.done_end = self._any("same", "open", "done_end")
+        self.rest, self.done = self._zeros("rest", "done")
+        self.done[:, :, 0] = self.done_end[:, :, 0] = weights.stop[:, :, 0]
+        self.open[:, :, 0] = 0  # a head without children there is no part of a later arc
+        self.open_inner, self.done_inner, self.done_inner_end = self.open, self.done, self.done_end
+        if fragments is not None:
+            same = np.where(fragments.crossing > 0, precision(1), precision(fragments.penalty**-2))
+            self.first *= same * fragments.cover[:, :, :1]  # what does not depend on the place of the cut
+            self.later *= same
+            self.crossing, self.open_inner = self._any("crossing", "open_inner")
+            self.open_inner[:, :, 0] = 0
+            self.done_inner, self.done_inner_end = self._any("done_inner", "done_inner_end")
+            self.done_inner[:, :, 0] = self.done_inner_end[:, :, 0] = self.done[:, :, 0] * fragments.cover[:, :, 0]
+
+    def inside(self) -> None:
+        """Fill the tables from narrow to wide."""
+        for width in range(1, self.count):
+            heads, lasts = slice(self.count - width), slice(width, self.count)
+            for side in (0, 1):
+                self._add_arcs(side, width, heads, lasts)
+            for side in (0, 1):
+                self._add_half_spans(side, width, heads, lasts)
+
+    def _add_arcs(self, side: int, width: int, heads: slice, lasts: slice) -> None:
+        back = self.done_inner[1 - side, ::-1]  # under its head, in the reading of this side
+        arcs = self.first[side, heads, width] * back[lasts, width - 1]
+        if width > 1:
+            rest = _products(self.open_inner[side, heads, 1:width], back[lasts, width - 2 :: -1])
+            self.rest[side, heads, width] = rest
+            arcs += self.later[side, heads, width] * rest
+        if self.fragments is not None:
+            crossing = self.crossing[side, heads, width] = arcs * self.fragments.crossing[side, heads, width]
+            arcs -= crossing
+        self.same[side, heads, width] = arcs
+
+    def _add_half_spans(self, side: int, width: int, heads: slice, lasts: slice) -> None:
+        total = _products(self.same[side, heads, 1 : width + 1], self.done_end[side, lasts, width - 1 :: -1])
+        if self.fragments is not None:
+            inner = self.done_inner_end[side, lasts, width - 1 :: -1]
+            total += _products(self.crossing[side, heads, 1 : width + 1], inner)
+        done = total * self.stop[side, heads, 1]
+        self.open[side, heads, width] = total
+        self.done[side, heads, width] = self.done_end[side, lasts, width] = done
+        if self.fragments is not None:
+            cover = self.fragments.cover[side, heads, width]
+            self.open_inner[side, heads, width] = total * cover
+            self.done_inner[side, heads, width] = self.done_inner_end[side, lasts, width] = done * cover
+
+    def growth(self) -> Array:
+        """By what factor (B,), in logarithms, half spans grow with each word, as far as they stay in range."""
+        peaks = np.maximum(self.done.max((0, 1)), 0)  # (N, B)
+        fit = (peaks > 1e-200) & (peaks < 1e200)
+        width = (
+            np.where(fit.all(0), self.count, (~fit).argmax(0)) - 1
+        )  # the widest before the first that is out of range
+        ends = peaks[np.maximum(width, 0), np.arange(peaks.shape[1])]
+        return np.where(width > 0, np.log(np.where(width > 0, ends, 1.0)) / np.maximum(width, 1), 0.0)
+
+    def outside(self) -> TreeCounts:
+        """Expected uses, from wide to narrow: each derivative is gathered once all that it is made of is there."""
+        count, words = self.count, np.arange(self.count)
+        beyond = self.words - 1 - words[:, None]  # (N, B): words behind each word
+        inside, columns = beyond >= 0, np.arange(self.shape[3])
+        to_end = words[:, None], np.maximum(beyond, 0), columns
+        right, left = self.done[0][to_end], self.done[1, count - 1 - words, words]  # (N, B)
+        root = self.root * inside
+        parts = root * right * left
+        total = parts.sum(0)
+        inverse = np.where(total > 0, 1 / total, 0).astype(self.precision)
+        (self.d_done,) = self._zeros("d_done")
+        self.d_done[0][to_end] = root * left * inverse
+        self.d_done[1, count - 1 - words, words] = root * right * inverse
+        self.d_open, self.d_open_end, self.d_first = self._zeros("d_open", "d_open_end", "d_first")
+        self.d_rest, self.d_rest_end = self._zeros("d_rest", "d_rest_end")
+        self.same_end, self.open_inner_end = self._any("same_end", "open_inner_end")
+        _by_end(self.same, self.same_end)
+        _by_end(self.open_inner, self.open_inner_end)
+        if self.fragments is not None:
+            (self.crossing_end,) = self._any("crossing_end")
+            _by_end(self.crossing, self.crossing_end)
+        first, later = self._zeros("first counts", "later counts")
+        stop = np.zeros(self.stop.shape, dtype=self.precision)
+        for width in range(count - 1, -1, -1):
+            heads, lasts = slice(count - width), slice(width, count)
+            for side in (0, 1):
+                used = self._leave_half_spans(side, width, heads, lasts)
+                stop[side, heads, min(width, 1)] += used
+            for side in (0, 1) if width else ():
+                first[side, heads, width], later[side, heads, width] = self._leave_arcs(side, width, heads, lasts)
+        log_total = np.log(total.astype(np.float64)) - (self.words - 1) * np.log(self.scale.astype(np.float64))
+        return TreeCounts(first, later, stop, parts * inverse, log_total)
+
+    def _leave_half_spans(self, side: int, width: int, heads: slice, lasts: slice) -> Array:
+        """The derivatives by half spans of one width, unfinished and finished; returns the expected stops."""
+        wider = self.d_open_end[side, lasts, width + 1 :]
+        done = _products(self.same_end[side, heads, 1 : self.count - width], wider)  # as the child of a word before it
+        inner = self._as_inner_child(side, width, heads)
+        if self.fragments is not None:
+            cover = self.fragments.cover[side, heads, width]
+            inner += _products(self.crossing_end[side, heads, 1 : self.count - width], wider)
+            inner = inner * cover
+        done += inner
+        done += self.d_done[side, heads, width]
+        if width:
+            # the head's part of a later arc, whose child's part begins behind it
+            back_end = self.done_inner_end[1 - side, ::-1]
+            behind = slice(width + 1, self.count)
+            before = slice(self.count - width - 1)
+            open_ = done * self.stop[side, heads, 1]
+            further = _products(self.d_rest[side, before, width + 1 :], back_end[behind, : self.count - width - 1])
+            if self.fragments is not None:
+                further *= self.fragments.cover[side, before, width]
+            open_[: self.count - width - 1] += further
+            self.d_open[side, heads, width] = self.d_open_end[side, lasts, width] = open_
+        used: Array = done * self.done[side, heads, width]
+        return used
+
+    def _as_inner_child(self, side: int, width: int, heads: slice) -> Array:
+        """The derivative by finished half spans of one width as what lies between an arc's cut and its child."""
+        count, other = self.count, 1 - side
+        if width == count - 1:
+            return np.zeros((1, self.shape[3]), dtype=self.precision)
+        # in the reading of the other side the arc's head stands before, and the half span reaches back to it
+        back = self.d_first[other, width:, width + 1].copy()
+        further = slice(count - width - 1)
+        back[1:] += _products(
+            self.d_rest_end[other, width + 1 :, width + 1 :], self.open_inner_end[other, further, further]
+        )
+        return back[::-1]
+
+    def _leave_arcs(self, side: int, width: int, heads: slice, lasts: slice) -> tuple[Array, Array]:
+        """The derivatives by what lies under the arcs of one width; returns the expected uses of these arcs."""
+        wider, reach = self.d_open[side, heads, width:], slice(self.count - width)
+        arcs = _products(wider, self.done[side, lasts, reach])
+        if self.fragments is not None:
+            crossing = self.fragments.crossing[side, heads, width]
+            arcs += crossing * (_products(wider, self.done_inner[side, lasts, reach]) - arcs)
+        first, later = arcs * self.first[side, heads, width], arcs * self.later[side, heads, width]
+        self.d_first[side, lasts, width] = first
+        self.d_rest[side, heads, width] = self.d_rest_end[side, lasts, width] = later
+        back = self.done_inner[1 - side, ::-1][lasts, width - 1]
+        return first * back, later * self.rest[side, heads, width]
+
+
+def _products(one: Array, other: Array) -> Array:
+    """Σ_k one[:, k] other[:, k] of two tables (A, K, B)."""
+    result: Array = np.einsum("akb,akb->ab", one, other)
+    return result
+
+
+def _by_end(tables: Array, result: Array) -> None:
+    """Copy tables (2, N, N, B) of half spans under their heads to ``result`` under their last words."""
+    for width in range(tables.shape[2]):
+        result[:, width:, width] = tables[:, : tables.shape[1] - width, width]
+
+
+def _scale(weights: TreeWeights) -> Array:
+    """What to multiply arcs with (B,), so that half spans of any width stay near 1: 1 / a word's mean weight."""
+    count = weights.root.shape[0]
+    stops = weights.stop[:, :, 0].prod(0)  # (N, B)
+    into = np.zeros_like(weights.root)
+    for side, tables in enumerate(np.maximum(weights.first, weights.later)):
+        for width in range(1, count):
+            ends = into[width:] if side == 0 else into[::-1][width:]
+            np.add(ends, tables[: count - width, width], out=ends)
+    held = np.arange(count)[:, None] < weights.words
+    with np.errstate(divide="ignore"):
+        level = np.where(held, np.log(into * stops), 0.0).sum(0) / weights.words
+    return np.exp(-np.where(np.isfinite(level), level, 0.0))

@@ -1,0 +1,418 @@
+"""Dependency model with valence (Klein and Manning 2004) over word classes that are induced from the same text.
+
+Learned by expectation maximisation, without gradients: classes first, then which classes are predicates, then the
+grammar, from a harmonic start, on short sentences before longer ones. One model holds several *members*, grammars over
+other classes and with other preferences, and parses with the mean of their arc marginals. See docs/models/dmv.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from induce.config import setting
+from induce.data.batches import Batch, FragmentBatch, SentenceBatch
+from induce.data.flat_text import FlatText
+from induce.data.word_classes import word_classes
+from induce.decoding.branching_direction import edges_of
+from induce.decoding.heads_in_tree import branching_heads
+from induce.models.base import FitStep, FittedModel, Query
+from induce.models.em.dependency_tables import by_head
+from induce.models.em.predicates import frequency_weights, predicate_ratios
+from induce.models.em.progress import Forecast, cubes
+from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
+from induce.structures import HeadDistribution, Structure
+from treebank.base.errors import SynparseError
+
+if TYPE_CHECKING:
+    from induce.data.corpus import EncodedCorpus
+
+SHORTEST = 0.75  # length of a sentence beside the longest one of its block
+TABLE = 200_000  # numbers of a table for one block of sentences: large enough for speed, small enough for the cache
+TOGETHER = 2_000_000  # the same for the sentences that a parser hands over at once
+MOST_CLASSES = 1000  # where each word is a class of its own
+SIDES = {"right": 1, "left": -1, "": 0}
+LONGEST = 2000  # words of a sentence whose tables fit into a few gigabytes
+PREDICATE_LENGTHS = (3, 12)  # words of the sentences that say which classes are predicates
+GOLDEN = 0.6180339887498949
+
+
+@dataclass(frozen=True, kw_only=True)
+class DmvConfig:
+    """Settings; those with ``low`` and ``high`` differ from member to member, a single member takes the middle."""
+
+    members: int = setting(12, low=1, high=1000, help="grammars that vote")
+    classes_low: int = setting(25, low=0, high=10_000, help="word classes; 0 (with classes_high=0): each word is one")
+    classes_high: int = setting(45, low=0, high=10_000)
+    endings: float = setting(1.0, low=0, high=1e6, help="weight of the last letters of words in their classes")
+    extended: bool = setting(True, help="which child comes next depends on whether there is one (Headden et al. 2009)")
+    short_length: int = setting(10, low=1, high=1e6, help="longest sentences at first")
+    short_passes: int = setting(20, low=1, high=1e6)
+    middle_length: int = setting(15, low=1, high=1e6, help="then")
+    middle_passes: int = setting(5, low=0, high=1e6)
+    long_length: int = setting(30, low=1, high=1e6, help="and in the end")
+    long_passes: int = setting(5, low=0, high=1e6)
+    sentences: int = setting(2000, low=1, high=1e9, help="most sentences of a pass, drawn anew for each stage")
+    length_bias_low: float = setting(0.1, low=0, high=100, help="an arc weighs exp(-bias (distance - 1))")
+    length_bias_high: float = setting(0.25, low=0, high=100)
+    annealed: float = setting(0.0, low=0, high=1, help="share of the members that begin with a stronger bias")
+    annealed_bias: float = setting(
+        1.0, low=0, high=100, help="theirs at first; it falls to their own by the last stage"
+    )
+    fragment_penalty: float = setting(
+        0.1, low=1e-3, high=1, help="weight of each end of an arc between fragments that leaves part of its own out"
+    )
+    frequency_scale: float = setting(1e-3, low=1e-9, high=1, help="share of the text above which words head less")
+    frequency_power_low: float = setting(0.5, low=0, high=100)
+    frequency_power_high: float = setting(1.0, low=0, high=100)
+    predicate_root: float = setting(1.0, low=0, high=100, help="power of the predicate ratio in a word's root weight")
+    predicate_head: float = setting(0.1, low=0, high=100, help="and in its weight as head")
+    predicate_limit: float = setting(20.0, low=1, high=1e9, help="ratios are kept between 1 / limit and limit")
+    smooth_choose: float = setting(0.5, low=1e-6, high=1e6, help="added to expected children of a class")
+    smooth_stop: float = setting(1.0, low=1e-6, high=1e6)
+    smooth_root: float = setting(0.1, low=1e-6, high=1e6)
+    backoff: float = setting(10.0, low=0, high=1e6, help="uses that choices without regard to valence count for")
+
+    near_vote: float = setting(
+        0.0, low=0, high=0.99, help="share of the vote that goes to near heads, whatever they are"
+    )
+    branching_vote: float = setting(
+        0.0,
+        low=0,
+        high=0.99,
+        help="share that goes to the best heads in a tree that branches to the side to which the text clearly does",
+    )
+
+    def check(self) -> None:
+        """Raises ValueError where settings do not fit together."""
+        for name in ("classes", "length_bias", "frequency_power"):
+            if getattr(self, f"{name}_low") > getattr(self, f"{name}_high"):
+                raise ValueError(f"model.{name}_low must not be above model.{name}_high")
+        if (self.classes_low == 0) != (self.classes_high == 0):
+            raise ValueError("model.classes_low and model.classes_high must both be 0, or neither")
+        if self.extended and self.backoff == 0:
+            raise ValueError("model.extended=true needs model.backoff above 0")
+
+    @property
+    def stages(self) -> list[tuple[int, int]]:
+        """Longest sentence and passes of each stage."""
+        return [
+            (self.short_length, self.short_passes),
+            (self.middle_length, self.middle_passes),
+            (self.long_length, self.long_passes),
+        ]
+
+    @property
+    def passes(self) -> int:
+        """Passes of one member."""
+        return sum(passes for _, passes in self.stages)
+
+
+class Dmv(FittedModel):
+    """The members' classes, weights of words and grammars, all in buffers; K is the largest number of classes."""
+
+    Config: ClassVar[type] = DmvConfig
+    reads: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch,)
+    gives: ClassVar[tuple[type[Structure], ...]] = (HeadDistribution,)
+    side: Tensor
+
+    def __init__(self, config: DmvConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config, self.vocabulary_size = config, vocabulary_size
+        self.words_are_classes = config.classes_high == 0
+        if self.words_are_classes and vocabulary_size > MOST_CLASSES:
+            raise SynparseError(
+                f"model.classes_high=0 makes a class of each word, and here are {vocabulary_size:,} "
+                f"(at most {MOST_CLASSES:,}); it is for texts of tags"
+            )
+        members, size = config.members, self.class_count
+        double = torch.float64
+        self.register_buffer("passes", torch.zeros(members, dtype=torch.int64))
+        self.register_buffer("side", torch.zeros((), dtype=torch.int64))  # to which the text branches: 1 right, -1 left
+        self.register_buffer("share", torch.zeros(vocabulary_size, dtype=double))
+        self.register_buffer("classes", torch.zeros(members, vocabulary_size, dtype=torch.int64))
+        self.register_buffer("ratio", torch.ones(members, size, dtype=double))
+        self.register_buffer("head_weight", torch.ones(members, vocabulary_size, dtype=double))
+        self.register_buffer("root_weight", torch.ones(members, vocabulary_size, dtype=double))
+        self.register_buffer("word_given_class", torch.zeros(members, vocabulary_size, dtype=double))
+        self.register_buffer("root", torch.full((members, size), 1 / size, dtype=double))
+        self.register_buffer("stop", torch.full((members, size, 2, 2), 0.5, dtype=double))
+        self.register_buffer("choose", torch.full((members, size, 2, 2, size), 1 / size, dtype=double))
+
+    passes: Tensor  # (M,): how many passes each member has had
+    share: Tensor  # (V,): of the text
+    classes: Tensor  # (M, V)
+    ratio: Tensor  # (M, K): see `predicate_ratios`
+    head_weight: Tensor  # (M, V)
+    root_weight: Tensor  # (M, V)
+    word_given_class: Tensor  # (M, V): P(word | its class)
+    root: Tensor  # (M, K): as in `ValenceGrammar`
+    stop: Tensor  # (M, K, 2, 2)
+    choose: Tensor  # (M, K, 2, 2, K)
+
+    @property
+    def class_count(self) -> int:
+        """K."""
+        return self.vocabulary_size if self.words_are_classes else self.config.classes_high
+
+    def between(self, name: str, member: int) -> float:
+        """The value of a setting that differs from member to member; the values are spread evenly over its range."""
+        low, high = getattr(self.config, f"{name}_low"), getattr(self.config, f"{name}_high")
+        place = ["classes", "length_bias", "frequency_power"].index(name)
+        share = (0.5 + member * GOLDEN * (place + 1) + member * place / 7) % 1 if self.config.members > 1 else 0.5
+        return float(low + share * (high - low))
+
+    def preferences(self, member: int) -> Preferences:
+        """What is not learned of a member."""
+        return Preferences(self.between("length_bias", member), self.config.fragment_penalty)
+
+    def grammar(self, member: int) -> ValenceGrammar:
+        """The probabilities of a member."""
+        return ValenceGrammar(*(table[member].cpu().numpy() for table in (self.root, self.stop, self.choose)))
+
+    # learning
+
+    def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
+        """Member after member, one pass of EM a step; a member's first step also finds its classes and its start."""
+        text = FlatText(corpus)
+        self.side.fill_(SIDES[edges_of(corpus).side])
+        total = self.config.members * self.config.passes
+        forecast = Forecast(cubes(text.lengths, self.config.stages, self.config.sentences), self.config.members)
+        for member in range(start // self.config.passes, self.config.members):
+            learner = _Learner(self, text, member, forecast)
+            for step in range(max(start, member * self.config.passes), (member + 1) * self.config.passes):
+                nll, count = learner.step(step - member * self.config.passes)
+                share = forecast.share(step + 1)
+                yield FitStep(step + 1, total, nll=nll, count=count, check=step + 1 == total, share=share)
+
+    # reading sentences
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Structure:
+        """The mean over members of the probability (B, N, N) of each head, with that of the root on the diagonal.
+
+        A batch without fragments is read as sentences without punctuation. Raises SynparseError for a sentence that
+        is too long for memory.
+        """
+        tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
+        if len(lengths) and lengths.max() > LONGEST:
+            raise SynparseError(f"a sentence of {lengths.max():,} words is too long for dmv; at most {LONGEST:,}")
+        fragments = batch.fragments.cpu().numpy() if isinstance(batch, FragmentBatch) else np.zeros_like(tokens)
+        heads = np.zeros((*tokens.shape, tokens.shape[1]))
+        members = self.ready()
+        sums = GrammarSums(Preferences(0.0, self.config.fragment_penalty), single=True)
+        whole = fragments.max(1, initial=0) == 0
+        for rows, count in blocks_of_like_length(lengths, whole, table=TABLE // len(members)):
+            size = max(1, TABLE // (count**2 * len(rows)))  # members whose tables fit
+            sentences = tokens[rows, :count].T, fragments[rows, :count].T, lengths[rows]
+            for some in (members[start : start + size] for start in range(0, len(members), size)):
+                heads[rows, :count, :count] += self._votes(sums, some, *sentences) / len(members)
+        if self.config.near_vote:
+            heads = (1 - self.config.near_vote) * heads + self.config.near_vote * near_heads(lengths, heads.shape[1])
+        if self.config.branching_vote and self.side:
+            share, right = self.config.branching_vote, bool(self.side > 0)
+            heads = (1 - share) * heads + share * branching_heads(heads, lengths, right=right)
+        return HeadDistribution(torch.from_numpy(heads).to(batch.tokens.device), batch.lengths)
+
+    def _votes(
+        self, sums: GrammarSums, members: list[int], ids: np.ndarray, fragments: np.ndarray, lengths: np.ndarray
+    ) -> np.ndarray:
+        """Head distributions (B, N, N), summed over ``members``, of sentences ``ids`` (N, B) of ``lengths`` (B,)."""
+        count, batch = ids.shape
+        blocks = [self._block(member, ids, fragments, lengths) for member in members]
+        classes = [block.classes + place * self.class_count for place, block in enumerate(blocks)]
+        head, root = (np.concatenate([getattr(block, name) for block in blocks], 1) for name in ("head", "root"))
+        every = SentenceBlock(
+            np.concatenate(classes, 1), blocks[0].fragments, head, root, np.tile(lengths, len(members)), len(members)
+        )
+        tables = (table[members].cpu().numpy() for table in (self.root, self.stop, self.choose))
+        grammar = ValenceGrammar(*(table.reshape(-1, *table.shape[2:]) for table in tables))
+        bias = np.repeat([self.between("length_bias", member) for member in members], batch)
+        sums.preferences = replace(sums.preferences, length_bias=bias)
+        trees = sums.trees(grammar, every)
+        arcs = by_head((trees.first + trees.later).reshape(2, count, count, len(members), batch).sum(3))
+        arcs[np.arange(count), np.arange(count)] = trees.root.reshape(count, len(members), batch).sum(1)
+        return arcs.transpose(2, 1, 0)
+
+    def log_probability(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability of each sentence (B,) in nats: the mean over members of P(classes), P(words | classes).
+
+        Preferences for near, rare or predicate heads have no part in it: these are no probabilities.
+        """
+        tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
+        members = self.ready()
+        logs = np.zeros((len(members), len(lengths)))
+        for place, member in enumerate(members):
+            sums, words = GrammarSums(Preferences(0.0, 1.0)), np.log(self.word_given_class[member].cpu().numpy())
+            for rows, count in blocks_of_like_length(lengths, np.ones(len(lengths), dtype=bool)):
+                ids = tokens[rows, :count].T
+                ones = np.ones(ids.shape)
+                classes = self.classes[member].cpu().numpy()[ids]
+                block = SentenceBlock(classes, np.zeros_like(ids), ones, ones, lengths[rows])
+                emitted = np.where(np.arange(count)[:, None] < lengths[rows], words[ids], 0.0).sum(0)
+                logs[place, rows] = sums.trees(self.grammar(member), block).log_total + emitted
+        mixture = np.logaddexp.reduce(logs, 0) - np.log(len(members))
+        return torch.from_numpy(mixture).to(batch.lengths.device)
+
+    def ready(self) -> list[int]:
+        """The members that take part: all that have had every pass, or if there are none, any that has begun."""
+        passes = self.passes.tolist()
+        done = [member for member, count in enumerate(passes) if count == self.config.passes]
+        return done or [member for member, count in enumerate(passes) if count] or [0]
+
+    def parsing_cost(self, length: int) -> float:
+        """Square: a batch fills the tables some times."""
+        return 4096 * max(length, 4) ** 2 / TOGETHER
+
+    def _block(self, member: int, ids: np.ndarray, fragments: np.ndarray, lengths: np.ndarray) -> SentenceBlock:
+        """Sentences (N, B) of ``lengths`` (B,) as a member sees them."""
+        tables = [table[member].cpu().numpy() for table in (self.classes, self.head_weight, self.root_weight)]
+        classes, head, root = (table[ids] for table in tables)
+        inside = np.arange(len(ids))[:, None] < lengths
+        return SentenceBlock(classes, np.where(inside, fragments, -1), head, root, lengths)
+
+
+def near_heads(lengths: np.ndarray, count: int) -> np.ndarray:
+    """Head distributions (B, N, N) of who knows distances only: P(head at distance d) falls as exp(-d), no root."""
+    distances = np.abs(np.subtract.outer(np.arange(count), np.arange(count))).astype(np.float64)
+    weights = np.where(distances > 0, np.exp(1 - distances), 0.0)
+    inside = np.arange(count) < lengths[:, None]
+    heads = weights * (inside[:, :, None] & inside[:, None])
+    sums = heads.sum(2, keepdims=True)
+    result: np.ndarray = np.divide(heads, sums, out=heads, where=sums > 0)
+    alone = lengths == 1
+    result[alone, :1, :1] = 1.0
+    return result
+
+
+def blocks_of_like_length(
+    lengths: np.ndarray, whole: np.ndarray, *, table: int = TABLE
+) -> Iterator[tuple[np.ndarray, int]]:
+    """Indices of sentences that share a block, and the longest length; those without words are left out.
+
+    A block begins with its longest sentence and goes on while sentences are not much shorter and it fits into a
+    ``table`` of so many numbers. ``whole`` (B,): sentences of one fragment, which are taken by themselves: without
+    penalties their sums take half the time.
+    """
+    for group in (np.flatnonzero(whole & (lengths > 0)), np.flatnonzero(~whole & (lengths > 0))):
+        order = group[np.argsort(-lengths[group], kind="stable")]
+        start = 0
+        while start < len(order):
+            count = int(lengths[order[start]])
+            fits = lengths[order[start : start + max(1, table // count**2)]] >= SHORTEST * count
+            end = start + int(fits.sum())
+            yield order[start:end], count
+            start = end
+
+
+class _Learner:
+    """EM of one member. What it keeps beside the model's buffers can be made again at any pass."""
+
+    def __init__(self, model: Dmv, text: FlatText, member: int, forecast: Forecast) -> None:
+        self.model, self.text, self.member, self.forecast = model, text, member, forecast
+        config = model.config
+        self.smoothing = Smoothing(
+            config.smooth_root, config.smooth_choose, config.smooth_stop, config.backoff, config.extended
+        )
+        self.stage, self.blocks = -1, list[SentenceBlock]()
+
+    @property
+    def seed(self) -> int:
+        """A number of its own for each member and seed of the run."""
+        return self.model.seed * 1000 + self.member
+
+    def step(self, done: int) -> tuple[float, int]:
+        """One pass after ``done`` of them: mean negative log-likelihood of classes, a word, and the number of words."""
+        if done == 0:
+            self._prepare()
+            self.model.group.equalize(self.model)
+        self._choose_sentences(done)
+        if done == 0:
+            self._learn(None)
+            self.forecast.began_one()
+        total = self._learn(self.model.grammar(self.member))
+        self.model.passes[self.member] = done + 1
+        self.forecast.learned_in(done)
+        count = sum(block.classes.size for block in self.blocks)
+        return -total / max(1, count), count
+
+    def _learn(self, grammar: ValenceGrammar | None) -> float:
+        """A grammar from the expected uses under ``grammar``, or under harmonic weights; the log-likelihood before."""
+        counts, total, group = ValenceGrammar.zeros(self.model.class_count), np.zeros(1), self.model.group
+        for block in group.share(self.blocks):
+            trees = self.sums.harmonic_heads(block) if grammar is None else self.sums.trees(grammar, block)
+            self.sums.add(counts, block, trees)
+            total += trees.log_total.sum()
+        group.add_up(counts.root, counts.stop, counts.choose, total)
+        found = ValenceGrammar.from_counts(counts, self.smoothing)
+        for name in ("root", "stop", "choose"):
+            getattr(self.model, name)[self.member] = torch.from_numpy(getattr(found, name))
+        return float(total[0])
+
+    def _preferences(self, stage: int) -> Preferences:
+        """Those of the member; if it is annealed its bias towards near heads falls from stage to stage."""
+        own, config = self.model.preferences(self.member), self.model.config
+        annealed = (self.member * config.annealed) % 1 + config.annealed >= 1
+        if not annealed:
+            return own
+        share = stage / (len(config.stages) - 1)
+        return replace(own, length_bias=(1 - share) * config.annealed_bias + share * own.length_bias)
+
+    def _prepare(self) -> None:
+        """Classes, predicates and weights of words."""
+        config, model, text = self.model.config, self.model, self.text
+        if model.words_are_classes:
+            classes, size = np.arange(model.vocabulary_size), model.vocabulary_size
+        else:
+            size = max(1, round(model.between("classes", self.member)))
+            classes = word_classes(text.neighbours, text.words, classes=size, endings=config.endings, seed=self.seed)
+        power = model.between("frequency_power", self.member)
+        weights = frequency_weights(text.share, scale=config.frequency_scale, power=power)
+        ratio = np.ones(model.class_count)
+        ratio[:size] = self._predicates(classes, weights, size)
+        limited = np.clip(ratio, 1 / config.predicate_limit, config.predicate_limit)[classes]
+        smoothed = text.counts + 0.5
+        tables = {
+            "classes": classes,
+            "ratio": ratio,
+            "head_weight": weights * limited**config.predicate_head,
+            "root_weight": weights * limited**config.predicate_root,
+            "word_given_class": smoothed / np.bincount(classes, smoothed)[classes],
+        }
+        for name, table in tables.items():
+            getattr(model, name)[self.member] = torch.from_numpy(table)
+        model.share.copy_(torch.from_numpy(text.counts / max(1, len(text.ids))))
+
+    def _predicates(self, classes: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
+        low, high = PREDICATE_LENGTHS
+        short = (self.text.lengths >= low) & (self.text.lengths <= high)
+        ids = self.text.ids[np.repeat(short, self.text.lengths)]
+        lengths = self.text.lengths[short]
+        return predicate_ratios(classes[ids], lengths, weights[ids], count=size, seed=self.seed)
+
+    def _choose_sentences(self, done: int) -> None:
+        """The sentences of the stage that pass ``done`` is in: if there are none that short, all."""
+        stages = self.model.config.stages
+        ends = np.cumsum([passes for _, passes in stages])
+        stage = int(np.searchsorted(ends, done, side="right"))
+        if stage == self.stage:
+            return
+        self.stage = stage
+        self.sums = GrammarSums(self._preferences(stage), single=True)
+        fit = np.flatnonzero(self.text.lengths <= stages[stage][0])
+        if not len(fit):
+            fit = np.flatnonzero(self.text.lengths == self.text.lengths.min(initial=LONGEST))
+        most = self.model.config.sentences
+        if len(fit) > most:
+            fit = np.sort(np.random.default_rng([self.seed, stage]).choice(fit, most, replace=False))
+        self.blocks = []
+        lengths = self.text.lengths[fit]
+        whole = self.text.fragments[self.text.offsets[fit] + lengths - 1] == 0
+        for rows, count in blocks_of_like_length(lengths, whole):
+            places = self.text.places(fit[rows], count)
+            ids, fragments = self.text.ids[places], self.text.fragments[places]
+            self.blocks.append(self.model._block(self.member, ids, fragments, self.text.lengths[fit[rows]]))

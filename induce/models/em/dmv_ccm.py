@@ -1,0 +1,131 @@
+"""The dependency model with valence and the constituent-context model as one (Klein and Manning 2004).
+
+Both score the same tree: a dependency tree whose heads take their right children first, then their left ones, is a
+binary tree of brackets, too, and its score is the product of the two models'. Each is fitted by EM to the trees that
+they find together. See docs/models/ccm.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from induce.config import setting
+from induce.data.batches import SentenceBatch
+from induce.models.base import Query
+from induce.models.em.bracket_sums import BracketCounts, random_split_probability
+from induce.models.em.ccm import Ccm, CcmConfig, SpanScorer, blocks_of_one_length
+from induce.models.em.dependency_tables import by_head
+from induce.models.em.joint_sums import JointCounts, joint_counts
+from induce.models.em.span_model import Spans
+from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
+from induce.structures import HeadDistribution, SpanScores, Structure
+
+LONGEST = 80  # words of a sentence whose sums fit into a gigabyte
+
+
+@dataclass(frozen=True, kw_only=True)
+class DmvCcmConfig(CcmConfig):
+    """Settings."""
+
+    longest: int = setting(10, low=2, high=LONGEST, help="longest sentences that are learned from")
+    smooth_choose: float = setting(0.1, low=1e-6, high=1e6, help="added to expected children of a class")
+    smooth_stop: float = setting(0.1, low=1e-6, high=1e6)
+    smooth_root: float = setting(0.1, low=1e-6, high=1e6)
+
+
+class DmvCcm(Ccm):
+    """What `Ccm` holds, and a plain grammar with valence over the same K classes."""
+
+    Config: ClassVar[type] = DmvCcmConfig
+    gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores, HeadDistribution)
+    name: ClassVar[str] = "dmv-ccm"
+    limit: ClassVar[int] = LONGEST
+    power: ClassVar[int] = 4
+
+    def __init__(self, config: DmvCcmConfig, vocabulary_size: int) -> None:
+        super().__init__(config, vocabulary_size)
+        self.smoothing = Smoothing(config.smooth_root, config.smooth_choose, config.smooth_stop, extended=False)
+        size, double = self.class_count, torch.float64
+        self.register_buffer("root", torch.full((size,), 1 / size, dtype=double))
+        self.register_buffer("stop", torch.full((size, 2, 2), 0.5, dtype=double))
+        self.register_buffer("choose", torch.full((size, 2, 2, size), 1 / size, dtype=double))
+
+    root: Tensor  # as in `ValenceGrammar`
+    stop: Tensor
+    choose: Tensor
+
+    def grammar(self) -> ValenceGrammar:
+        """The probabilities of the dependency model."""
+        return ValenceGrammar(*(table.cpu().numpy() for table in (self.root, self.stop, self.choose)))
+
+    def _learn(self, blocks: list[Spans], *, random: bool = False) -> float:
+        """Count anew, under both models, or in the beginning in harmonic and in random trees; the log-likelihood."""
+        tables, sums = self.tables(), _sums()
+        spans_seen, uses, total = tables.empty(), ValenceGrammar.zeros(self.class_count), np.zeros(1)
+        scorer = SpanScorer(tables)
+        for spans in self.group.share(blocks):
+            entries, block = tables.entries(spans), _block(spans)
+            if random:
+                sums.add(uses, block, sums.harmonic_heads(block))
+                brackets = random_split_probability(len(spans.classes))[..., None]
+            else:
+                found, logs = self._joint(scorer, spans, entries)
+                sums.add(uses, block, found.trees)
+                brackets, total = found.brackets, total + logs.sum()
+            spans_seen.add(spans, entries, spans.constituency(brackets))
+        counted = spans_seen.sequences, spans_seen.contexts, uses.root, uses.stop, uses.choose
+        self.group.add_up(*counted, total)
+        grammar = ValenceGrammar.from_counts(uses, self.smoothing)
+        for name, table in {
+            **vars(grammar),
+            "sequences": spans_seen.sequences,
+            "contexts": spans_seen.contexts,
+        }.items():
+            getattr(self, name).copy_(torch.from_numpy(table))
+        return float(total[0])
+
+    def _joint(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[JointCounts, np.ndarray]:
+        """What trees under both models are made of, and the log (B,) of the sum over them."""
+        ratios, fixed = scorer.weights(spans, entries)
+        expected = joint_counts(_sums().weights(self.grammar(), _block(spans)), ratios)
+        return expected, expected.trees.log_total + fixed
+
+    def _brackets(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[BracketCounts, np.ndarray]:
+        found, logs = self._joint(scorer, spans, entries)
+        return BracketCounts(found.brackets, found.trees.log_total), logs
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Structure:
+        """The probability of each bracket (B, N, N + 1), or of each head (B, N, N), the root's on the diagonal.
+
+        Raises SynparseError for a sentence of more than 80 words: time and memory grow with the fourth power.
+        """
+        if query.structure is SpanScores:
+            return super().structure(batch, query)
+        tokens, lengths = self._arrays(batch)
+        heads = np.zeros((*tokens.shape, tokens.shape[1]))
+        tables, classes = self.tables(), self.classes.cpu().numpy()
+        scorer = SpanScorer(tables)
+        for rows, count in blocks_of_one_length(lengths, self.power):
+            spans = Spans.of(classes[tokens[rows, :count].T], self.class_count)
+            trees = self._joint(scorer, spans, tables.entries(spans))[0].trees
+            arcs = by_head(trees.first + trees.later)
+            arcs[np.arange(count), np.arange(count)] = trees.root
+            heads[rows, :count, :count] = arcs.transpose(2, 1, 0)
+        return HeadDistribution(torch.from_numpy(heads).to(batch.tokens.device), batch.lengths)
+
+
+def _sums() -> GrammarSums:
+    """Sums of a grammar without preferences of its own."""
+    return GrammarSums(Preferences(length_bias=0.0, penalty=1.0))
+
+
+def _block(spans: Spans) -> SentenceBlock:
+    """The sentences of ``spans`` as a grammar reads them: every word weighs the same, and nothing is cut."""
+    count, batch = spans.classes.shape
+    ones = np.ones((count, batch))
+    return SentenceBlock(spans.classes, np.zeros((count, batch), dtype=np.int64), ones, ones, np.full(batch, count))

@@ -1,0 +1,86 @@
+"""The plain twin of `dependency_inside`: the same sums in logarithms, derivatives by autograd; never out of range."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeights
+
+LOWEST = -1e30  # in the place of log 0, whose derivative is none
+
+
+def plain_tree_counts(weights: TreeWeights, fragments: Fragments | None = None) -> TreeCounts:
+    """What `tree_counts` gives: each expected use is the derivative of the log total by the log of a weight."""
+    tables = [weights.first, weights.later, weights.stop, weights.root]
+    with torch.inference_mode(False), torch.enable_grad():  # whoever parses has turned gradients off
+        logs = [torch.from_numpy(_log(table)).requires_grad_() for table in tables]
+        total = log_total(*logs, fragments=fragments, words=weights.words)
+        counts = torch.autograd.grad(total.sum(), logs, allow_unused=True)
+    possible = total.detach().numpy() > LOWEST / 2
+    found = [np.zeros_like(tables[i]) if count is None else count.numpy() * possible for i, count in enumerate(counts)]
+    first, later, stop, root = found
+    return TreeCounts(first, later, stop, root, np.where(possible, total.detach().numpy(), -np.inf))
+
+
+def log_total(
+    first: Tensor,
+    later: Tensor,
+    stop: Tensor,
+    root: Tensor,
+    *,
+    fragments: Fragments | None,
+    words: np.ndarray | None = None,
+) -> Tensor:
+    """Log of the sum over all trees (B,), from the logs of the weights in the shapes of `TreeWeights`."""
+    count = len(root)
+    cover, crossing = _fragment_tables(fragments, first)
+    # unfinished and finished half spans, by side and width: (N - width, B), row a for head a
+    unfinished: list[list[Tensor]] = [[torch.zeros_like(root)], [torch.zeros_like(root)]]
+    finished = [[stop[side, :, 0]] for side in (0, 1)]
+    arcs: list[list[Tensor]] = [[root], [root]]  # entry 0 is never read
+    for width in range(1, count):
+        heads = count - width
+        for side in (0, 1):
+            crosses = crossing[side, :heads, width]
+            ways = []
+            for cut in range(width):  # the head's half span before this arc; the child's on its inner side is the rest
+                rest = width - 1 - cut
+                back = finished[1 - side][rest].flip(0)[-heads:]  # by its head, in this side's reading
+                back_cover = cover[1 - side].flip(0)[width:, rest]
+                arc = first[side, :heads, width] if cut == 0 else later[side, :heads, width]
+                own = unfinished[side][cut][:heads]
+                ways.append(arc + own + back + crosses * (cover[side, :heads, cut] + back_cover))
+            arcs[side].append(torch.logsumexp(torch.stack(ways), 0))
+        for side in (0, 1):
+            ways = []
+            for child in range(1, width + 1):
+                rest = width - child
+                outer = finished[side][rest][child : child + heads]
+                penalty = crossing[side, :heads, child] * cover[side, child : child + heads, rest]
+                ways.append(arcs[side][child][:heads] + outer + penalty)
+            unfinished[side].append(torch.logsumexp(torch.stack(ways), 0))
+            finished[side].append(unfinished[side][width] + stop[side, :heads, 1])
+    totals = torch.zeros_like(root[0])
+    words = np.full(root.shape[1], count) if words is None else words
+    for length in np.unique(words).tolist():
+        own = torch.from_numpy(words == length)
+        right = [finished[0][length - 1 - a][a] for a in range(length)]
+        left = [finished[1][a][count - 1 - a] for a in range(length)]
+        parts = root[:length] + torch.stack(right) + torch.stack(left)
+        totals = torch.where(own, torch.logsumexp(parts, 0), totals)
+    return totals
+
+
+def _fragment_tables(fragments: Fragments | None, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Logs of `Fragments.cover`, and `Fragments.crossing`; without fragments, zeros."""
+    if fragments is None:
+        return torch.zeros_like(like), torch.zeros_like(like)
+    return torch.from_numpy(np.log(fragments.cover)).to(like.dtype), torch.from_numpy(fragments.crossing).to(like.dtype)
+
+
+def _log(table: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        logs: np.ndarray = np.maximum(np.log(table.astype(np.float64)), LOWEST)
+    return logs

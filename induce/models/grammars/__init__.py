@@ -1,0 +1,1 @@
+"""Neural probabilistic context-free grammars."""

@@ -1,0 +1,75 @@
+"""Compound PCFG: a neural PCFG whose probabilities also depend on a vector of each sentence (Kim, Dyer & Rush 2019).
+
+``docs/models/cpcfg.md`` maps the paper's equations to these functions. Shapes as in `induce.models.grammars.grammar`;
+M = S + T symbols, Z numbers in a sentence's vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from induce.config import setting
+from induce.models.grammars.grammar import Grammar, GrammarConfig, Tables, perceptron, spread_weights
+from induce.models.grammars.rules import FullRules
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpcfgConfig(GrammarConfig):
+    """Sizes of a compound PCFG; the defaults are the paper's."""
+
+    nonterminals: int = setting(30, low=1, high=10_000)
+    preterminals: int = setting(60, low=1, high=10_000)
+    embedding_size: int = setting(256, low=1, high=100_000, help="of a symbol, and width of the layers")
+    latent_size: int = setting(64, low=1, high=100_000, help="of a sentence's vector")
+    encoder_size: int = setting(512, low=1, high=100_000, help="of a word and of each direction of the encoder's LSTM")
+
+
+class CompoundPcfg(Grammar):
+    """Compound PCFG (section 2.3): z ~ N(0, I) for each sentence, and every rule is a network of its symbol and z.
+
+    Training maximises the evidence lower bound with one sample of q(z | sentence) = N(mean, variance), parsing and
+    log-probabilities take the mean. The likelihood given z is summed over all trees exactly.
+    """
+
+    Config = CpcfgConfig
+
+    def __init__(self, config: CpcfgConfig, vocabulary_size: int) -> None:
+        super().__init__(config, vocabulary_size)
+        size, latent = config.embedding_size, config.latent_size
+        self.start = nn.Parameter(torch.empty(1, size))
+        self.nonterminal = nn.Parameter(torch.empty(config.nonterminals, size))
+        self.preterminal = nn.Parameter(torch.empty(config.preterminals, size))
+        self.root = perceptron(size + latent, size, config.nonterminals)
+        self.rules = nn.Linear(size + latent, (config.nonterminals + config.preterminals) ** 2)
+        self.words = perceptron(size + latent, size, vocabulary_size)
+        self.embedding = nn.Embedding(vocabulary_size, config.encoder_size)
+        self.encoder = nn.LSTM(config.encoder_size, config.encoder_size, bidirectional=True, batch_first=True)
+        self.latent = nn.Linear(2 * config.encoder_size, 2 * latent)
+        spread_weights(self)
+
+    def posterior(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and logarithm of the variance (B, Z) of q(z | sentence): the LSTM's maxima over words (section 2.3)."""
+        outputs, _ = self.encoder(self.embedding(tokens))
+        mean, log_variance = self.latent(outputs.amax(1)).chunk(2, -1)
+        return mean, log_variance
+
+    def tables(self, tokens: Tensor) -> Tables:
+        """A grammar for each sentence, and the divergence KL(q || N(0, I)) (B,)."""
+        mean, log_variance = self.posterior(tokens)
+        divergence = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance).sum(-1)
+        z = mean + (log_variance / 2).exp() * torch.randn_like(mean) if self.training else mean
+        symbols = self.config.nonterminals + self.config.preterminals
+        root = self.root(_beside(self.start, z))[:, 0].softmax(-1)
+        rules = self.rules(_beside(self.nonterminal, z)).softmax(-1)
+        words = self.words(_beside(self.preterminal, z)).log_softmax(-1)  # (B, T, V)
+        shaped = rules.view(len(z), self.config.nonterminals, symbols, symbols)
+        return Tables(words.transpose(1, 2), FullRules(root, shaped), divergence)
+
+
+def _beside(symbols: Tensor, z: Tensor) -> Tensor:
+    """Each symbol's embedding (K, E) beside each sentence's vector (B, Z): (B, K, E + Z)."""
+    rows = (len(z), len(symbols), -1)
+    return torch.cat([symbols[None].expand(rows), z[:, None].expand(rows)], -1)

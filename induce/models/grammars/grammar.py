@@ -1,0 +1,272 @@
+"""What the neural grammars share: likelihoods of sentences, span marginals, best trees; an MLP with residual layers.
+
+A model says how its symbols' embeddings become probabilities (`Grammar.tables`); sentences of a batch are taken
+together where they are of one length. A grammar in this form derives no sentence of one word: such a word has a
+preterminal that is drawn evenly.
+
+Shapes: B sentences, N words, V vocabulary, S nonterminals, T preterminals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.config import setting
+from induce.data.batches import FragmentBatch, SentenceBatch, SpanSupervisedBatch
+from induce.models.base import Loss, Model, Query
+from induce.models.grammars.branching import begin_of_stretch, mark_votes, shape, word_edges
+from induce.models.grammars.rules import Rules, log_partition, span_marginals, symbol_marginals, word_costs
+from induce.models.grammars.viterbi import best_trees
+from induce.structures import Brackets, SpanScores, Structure
+
+if TYPE_CHECKING:
+    from induce.data.corpus import EncodedCorpus
+
+MEMORY = 0.1  # share of the newest batch in the running mean of what the rules cost a word
+COUNTED = 16  # one batch of so many is counted for `edges`,
+COUNTED_MEMORY = 0.02  # and has this share in the counts
+LONGEST = 400  # words; longer sentences are parsed in pieces
+
+
+class Tables(NamedTuple):
+    """A grammar in probabilities, for all sentences or one for each."""
+
+    emissions: Tensor  # (V, T) or (B, V, T): log probabilities of words given preterminals
+    rules: Rules
+    divergence: Tensor | None = None  # (B,): in nats, to be added to the negative log-likelihood
+
+
+class Residual(nn.Module):
+    """x + relu(W relu(V x)) (Kim et al. 2019, appendix A.1)."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(size, size)
+        self.second = nn.Linear(size, size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Of the shape of ``x``."""
+        return x + functional.relu(self.second(functional.relu(self.first(x))))
+
+
+def perceptron(inputs: int, size: int, outputs: int | None = None, *, layers: int = 2) -> nn.Sequential:
+    """A linear layer, ``layers`` residual ones, and one to ``outputs`` numbers where that is given."""
+    last = [] if outputs is None else [nn.Linear(size, outputs)]
+    return nn.Sequential(nn.Linear(inputs, size), *(Residual(size) for _ in range(layers)), *last)
+
+
+def spread_weights(model: nn.Module) -> None:
+    """Draw all matrices as in the released program of Kim et al. (2019): Glorot, uniform."""
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            nn.init.xavier_uniform_(parameter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrammarConfig:
+    """What all grammars can be told of the shape of trees: by default nothing."""
+
+    branching: str = setting("right", choices=("right", "left"), help="the side that the votes below are for")
+    prior_votes: float = setting(0.0, low=0, high=100, help="what preferred spans (`shape`) gain in choosing trees")
+    end_votes: float = setting(
+        0.0, low=0, high=100, help="a symbol's spans count min(1, this x its ends / beginnings in the text)"
+    )
+    mark_votes: float = setting(
+        0.0,
+        low=0,
+        high=100,
+        help="what spans gain in choosing trees that brackets enclose or whose words are joined; thrice for crossing",
+    )
+    word_votes: float = setting(
+        0.0, low=0, high=100, help="a span counts min(1, this x how often its last word ends a stretch, of the mean)"
+    )
+
+
+class Grammar(Model):
+    """A model whose sentences are derived by a grammar; subclasses give the `tables`."""
+
+    reads = (FragmentBatch, SpanSupervisedBatch)
+    gives = (SpanScores, Brackets)
+    shortest = 2
+    config: Any  # a GrammarConfig with the numbers of nonterminals and preterminals
+    growth: Tensor
+    edges: Tensor
+    batches: Tensor
+    word_edges: Tensor
+
+    def __init__(self, config: GrammarConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.register_buffer("growth", torch.zeros(()))  # what the rules cost a word: the scale of charts
+        # how often spans of each nonterminal begin, and end, where a stretch between punctuation marks does
+        self.register_buffer("edges", torch.zeros(2, self.config.nonterminals))
+        self.register_buffer("batches", torch.zeros((), dtype=torch.long))
+        self.register_buffer("word_edges", torch.ones(2, vocabulary_size))  # see `word_edges`
+
+    def prepare(self, corpus: EncodedCorpus) -> None:
+        """Count which words begin and end stretches between punctuation marks."""
+        self.word_edges.copy_(word_edges(corpus, self.word_edges.shape[1]))
+
+    def tables(self, tokens: Tensor) -> Tables:
+        """The grammar of the sentences ``tokens`` (B, N)."""
+        raise NotImplementedError
+
+    def loss(self, batch: SentenceBatch, state: Any = None) -> Loss:
+        """Negative log-likelihood; of a batch with weights of spans that of the weighted trees."""
+        total = batch.tokens.new_zeros((), dtype=self.growth.dtype)
+        if self.training and isinstance(batch, FragmentBatch):
+            self._count(batch)
+        for rows, tokens in same_length(batch):
+            count = tokens.shape[1]
+            weights = batch.weights[rows, :count, : count + 1] if isinstance(batch, SpanSupervisedBatch) else None
+            total = total - self._log_probability(tokens, weights).sum()
+        words = max(1, batch.token_count)
+        return Loss(total / len(batch.lengths), total / words, words, rows=len(batch.lengths))
+
+    def log_probability(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability of each sentence (B,) in nats; of a compound grammar a bound below it."""
+        result = self.growth.new_zeros(len(batch.lengths))
+        for rows, tokens in same_length(batch):
+            result[rows] = self._log_probability(tokens, None)
+        return result
+
+    def _log_probability(self, tokens: Tensor, weights: Tensor | None) -> Tensor:
+        """Of sentences of one length, ``tokens`` (B, N); ``weights`` (B, N, N + 1) of spans."""
+        tables, count = self.tables(tokens), tokens.shape[1]
+        emissions = emitted(tables, tokens)
+        if count == 1:
+            log_p = emissions[:, 0].logsumexp(-1) - math.log(self.config.preterminals)
+        else:
+            log_p = log_partition(emissions, tables.rules, weights=weights, growth=float(self.growth))
+            if self.training:
+                cost = word_costs(emissions.detach(), log_p.detach()).mean()
+                self.growth.lerp_(cost.nan_to_num(0.0, 0.0, 0.0), MEMORY)
+        return log_p if tables.divergence is None else log_p - tables.divergence
+
+    @torch.no_grad()
+    def _count(self, batch: FragmentBatch) -> None:
+        """Bring `edges` up to date by one batch of `COUNTED`."""
+        self.batches += 1
+        if int(self.batches) % COUNTED != 1:
+            return
+        counts = torch.zeros_like(self.edges)
+        for rows, tokens in same_length(batch):
+            count = tokens.shape[1]
+            if 1 < count <= LONGEST:
+                tables, begins = self.tables(tokens), begin_of_stretch(batch.fragments[rows, :count]).float()
+                shares = symbol_marginals(emitted(tables, tokens), tables.rules, growth=float(self.growth))[1]
+                for width in range(2, count):
+                    spans = count - width + 1
+                    places = torch.stack([begins[:, :spans], begins[:, width:]])  # (2, rows, spans)
+                    counts += torch.einsum("ebs,sba->ea", places.to(shares[width].dtype), shares[width])
+        self.edges.lerp_(counts.nan_to_num(0.0, 0.0, 0.0), COUNTED_MEMORY)
+
+    def _votes(self) -> Tensor | None:
+        """What a span of each nonterminal (S,) counts when a tree is chosen; nothing if all count the same."""
+        if not self.config.end_votes:
+            return None
+        begins, ends = self.edges if self.config.branching == "right" else self.edges.flip(0)
+        return torch.where(begins > 0, self.config.end_votes * ends / begins, 1.0).clamp_max(1.0)
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Structure:
+        """Span marginals, or the most probable trees with the numbers of their nonterminals as labels."""
+        if query.structure is Brackets:
+            return self._best(batch)
+        size = batch.tokens.shape[1]
+        scores = self.growth.new_zeros(len(batch.lengths), size, size + 1)
+        for rows, tokens in same_length(batch):
+            for start, end in pieces(tokens.shape[1]):
+                part = self._marginals(tokens[:, start:end])
+                if isinstance(batch, FragmentBatch):
+                    part = self._sided(part, tokens[:, start:end], batch.fragments[rows, start:end])
+                    if self.config.mark_votes:
+                        width = torch.full((len(tokens),), end - start)
+                        part = part + self.config.mark_votes * mark_votes(batch.gaps[rows, start:end], width)
+                scores[rows[:, None, None], *_grid(start, end)] = part
+                scores[rows, start, tokens.shape[1]] = 1.0  # pieces are joined from the right
+        return SpanScores(scores, batch.lengths)
+
+    def _sided(self, marginals: Tensor, tokens: Tensor, fragments: Tensor) -> Tensor:
+        """Marginals (B, N, N + 1) with the votes for one side, of words and of `shape`."""
+        if self.config.word_votes:
+            right = self.config.branching == "right"
+            counts = (self.config.word_votes * self.word_edges[int(right)][tokens]).clamp_max(1.0)
+            edges = begin_of_stretch(fragments)
+            if right:
+                counts = functional.pad(counts, (1, 0), value=1.0).masked_fill(edges, 1.0)[:, None]
+            else:
+                counts = counts.masked_fill(edges[:, :-1], 1.0)[:, :, None]
+            marginals = marginals * counts
+        return marginals + self.config.prior_votes * self._shape(fragments) if self.config.prior_votes else marginals
+
+    def _shape(self, fragments: Tensor) -> Tensor:
+        """`shape`, or its mirror image where the language branches to the left: (B, N, N + 1)."""
+        if self.config.branching == "right":
+            return shape(fragments)
+        mirrored = shape(fragments.flip(1))[:, :, 1:].flip(1, 2).transpose(1, 2)
+        return functional.pad(mirrored, (1, 0))
+
+    def _marginals(self, tokens: Tensor) -> Tensor:
+        """(B, N, N + 1) of sentences of one length."""
+        if tokens.shape[1] < 2:
+            return self.growth.new_zeros(len(tokens), tokens.shape[1], tokens.shape[1] + 1)
+        tables = self.tables(tokens)
+        return span_marginals(emitted(tables, tokens), tables.rules, growth=float(self.growth), symbols=self._votes())[
+            1
+        ]
+
+    def _best(self, batch: SentenceBatch) -> Brackets:
+        trees: list[list[tuple[Any, ...]]] = [[] for _ in batch.lengths]
+        for rows, tokens in same_length(batch):
+            count = tokens.shape[1]
+            for start, end in pieces(count):
+                found: list[list[tuple[int, int, int]]] = [[] for _ in rows]
+                if end - start > 1:
+                    tables = self.tables(tokens[:, start:end])
+                    found = best_trees(emitted(tables, tokens[:, start:end]), tables.rules)
+                for row, spans in zip(rows.tolist(), found, strict=True):
+                    trees[row] += [(start + i, start + j, f"NT{label}") for i, j, label in spans]
+                    if end < count:
+                        trees[row].append((start, count, "NT"))
+        return Brackets(trees, batch.lengths)
+
+    def parsing_cost(self, length: int) -> float:
+        """Cubic in the length, and growing with the number of symbols."""
+        return length + 2.0 + length**3 * (self.config.nonterminals + self.config.preterminals) / 9000
+
+
+def emitted(tables: Tables, tokens: Tensor) -> Tensor:
+    """Log probabilities (B, N, T) of the words given each preterminal."""
+    if tables.emissions.dim() == 2:
+        return functional.embedding(tokens, tables.emissions)
+    index = tokens[..., None].expand(-1, -1, tables.emissions.shape[-1])
+    return tables.emissions.gather(1, index)
+
+
+def same_length(batch: SentenceBatch) -> Iterator[tuple[Tensor, Tensor]]:
+    """Rows of the batch and their words (rows, N), for each length; nothing for sentences without words."""
+    lengths = batch.lengths.to(batch.tokens.device)
+    for length in lengths.unique().tolist():
+        if length:
+            rows = (lengths == length).nonzero()[:, 0]
+            yield rows, batch.tokens[rows, :length]
+
+
+def pieces(count: int) -> list[tuple[int, int]]:
+    """Where a sentence of ``count`` words is cut so that no piece has more than `LONGEST`: pieces of like length."""
+    number = -(-count // LONGEST)
+    ends = [count * k // number for k in range(number + 1)]
+    return list(pairwise(ends))
+
+
+def _grid(start: int, end: int) -> tuple[Tensor, Tensor]:
+    """Indices of the rows and columns of a chart that the words from ``start`` up to ``end`` have."""
+    return torch.arange(start, end)[:, None], torch.arange(start, end + 1)

@@ -1,0 +1,128 @@
+"""ONLSTM-SYD: ON-LSTM with a second set of distances that learns from trees (Du, Lin, Shen, O'Donnell, Bengio & Zhang
+2020).
+
+Read after ``onlstm.py``: the language model is that one, unchanged. ``docs/models/onlstm-syd.md`` maps the paper's
+equations to these functions and says where the released program departs from them.
+
+Shapes: T steps, B streams, H units of the supervised layer, n its master gates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
+from induce.layers.awd_dropout import LanguageOutput, Masks, dropped_weight
+from induce.layers.dropout import keep_mask
+from induce.layers.ranking import RANKINGS, rank
+from induce.models.base import Loss, Query, gold_distances, next_words
+from induce.models.language.onlstm import LayerState, OnLstm, OnLstmConfig, SegmentOutput
+from induce.models.language.onlstm_kernel import cumax
+from induce.structures import Distances
+from treebank.base.errors import SynparseError
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnLstmSydConfig(OnLstmConfig):
+    """Settings of ON-LSTM, and of the supervision; the defaults are the paper's (section 5.1)."""
+
+    supervised_layer: int = 3  # from 1
+    tree_weight: float = 0.75  # alpha of eq. 19
+    lm_weight: float = 1.0  # of the language model's loss beside it
+    # split: a map of its own on the master forget gate; shared: that gate itself, one set of trees; hidden: a map on
+    # the hidden states (the multitask variants of table 4)
+    supervised_head: str = "split"
+    ranking: str = "sentence"  # of pairs of positions; sentence: the paper's, column and batch: see `rank`
+    ranking_margin: float = 1.0
+    distance_scale: str = "units"  # of the ranking loss; units: 0 to n (eq. 17), share: 0 to 1 as in the program
+
+    def check(self) -> None:
+        """Raises ValueError where the values do not fit together."""
+        super().check()
+        known = {
+            "supervised_head": ("split", "shared", "hidden"),
+            "ranking": RANKINGS,
+            "distance_scale": ("units", "share"),
+        }
+        for name, choices in known.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(choices)}")
+        if self.supervised_layer > self.layers:
+            raise ValueError(f"supervised_layer = {self.supervised_layer}: the model has {self.layers} layers")
+
+
+class OnLstmSyd(OnLstm):
+    """ON-LSTM language model whose layer ``supervised_layer`` also learns the distances of given trees."""
+
+    Config = OnLstmSydConfig
+    reads: ClassVar[tuple[type[Batch], ...]] = (SupervisedStreamBatch, SupervisedBatch)
+    config: OnLstmSydConfig
+    whole_batch = (Batch,)  # all pairs of gold distances
+
+    def __init__(self, config: OnLstmSydConfig, vocabulary_size: int) -> None:
+        super().__init__(config, vocabulary_size)
+        layer = self.stack[config.supervised_layer - 1]
+        heads = {
+            "split": lambda: nn.Linear(layer.chunks, layer.chunks),
+            "shared": lambda: None,
+            "hidden": lambda: nn.Linear(layer.units, 1, bias=False),  # only the order of distances matters
+        }
+        self.head: nn.Linear | None = heads[config.supervised_head]()
+
+    def draw_masks(self, batch: int) -> Masks:
+        """Fresh masks for one segment; the last of the weights is that of the head, dropped like the others."""
+        masks = super().draw_masks(batch)
+        if self.head is None:
+            return masks
+        weight = self.head.weight
+        return masks._replace(
+            weights=[*masks.weights, keep_mask(weight.shape, self.config.weight_dropout, weight.device)]
+        )
+
+    def supervised(self, output: SegmentOutput, recurrent_weight: Tensor, kept: Tensor | None = None) -> Tensor:
+        """The supervised distances (T, B) of the layer that gave ``output``; ``kept`` is the mask of the head."""
+        if self.head is None:
+            return output.distance_forget
+        weight = dropped_weight(self.head.weight, self.config.weight_dropout, kept)
+        if self.config.supervised_head == "hidden":
+            return functional.linear(output.hidden, weight, self.head.bias)[..., 0]
+        logits = self.stack[self.config.supervised_layer - 1].forget_logits(output, recurrent_weight)  # eq. 14
+        return 1 - cumax(functional.linear(logits, weight, self.head.bias)).mean(-1)  # eq. 16, 17
+
+    def loss(
+        self,
+        batch: StreamBatch | SentenceBatch,
+        state: list[LayerState] | None = None,
+        *,
+        masks: Masks | None = None,
+    ) -> Loss:
+        """Loss of the language model; of a batch with gold distances, NaN where there are none, eq. 19."""
+        words, gold = next_words(batch), gold_distances(batch)
+        columns = words.tokens.shape[1]
+        if masks is None and self.training:
+            masks = self.draw_masks(columns)
+        result: LanguageOutput = self(words.tokens, state or self.initial_state(columns), masks=masks)
+        loss = self.language_loss(result, words)
+        if gold is None:
+            return loss
+        config, index = self.config, self.config.supervised_layer - 1
+        weight = self.recurrent_weights(masks, layers=index + 1)[-1]
+        kept = masks.weights[-1] if masks is not None and self.head is not None else None
+        distances = self.supervised(result.layers[index], weight, kept)
+        if config.distance_scale == "units" and config.supervised_head != "hidden":
+            distances = distances * self.stack[index].chunks
+        wrong = rank(distances, gold, words.tokens, config.ranking, config.ranking_margin)
+        return replace(loss, objective=config.lm_weight * loss.objective + config.tree_weight * wrong)
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
+        """The supervised distances (``syd``) or those of the language model (``lm``), as `OnLstm.structure` says."""
+        if query.distances == "lm":
+            return super().structure(batch, query)
+        if query.layer != self.config.supervised_layer:
+            where = f"the supervised distances are those of layer {self.config.supervised_layer}"
+            raise SynparseError(f"model 'onlstm-syd': {where}, not {query.layer} (--distances lm has every layer)")
+        return self.read_distances(batch, query.layer, self.supervised)

@@ -1,0 +1,307 @@
+"""Ordered Memory (Shen, Tan, Hosseini, Lin, Sordoni & Courville 2019; Shen 2022, thesis, section 3.5).
+
+Read from the top: the settings, the masked attention that says where the head of the stack is, the gated recursive cell
+that joins two constituents, the recurrence over words and slots, the language model. ``docs/models/ordered-memory.md``
+maps the thesis's equations to these functions and lists every place where the released program, which is followed here,
+departs from them.
+
+Shapes: T steps, B sentences or streams, N slots, D units of a slot. Slot 0 is the lowest, slot N - 1 the top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.data.batches import SentenceBatch, StreamBatch
+from induce.layers.cross_entropy import cross_entropy
+from induce.layers.dropout import keep_mask
+from induce.models.base import Loss, Model, Query, bounded, next_words
+from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
+from induce.models.language.ordered_memory_kernel import fill_slots
+from induce.structures import StackDecisions
+
+SMALLEST = 1e-5  # of the mask; what is less closes a slot
+
+ATTENTIONS: dict[str, Callable[[Tensor], Tensor]] = {"released": torch.relu, "paper": torch.tanh}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderedMemoryConfig:
+    """Sizes and rates of an Ordered Memory language model; the defaults are those of the published ListOps run."""
+
+    slot_size: int = 128  # of a slot, and of the embedding of a word
+    slots: int = 21
+    attention: str = "released"  # or "paper": tanh of one linear map, divided by the root of the number of slots
+    embedding_dropout: float = 0.1
+    dropout: float = 0.1  # inside the recursive cell
+    attention_dropout: float = 0.3
+    output_dropout: float = 0.2
+
+    def check(self) -> None:
+        """Raises ValueError for an attention that there is not, and for fewer than two slots."""
+        if self.attention not in ATTENTIONS:
+            raise ValueError(f"attention = {self.attention!r} is none of {', '.join(ATTENTIONS)}")
+        if self.slots < 2:
+            raise ValueError(f"slots = {self.slots} must be at least 2")
+
+
+class FastDropout(nn.Module):
+    """Dropout whose masks cost less than those of torch: they are drawn at every step and slot."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def mask(self, x: Tensor) -> Tensor:
+        """Factors of the shape of ``x``: 0, or one by the share kept."""
+        return keep_mask(x.shape, self.rate, x.device).to(x.dtype) / (1 - self.rate)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x``, in training with some of its entries set to 0."""
+        return x * self.mask(x) if self.training and self.rate else x
+
+
+class MaskedAttention(nn.Module):
+    """Where the head of the stack is after the next reductions (section 3.5.1)."""
+
+    def __init__(self, size: int, dropout: float = 0.0, kind: str = "released") -> None:
+        super().__init__()
+        released = kind == "released"
+        self.kind = kind
+        self.query = nn.Linear(size, size)
+        self.key = nn.Linear(size, size, bias=released)
+        self.query_norm = nn.LayerNorm(size) if released else nn.Identity()
+        self.key_norm = nn.LayerNorm(size) if released else nn.Identity()
+        self.score = nn.Linear(size, 1, bias=False)  # a bias is the same for all slots, so that it has no effect
+        self.dropout = FastDropout(dropout)
+
+    def queries(self, x: Tensor) -> Tensor:
+        """What inputs (…, D) ask for; for all steps at once."""
+        mapped: Tensor = self.query_norm(self.query(self.dropout(x)))
+        return mapped
+
+    def forward(self, query: Tensor, candidate: Tensor, previous: Tensor) -> Tensor:
+        """Distribution (B, N) over the slots of ``candidate`` (B, N, D) for ``query`` (B, D).
+
+        ``previous`` (B, N) is the distribution one step earlier: a slot is open as far as that one lay at most one slot
+        above it (eq. 3.5.10). All zeros leave only the top slot open.
+        """
+        open_share = functional.pad(previous.cumsum(-1)[:, 1:], (0, 1), value=1.0)
+        closed = open_share < SMALLEST
+        logits = self._scores(query, candidate) + open_share.masked_fill(closed, 1.0).log()
+        return logits.masked_fill(closed, -math.inf).softmax(-1)  # eq. 3.5.9 to 3.5.11
+
+    def _scores(self, query: Tensor, candidate: Tensor) -> Tensor:
+        """Scores (B, N) (eq. 3.5.8; the released program divides by the root of D, the paper by that of N)."""
+        keys = self.key_norm(self.key(self.dropout(candidate)))
+        hidden = ATTENTIONS[self.kind](query[:, None] + keys)
+        scale = candidate.shape[2] if self.kind == "released" else candidate.shape[1]
+        scores: Tensor = self.score(self.dropout(hidden))[..., 0]
+        return scores / math.sqrt(scale)
+
+
+class RecursiveCell(nn.Module):
+    """Joins two constituents (section 3.5.2); the layer normalisation is the one of the input, and given."""
+
+    def __init__(self, size: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.inner = nn.Linear(2 * size, 4 * size)
+        self.outer = nn.Linear(4 * size, 4 * size)  # rows: vertical, horizontal and cell gate, candidate
+        self.dropout = FastDropout(dropout)
+
+    def forward(self, lower: Tensor, memory: Tensor, norm: nn.LayerNorm) -> Tensor:
+        """The constituent (B, D) made of that from the ``lower`` slot (B, D) and that in ``memory`` (B, D)."""
+        hidden = self.inner(self.dropout(torch.cat((lower, memory), -1))).relu()
+        gates, new = self.outer(self.dropout(hidden)).split((3 * lower.shape[-1], lower.shape[-1]), -1)  # eq. 3.5.12
+        vertical, horizontal, cell = gates.sigmoid().chunk(3, -1)
+        joined: Tensor = norm(vertical * lower + horizontal * memory + cell * new)  # eq. 3.5.13
+        return joined
+
+    def fill(self, x: Tensor, memory: Tensor, above: Tensor, norm: nn.LayerNorm) -> Tensor:
+        """What each slot would hold (B, N, D) with the word ``x`` (B, D) (eq. 3.5.6, 3.5.7), as `fill_slots` says."""
+        masks = None
+        if self.training and self.dropout.rate:
+            count, size = int((above > 0).sum()), x.shape[1]
+            masks = [self.dropout.mask(x.new_empty(count, width)) for width in (size, size, 4 * size)]
+        weights = (self.inner.weight, self.inner.bias, self.outer.weight, self.outer.bias, norm.weight, norm.bias)
+        return fill_slots(x, memory, above, weights, norm.eps, masks).transpose(0, 1)
+
+
+class MemoryState(NamedTuple):
+    """What is carried from step to step."""
+
+    memory: Tensor  # M (B, N, D): the stack before the last word
+    candidate: Tensor  # Mhat (B, N, D): what each slot would hold with the last word in it
+    position: Tensor  # p (B, N): where the head of the stack is
+    started: Tensor  # (B,): whether a word has been read
+
+
+class MemoryOutput(NamedTuple):
+    """What the recurrence computes over a segment."""
+
+    output: Tensor  # (T, B, D): the top slot, all that was read
+    positions: Tensor  # p (T, B, N)
+    state: MemoryState
+
+
+class OrderedMemoryLayer(nn.Module):
+    """The recurrence (algorithm 2): for each word where the stack's head is, then the slots from there upwards.
+
+    With ``exact`` a row begins with its first real step, wherever that is. Without, it begins with the first step of
+    the batch, as in the released program: padding in front of a sentence then changes its numbers.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        size: int,
+        slots: int,
+        *,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        attention: str = "released",
+        exact: bool = True,
+    ) -> None:
+        super().__init__()
+        self.size, self.slots, self.exact = size, slots, exact
+        self.input = nn.Linear(input_size, size)
+        self.norm = nn.LayerNorm(size)  # of the input and of the cell
+        self.attention = MaskedAttention(size, attention_dropout, attention)
+        self.cell = RecursiveCell(size, dropout)
+
+    def initial_state(self, batch: int, *, slots: int | None = None) -> MemoryState:
+        """Nothing read yet."""
+        weight, count = self.input.weight, slots or self.slots
+        empty = weight.new_zeros(batch, count, self.size)
+        started = torch.zeros(batch, dtype=torch.bool, device=weight.device)
+        return MemoryState(empty, empty, weight.new_zeros(batch, count), started)
+
+    def forward(
+        self, x: Tensor, real: Tensor | None = None, *, state: MemoryState | None = None, slots: int | None = None
+    ) -> MemoryOutput:
+        """Run over ``x`` (T, B, input), of which the steps ``real`` (T, B) are no padding, from ``state`` on.
+
+        No weight depends on the number of ``slots``. Output, position and memory are 0 at padding.
+        """
+        steps, batch = x.shape[:2]
+        inputs = self.norm(self.input(x))  # eq. 3.5.1
+        queries = self.attention.queries(inputs)
+        state = state or self.initial_state(batch, slots=slots)
+        goes_on, started = self._goes_on(state.started, steps, real)
+        presence = [None] * steps if real is None else _masks(real, x.dtype)
+        masks = zip(_masks(goes_on, x.dtype), presence, strict=True)
+        outputs, positions = [], []
+        for t, (going, present) in enumerate(masks):
+            state = self._step(inputs[t], queries[t], state, going, present)
+            outputs.append(state.candidate[:, -1])
+            positions.append(state.position)
+        return MemoryOutput(torch.stack(outputs), torch.stack(positions), state._replace(started=started))
+
+    def _goes_on(self, started: Tensor, steps: int, real: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Which steps (T, B) read a word behind another one, and which rows (B,) have read one at the end."""
+        if real is None:
+            real = torch.ones(steps, len(started), dtype=torch.bool, device=started.device)
+        read = real.cumsum(0) > 0 if self.exact else torch.ones_like(real)
+        read = torch.cat((started[None], read | started))
+        return read[:-1] & real, read[-1]
+
+    def _step(
+        self, x: Tensor, query: Tensor, state: MemoryState, goes_on: Tensor | None, real: Tensor | None
+    ) -> MemoryState:
+        """Read one word ``x`` (B, D). Rows that do not go on have no stack yet; those that are not ``real`` end empty.
+
+        Both are (B, 1), and None where they hold for all rows.
+        """
+        position = self.attention(query, state.candidate, state.position)  # eq. 3.5.2
+        if goes_on is not None:
+            position = position * goes_on
+        above = position.cumsum(-1)  # eq. 3.5.3
+        kept = 1 - above + position  # eq. 3.5.4; 1 for a first word
+        memory = torch.lerp(state.memory, state.candidate, kept[..., None])  # eq. 3.5.5
+        candidate = self.cell.fill(x, memory, above, self.norm)  # eq. 3.5.6, 3.5.7
+        if real is not None:
+            memory, candidate = memory * real[..., None], candidate * real[..., None]
+        return MemoryState(memory, candidate, position, state.started)
+
+
+def _masks(mask: Tensor, dtype: torch.dtype) -> list[Tensor | None]:
+    """Each step of a boolean mask (T, B) as factors (B, 1), None where it is true throughout."""
+    factors = mask[..., None].to(dtype)
+    return [None if whole else factor for whole, factor in zip(mask.all(1).tolist(), factors, strict=True)]
+
+
+class OrderedMemory(Model):
+    """Ordered Memory as a language model: the next word is predicted from the top slot, embeddings are tied.
+
+    The paper learns from tasks (`induce.tasks`); this is the same recurrence on plain text.
+    """
+
+    Config = OrderedMemoryConfig
+    reads = (StreamBatch, SentenceBatch)
+    gives = (StackDecisions,)
+
+    def __init__(self, config: OrderedMemoryConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        config.check()
+        self.config = config
+        size = config.slot_size
+        self.embedding = nn.Embedding(vocabulary_size, size)
+        self.layer = OrderedMemoryLayer(
+            size,
+            size,
+            config.slots,
+            dropout=config.dropout,
+            attention_dropout=config.attention_dropout,
+            attention=config.attention,
+        )
+        self.decoder_bias = nn.Parameter(torch.zeros(vocabulary_size))
+        self.embedding_dropout = nn.Dropout(config.embedding_dropout)
+        self.output_dropout = nn.Dropout(config.output_dropout)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+
+    def initial_state(self, batch: int) -> list[MemoryState]:
+        """Nothing read yet."""
+        return [self.layer.initial_state(batch)]
+
+    @property
+    def decoder_weight(self) -> Tensor:
+        """Output embeddings (V, E)."""
+        return self.embedding.weight
+
+    def predictions(self, tokens: Tensor, state: list[MemoryState] | None = None) -> tuple[Tensor, list[MemoryState]]:
+        """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
+        embedded = self.embedding_dropout(self.embedding(tokens))
+        output, _, end = self.layer(embedded, None, state=None if state is None else state[0])
+        return self.output_dropout(output), [end]
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """What the output layer reads behind each word (B, N, E)."""
+        return next_word_vectors(self, batch)
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""
+        return next_word_log_probabilities(self, batch)
+
+    def loss(self, batch: StreamBatch | SentenceBatch, state: list[MemoryState] | None = None) -> Loss:
+        """Mean negative log-likelihood of the words that follow."""
+        words = next_words(batch)
+        begin = None if state is None else state[0]
+        embedded = self.embedding_dropout(self.embedding(words.tokens))
+        output, _, end = self.layer(embedded, words.target_mask, state=begin)
+        rows, targets = words.chosen(output.flatten(0, 1))
+        nll = cross_entropy(self.output_dropout(rows), self.embedding.weight, self.decoder_bias, targets)
+        return Loss(nll, nll, len(targets), [end])
+
+    def structure(self, batch: SentenceBatch, query: Query) -> StackDecisions:
+        """The slot of each word; the mark in front is read, that behind is not."""
+        steps = bounded(batch.tokens).t()[:-1]
+        real = torch.arange(len(steps), device=steps.device)[:, None] <= batch.lengths.to(steps.device)
+        positions = self.layer(self.embedding(steps), real).positions
+        return StackDecisions(positions[1:].argmax(-1).t(), batch.lengths)

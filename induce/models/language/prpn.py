@@ -1,0 +1,241 @@
+"""PRPN: parsing, reading and predict networks (Shen, Lin, Huang & Courville 2018), as in the released program.
+
+Here are the settings and the language model. The parsing network, which computes distances and the gates that they
+open and close, is in ``prpn_parsing.py``; the reading network, which remembers through the gates, and the predict
+network are in ``prpn_reading.py``. Where the paper's formulas differ from the program they are settings;
+``docs/models/prpn.md`` lists them and maps equations to functions.
+
+Shapes: T steps, B sentences or streams, E embedding, H hidden units, S slots of memory, L words of look-back. Slot k
+of a step at time t is the state of time t - 1 - k: the newest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.config import setting
+from induce.data.batches import Batch, SentenceBatch, StreamBatch
+from induce.layers.cross_entropy import cross_entropy
+from induce.layers.dropout import scaled_mask
+from induce.models.base import Loss, Model, NextWords, Query, bounded, next_words
+from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
+from induce.models.language.prpn_parsing import Parsing, ParsingNetwork, ParsingState, looked_back, parsing_start
+from induce.models.language.prpn_reading import LayerMasks, PredictMasks, PredictNetwork, Reading, ReadingLayer, Tapes
+from induce.structures import Distances
+from treebank.base.errors import SynparseError
+
+CHOICES = {
+    "gate": ("hard", "soft", "paper"),
+    "distance": ("sigmoid", "relu"),
+    "attention": ("masked", "modulated"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrpnConfig:
+    """Sizes, formulas and dropout rates; the defaults are the paper's word-level model as the program computes it."""
+
+    embedding_size: int = 800
+    hidden_size: int = 1200
+    reading_layers: int = 2
+    slots: int = 15  # states that can be remembered, N_m
+    lookback: int = 5  # words before the current one that its distance depends on, L
+    resolution: float = 0.1  # difference of distances over which a gate closes, 1 / tau
+    residual_blocks: int = setting(0, low=0, high=1e9, help="of the predict network")
+    gate: str = "hard"  # hard, soft: the program's two; paper: eq. 6
+    binary_test: bool = setting(False, help="gates of 0 and 1 when nothing is learned, the limit of a resolution of 0")
+    distance: str = "sigmoid"  # sigmoid: the program's; relu: eq. 8, 13
+    attention: str = "masked"  # masked: the program's softmax over open slots; modulated: eq. 10, 11
+    parsing_network: bool = True  # the ablations of table 3: without it all gates stay open
+    reading_attention: bool = True  # without it the reading network is a plain LSTM
+    predict_attention: bool = True  # without it the next word depends on the last state alone
+    tied_embeddings: bool = True
+    outer_dropout: float = 0.7  # the embedded words that are read, and before the output layer
+    inner_dropout: float = 0.5  # everywhere else
+    recurrent_dropout: float = 0.5  # the remembered h, one mask for all steps and sentences
+
+    def check(self) -> None:
+        """Raises ValueError where the values do not fit together."""
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(known)}")
+        if self.hidden_size % 2:
+            raise ValueError(f"hidden_size = {self.hidden_size} must be even: each half sees one of two distances")
+        if not self.resolution > 0:
+            raise ValueError(f"resolution = {self.resolution} must be above 0")
+        if self.parsing_network and not (self.reading_attention or self.predict_attention):
+            raise ValueError("without attention nothing depends on distances: set parsing_network = false, too")
+
+
+class Masks(NamedTuple):
+    """The dropout masks of one segment, divided by the share kept; None where nothing is dropped."""
+
+    parsing: Any  # ParsingMasks, or those of another parsing network; None without any
+    reading: Sequence[LayerMasks]
+    predict: PredictMasks
+
+
+class LanguageOutput(NamedTuple):
+    """What the language model computes over a segment."""
+
+    output: Tensor  # (T B, E), rows for the output layer
+    parsing: Parsing
+    reading: list[Reading]
+    predict_attention: Tensor  # (T, B, S)
+    state: list[Any]
+
+
+class Prpn(Model):
+    """PRPN language model: a ParsingNetwork steers a reading and a predict network.
+
+    The state carried between segments is a list: ParsingState, then the Tapes of each reading layer. The memory of the
+    predict network is the tape of h of the top layer.
+    """
+
+    Config = PrpnConfig
+    reads: ClassVar[tuple[type[Batch], ...]] = (StreamBatch, SentenceBatch)
+    gives = (Distances,)
+    parsing_network: ClassVar[Any] = ParsingNetwork
+    whole_batch = (Batch,)  # batch normalisation
+
+    def __init__(self, config: PrpnConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        config.check()
+        self.config = config
+        self.embedding = nn.Embedding(vocabulary_size, config.embedding_size)
+        self.parsing = self.parsing_network(config) if config.parsing_network else None
+        sizes = [config.embedding_size] + [config.hidden_size] * (config.reading_layers - 1)
+        self.reading = nn.ModuleList(ReadingLayer(config, size) for size in sizes)
+        self.predict = PredictNetwork(config)
+        self.decoder_bias = nn.Parameter(torch.zeros(vocabulary_size))
+        tables = [self.embedding.weight]
+        if not config.tied_embeddings:
+            tables.append(nn.Parameter(torch.empty_like(self.embedding.weight)))
+            self.decoder_table = tables[1]
+        for table in tables:
+            nn.init.uniform_(table, -0.01, 0.01)
+        for module in self.modules():
+            if isinstance(module, nn.BatchNorm1d):  # as torch did when the program was written
+                nn.init.uniform_(module.weight)
+
+    @property
+    def decoder_weight(self) -> Tensor:
+        """Output embeddings (V, E)."""
+        return self.embedding.weight if self.config.tied_embeddings else self.decoder_table
+
+    def initial_state(self, batch: int) -> list[Any]:
+        """Before any word: zeros, and distances that close every gate."""
+        config, weight = self.config, self.embedding.weight
+        tape = weight.new_zeros(batch, config.slots, config.hidden_size)
+        start = self.parsing.initial_state(batch) if self.parsing else parsing_start(config, batch, weight)
+        return [start, *(Tapes(tape, tape) for _ in self.reading)]
+
+    def draw_masks(self, steps: int, batch: int) -> Masks:
+        """Fresh masks for one segment."""
+        config, weight = self.config, self.embedding.weight
+        words, units = config.embedding_size, config.hidden_size
+        width = self.predict.output.in_features
+        inner, outer = config.inner_dropout, config.outer_dropout
+
+        def scaled(rate: float, *shape: int) -> Tensor | None:
+            return scaled_mask(weight, rate, *shape)
+
+        return Masks(
+            parsing=self.parsing.draw_masks(steps, batch) if self.parsing else None,
+            reading=[
+                LayerMasks(
+                    key_input=scaled(inner, steps, batch, size),
+                    key_state=scaled(inner, steps, batch, units),
+                    key=scaled(inner, steps, batch, units),
+                    input=scaled(inner if k else outer, steps, batch, size),
+                    recurrent=scaled(config.recurrent_dropout, units),
+                )
+                for k, size in enumerate([words] + [units] * (len(self.reading) - 1))
+            ],
+            predict=PredictMasks(
+                key_input=scaled(inner, steps, batch, units),
+                key=scaled(inner, steps, batch, units),
+                residual=[scaled(inner, steps * batch, width) for _ in self.predict.blocks],
+                joined=scaled(inner, steps * batch, width),
+                output=scaled(outer, steps * batch, words),
+            ),
+        )
+
+    def forward(self, tokens: Tensor, state: list[Any], *, masks: Masks | None = None) -> LanguageOutput:
+        """Run over ``tokens`` (T, B). With ``masks`` every dropout acts; without, none does."""
+        words = functional.embedding(tokens, self.embedding.weight)
+        if self.parsing is None:
+            parsing = self._unparsed(words, state[0])
+        else:
+            parsing = self.parsing(words, state[0], masks and masks.parsing)
+        x, gate = words, parsing.read_gate.transpose(0, 1).contiguous()
+        reading: list[Reading] = []
+        for k, layer in enumerate(self.reading):
+            reading.append(layer(x, gate, state[1 + k], masks and masks.reading[k]))
+            x = reading[-1].hidden
+        predict_gate = parsing.predict_gate.transpose(0, 1)
+        output, attention = self.predict(x, state[-1].h, predict_gate, masks and masks.predict)
+        return LanguageOutput(output, parsing, reading, attention, [parsing.state, *(layer.tapes for layer in reading)])
+
+    def predictions(self, tokens: Tensor, state: list[Any] | None = None) -> tuple[Tensor, list[Any]]:
+        """Vectors (T, B, E) that the output layer reads after each of ``tokens`` (T, B), and the state to carry on."""
+        result = self(tokens, state or self.initial_state(tokens.shape[1]))
+        return result.output.unflatten(0, tokens.shape), result.state
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """What the output layer reads behind each word (B, N, E)."""
+        return next_word_vectors(self, batch)
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""
+        return next_word_log_probabilities(self, batch)
+
+    def _unparsed(self, words: Tensor, state: ParsingState) -> Parsing:
+        """No distances, and every gate open: attention as usual (the first ablation of table 3)."""
+        flat = words.new_zeros(words.shape[1], len(words))
+        last = torch.cat((state.embeddings, words))[len(words) :]
+        return looked_back(flat, flat, last, state, "hard", self.config.resolution)
+
+    def loss(
+        self,
+        batch: StreamBatch | SentenceBatch,
+        state: list[Any] | None = None,
+        *,
+        masks: Masks | None = None,
+    ) -> Loss:
+        """Mean negative log-likelihood of the words that follow.
+
+        Padding behind a sentence still takes part in the batch statistics, as in the program. Masks are drawn in
+        training mode.
+        """
+        words = next_words(batch)
+        return self.language_loss(self.run(words, state, masks), words)
+
+    def run(self, words: NextWords, state: list[Any] | None = None, masks: Masks | None = None) -> LanguageOutput:
+        """`forward` over ``words``, from the beginning if there is no ``state``, with masks drawn in training mode."""
+        steps, columns = words.tokens.shape
+        if masks is None and self.training:
+            masks = self.draw_masks(steps, columns)
+        output: LanguageOutput = self(words.tokens, state or self.initial_state(columns), masks=masks)
+        return output
+
+    def language_loss(self, result: LanguageOutput, words: NextWords) -> Loss:
+        """What ``result`` costs on the targets of ``words``."""
+        rows, targets = words.chosen(result.output)
+        nll = cross_entropy(rows, self.decoder_weight, self.decoder_bias, targets)
+        return Loss(nll, nll, len(targets), result.state)
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
+        """The one set of distances that there is. Nothing but the parsing network is computed."""
+        if self.parsing is None:
+            raise SynparseError("this model was trained with parsing_network = false, so it has no distances")
+        words = functional.embedding(bounded(batch.tokens).t(), self.embedding.weight)
+        start = self.initial_state(len(batch.tokens))[0].embeddings
+        distance, _ = self.parsing.distances(torch.cat((start, words)))
+        return Distances(distance[:, 1:-1], batch.lengths)

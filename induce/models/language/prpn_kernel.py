@@ -1,0 +1,287 @@
+"""The steps of PRPN's reading network over a segment, and their gradients by hand.
+
+Shapes: T steps, B sentences or streams, H hidden units, S slots of memory. In here slots go from the oldest state to
+the newest; at the surface, as in the paper, from the newest to the oldest.
+
+**Forward** (Shen et al. 2018), for each step, from the states h_k, c_k of the S steps before it (m: dropout masks;
+norm: layer normalisation, `induce.layers.layer_norm`; from_input and from_key do not depend on earlier steps)::
+
+    key    = m_key (from_key + W_key (m_state h_last)) / sqrt(H)                        (eq. 9)
+    fit_k  = key · h_k                                                                  (eq. 10)
+    weight = attend(fit, gate)                                                          (eq. 10, 11)
+    h~, c~ = sum of weight_k h_k, sum of weight_k c_k                                   (eq. 12)
+    z      = from_input + gain norm(W (m_past h~) + b)         its quarters: i, f, candidate, o
+    c      = f c~ + i candidate                                h = o tanh(cell_gain norm(c) + cell_bias)
+
+**Backward**, from dh and dc, which the layer above and the S steps that see this state send::
+
+    dx     = dh o (1 - tanh²) cell_gain                        through the norm of c, added to dc
+    dz     = (dc candidate i (1 - i),  dc c~ f (1 - f),  dc i (1 - candidate²),  dh tanh o (1 - o))
+    dsum   = through the norm of W h~ + b: dz gain
+    dh~    = m_past (Wᵀ dsum)               dc~ = dc f
+    dweight_k = dh~ · h_k + dc~ · c_k       dfit, dgate: `induce.models.language.gated_attention`
+    dkey   = m_key sum of dfit_k h_k        to h_last: m_state (W_keyᵀ dkey)
+    state k receives weight_k (dh~, dc~) and, for its h, dfit_k key
+
+The weights' gradients are sums over steps of products of rows that are all known at the end: one product each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from induce.layers.dropout import dropped, dropped_at
+from induce.layers.layer_norm import centred, excess, spread_of
+from induce.models.language.gated_attention import LaterSteps, attend_into, fit_gradient_beside, gate_gradient
+
+
+def recurrence(
+    kind: str,
+    from_input: Tensor,
+    key_from_input: Tensor,
+    gate: Tensor,
+    tape_h: Tensor,
+    tape_c: Tensor,
+    weights: Sequence[Tensor],
+    masks: tuple[Tensor | None, Tensor | None, Tensor | None],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The steps of a reading layer over a segment: h (T, B, H), attention (T, B, S), both tapes after it (B, S, H).
+
+    ``from_input`` (T, B, 4H), ``key_from_input`` (T, B, H), ``gate`` (T, B, S): what needs no step before. ``weights``
+    are those of the key (H, H), of the gates (4H, H), the bias and gain of these (4H,), gain and bias of the cell (H,).
+    ``masks`` are those of the last h and of the key (T, B, H), and of the h remembered (H,).
+    """
+    outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(
+        kind, from_input, key_from_input, gate, tape_h, tape_c, *weights, masks
+    )
+    return outputs
+
+
+class _Saved(NamedTuple):
+    """What the backward pass needs of the forward pass, beside the masks."""
+
+    gate: Tensor  # (T, B, S)
+    states: Tensor  # (B, S + T, 2H): h and c of the steps before the segment and of its own
+    keys: Tensor  # (T, B, H)
+    summary: Tensor  # (T, B, 1, 2H): h~ and c~
+    attention: Tensor  # (T, B, S): the weights
+    ratio: Tensor  # (T, B, S), with the next one: see `induce.models.language.gated_attention`
+    total: Tensor  # (T, B, 1)
+    gates: Tensor  # (T, B, 4H): i, f, candidate, o after their non-linearities
+    norm: Tensor  # (T, B, 4H): of W h~ + b
+    spread: Tensor  # (T, B, 1): what that was divided by
+    cell_norm: Tensor  # (T, B, H): of c
+    cell_spread: Tensor  # (T, B, 1)
+    squashed: Tensor  # (T, B, H): tanh of the normalised c
+    key_weight: Tensor  # (H, H)
+    weight: Tensor  # (4H, H)
+    gain: Tensor  # (4H,)
+    cell_gain: Tensor  # (H,)
+
+
+class _Recurrence(torch.autograd.Function):
+    """The steps of a reading layer over a segment, as the module's docstring states them: one node of the graph.
+
+    Three tricks. States are kept side by side, oldest first, h beside c, so that the tapes of a step are a view of S of
+    them and one batched product makes both sums. The recurrent matrix is centred over its outputs before the first
+    step, so that normalising its product has no mean to subtract at each step, neither forward nor backward. And what
+    the S steps after a state send back to it is summed by two batched products when that state's turn comes
+    (`LaterSteps`), not scattered over S states at every step.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        kind: str,
+        from_input: Tensor,
+        key_from_input: Tensor,
+        gate: Tensor,
+        tape_h: Tensor,
+        tape_c: Tensor,
+        key_weight: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        gain: Tensor,
+        cell_gain: Tensor,
+        cell_bias: Tensor,
+        masks: tuple[Tensor | None, Tensor | None, Tensor | None],
+    ) -> Any:
+        """h (T, B, H), the attention (T, B, S) and the tapes after the segment; parameters as `recurrence` has them."""
+        steps, units, slots = len(from_input), key_from_input.shape[2], tape_h.shape[1]
+        of_state, of_key, of_past = masks
+        saved = _room(from_input, gate.flip(-1), slots, key_weight, weight, gain, cell_gain)
+        states = saved.states
+        states[:, :slots] = torch.cat((tape_h, tape_c), -1).flip(1)
+        from_key, key_turned = dropped(key_from_input, of_key) / math.sqrt(units), key_weight.t() / math.sqrt(units)
+        turned, bias = dropped(centred(weight, 0), of_past).t(), centred(bias, 0)
+        for t, tape in enumerate(states.unfold(1, slots, 1).unbind(1)[:-1]):  # (B, 2H, S)
+            before = dropped_at(t, tape[:, :units, -1], of_state)
+            key = torch.add(from_key[t], dropped_at(t, before @ key_turned, of_key), out=saved.keys[t])  # eq. 9
+            h, c = _summary(t, key, tape, saved, kind)
+            _advance(t, torch.addmm(bias, h, turned), c, from_input, cell_bias, saved)
+        ctx.kind, ctx.masks = kind, masks
+        ctx.save_for_backward(*saved)
+        hidden = states[:, slots:, :units].transpose(0, 1).contiguous()
+        last_h, last_c = states[:, steps:].flip(1).split(units, -1)
+        seen = saved.attention.flip(-1)
+        ctx.mark_non_differentiable(seen)
+        return hidden, seen, last_h.contiguous(), last_c.contiguous()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_hidden: Tensor, _: Tensor, d_last_h: Tensor, d_last_c: Tensor) -> Any:
+        """Gradients of all that `forward` reads, from those of h (T, B, H) and of the tapes after the segment."""
+        saved, (of_state, of_key, of_past) = _Saved(*ctx.saved_tensors), ctx.masks
+        steps, batch, units = saved.keys.shape
+        slots = saved.gate.shape[-1]
+        factors = _local_factors(saved, ctx.kind)
+        matrix, scaled = dropped(centred(saved.weight, 0), of_past), saved.key_weight / math.sqrt(units)
+        later = LaterSteps(saved.keys, saved.attention)
+        later.d_states[steps:, :, 0] = torch.cat((d_last_h, d_last_c), -1).flip(1).transpose(0, 1)
+        later.d_states[slots:, :, 0, :units] += d_hidden
+        d_z, d_sum, d_key = torch.empty_like(saved.gates), torch.empty_like(saved.gates), torch.empty_like(saved.keys)
+        d_weights, mean = torch.empty_like(saved.gate), torch.empty_like(saved.total)
+        d_before = saved.keys.new_zeros(batch, units)  # of the h of the step before, by the key
+        tapes = saved.states.unfold(1, slots, 1).unbind(1)  # (B, 2H, S)
+        for t in reversed(range(steps)):
+            d_h, d_c = later.sent_back(slots + t)
+            d_h += d_before
+            _cell_back(t, d_h, d_c, d_z[t], d_sum[t], saved, factors)
+            d_now = later.d_summary[:, slots + t]  # of h~ and c~
+            torch.div(d_sum[t] @ matrix, saved.spread[t], out=d_now[:, :units])
+            torch.mul(d_c, saved.gates[t, :, units : 2 * units], out=d_now[:, units:])
+            weighed = torch.bmm(d_now[:, None], tapes[t], out=d_weights[t][:, None])[:, 0] * saved.attention[t]
+            torch.sum(weighed, -1, keepdim=True, out=mean[t])
+            fit = torch.addcmul(weighed, factors.beside[t], mean[t], value=-1)
+            later.d_fit[:, slots + t] = fit
+            d_key[t] = dropped_at(t, torch.bmm(fit[:, None], tapes[t][:, :units].mT)[:, 0], of_key)
+            d_before = dropped_at(t, d_key[t] @ scaled, of_state)
+        if any(ctx.needs_input_grad[4:6]):
+            for n in range(slots):
+                later.sent_back(n)
+            later.d_states[slots - 1, :, 0, :units] += d_before
+        d_gate = gate_gradient(d_weights, mean, saved.ratio, saved.total, ctx.kind).flip(-1)
+        d_key /= math.sqrt(units)
+        d_first_h, d_first_c = later.d_states[:slots, :, 0].flip(0).transpose(0, 1).split(units, -1)
+        d_squash = later.d_states[slots:, :, 0, :units] * factors.to_norm
+        weights = _weight_gradients(saved, ctx.masks, d_z, d_sum, d_key, d_squash)
+        return None, d_z, d_key, d_gate, d_first_h, d_first_c, *weights, None
+
+
+def _room(from_input: Tensor, gate: Tensor, slots: int, *weights: Tensor) -> _Saved:
+    """Memory for what the forward pass computes; ``gate`` (T, B, S) and the ``weights`` are there already."""
+    steps, batch, width = from_input.shape
+    units = width // 4
+    new = from_input.new_empty
+
+    def by_step(size: int) -> Tensor:
+        return new(steps, batch, size)
+
+    return _Saved(
+        gate, new(batch, slots + steps, 2 * units), by_step(units), new(steps, batch, 1, 2 * units),
+        torch.empty_like(gate), torch.empty_like(gate), by_step(1), by_step(width), by_step(width), by_step(1),
+        by_step(units), by_step(1), by_step(units), *weights,
+    )  # fmt: skip
+
+
+def _summary(t: int, key: Tensor, tape: Tensor, saved: _Saved, kind: str) -> tuple[Tensor, ...]:
+    """h~ and c~ (B, H) of step ``t`` from the states on ``tape`` (B, 2H, S) that fit ``key`` (B, H)."""
+    units = key.shape[-1]
+    fit = torch.bmm(key[:, None], tape[:, :units])[:, 0]  # eq. 10
+    weights = attend_into(fit, saved.gate[t], kind, out=(saved.attention[t], saved.ratio[t], saved.total[t]))
+    return torch.bmm(weights[:, None], tape.mT, out=saved.summary[t])[:, 0].split(units, -1)  # eq. 12
+
+
+def _advance(t: int, x: Tensor, c: Tensor, from_input: Tensor, cell_bias: Tensor, saved: _Saved) -> None:
+    """The LSTM step ``t`` from the product ``x`` (B, 4H), which has no mean, and c~ (B, H), written to ``saved``."""
+    units = c.shape[-1]
+    row = saved.states.shape[1] - len(from_input) + t
+    torch.div(x, spread_of(x, out=saved.spread[t]), out=saved.norm[t])
+    now = torch.addcmul(from_input[t], saved.norm[t], saved.gain, out=saved.gates[t])
+    now[:, : 2 * units].sigmoid_()
+    now[:, 2 * units : 3 * units].tanh_()
+    now[:, 3 * units :].sigmoid_()
+    i, f, candidate, o = now.chunk(4, -1)
+    c = torch.addcmul(f * c, i, candidate, out=saved.states[:, row, units:])
+    x = centred(c, -1)
+    torch.div(x, spread_of(x, out=saved.cell_spread[t]), out=saved.cell_norm[t])
+    torch.tanh(torch.addcmul(cell_bias, saved.cell_norm[t], saved.cell_gain), out=saved.squashed[t])
+    torch.mul(o, saved.squashed[t], out=saved.states[:, row, :units])
+
+
+class _Factors(NamedTuple):
+    """Derivatives at every step that do not wait for later steps."""
+
+    to_norm: Tensor  # (T, B, H): of h by the normalised c, gain and bias included
+    to_output: Tensor  # (T, B, H): of h by the row of o
+    to_gates: Tensor  # (T, B, 3, H): of c by the rows of i, f, candidate
+    to_cell: Tensor  # (T, B, H): of h by c, but for what the norm subtracts
+    cell_along: Tensor  # (T, B, H): the direction that the norm of c takes out of a gradient
+    along: Tensor  # (T, B, 1): how much the norm of W h~ + b takes out
+    beside: Tensor  # (T, B, S): see `induce.models.language.gated_attention`
+
+
+def _local_factors(saved: _Saved, kind: str) -> _Factors:
+    """They are computed for all steps at once."""
+    units = saved.keys.shape[-1]
+    i, f, candidate, o = saved.gates.chunk(4, -1)
+    squashed, c = saved.squashed, saved.summary[:, :, 0, units:]
+    to_norm = o * (1 - squashed * squashed)
+    return _Factors(
+        to_norm=to_norm,
+        to_output=squashed * o * (1 - o),
+        to_gates=torch.stack((candidate * i * (1 - i), c * f * (1 - f), i * (1 - candidate * candidate)), 2),
+        to_cell=to_norm * saved.cell_gain / saved.cell_spread,
+        cell_along=saved.cell_norm * excess(saved.cell_spread, units),
+        along=excess(saved.spread, 4 * units),
+        beside=fit_gradient_beside(saved.attention, saved.ratio, saved.total, kind),
+    )
+
+
+def _cell_back(t: int, d_h: Tensor, d_c: Tensor, d_z: Tensor, d_sum: Tensor, saved: _Saved, factors: _Factors) -> None:
+    """The LSTM step ``t`` backward: ``d_c`` (B, H) grows by what ``d_h`` sends; ``d_z``, ``d_sum`` (B, 4H) are written.
+
+    ``d_sum`` is still to be divided by the spread.
+    """
+    batch, units = d_h.shape
+    d_normal = d_h * factors.to_cell[t]
+    along_cell = (d_normal * saved.cell_norm[t]).sum(-1, keepdim=True)
+    d_c += d_normal
+    d_c.sub_(d_normal.sum(-1, keepdim=True), alpha=1 / units).addcmul_(factors.cell_along[t], along_cell, value=-1)
+    torch.mul(d_c[:, None], factors.to_gates[t], out=d_z[:, : 3 * units].view(batch, 3, units))
+    torch.mul(d_h, factors.to_output[t], out=d_z[:, 3 * units :])
+    x, norm = d_z * saved.gain, saved.norm[t]
+    torch.addcmul(x, norm, (x * norm).sum(-1, keepdim=True) * factors.along[t], value=-1, out=d_sum)
+
+
+def _weight_gradients(
+    saved: _Saved,
+    masks: tuple[Tensor | None, Tensor | None, Tensor | None],
+    d_z: Tensor,
+    d_sum: Tensor,
+    d_key: Tensor,
+    d_squash: Tensor,
+) -> tuple[Tensor, ...]:
+    """Of the key (H, H), of the gates (4H, H), their bias and gain (4H,), and of gain and bias of the cell (H,).
+
+    The centring of the recurrent matrix is its own transpose, so that gradients are centred once, here.
+    """
+    steps, batch, units = saved.keys.shape
+    rows, slots = steps * batch, saved.gate.shape[-1]
+    d_sum = d_sum.div_(saved.spread).view(rows, 4 * units)
+    before = dropped(saved.states[:, slots - 1 : -1, :units].transpose(0, 1), masks[0]).reshape(rows, units)
+    h = dropped(saved.summary[:, :, 0, :units], masks[2]).reshape(rows, units)
+    return (
+        d_key.view(rows, -1).t() @ before,
+        centred(d_sum.t() @ h, 0),
+        centred(d_sum.sum(0), 0),
+        (d_z * saved.norm).sum((0, 1)),
+        (d_squash * saved.cell_norm).sum((0, 1)),
+        d_squash.sum((0, 1)),
+    )

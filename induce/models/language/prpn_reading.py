@@ -1,0 +1,194 @@
+"""PRPN's reading and predict networks: an LSTM that remembers through gates, and what it expects next (section 5).
+
+Shapes: T steps, B sentences or streams, E embedding, H hidden units, S slots of memory, the newest first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.layers.dropout import dropped
+from induce.layers.layer_norm import layer_norm
+from induce.layers.whole_batch import BatchNorm
+from induce.models.language.gated_attention import attend, band, unband
+from induce.models.language.prpn_kernel import recurrence
+
+
+class ReadingSettings(Protocol):
+    """The settings of a model that its reading and predict networks depend on."""
+
+    @property
+    def embedding_size(self) -> int: ...
+    @property
+    def hidden_size(self) -> int: ...
+    @property
+    def attention(self) -> str: ...
+    @property
+    def reading_attention(self) -> bool: ...
+    @property
+    def predict_attention(self) -> bool: ...
+    @property
+    def residual_blocks(self) -> int: ...
+
+
+class LayerNorm(nn.Module):
+    """Layer normalisation with the unbiased standard deviation, the small number added to it and not to its square."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.gain, self.bias = nn.Parameter(torch.ones(size)), nn.Parameter(torch.zeros(size))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Over the last axis."""
+        return layer_norm(x, self.gain, self.bias)
+
+
+class Cell(nn.Module):
+    """LSTM cell with layer normalisation of both products and of the cell state inside the last tanh."""
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.input, self.input_norm = nn.Linear(input_size, 4 * hidden_size), LayerNorm(4 * hidden_size)
+        self.recurrent, self.recurrent_norm = nn.Linear(hidden_size, 4 * hidden_size), LayerNorm(4 * hidden_size)
+        self.cell_norm = LayerNorm(hidden_size)
+
+    def from_input(self, x: Tensor) -> Tensor:
+        """The input's part of the gates (…, 4H), which does not wait for the step before."""
+        return self.input_norm(self.input(x))
+
+    def forward(self, from_input: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        """One step from what is remembered, ``h`` and ``c`` (B, H)."""
+        z = from_input + self.recurrent_norm(self.recurrent(h))
+        i, f, candidate, o = z.chunk(4, -1)
+        c = f.sigmoid() * c + i.sigmoid() * candidate.tanh()
+        return o.sigmoid() * self.cell_norm(c).tanh(), c
+
+
+class Tapes(NamedTuple):
+    """The last states of a reading layer, newest first."""
+
+    h: Tensor  # (B, S, H)
+    c: Tensor  # (B, S, H)
+
+
+class LayerMasks(NamedTuple):
+    """Dropout masks of a reading layer."""
+
+    key_input: Tensor | None  # (T, B, input): x as the key depends on it
+    key_state: Tensor | None  # (T, B, H): the last h as the key depends on it
+    key: Tensor | None  # (T, B, H)
+    input: Tensor | None  # (T, B, input): x as the cell reads it
+    recurrent: Tensor | None  # (H,): one for all steps and sentences
+
+
+class Reading(NamedTuple):
+    """What a reading layer computes over a segment."""
+
+    hidden: Tensor  # (T, B, H)
+    attention: Tensor  # (T, B, S)
+    tapes: Tapes  # after the segment
+
+
+class ReadingLayer(nn.Module):
+    """An LSTM that goes on from what attention gathers among the last states (section 5.1)."""
+
+    def __init__(self, config: ReadingSettings, input_size: int) -> None:
+        super().__init__()
+        self.kind, self.units = config.attention, config.hidden_size
+        self.cell = Cell(input_size, self.units)
+        self.key = nn.Linear(input_size + self.units, self.units) if config.reading_attention else None
+
+    def forward(self, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks | None = None) -> Reading:
+        """Over ``x`` (T, B, input) with ``gate`` (T, B, S)."""
+        cell, kind, from_input = self.cell, self.kind, self.cell.from_input(dropped(x, masks and masks.input))
+        if self.key is not None:
+            for_input, for_state = self.key.weight.tensor_split([x.shape[-1]], 1)
+            key_from_input = functional.linear(dropped(x, masks and masks.key_input), for_input, self.key.bias)
+        else:  # only the newest state can be seen
+            kind, gate = "masked", torch.zeros_like(gate).index_fill_(-1, gate.new_zeros(1, dtype=torch.long), 1)
+            key_from_input, for_state = x.new_zeros(*x.shape[:2], self.units), x.new_zeros(self.units, self.units)
+        weights = (
+            for_state, cell.recurrent.weight, cell.recurrent.bias, cell.recurrent_norm.gain, cell.cell_norm.gain,
+            cell.cell_norm.bias,
+        )  # fmt: skip
+        of_state, of_key, of_past = (masks.key_state, masks.key, masks.recurrent) if masks else (None, None, None)
+        hidden, attention, h, c = recurrence(
+            kind,
+            from_input + cell.recurrent_norm.bias,
+            key_from_input,
+            gate,
+            *tapes,
+            weights,
+            (of_state, of_key, of_past),
+        )
+        return Reading(hidden, attention, Tapes(h, c))
+
+
+class PredictMasks(NamedTuple):
+    """Dropout masks of the predict network."""
+
+    key_input: Tensor | None  # (T, B, H)
+    key: Tensor | None  # (T, B, H)
+    residual: Sequence[Tensor | None]  # (T B, width) of each block
+    joined: Tensor | None  # (T B, width)
+    output: Tensor | None  # (T B, E)
+
+
+class ResidualBlock(nn.Module):
+    """Two normalised linear layers beside which the input goes by."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.lower, self.lower_norm = nn.Linear(size, size), BatchNorm(size)
+        self.upper, self.upper_norm = nn.Linear(size, size), BatchNorm(size)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Of rows ``x`` (R, size)."""
+        inner = dropped(self.lower_norm(self.lower(x)).relu(), mask)
+        return (x + self.upper_norm(self.upper(inner))).relu()
+
+
+class PredictNetwork(nn.Module):
+    """What to expect of the next word, from the last state and those that it will be able to see (section 5.2)."""
+
+    def __init__(self, config: ReadingSettings) -> None:
+        super().__init__()
+        hidden = config.hidden_size
+        self.kind = config.attention
+        self.key = nn.Linear(hidden, hidden) if config.predict_attention else None
+        width = 2 * hidden if config.predict_attention else hidden
+        self.blocks = nn.ModuleList(ResidualBlock(width) for _ in range(config.residual_blocks))
+        self.output, self.output_norm = nn.Linear(width, config.embedding_size), BatchNorm(config.embedding_size)
+
+    def forward(
+        self, hidden: Tensor, tape: Tensor, gate: Tensor, masks: PredictMasks | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Rows (T B, E) for the output layer, and the attention (T, B, S).
+
+        ``hidden`` (T, B, H) are the states of the top reading layer, ``tape`` (B, S, H) those before, ``gate`` (T, B,
+        S). A state is compared with those before it; it is itself always seen.
+        """
+        attention = gate[..., :0]
+        joined = hidden
+        if self.key is not None:
+            states = torch.cat((tape.flip(1), hidden.transpose(0, 1)), 1)  # (B, S + T, H), oldest first
+            key = dropped(self.key(dropped(hidden, masks and masks.key_input)), masks and masks.key)
+            fit = band(key.transpose(0, 1) @ states.mT, tape.shape[1]).flip(-1) / math.sqrt(key.shape[-1])
+            attention = attend(fit.transpose(0, 1), gate, self.kind)
+            summary = unband(attention.transpose(0, 1).flip(-1)) @ states
+            joined = torch.cat((hidden, summary.transpose(0, 1)), -1)  # eq. 14
+        return self.rows(joined, masks), attention
+
+    def rows(self, joined: Tensor, masks: PredictMasks | None = None) -> Tensor:
+        """Rows (T B, E) for the output layer from the states and what attention adds to them, ``joined`` (T, B, …)."""
+        rows = joined.flatten(0, 1)
+        for k, block in enumerate(self.blocks):
+            rows = block(rows, masks and masks.residual[k])
+        rows = self.output_norm(self.output(dropped(rows, masks and masks.joined))).tanh()
+        return dropped(rows, masks and masks.output)

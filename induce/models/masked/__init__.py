@@ -1,0 +1,1 @@
+"""Masked language models with latent trees or heads."""

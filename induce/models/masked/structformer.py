@@ -1,0 +1,320 @@
+"""StructFormer: constituents and heads from masked words (Shen et al. 2021), as in the released program.
+
+Read from the top: the settings, the parser that gives distances and heights, what makes a head distribution of them,
+the masked language model. ``docs/models/structformer.md`` says which function is which part of the paper, where the
+released program stands apart, and what a long sentence costs.
+
+In this file, as in the paper, a distance belongs to the gap *after* a word; `structure` gives them as everywhere else.
+
+Shapes: B sentences, N words, E embedding, K attention heads, R rows of a block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.data.batches import MaskedBatch, SentenceBatch
+from induce.layers.masked_words import hide_words, masked_word_loss, without_self
+from induce.layers.padding import real_words
+from induce.layers.transformer_layer import RELATIVE_BIASES, EncoderLayer
+from induce.layers.whole_batch import largest
+from induce.models.base import Loss, Model, Query
+from induce.models.em.word_probabilities import masked_word_log_probabilities
+from induce.structures import Distances, HeadDistribution, Heights
+
+POSITIONS = 500  # words with a position of their own; later ones share the last
+BEYOND = 1e9  # distance of a gap at the edge of the sentence; minus this, the height of padding
+DEEPEST = 600.0  # natural logarithms that a word's score may lie below the best one's: exp(600) is still a number
+ROWS = 512  # words whose heads are computed at a time
+
+RELATIONS: dict[str, Callable[[Tensor], Tensor]] = {  # of head distributions (B, N, N) without diagonal
+    "parent": lambda head: head,
+    "child": lambda head: head.transpose(1, 2),
+    "sibling": lambda head: without_self(head @ head.transpose(1, 2)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructFormerConfig:
+    """Sizes and rates; the defaults are the released program's, with ``--pos_emb`` as its README says.
+
+    The version inside the program of UDGN is ``affine=False, xavier=True, embedding_dropout=0.1, parser_dropout=0.1``.
+    """
+
+    embedding_size: int = 512
+    heads: int = 8
+    layers: int = 8
+    feedforward_size: int = 2048
+    parser_layers: int = 3
+    width: int = 9  # words that a convolution of the parser sees
+    mask_rate: float = 0.3
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    embedding_dropout: float = 0.0  # of the embedded words, in the encoder
+    parser_dropout: float = 0.0  # of the embedded words and between the layers, in the parser
+    positions: bool = True  # a trained embedding of the place is added to the word's, in the encoder
+    relative_bias: str = "none"  # see EncoderLayer
+    relations: str = "parent+child"  # what the attention mask is a mixture of: parent, child, sibling
+    calibration: str = "sentence"  # or "batch", as released: but for parsing, one margin for all sentences of a batch
+    affine: bool = True  # layer normalisations of the encoder with gain and shift
+    xavier: bool = False  # how the convolutions of the parser start
+
+    def check(self) -> None:
+        """Raises ValueError where the settings do not fit together."""
+        if self.embedding_size % self.heads:
+            raise ValueError(f"embedding_size = {self.embedding_size} is not a multiple of heads = {self.heads}")
+        if self.width % 2 == 0:
+            raise ValueError(f"width = {self.width} must be odd, as many words to the left as to the right")
+        if not 0 < self.mask_rate < 1:
+            raise ValueError(f"mask_rate = {self.mask_rate} must lie between 0 and 1")
+        unknown = [name for name in self.relations.split("+") if name not in RELATIONS]
+        if unknown:
+            raise ValueError(f"relations = {self.relations!r}: {unknown[0]!r} is none of {', '.join(RELATIONS)}")
+        for name, known in (("relative_bias", RELATIVE_BIASES), ("calibration", ("sentence", "batch"))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(known)}")
+
+
+class TreeParser(nn.Module):
+    """The parsing network: convolutions over the words, then a distance for each gap and a height for each word."""
+
+    def __init__(self, config: StructFormerConfig) -> None:
+        super().__init__()
+        size = config.embedding_size
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(size, size, config.width, padding=config.width // 2) for _ in range(config.parser_layers)
+        )
+        self.gap = nn.Conv1d(size, size, 2)  # a word and the next one
+        self.distance = nn.Linear(size, 1)
+        self.word = nn.Linear(size, size)
+        self.height = nn.Linear(size, 1)
+        self.dropout = nn.Dropout(config.parser_dropout)
+        if config.xavier:
+            for layer in (*cast("list[nn.Conv1d]", list(self.convolutions)), self.gap):
+                nn.init.xavier_uniform_(layer.weight)
+                nn.init.zeros_(cast(Tensor, layer.bias))
+
+    def forward(self, embedded: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+        """Distance after each word and height of each word (B, N), padding not yet told from words."""
+        x = self.dropout(embedded)  # (B, N, E)
+        for layer in self.convolutions:
+            x = self.dropout(_squashed(_convolved(layer, x * real[..., None])))
+        after = _squashed(_convolved(self.gap, functional.pad(x, (0, 0, 0, 1))))
+        return self.distance(after)[..., 0], self.height(_squashed(self.word(x)))[..., 0]
+
+
+def _convolved(layer: nn.Module, x: Tensor) -> Tensor:
+    return cast(Tensor, layer(x.transpose(1, 2)).transpose(1, 2))
+
+
+def _squashed(x: Tensor) -> Tensor:
+    return functional.layer_norm(x, x.shape[-1:]).tanh()
+
+
+def margins(distances: Tensor, heights: Tensor, real: Tensor) -> Tensor:
+    """How much lower the distances (B, N) of each sentence must be, for every word but the highest to have a head (B,).
+
+    That is the largest min(relu(l - h), relu(r - h)) over all spans but the whole sentence: h is the largest height
+    inside, l and r are the distances at both ends. As l and r can be chosen each by itself while h stays the same, it
+    is found by looking, for every word, at the words around it that are not higher: quadratic time, not cubic.
+    """
+    count = distances.shape[1]
+    place = torch.arange(count, device=distances.device)
+    inner = distances.masked_fill(~real.roll(-1, 1) | (place == count - 1), -math.inf)  # gaps between two words
+    candidates = []
+    with torch.no_grad():  # which word and which gap decide
+        for rows in place.split(ROWS):
+            higher = (heights[:, None] > heights[:, rows, None]) & real[:, None]  # (B, R, N)
+            behind = (higher & (place > rows[:, None])).cumsum(2, dtype=torch.int32)  # words up to here, from the row's
+            before = (higher & (place < rows[:, None])).flip(2).cumsum(2, dtype=torch.int32).flip(2)
+            right, right_gap = _largest(inner, (behind == 0) & (place >= rows[:, None]))
+            left, left_gap = _largest(inner, (functional.pad(before[..., 1:], (0, 1)) == 0) & (place < rows[:, None]))
+            # A span may end at the edge of the sentence, where nothing limits it; but not at both edges.
+            open_left, open_right = before[..., 0] == 0, behind[..., -1] == 0
+            go_left = torch.where(open_left == open_right, (left > right) == open_left, open_right)
+            size = torch.where(go_left, left, right) - heights[:, rows]
+            candidates.append((size.masked_fill(~real[:, rows], -math.inf), torch.where(go_left, left_gap, right_gap)))
+        sizes, gaps = (torch.cat(parts, 1) for parts in zip(*candidates, strict=True))  # (B, N) each
+        word = sizes.argmax(1, keepdim=True)
+        positive = sizes.gather(1, word) > 0
+    size = distances.gather(1, gaps.gather(1, word)) - heights.gather(1, word)
+    return size.where(positive, torch.zeros_like(size))[:, 0]
+
+
+def _largest(values: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
+    """The largest of ``values`` (B, N) and its place, for each row of ``where`` (B, R, N); -inf if there is none."""
+    best = values[:, None].masked_fill(~where, -math.inf).max(2)
+    return best.values, best.indices
+
+
+def block_ends(gamma: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Probabilities (B, R, N) that the block of a word begins, and that it ends, at each word.
+
+    ``gamma`` (B, R, N): how probable it is that the block of one of ``rows`` reaches over the gap after each word.
+    """
+    place = torch.arange(gamma.shape[2], device=gamma.device)
+    left = gamma.masked_fill(place >= rows[:, None], 1.0).flip(2).cummin(2).values.flip(2)  # reaches to here at least
+    right = gamma.masked_fill(place < rows[:, None], 1.0).cummin(2).values  # reaches farther than this
+    return left - functional.pad(left[..., :-1], (1, 0)), functional.pad(right[..., :-1], (1, 0), value=1.0) - right
+
+
+def heads_of_blocks(distances: Tensor, heights: Tensor, scales: Tensor) -> Tensor:
+    """P(word j is the highest in the block of word i) (B, N, N), the word itself included.
+
+    It is a sum over all ends l, r of P(l) P(r) exp(s_j) / Z(l, r), where Z sums exp(s) from l to r and s are scaled
+    heights. For j not behind i that is exp(s_j) sum_(l <= j) P(l) sum_r P(r) / Z(l, r), and likewise on the other side:
+    two products of matrices and two running sums, no table of N³ numbers. In float64, as exp(s) has a wide range.
+    """
+    sharpness, contrast = scales.exp()
+    count = distances.shape[1]
+    place = torch.arange(count, device=distances.device)
+    scores = (heights - heights.amax(1, keepdim=True).detach()) * contrast
+    weight = scores.clamp(min=-DEEPEST).double().exp()[:, None]  # (B, 1, N)
+    upper = place[:, None] <= place
+    total = torch.where(upper, weight, 0.0).cumsum(2)  # Z (B, N, N)
+    inverse = total.masked_fill(~upper, 1.0).reciprocal().masked_fill(~upper, 0.0)
+    heads = []
+    for rows in place.split(ROWS):
+        gamma = ((heights[:, rows, None] - distances[:, None]) * sharpness).sigmoid()
+        begins, ends = (part.double() for part in block_ends(gamma, rows))
+        from_left = (begins * (ends @ inverse.transpose(1, 2))).cumsum(2)
+        from_right = (ends * (begins @ inverse)).flip(2).cumsum(2).flip(2)
+        heads.append((weight * torch.where(place <= rows[:, None], from_left, from_right)).to(distances.dtype))
+    return torch.cat(heads, 1)
+
+
+class Parse(NamedTuple):
+    """What the parser says of sentences."""
+
+    distances: Tensor  # (B, N): after each word, calibrated; BEYOND, less the margin, from the last word on
+    heights: Tensor  # (B, N); -BEYOND at padding
+
+
+class StructFormer(Model):
+    """StructFormer masked language model; the number after those of the vocabulary stands for a masked word."""
+
+    Config = StructFormerConfig
+    reads = (MaskedBatch,)
+    rounds = True
+    gives = (Distances, HeadDistribution, Heights)
+
+    def __init__(self, config: StructFormerConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        config.check()
+        self.whole_batch = (SentenceBatch,) if config.calibration == "batch" else ()
+        self.config, self.mask_symbol = config, vocabulary_size
+        symbols = vocabulary_size + 1
+        self.embedding = nn.Embedding(symbols, config.embedding_size)  # of encoder, parser and output layer
+        self.place = nn.Embedding(POSITIONS, config.embedding_size) if config.positions else None
+        self.parser = TreeParser(config)
+        self.scales = nn.Parameter(torch.zeros(2))  # logarithms: of heights less distances, of heights as scores
+        self.relations = nn.Parameter(torch.empty(config.layers, config.heads, config.relations.count("+") + 1))
+        self.layers = nn.ModuleList(
+            EncoderLayer(
+                config.embedding_size,
+                config.heads,
+                config.feedforward_size,
+                dropout=config.dropout,
+                attention_dropout=config.attention_dropout,
+                affine=config.affine,
+                relative_bias=config.relative_bias,
+            )
+            for _ in range(config.layers)
+        )
+        self.norm = nn.LayerNorm(config.embedding_size)
+        self.decoder_bias = nn.Parameter(torch.zeros(symbols))
+        self.dropout, self.embedding_dropout = nn.Dropout(config.dropout), nn.Dropout(config.embedding_dropout)
+        nn.init.normal_(self.relations, 0, 0.1)
+        for table in (self.embedding, self.place):
+            if table is not None:
+                nn.init.uniform_(table.weight, -0.1, 0.1)
+
+    def parse(self, tokens: Tensor, lengths: Tensor, *, together: bool = False) -> Parse:
+        """Distances and heights of ``tokens`` (B, N), of which ``lengths`` (B,) are words. Only the parser runs.
+
+        ``together``: the largest margin of the batch is that of all its sentences.
+        """
+        real = real_words(tokens, lengths)
+        distances, heights = self.parser(self.embedding(tokens), real)
+        heights = heights.masked_fill(~real, -BEYOND)
+        last = torch.arange(tokens.shape[1], device=tokens.device) >= lengths.to(tokens.device)[:, None] - 1
+        distances = distances.masked_fill(last, BEYOND)
+        margin = margins(distances, heights, real)
+        return Parse(distances - (largest(margin) if together else margin[:, None]), heights)
+
+    def head_distribution(self, parse: Parse) -> Tensor:
+        """P(word j heads word i) (B, N, N), the diagonal set to 0."""
+        return without_self(heads_of_blocks(*parse, self.scales))
+
+    def attention_masks(self, head: Tensor) -> list[Tensor]:
+        """How strongly words are related (B, K, N, N), for each layer: a mixture of relations in every head."""
+        related = torch.stack([RELATIONS[name](head) for name in self.config.relations.split("+")], 1)
+        return [torch.einsum("kr,brij->bkij", weights, related) for weights in self.relations.softmax(-1)]
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Normalised final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
+        parse = self.parse(tokens, lengths, together=self.config.calibration == "batch")
+        x, real = self._embedded(tokens), real_words(tokens, lengths)
+        for layer, mask in self._masked_layers(parse):
+            x = layer(x, real, mask)
+        return self.norm(x)
+
+    def _embedded(self, tokens: Tensor) -> Tensor:
+        x = self.embedding(tokens)
+        if self.place is not None:
+            x = x + self.place(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
+        return cast(Tensor, self.embedding_dropout(x))
+
+    def _masked_layers(self, parse: Parse) -> Iterator[tuple[EncoderLayer, Tensor]]:
+        """Each layer with its attention mask (B, K, N, N)."""
+        masks = self.attention_masks(self.head_distribution(parse))
+        return zip(cast("list[EncoderLayer]", list(self.layers)), masks, strict=True)
+
+    def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """How much head k of a layer takes of word j for word i (B, layers, K, N, N), the mask included."""
+        x, real, found = self._embedded(tokens), real_words(tokens, lengths), []
+        for layer, mask in self._masked_layers(self.parse(tokens, lengths)):
+            found.append(layer.attention(x, real, mask))
+            x = layer(x, real, mask)
+        return torch.stack(found, 1)
+
+    def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
+        """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate."""
+        masked, targets = hide_words(batch, self.config.mask_rate, self.mask_symbol)
+        return self.masked_loss(masked, batch.lengths, targets, masked != batch.tokens)
+
+    def masked_loss(self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor) -> Loss:
+        """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
+        hidden = self.dropout(self(masked, lengths)[where])
+        return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """The normalised final states (B, N, E)."""
+        vectors: Tensor = self(batch.tokens, batch.lengths)
+        return vectors
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N) of each word when it alone is masked; of unknown words and padding 0."""
+        return masked_word_log_probabilities(batch, self, self.mask_symbol, self.embedding.weight, self.decoder_bias)
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances | HeadDistribution | Heights:
+        """What the one parser gives; the encoder is not run.
+
+        The gap before the first word has the distance BEYOND; the highest word is the root for certain, any other for
+        certain not.
+        """
+        parse, lengths = self.parse(batch.tokens, batch.lengths), batch.lengths
+        if query.structure is HeadDistribution:
+            root = parse.heights == parse.heights.amax(1, keepdim=True)
+            return HeadDistribution(self.head_distribution(parse) + root.to(parse.heights).diag_embed(), lengths)
+        distances = functional.pad(parse.distances[:, :-1], (1, 0), value=BEYOND)
+        if query.structure is Distances:
+            return Distances(distances, lengths)
+        return Heights(torch.stack((distances, parse.heights), 2), lengths)

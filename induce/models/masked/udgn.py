@@ -1,0 +1,293 @@
+"""UDGN: unsupervised dependency graph network (Shen 2022, thesis, chapter 4), as in the released program.
+
+Read from the top: the settings, the parser, the undirected mask, one layer of the dependency graph network, the masked
+language model. ``docs/models/udgn.md`` maps the thesis's equations to these functions and lists every place where the
+released program, which is followed here, departs from the thesis.
+
+Shapes: B sentences, N words, E embedding, K channels, D units of a channel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from induce.config import setting
+from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch
+from induce.layers.bilstm_encoder import some_unknown
+from induce.layers.masked_words import hide_words, masked_word_loss, without_self
+from induce.layers.padding import real_words
+from induce.models.base import Loss, Model, Query
+from induce.models.distilled.biaffine import head_loss
+from induce.models.em.word_probabilities import masked_word_log_probabilities
+from induce.structures import HeadDistribution
+
+EDGE = 1e-6  # added to the mask, so that no pair of words is cut off for good
+UNKNOWN_RATE = 0.15  # of the words, where given heads are learned
+POSITIONS = 512  # words with a position of their own, for positions = "embedding"; later ones share the last
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "relu": torch.relu,
+    "elu": functional.elu,
+    "identity": lambda x: x,
+}
+COMPETITIONS: dict[str, Callable[[Tensor], Tensor]] = {  # over the channels, axis 1
+    "softmax": lambda scores: scores.softmax(1),
+    "sigmoid": torch.sigmoid,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class UdgnConfig:
+    """Sizes and rates of a UDGN; the defaults are the released program's.
+
+    The ablations of table 9 are ``activation="identity"``, ``gates=False``, ``competition="sigmoid"``, one channel as
+    large as all together (``channels=1, channel_size=1024``), and ``positions="embedding"``.
+    """
+
+    embedding_size: int = 512
+    channels: int = 8
+    channel_size: int = 128
+    layers: int = 8
+    parser_layers: int = 3
+    locality: float = 0.0  # ours: how much nearer words are preferred as heads; 0 as published
+    tags: int = setting(0, low=0, high=1e9, help="embeddings shared among words (eq. 4.2.1); 5 before the release")
+    mask_rate: float = 0.3
+    dropout: float = 0.2
+    parser_dropout: float = 0.2
+    channel_dropout: float = 0.1  # of the weight of a channel for a pair of words
+    activation: str = "tanh"
+    gates: bool = True
+    competition: str = "softmax"
+    # bias: of the direction, for each channel (section 4.2.4); embedding: of the place, trained; both: as the released
+    # program does where it has an embedding
+    positions: str = "bias"
+    scaled_bias: bool = True  # false: added as in eq. 4.2.16, after the division by the root of the channel's size
+    focus_weight: float = setting(1.0, low=0, high=1e6, help="ours: of the loss of given heads (--focus)")
+
+    def check(self) -> None:
+        """Raises ValueError for a setting with an unknown value."""
+        for name, known in (
+            ("activation", ACTIVATIONS),
+            ("competition", COMPETITIONS),
+            ("positions", ("bias", "embedding", "both")),
+        ):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(known)}")
+        if not 0 < self.mask_rate < 1:
+            raise ValueError(f"mask_rate = {self.mask_rate} must lie between 0 and 1")
+        if self.tags < 0:
+            raise ValueError(f"tags = {self.tags} must not be negative")
+
+
+class HeadParser(nn.Module):
+    """The parser (section 4.2.1): a bidirectional LSTM over the words, then every word chooses its head."""
+
+    def __init__(self, config: UdgnConfig, symbols: int) -> None:
+        super().__init__()
+        size = config.embedding_size
+        self.embedding = nn.Embedding(symbols, size)
+        self.tags = nn.Embedding(symbols, config.tags + 1) if config.tags else None
+        self.tag_embedding = nn.Linear(config.tags, size, bias=False) if config.tags else None
+        between = config.parser_dropout if config.parser_layers > 1 else 0.0
+        self.locality = config.locality
+        self.lstm = nn.LSTM(size, size, config.parser_layers, batch_first=True, bidirectional=True, dropout=between)
+        self.arcs = nn.Linear(2 * size, 2 * size)  # parent, then child (eq. 4.2.4, 4.2.5)
+        self.dropout = nn.Dropout(config.parser_dropout)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        if self.tags is not None and self.tag_embedding is not None:
+            nn.init.zeros_(self.tags.weight)
+            nn.init.uniform_(self.tag_embedding.weight, -0.1, 0.1)
+        nn.init.xavier_uniform_(self.arcs.weight)
+        nn.init.zeros_(self.arcs.bias)
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Scores (B, N, N) of word j as head of word i, i = j included; -inf where j is padding."""
+        x = self.embedding(tokens)
+        if self.tags is not None and self.tag_embedding is not None:
+            x = x + self.tag_embedding(self.tags(tokens).softmax(-1)[..., 1:])  # the first class stands for no tag
+        packed = pack_padded_sequence(
+            self.dropout(x), lengths.cpu().clamp(min=1), batch_first=True, enforce_sorted=False
+        )
+        hidden, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=tokens.shape[1])
+        parent, child = self.arcs(self.dropout(hidden)).chunk(2, -1)
+        scores = child @ parent.transpose(1, 2) / math.sqrt(parent.shape[-1])  # eq. 4.2.6
+        if self.locality:
+            scores = scores - self.locality * _apart(tokens.shape[1], scores).log()
+        return scores.masked_fill(~real_words(tokens, lengths)[:, None], -math.inf)
+
+
+def _apart(count: int, like: Tensor) -> Tensor:
+    """How many places word j is from word i (N, N), 1 on the diagonal; of the kind of ``like``."""
+    place = torch.arange(count, dtype=like.dtype, device=like.device)
+    return (place - place[:, None]).abs().clamp(min=1)
+
+
+def undirected(head: Tensor) -> Tensor:
+    """Probability (B, N, N) that one of two words heads the other, as if each chose by itself (eq. 4.2.8)."""
+    back = head.transpose(1, 2)
+    return head + back - head * back
+
+
+class GraphLayer(nn.Module):
+    """One layer of the dependency graph network (section 4.2.3): competing, gated channels between all words."""
+
+    def __init__(self, config: UdgnConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.channels * config.channel_size
+        parts = 4 if config.gates else 3
+        self.project = nn.Linear(config.embedding_size, parts * width)  # queries, keys, values, gates (eq. 4.2.9)
+        self.output = nn.Linear(width, config.embedding_size)
+        self.direction = None
+        if config.positions != "embedding":
+            self.direction = nn.Parameter(torch.empty(2, config.channels))  # from the left, from the right
+            nn.init.uniform_(self.direction, -0.1, 0.1)
+        self.dropout = nn.Dropout(config.dropout)
+        self.channel_dropout = nn.Dropout(config.channel_dropout)
+        for linear in (self.project, self.output):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x: Tensor, mask: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+        """New states (B, N, E), and the weights (B, K, N, N) with which channels bring word j to word i."""
+        query, key, value, *gate = self._projected(x)
+        weights = self._competition(query, key) * ((mask + EDGE) * real[:, None])[:, None]  # eq. 4.2.12
+        gathered = self.channel_dropout(weights) @ ACTIVATIONS[self.config.activation](value)  # eq. 4.2.13, 4.2.14
+        if gate:
+            gathered = gathered * gate[0].sigmoid()
+        gathered = self.output(self.dropout(gathered.transpose(1, 2).flatten(2)))
+        return x + self.dropout(gathered), weights  # eq. 4.2.15
+
+    def chosen(self, x: Tensor) -> Tensor:
+        """P(channel k brings word j to word i) (B, K, N, N), before the mask, for states (B, N, E) that enter."""
+        query, key, *_ = self._projected(x)
+        return self._competition(query, key)
+
+    def _projected(self, x: Tensor) -> Tensor:
+        """Queries, keys, values and, if there are any, gates (4 or 3, B, K, N, D) (eq. 4.2.9)."""
+        batch, count, _ = x.shape
+        parts = self.project(x).view(batch, count, -1, self.config.channels, self.config.channel_size)
+        return parts.permute(2, 0, 3, 1, 4)
+
+    def _competition(self, query: Tensor, key: Tensor) -> Tensor:
+        return COMPETITIONS[self.config.competition](self._scores(query, key))  # eq. 4.2.11
+
+    def _scores(self, query: Tensor, key: Tensor) -> Tensor:
+        """How well each channel suits each pair of words (B, K, N, N) (eq. 4.2.10, 4.2.16)."""
+        scale = math.sqrt(self.config.channel_size)
+        scores = query @ key.transpose(2, 3)
+        if self.direction is None:
+            return scores / scale
+        count = scores.shape[-1]
+        ones = scores.new_ones(count, count)
+        bias = self.direction[0, :, None, None] * ones.tril(-1) + self.direction[1, :, None, None] * ones.triu(1)
+        return (scores + bias) / scale if self.config.scaled_bias else scores / scale + bias
+
+
+class UdgnOutput(NamedTuple):
+    """What the whole network computes."""
+
+    hidden: Tensor  # (B, N, E), normalised
+    mask: Tensor  # (B, N, N): the undirected mask
+    weights: list[Tensor]  # of the channels (B, K, N, N), for each layer
+    states: list[Tensor]  # (B, N, E) that enter each layer, and those that leave the last
+
+
+class Udgn(Model):
+    """UDGN masked language model; the number after those of the vocabulary stands for a masked word."""
+
+    Config = UdgnConfig
+    reads = (MaskedBatch, HeadSupervisedBatch)
+    rounds = True
+    gives = (HeadDistribution,)
+
+    def __init__(self, config: UdgnConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        config.check()
+        self.config, self.mask_symbol = config, vocabulary_size
+        symbols = vocabulary_size + 1
+        self.embedding = nn.Embedding(symbols, config.embedding_size)
+        self.place = nn.Embedding(POSITIONS, config.embedding_size) if config.positions != "bias" else None
+        self.parser = HeadParser(config, symbols)
+        self.layers = nn.ModuleList(GraphLayer(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.embedding_size)
+        self.decoder_bias = nn.Parameter(torch.zeros(symbols))
+        self.dropout = nn.Dropout(config.dropout)
+        for table in (self.embedding, self.place):
+            if table is not None:
+                nn.init.uniform_(table.weight, -0.1, 0.1)
+
+    def head_distribution(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """P(word j heads word i) (B, N, N), the diagonal set to 0 (eq. 4.2.7). Only the parser runs."""
+        return without_self(self.parser(tokens, lengths).softmax(-1))
+
+    def forward(self, tokens: Tensor, lengths: Tensor, *, head: Tensor | None = None) -> UdgnOutput:
+        """Run over ``tokens`` (B, N), of which ``lengths`` (B,) are words; ``head`` stands in for the parser's."""
+        if head is None:
+            head = self.head_distribution(tokens, lengths)
+        mask, real = undirected(head), real_words(tokens, lengths)
+        x = self.embedding(tokens)
+        if self.place is not None:
+            x = x + self.place(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
+        states, weights = [self.dropout(x)], []
+        for layer in cast("list[GraphLayer]", list(self.layers)):
+            x, weight = layer(states[-1], mask, real)
+            states.append(x)
+            weights.append(weight)
+        return UdgnOutput(self.norm(states[-1]), mask, weights, states)
+
+    def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """P(channel k of a layer brings word j to word i) (B, layers, K, N, N) of unmasked words (eq. 4.2.11).
+
+        As the channels compete, before the mask weighs them; to be asked of a model in evaluation mode.
+        """
+        states = self(tokens, lengths).states[:-1]
+        layers = cast("list[GraphLayer]", list(self.layers))
+        return torch.stack([layer.chosen(state) for layer, state in zip(layers, states, strict=True)], 1)
+
+    def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
+        """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate.
+
+        Where other parsers give heads, the parser also learns these (ours): from the words themselves, some of which
+        are unknown to it.
+        """
+        masked, targets = hide_words(batch, self.config.mask_rate, self.mask_symbol)
+        loss = self.masked_loss(masked, batch.lengths, targets, masked != batch.tokens)
+        if not isinstance(batch, HeadSupervisedBatch):
+            return loss
+        seen = some_unknown(batch.tokens, batch.uniforms, UNKNOWN_RATE) if self.training else batch.tokens
+        scores = self.parser(seen, batch.lengths)
+        return replace(loss, objective=loss.objective + self.config.focus_weight * head_loss(scores, batch.heads)[0])
+
+    def masked_loss(
+        self, masked: Tensor, lengths: Tensor, targets: Tensor, where: Tensor, *, head: Tensor | None = None
+    ) -> Loss:
+        """Mean negative log-likelihood of ``targets`` (B, N) ``where`` words are masked."""
+        hidden = self.dropout(self(masked, lengths, head=head).hidden[where])
+        return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """The normalised final states (B, N, E)."""
+        output: UdgnOutput = self(batch.tokens, batch.lengths)
+        return output.hidden
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N) of each word when it alone is masked; of unknown words and padding 0."""
+
+        def read(tokens: Tensor, lengths: Tensor) -> Tensor:
+            return self(tokens, lengths).hidden
+
+        return masked_word_log_probabilities(batch, read, self.mask_symbol, self.embedding.weight, self.decoder_bias)
+
+    def structure(self, batch: SentenceBatch, query: Query) -> HeadDistribution:
+        """The heads that the one parser gives; the graph network is not run."""
+        return HeadDistribution(self.head_distribution(batch.tokens, batch.lengths), batch.lengths)

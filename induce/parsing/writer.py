@@ -1,0 +1,236 @@
+"""Parsed text as lines: a format, a file or a folder of files, and a broken-off batch that goes on where it stopped."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from induce.parsing.output_lock import claimed
+from induce.parsing.parser import StructureParser
+from treebank.base.atomic_write import finish
+from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
+from treebank.core.sentence import Place, Sentence
+from treebank.core.tree import Tree
+from treebank.draw.picture import Analysis
+from treebank.io.conllu_writer import ConlluWriter
+from treebank.io.formats import InputOptions, Watch, expand, read_sentences
+from treebank.io.lines import OnBad
+from treebank.io.write import bracket_line, json_line
+
+#: format whose files can be gone on with -> the suffix of a file in it
+SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
+
+PART_SUFFIX = ".part"  # of a file in it that is not whole
+
+Draw = Callable[[Analysis, Sentence], str]
+
+
+class Alongside:
+    """Passes sentences on and remembers them until they are asked for again, in the same order.
+
+    ``bad`` is told of a broken sentence before the next one is passed on; an empty sentence takes its place.
+    """
+
+    def __init__(self, sentences: Iterable[Sentence], broken: deque[TreebankError] | None = None) -> None:
+        self._sentences = sentences
+        self._broken = broken if broken is not None else deque()
+        self._passed: deque[Sentence] = deque()
+
+    def __iter__(self) -> Iterator[Sentence]:
+        for sentence in self._sentences:
+            yield from self._in_place(sentence.place)
+            self._passed.append(sentence)
+            yield sentence
+        yield from self._in_place(None)
+
+    def next(self) -> Sentence:
+        """The first sentence that was passed on and not asked for yet."""
+        return self._passed.popleft()
+
+    def _in_place(self, following: Place | None) -> Iterator[Sentence]:
+        """An empty sentence for each broken one before the ``following``; readers may look further ahead."""
+        while self._broken and (following is None or _before(self._broken[0], following)):
+            self._broken.popleft()
+            empty = Sentence(())
+            self._passed.append(empty)
+            yield empty
+
+
+def _before(error: TreebankError, place: Place) -> bool:
+    return error.path != place.path or error.line < place.line
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is written of each sentence: ``form`` of trees or heads by ``parser``, text read by ``input_options``.
+
+    ``draw`` makes the pictures of the form ``drawing``. ``on_bad`` hears of each broken sentence, in whose place an
+    empty line is written; without it the first one raises. ``watch`` hears where each sentence stands that is written.
+    """
+
+    parser: StructureParser
+    form: str
+    input_options: InputOptions
+    draw: Draw | None = None
+    on_bad: OnBad | None = None
+    watch: Watch | None = None
+
+    def lines(self, paths: Sequence[str], *, skip: int = 0, first: int = 1) -> Iterator[str]:
+        """The lines of the sentences in ``paths``, in order, without the first ``skip`` sentences.
+
+        ``first`` is the number that CoNLL-U gives the first of them, where ``paths`` is not where they begin.
+        """
+        broken: deque[TreebankError] = deque()
+        told = None if self.on_bad is None else self._teller(broken)
+        options = replace(self.input_options, whole=True)
+        source = Alongside(read_sentences(paths, input_options=options, on_bad=told), broken)
+        return self._written(source, skip, first)
+
+    def _teller(self, broken: deque[TreebankError]) -> OnBad:
+        def tell(error: TreebankError) -> None:
+            if not isinstance(error, BadLineError):  # in whose place the reader gives an empty sentence itself
+                broken.append(error)
+            if self.on_bad:
+                self.on_bad(error)
+
+        return tell
+
+    def _written(self, source: Alongside, skip: int, first: int) -> Iterator[str]:
+        sentences = iter(source)
+        for _ in islice(sentences, skip):
+            source.next()
+        if self.form == "conllu":
+            writer = ConlluWriter(first + skip)
+            for words, heads in self.parser.parse_heads(sentences):
+                yield writer(self._next(source), heads, words=words)
+            return
+        if self.draw is not None and self.parser.output == "heads":
+            for words, heads in self.parser.parse_heads(sentences):
+                yield self.draw(Analysis("", tuple(words), heads=tuple(heads)), self._next(source))
+            return
+        self.parser.must_give("trees", "--format conllu")
+        for reading in self.parser.read(sentences):
+            if self.form == "jsonl":
+                tree, sure = reading.sure_tree(self.parser.decode)
+                yield placed_line(tree, self._next(source), sure)
+            else:
+                yield self._line(reading.tree(self.parser.decode), self._next(source))
+
+    def _next(self, source: Alongside) -> Sentence:
+        sentence = source.next()
+        if self.watch:
+            self.watch(sentence.place)
+        return sentence
+
+    def _line(self, tree: Tree, sentence: Sentence) -> str:
+        return bracket_line(tree) if self.draw is None else self.draw(Analysis.of_tree(tree), sentence)
+
+    def facts(self) -> dict[str, Any]:
+        """What the lines depend on, beside the text."""
+        parser, options = self.parser, self.input_options
+        checkpoint = getattr(parser, "checkpoint", None)  # an ensemble has none
+        return {
+            "model": parser.name,
+            "weights": parser.digest,
+            "step": checkpoint.facts.get("step") if checkpoint else None,
+            "text": checkpoint.facts.get("training", {}).get("sha256") if checkpoint else None,
+            "decoder": parser.decoder,
+            "layer": getattr(parser, "layer", None),
+            "distances": getattr(parser, "distances", None),
+            "format": self.form,
+            "tokenization": options.tokenize,
+            "paragraphs": options.paragraphs,
+        }
+
+
+def placed_line(tree: Tree, sentence: Sentence, sure: float | None) -> str:
+    """``{"words": […], "spans": [[start, end], …], "confidence": 0.31, …}``, spans in pre-order.
+
+    ``line`` is that in its file; of raw text, ``offsets`` are the characters of each word in the file; of CoNLL-U,
+    ``id`` and ``document`` are what its comments say.
+    """
+    value: dict[str, Any] = {"words": tree.words, "spans": tree.spans, "line": sentence.place.line}
+    if sure is not None:
+        value["confidence"] = sure
+    if sentence.surface and len(tree.words) == len(sentence.words):
+        value["offsets"] = sentence.surface.offsets()
+    if sentence.annotation:
+        known = {"id": sentence.annotation.comment("sent_id"), "document": sentence.annotation.comment("newdoc id")}
+        value |= {name: text for name, text in known.items() if text is not None}
+    return json_line(value)
+
+
+def parse_into(
+    folder: str,
+    paths: Sequence[str],
+    job: Job,
+    *,
+    resume: bool = False,
+    tell: Callable[[str], None] = lambda text: None,
+) -> int:
+    """Writes a file into ``folder`` for each file in ``paths``; returns how many sentences were written.
+
+    A file is written as ``NAME.part`` and renamed when it is whole. With ``resume``, whole files are left as they are,
+    and a part is gone on with after its last whole sentence, so that no sentence is lost or written twice, whenever the
+    batch was broken off. Raises SynparseError if there are files of another batch, or files at all without ``resume``,
+    and for a text that has changed since what is there of it was written.
+    """
+    if job.form not in SUFFIXES:
+        raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
+    files = expand(paths, tell=job.input_options.tell)
+    targets = targets_of(folder, files, SUFFIXES[job.form])
+    written = 0
+    with claimed(folder, job.facts(), list(targets.values()), resume) as claim:
+        for number, (path, target) in enumerate(targets.items(), 1):
+            begun = os.path.exists(target) or os.path.exists(target + PART_SUFFIX)
+            claim.check(path, os.path.relpath(target, folder), begun=begun)
+            if os.path.exists(target):
+                continue
+            count = _parse_one(path, target, job)
+            written += count
+            tell(f"{number} of {len(files)} files: {path}: {count:,} sentences")
+    return written
+
+
+def targets_of(folder: str, files: Sequence[str], suffix: str) -> dict[str, str]:
+    """Of each file the one to write, named by its path below the folder that all files share."""
+    if "-" in files:
+        raise SynparseError("standard input is no file, so its trees have no name in --output-dir; use -o FILE")
+    shared = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
+    return {path: os.path.join(folder, os.path.relpath(os.path.abspath(path), shared) + suffix) for path in files}
+
+
+def _parse_one(path: str, target: str, job: Job) -> int:
+    """Writes the file ``target``, or the rest of it; returns the number of sentences that this took."""
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    part = target + PART_SUFFIX
+    done = 0
+    if os.path.exists(part):
+        done, size = whole_sentences(part, job.form)
+        os.truncate(part, size)
+    count = 0
+    with placed(part), open(part, "a", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
+        for line in job.lines([path], skip=done):
+            print(line, file=stream)
+            count += 1
+    finish(part, target)
+    return count
+
+
+def whole_sentences(path: str, form: str) -> tuple[int, int]:
+    """How many whole sentences a broken-off file begins with, and how many bytes they take."""
+    count = size = position = 0
+    rows = False
+    with open(path, "rb") as stream:
+        for line in stream:
+            position += len(line)
+            if not line.endswith(b"\n"):
+                break
+            rows = form == "conllu" and line != b"\n"
+            if not rows:
+                count, size = count + 1, position
+    return count, size

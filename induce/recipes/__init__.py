@@ -1,0 +1,1 @@
+"""Recipes: trainings that combine several models."""

@@ -1,0 +1,91 @@
+"""One training in a folder at a time: a lock that the system gives back however the process ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from treebank.base.errors import SynparseError
+
+NAME = ".synparse-lock"
+HELD = (errno.EWOULDBLOCK, errno.EACCES)  # by another process
+PATIENCE = 1.0  # seconds; a copy of a process that was killed holds its lock until it comes to closing it
+
+
+class RunLock:
+    """Holds the folder of a run, which is made if it is not there, until it is released.
+
+    The lock is on a file in the folder, which is removed in the end; one that a kill left behind is nobody's. On a file
+    system without locks, training goes on without one. Raises SynparseError if another training holds the folder.
+    """
+
+    def __init__(self, run: Path, holder: str = "training") -> None:
+        """``holder`` says what holds it, for the message that another one gets."""
+        run.mkdir(parents=True, exist_ok=True)
+        self.path = (run / NAME).absolute()
+        self.descriptor: int | None = _acquire(run, holder)
+
+    def release(self) -> None:
+        """Give the folder back; a second time does nothing."""
+        descriptor, self.descriptor = self.descriptor, None
+        if descriptor is None:
+            return
+        with suppress(OSError):
+            if _same(descriptor, self.path):
+                self.path.unlink()
+        os.close(descriptor)
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            self.release()
+
+
+def _acquire(run: Path, holder: str) -> int:
+    """The descriptor of the lock file, locked, and the number of this process in it."""
+    while True:
+        descriptor = os.open(run / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            _lock(descriptor, run, holder)
+            if _same(descriptor, run / NAME):  # else its holder has just removed it
+                with suppress(OSError):  # a full disk: then the message of another training is without it
+                    os.truncate(descriptor, 0)
+                    os.write(descriptor, f"{os.getpid()}\n".encode())
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, run: Path, kind: str) -> None:
+    try:
+        import fcntl
+    except ImportError:  # a system without such locks
+        return
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError as error:
+            if error.errno not in HELD:
+                return
+        if time.monotonic() >= until:
+            break
+        time.sleep(PATIENCE / 50)
+    holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+    who = f" (process {holder})" if holder.isdigit() else ""
+    raise SynparseError(
+        f"{run}: another {kind} is writing to this folder{who}; wait for it to end, or name another with -o"
+    )
+
+
+def _same(descriptor: int, path: Path) -> bool:
+    """Whether ``path`` still names the open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False

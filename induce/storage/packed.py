@@ -1,0 +1,116 @@
+"""A model in one file, to be sent and kept: the three files of a checkpoint in an uncompressed zip, with their digests.
+
+What comes from a stranger is only ever read as text, JSON and safetensors: a packed file may hold nothing else, none of
+its names leads out of its folder, and no part is larger than it says.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from treebank.base.atomic_write import replacing
+from treebank.base.errors import SynparseError, placed
+from treebank.base.json_text import parse_json
+
+PARTS = ("checkpoint.json", "vocabulary.txt", "weights.safetensors")
+MANIFEST = "manifest.json"
+FORMAT = 1
+LARGEST_MANIFEST = 1 << 16  # bytes
+BLOCK = 1 << 20
+EPOCH = (1980, 1, 1, 0, 0, 0)  # of every part, so that the same model gives the same file
+
+
+class PackError(SynparseError):
+    """A packed model that is damaged, or a file that is none."""
+
+
+def pack(folder: Path, target: str) -> str:
+    """Write the checkpoint in ``folder`` to the file ``target``; what comes back is the file's SHA-256.
+
+    An earlier file of that name is safe until all is written. Raises SynparseError for a part that is missing.
+    """
+    for name in PARTS:
+        if not (folder / name).is_file():
+            raise PackError(f"{folder / name}: missing; this folder holds no whole model")
+    parts = {name: {"size": (folder / name).stat().st_size, "sha256": _digest(folder / name)} for name in PARTS}
+    with replacing(target) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as packed:
+        manifest = json.dumps({"format": FORMAT, "files": parts}, indent=2)
+        packed.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), manifest)
+        for name in PARTS:
+            with (folder / name).open("rb") as source, packed.open(zipfile.ZipInfo(name, EPOCH), "w") as sink:
+                shutil.copyfileobj(source, sink, BLOCK)
+    return _digest(Path(target))
+
+
+def is_packed(path: Path) -> bool:
+    """Whether the file ``path`` looks like a packed model."""
+    if not zipfile.is_zipfile(path):
+        return False
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return MANIFEST in packed.namelist()
+    except zipfile.BadZipFile:
+        return False
+
+
+def unpack(path: Path) -> Path:
+    """A folder with the checkpoint that the file ``path`` holds; it is there until the program ends.
+
+    Raises PackError for a file that is no packed model, or in which anything is not as its digests say.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="synparse-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    try:
+        with zipfile.ZipFile(path) as packed:
+            for name, fact in _manifest(path, packed).items():
+                _copy(path, packed, name, fact, folder / name)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError) as error:
+        problem = f"this file is no packed model, or it is damaged ({error})"
+        raise PackError(f"{path}: {problem}; -m takes the folder of a model, or what synparse pack wrote") from None
+    return folder
+
+
+def _manifest(path: Path, packed: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
+    """Size and digest of each part. Raises PackError if there is anything else in the file."""
+    infos = {info.filename: info for info in packed.infolist()}
+    if sorted(infos) != sorted((*PARTS, MANIFEST)) or len(packed.infolist()) != len(infos):
+        raise PackError(f"{path}: not a packed model: it should hold {', '.join((*PARTS, MANIFEST))} and nothing else")
+    if any(info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size for info in infos.values()):
+        raise PackError(f"{path}: not a packed model: its parts are compressed")
+    if infos[MANIFEST].file_size > LARGEST_MANIFEST:
+        raise PackError(f"{path}: not a packed model: {MANIFEST} is too large")
+    try:
+        manifest = parse_json(packed.read(MANIFEST))
+        files = {name: manifest["files"][name] for name in PARTS}
+        fits = manifest["format"] == FORMAT and all(files[name]["size"] == infos[name].file_size for name in PARTS)
+    except (ValueError, KeyError, TypeError):
+        raise PackError(f"{path}: {MANIFEST} cannot be read; copy the file again") from None
+    if not fits:
+        raise PackError(f"{path}: {MANIFEST} tells of other parts than there are; copy the file again")
+    return files
+
+
+def _copy(path: Path, packed: zipfile.ZipFile, name: str, fact: dict[str, Any], target: Path) -> None:
+    """One part, its digest checked while it is copied."""
+    digest = hashlib.sha256()
+    with placed(target), packed.open(name) as source, target.open("wb") as sink:
+        while block := source.read(BLOCK):
+            digest.update(block)
+            sink.write(block)
+    if digest.hexdigest() != fact.get("sha256"):
+        raise PackError(f"{path}: {name} is not what it was when the model was packed; copy the file again")
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as source:
+        while block := source.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

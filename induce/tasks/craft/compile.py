@@ -1,0 +1,187 @@
+"""CompILE (Kipf et al. 2019), a baseline of the thesis: segments of demonstrations and their kinds are hidden.
+
+A recurrent network reads a whole demonstration, actions included, and says where the first segment ends and of which
+kind it is; then it reads again from there, until there are as many segments as it was told. A policy chooses each
+action by what is seen and by the kind of the segment. Both ends and kinds are drawn, softly (Gumbel-softmax).
+
+Shapes: B demonstrations, N steps, P = N + 1 places where a segment can end (before each step, and behind the last), F
+features of an observation, H units, K kinds, A actions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.config import setting
+from induce.data.batches import DemonstrationBatch, SentenceBatch
+from induce.data.vocabulary import FIRST
+from induce.layers.padding import real_words
+from induce.models.base import Loss, Model, Query
+from induce.structures import Distances
+
+NEVER = -1e9  # score of a place where nothing can end
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileConfig:
+    """Sizes of CompILE; the weights, the rate and the kind of hidden variable are those of the published Craft runs."""
+
+    features: int = setting(1075, low=1, high=1e6, help="numbers in an observation")
+    hidden_size: int = 128
+    options: int = setting(3, low=1, high=1000, help="kinds of segments")
+    segments: int = setting(2, low=1, high=1000, help="of each demonstration; it has to be told")
+    tasks: int = setting(3, low=1, high=1e6, help="tasks in the demonstrations; the model does not ask which it is")
+    rate: float = setting(3.0, low=1e-3, high=1e6, help="steps that a segment has, before anything is known")
+    temperature: float = setting(1.0, low=1e-3, high=1e6, help="of what is drawn")
+    end_weight: float = setting(0.1, low=0, high=1e6, help="of the divergence of ends from what is expected")
+    kind_weight: float = setting(0.1, low=0, high=1e6, help="of the divergence of kinds from even chances")
+
+
+class Segments(NamedTuple):
+    """What was found in B demonstrations."""
+
+    ends: list[Tensor]  # (B, P) scores of where each segment but the last ends, `NEVER` where it cannot
+    kinds: list[Tensor]  # (B, K) scores of each segment's kind
+    drawn_ends: list[Tensor]  # (B, P), and of the last segment, too; each sums to 1
+    drawn_kinds: list[Tensor]  # (B, K)
+
+
+class Trace(NamedTuple):
+    """What went on in B demonstrations of N steps."""
+
+    actions: Tensor  # (B, N, A) probabilities
+    end: Tensor  # (B, N) the probability that a segment ends before this step; 1 before the first step
+    choice: Tensor  # (B, N, K) kinds
+
+
+class Compile(Model):
+    """Finds segments in whole demonstrations; it cannot act where there is none to read."""
+
+    Config = CompileConfig
+    reads = (DemonstrationBatch,)
+    gives = (Distances,)
+
+    def __init__(self, config: CompileConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.config = config
+        size, actions = config.hidden_size, vocabulary_size - FIRST
+        self.observed = nn.Linear(config.features, size)
+        self.acted = nn.Embedding(actions + 1, size)  # the last one stands behind a demonstration
+        self.reader = nn.LSTMCell(size, size)
+        self.end = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1))
+        self.kind = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, config.options))
+        self.seen = nn.Linear(config.features, size)
+        self.wanted = nn.Linear(config.options, size, bias=False)
+        self.policy = nn.Sequential(nn.ReLU(), nn.Linear(size, size), nn.ReLU(), nn.Linear(size, actions))
+
+    def read(self, batch: DemonstrationBatch) -> Segments:
+        """Where segments end, and of which kind they are: drawn in training mode, the likeliest ones otherwise."""
+        steps, lengths = batch.tokens.shape[1], batch.lengths.to(batch.tokens.device)
+        place = torch.arange(steps + 1, device=lengths.device)
+        shown = functional.pad((batch.tokens - FIRST).clamp(min=0), (0, 1))
+        shown = shown.masked_fill(place == lengths[:, None], self.acted.num_embeddings - 1)
+        x = self.observed(functional.pad(batch.observations, (0, 0, 0, 1))) + self.acted(shown)
+        possible = (place > 0) & (place <= lengths[:, None])
+        last = functional.one_hot(lengths, steps + 1).to(x)
+        begun, found = torch.ones_like(last), Segments([], [], [], [])
+        for number in range(self.config.segments):
+            states = self._states(x, begun)
+            if number + 1 < self.config.segments:
+                found.ends.append(self.end(states)[..., 0].masked_fill(~possible, NEVER))
+                found.drawn_ends.append(self._draw(found.ends[-1]))
+            else:
+                found.drawn_ends.append(last)
+            before = found.drawn_ends[-1][:, 1:]  # the state before the step where the next segment begins
+            found.kinds.append(self.kind((states[:, :-1] * before[..., None]).sum(1)))
+            found.drawn_kinds.append(self._draw(found.kinds[-1]))
+            begun = found.drawn_ends[-1].cumsum(1)
+        return found
+
+    def _states(self, x: Tensor, begun: Tensor) -> Tensor:
+        """States (B, P, H) along ``x`` (B, P, H), which begin anew as far as a segment has not ``begun`` (B, P)."""
+        hidden = cell = x.new_zeros(len(x), x.shape[2])
+        found = []
+        for step, kept in zip(x.unbind(1), begun.unbind(1), strict=True):
+            hidden, cell = self.reader(step, (hidden * kept[:, None], cell * kept[:, None]))
+            found.append(hidden)
+        return torch.stack(found, 1)
+
+    def _draw(self, scores: Tensor) -> Tensor:
+        if not self.training:
+            return functional.one_hot(scores.argmax(-1), scores.shape[-1]).to(scores)
+        return functional.gumbel_softmax(scores, self.config.temperature)
+
+    def run_with(self, batch: DemonstrationBatch, found: Segments) -> tuple[Tensor, Tensor]:
+        """How far each step is in each segment (M, B, N), and log-probabilities of actions there (M, B, N, A)."""
+        inside = shares(found.drawn_ends)[:, :, :-1]
+        seen, kinds = self.seen(batch.observations), self.wanted(torch.stack(found.drawn_kinds))
+        return inside, self.policy(seen + kinds[:, :, None]).log_softmax(-1)
+
+    def along(self, batch: DemonstrationBatch) -> Trace:
+        """What the model finds along demonstrations."""
+        found = self.read(batch)
+        inside, actions = self.run_with(batch, found)
+        number = (inside * torch.arange(len(inside), device=inside.device)[:, None, None]).sum(0)
+        end = torch.cat((torch.ones_like(number[:, :1]), number.diff(dim=1).clamp(0, 1)), 1)
+        choice = torch.einsum("mbn,mbk->bnk", inside, torch.stack(found.drawn_kinds))
+        return Trace((inside[..., None] * actions.exp()).sum(0), end, choice)
+
+    def loss(self, batch: DemonstrationBatch, state: None = None) -> Loss:
+        """The bound of the paper: actions by their segments' kinds, and how far ends and kinds are from expected."""
+        found = self.read(batch)
+        inside, actions = self.run_with(batch, found)
+        real = real_words(batch.tokens, batch.lengths)
+        shown = (batch.tokens - FIRST).clamp(min=0)
+        chosen = actions.gather(-1, shown.expand(len(actions), -1, -1)[..., None])[..., 0]
+        nll = -(inside * chosen).sum(0)[real].mean()
+        right = ((inside[..., None] * actions.exp()).sum(0).argmax(-1) == shown) & real
+        count = int(real.sum())
+        far = self.config.end_weight * self._ends_apart(found) + self.config.kind_weight * sum(map(uneven, found.kinds))
+        return Loss(nll + far / count, nll, count, correct=int(right.sum()))
+
+    def _ends_apart(self, found: Segments) -> Tensor:
+        """Divergence, summed over demonstrations, of ends from what is expected: `rate` steps behind the last one."""
+        total = torch.zeros((), device=found.drawn_ends[0].device)
+        last = torch.zeros_like(found.drawn_ends[0])
+        last[:, 0] = 1.0  # the first segment begins at the first place
+        for scores, drawn in zip(found.ends, found.drawn_ends, strict=False):
+            expected = (last @ poisson(scores.shape[1], self.config.rate).to(scores)).clamp(min=1e-9).log()
+            expected = expected.masked_fill(scores == NEVER, NEVER).log_softmax(-1)
+            logs = scores.log_softmax(-1)
+            total = total + (logs.exp() * (logs - expected)).sum()
+            last = drawn
+        return total
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
+        """The gap before each action is the probability that a segment ends there."""
+        assert isinstance(batch, DemonstrationBatch)
+        return Distances(self.along(batch).end, batch.lengths)
+
+
+def shares(ends: list[Tensor]) -> Tensor:
+    """How far each place is in each segment (M, B, P), for ``ends`` (B, P) that each sum to 1."""
+    left, found = torch.ones_like(ends[0]), []
+    for end in ends:
+        reached = end.cumsum(1)
+        found.append(left * (1 - reached))
+        left = left * reached
+    return torch.stack(found)
+
+
+def uneven(scores: Tensor) -> Tensor:
+    """Divergence of kinds (B, K) from even chances, summed over demonstrations."""
+    logs = scores.log_softmax(-1)
+    return (logs.exp() * (logs - logs.new_tensor(1 / logs.shape[-1]).log())).sum()
+
+
+def poisson(places: int, rate: float) -> Tensor:
+    """How probable (P, P) it is that a segment which begins at a place ends at another one, at least one step later."""
+    steps = torch.arange(places, dtype=torch.float64)
+    chances = (steps * torch.tensor(rate, dtype=torch.float64).log() - rate - (steps + 1).lgamma()).exp()
+    away = torch.arange(places) - torch.arange(places)[:, None]
+    return torch.where(away > 0, chances[away.clamp(min=0)], 0.0)

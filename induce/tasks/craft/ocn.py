@@ -1,0 +1,266 @@
+"""Option-Controller Network (Shen 2022, thesis, chapter 5), and the mixture of experts that it is compared with.
+
+Read from the top: the settings, cells, which are what options and controllers are made of, the soft call and return,
+behaviour cloning. ``docs/models/ocn.md`` maps the thesis's equations to these functions.
+
+Shapes: B demonstrations, N steps, F features of an observation, C cells with parameters of their own (K options, one
+controller), D units inside a cell, H of its hidden state, A actions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from induce.config import setting
+from induce.data.batches import DemonstrationBatch, SentenceBatch
+from induce.data.vocabulary import FIRST
+from induce.layers.padding import real_words
+from induce.models.base import Loss, Model, Query
+from induce.structures import Distances
+
+LEAST = 1e-9  # probability of an action in the loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionControllerConfig:
+    """Sizes of an Option-Controller Network; the defaults are the thesis's where it tells them."""
+
+    features: int = setting(1075, low=1, high=1e6, help="numbers in an observation")
+    hidden_size: int = 128
+    inner_size: int = 128  # of the MLP; the thesis does not tell it
+    options: int = setting(3, low=1, high=1000, help="skills that can be learned")
+    tasks: int = setting(3, low=1, high=1e6, help="tasks, each with a first state of the controller")
+    temperature: float = setting(10.0, low=1e-3, high=1e6, help="of the controller's choice")
+
+
+class CellOutput(NamedTuple):
+    """One step of C cells in B worlds."""
+
+    scores: Tensor  # (C, B, A) of actions, or of options
+    hidden: Tensor  # (C, B, H)
+    end: Tensor  # (C, B) the probability that the cell's task is done
+
+
+class Cells(nn.Module):
+    """C cells side by side: an MLP of two layers over observation and state, and three readings of it."""
+
+    def __init__(self, cells: int, features: int, inner: int, hidden: int, actions: int) -> None:
+        super().__init__()
+
+        def matrix(rows: int, columns: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(cells, rows, columns).uniform_(-(rows**-0.5), rows**-0.5))
+
+        self.sizes = inner, hidden, actions
+        self.observed = matrix(features, inner)
+        self.remembered = matrix(hidden, inner)
+        self.inner = matrix(inner, inner)
+        self.outer = matrix(inner, actions + hidden + 1)  # W_act, W_hid and w_end
+        self.observed_bias = nn.Parameter(torch.zeros(cells, 1, inner))
+        self.inner_bias = nn.Parameter(torch.zeros(cells, 1, inner))
+        self.outer_bias = nn.Parameter(torch.zeros(cells, 1, actions + hidden + 1))
+
+    def look(self, observations: Tensor) -> Tensor:
+        """What the cells make of ``observations`` (R, F), before anything is remembered: (C, R, D)."""
+        cells, features, inner = self.observed.shape
+        together = observations @ self.observed.transpose(0, 1).reshape(features, cells * inner)  # one product for all
+        return together.unflatten(-1, (cells, inner)).transpose(0, 1) + self.observed_bias
+
+    def inside(self, seen: Tensor, hidden: Tensor) -> Tensor:
+        """The MLP (C, B, D) over what was ``seen`` (C, B, D) and the states ``hidden`` (C, B, H) (eq. 5.2.3)."""
+        first = torch.baddbmm(seen, hidden, self.remembered).tanh()
+        return torch.baddbmm(self.inner_bias, first, self.inner).tanh()
+
+    def forward(self, seen: Tensor, hidden: Tensor) -> CellOutput:
+        """One step of each cell (eq. 5.2.4 to 5.2.6); the softmax is left to those who know its temperature."""
+        _, size, actions = self.sizes
+        outer = torch.baddbmm(self.outer_bias, self.inside(seen, hidden), self.outer)
+        scores, state, end = outer.split((actions, size, 1), -1)
+        return CellOutput(scores, state.tanh(), end[..., 0].sigmoid())
+
+    def apart(self) -> list[Cells]:
+        """Each cell by itself, with a copy of its parameters."""
+        inner, hidden, actions = self.sizes
+        found = []
+        for index in range(len(self.inner)):
+            cell = Cells(1, self.observed.shape[1], inner, hidden, actions).to(self.inner)
+            cell.load_state_dict({name: value[index : index + 1] for name, value in self.state_dict().items()})
+            found.append(cell)
+        return found
+
+
+class State(NamedTuple):
+    """What is carried from one step to the next."""
+
+    controller: Tensor  # (1, B, H)
+    choice: Tensor  # (B, K) the options that are at work
+    options: Tensor  # (K, B, H)
+
+
+class Trace(NamedTuple):
+    """What went on in B demonstrations of N steps."""
+
+    actions: Tensor  # (B, N, A) probabilities
+    end: Tensor  # (B, N) the probability that the subtask before this step was done; 1 before the first step
+    choice: Tensor  # (B, N, K) the options that are at work
+
+
+class Move(NamedTuple):
+    """What decides the actions of a step; all of the steps side by side, (N, …), where `OptionProgram.moves` has them.
+
+    The options that go on have the share (1 - end) before, those that are called anew the share end choice.
+    """
+
+    scores: Tensor  # (K, B, A) of actions, by options that go on
+    before: Tensor  # (B, K) the options that were at work
+    choice: Tensor  # (B, K) the controller's choice, should control come back
+    end: Tensor  # (B,) the probability that it does
+
+    def shares(self) -> tuple[Tensor, Tensor]:
+        """How far (B, K) options go on, and are called anew (the weights of eq. 5.2.13, 5.2.16 and 5.2.17)."""
+        e = self.end[..., None]
+        return (1 - e) * self.before, e * self.choice
+
+
+class OptionProgram(Model):
+    """A controller that calls options, softly, and waits until the one that it called says that it is done.
+
+    What options do, and what is made of it, is left to those who know what there is to be done.
+    """
+
+    config: Any
+
+    def __init__(self, config: Any, *, features: int, actions: int, tasks: int) -> None:
+        """``config`` has ``inner_size``, ``hidden_size``, ``options`` and ``temperature``."""
+        super().__init__()
+        self.config = config
+        sizes = features, config.inner_size, config.hidden_size
+        self.options = Cells(config.options, *sizes, actions)
+        self.controller = Cells(1, *sizes, config.options)
+        self.first_option_state = nn.Parameter(torch.zeros(config.options, 1, config.hidden_size))
+        self.first_controller_state = nn.Parameter(torch.randn(tasks, config.hidden_size))
+
+    def start(self, tasks: Tensor) -> State:
+        """The state before the first step of demonstrations of ``tasks`` (B,); nothing has been chosen yet."""
+        count = len(tasks)
+        return State(
+            self.first_controller_state[tasks][None],
+            self.first_controller_state.new_zeros(count, self.config.options),
+            self.first_option_state.expand(-1, count, -1),
+        )
+
+    def choose(self, seen: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """The controller's choice (B, K) among options (eq. 5.2.7) and its new state (1, B, H) (eq. 5.2.2)."""
+        output = self.controller(seen, hidden)
+        return (output.scores[0] / self.config.temperature).softmax(-1), output.hidden
+
+    def restart(self, seen: Tensor) -> CellOutput:
+        """What options that are called make of what they have ``seen`` (K, R, D) (eq. 5.2.9, 5.2.15)."""
+        return self.options(seen, self.first_option_state.expand(-1, seen.shape[1], -1))
+
+    def step(
+        self, seen: tuple[Tensor, Tensor], restarted: Tensor, state: State, *, first: bool = False
+    ) -> tuple[Move, State]:
+        """What decides the actions of one step, and the new state (eq. 5.2.11 to 5.2.17).
+
+        ``seen`` is what options and controller make of the observation, ``restarted`` (K, B, H) the states of options
+        that are called. The ``first`` step of a demonstration is one on which control comes back (eq. 5.2.8 to 5.2.10).
+        """
+        going_on = self.options(seen[0], state.options)  # eq. 5.2.11
+        done = (state.choice * going_on.end.t()).sum(-1)  # eq. 5.2.12
+        done = torch.ones_like(done) if first else done
+        choice, controller = self.choose(seen[1], state.controller)  # eq. 5.2.14
+        e = done[:, None]
+        new = State(  # eq. 5.2.17
+            torch.lerp(state.controller, controller, e),
+            torch.lerp(state.choice, choice, e),
+            torch.lerp(going_on.hidden, restarted, e),
+        )
+        return Move(going_on.scores, state.choice, choice, done), new
+
+    def moves(self, observations: Tensor, tasks: Tensor) -> tuple[Move, Tensor, Tensor]:
+        """What goes on along ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,).
+
+        Steps come first: the `Move` of all of them, scores (N, K, B, A) of actions by options that are called, and the
+        options that are at work (N, B, K).
+        """
+        count, steps = observations.shape[:2]
+        flat = observations.transpose(0, 1).flatten(0, 1)  # (N B, F)
+        options, controller = self.options.look(flat), self.controller.look(flat)
+        called = self.restart(options)
+        parts = [part.split(count, 1) for part in (options, controller, called.hidden)]
+        state, found, at_work = self.start(tasks), [], []
+        for time in range(steps):
+            move, state = self.step((parts[0][time], parts[1][time]), parts[2][time], state, first=time == 0)
+            found.append(move)
+            at_work.append(state.choice)
+        stacked = Move(*(torch.stack(part) for part in zip(*found, strict=True)))
+        return stacked, called.scores.unflatten(1, (steps, count)).transpose(0, 1), torch.stack(at_work)
+
+
+class OptionController(OptionProgram):
+    """Options that choose actions in Craft."""
+
+    Config = OptionControllerConfig
+    reads = (DemonstrationBatch,)
+    gives = (Distances,)
+    config: OptionControllerConfig
+
+    def __init__(self, config: OptionControllerConfig, vocabulary_size: int) -> None:
+        sizes = {"features": config.features, "actions": vocabulary_size - FIRST, "tasks": config.tasks}
+        super().__init__(config, **sizes)
+
+    def run(self, observations: Tensor, tasks: Tensor) -> Trace:
+        """What the network does along ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,)."""
+        move, called, at_work = self.moves(observations, tasks)
+        return Trace(*(part.transpose(0, 1) for part in (actions_of(move, called), move.end, at_work)))
+
+    def along(self, batch: DemonstrationBatch) -> Trace:
+        """`run` for demonstrations."""
+        return self.run(batch.observations, batch.sketches)
+
+    def act(self, observations: Tensor, state: State, *, first: bool) -> tuple[Tensor, Tensor, State]:
+        """Probabilities of actions (B, A), of an end before this step (B,), and the new state, for ``observations``
+        (B, F) that have only just been made."""
+        seen = self.options.look(observations), self.controller.look(observations)
+        called = self.restart(seen[0])
+        move, new = self.step(seen, called.hidden, state, first=first)
+        return actions_of(move, called.scores), move.end, new
+
+    def loss(self, batch: DemonstrationBatch, state: None = None) -> Loss:
+        """Behaviour cloning: the mean negative log-likelihood of the actions shown (eq. 5.2.18)."""
+        trace = self.run(batch.observations, batch.sketches)
+        real = real_words(batch.tokens, batch.lengths)
+        shown = (batch.tokens - FIRST).clamp(min=0)
+        probability = trace.actions.gather(-1, shown[..., None])[..., 0][real]
+        nll = -probability.clamp(min=LEAST).log().mean()
+        right = (trace.actions.argmax(-1) == shown) & real
+        return Loss(nll, nll, int(real.sum()), correct=int(right.sum()))
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Distances:
+        """The gap before each action is the probability that the subtask before it was done."""
+        assert isinstance(batch, DemonstrationBatch)
+        return Distances(self.run(batch.observations, batch.sketches).end, batch.lengths)
+
+
+class MixtureOfExperts(OptionController):
+    """The same without ends: options are called anew at each step, and e is 1."""
+
+    def step(
+        self, seen: tuple[Tensor, Tensor], restarted: Tensor, state: State, *, first: bool = False
+    ) -> tuple[Move, State]:
+        """Control always goes back, so that what options would go on to do is not asked."""
+        choice, controller = self.choose(seen[1], state.controller)
+        unasked = choice.new_zeros(*restarted.shape[:2], self.options.sizes[2])
+        move = Move(unasked, state.choice, choice, torch.ones_like(choice[:, 0]))
+        return move, State(controller, choice, restarted)
+
+
+def actions_of(move: Move, called: Tensor) -> Tensor:
+    """Probabilities (…, B, A) of actions, ``called`` (…, K, B, A) being the scores of options that are called."""
+    shares = zip(move.shares(), (move.scores, called), strict=True)
+    mixed: Any = sum(torch.einsum("...bk,...kba->...ba", share, scores.softmax(-1)) for share, scores in shares)
+    return mixed

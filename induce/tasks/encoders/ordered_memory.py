@@ -1,0 +1,86 @@
+"""Ordered Memory as the encoder of a task's expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from induce.data.batches import LabelledBatch, Side
+from induce.layers.padding import last_real, real_words
+from induce.models.language.ordered_memory import ATTENTIONS, OrderedMemoryLayer
+from induce.structures import StackDecisions
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryEncoderConfig:
+    """Sizes and rates; the defaults are those of the published ListOps run."""
+
+    slot_size: int = 128
+    slots: int = 21
+    test_slots: int = 21  # no weight depends on the number of slots
+    attention: str = "released"
+    padding: str = "exact"  # or "released": in front, where it changes the numbers (see OrderedMemoryLayer)
+    embedding_dropout: float = 0.1
+    dropout: float = 0.1
+    attention_dropout: float = 0.3
+    classifier_dropout: float = 0.2
+
+    def check(self) -> None:
+        """Raises ValueError for an attention or a padding that there is not, and for fewer than two slots."""
+        for name, known in (("attention", tuple(ATTENTIONS)), ("padding", ("exact", "released"))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(known)}")
+        if min(self.slots, self.test_slots) < 2:
+            raise ValueError(f"slots = {min(self.slots, self.test_slots)} must be at least 2")
+
+
+class MemoryEncoder(nn.Module):
+    """Ordered Memory: the top slot behind the last token."""
+
+    Config = MemoryEncoderConfig
+    reads = (LabelledBatch,)
+    gives = (StackDecisions,)
+
+    def __init__(self, config: MemoryEncoderConfig, symbols: int) -> None:
+        super().__init__()
+        config.check()
+        self.config, self.size = config, config.slot_size
+        self.embedding = nn.Embedding(symbols, config.slot_size)
+        self.dropout = nn.Dropout(config.embedding_dropout)
+        self.layer = OrderedMemoryLayer(
+            config.slot_size,
+            config.slot_size,
+            config.slots,
+            dropout=config.dropout,
+            attention_dropout=config.attention_dropout,
+            attention=config.attention,
+            exact=config.padding == "exact",
+        )
+
+    def run(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Vectors (R, D) and the positions of the stack's head (T, R, slots), in the order of the tokens."""
+        slots = self.config.slots if self.training else self.config.test_slots
+        real = real_words(tokens, lengths)
+        if self.config.padding == "exact":
+            output, positions, _ = self.layer(self.dropout(self.embedding(tokens.t())), real.t(), slots=slots)
+            return last_real(output, lengths), positions
+        count = tokens.shape[1]  # each row moves to the right
+        places = torch.arange(count, device=tokens.device) + lengths.to(tokens.device)[:, None] - count
+        moved, present = tokens.gather(1, places % count), places >= 0
+        output, positions, _ = self.layer(self.dropout(self.embedding(moved.t())), present.t(), slots=slots)
+        back = torch.arange(count, device=tokens.device) - lengths.to(tokens.device)[:, None]
+        index = (back % count).t()[..., None].expand_as(positions)
+        return output[-1], positions.gather(0, index)
+
+    def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
+        """Vectors (R, D)."""
+        return self.run(tokens, lengths)[0]
+
+    def structure(self, tokens: Tensor, lengths: Tensor) -> StackDecisions:
+        """Slots for ``tokens`` (R, N); that of a first one is the number of slots, as in the released program."""
+        slots = self.run(tokens, lengths)[1].argmax(-1).t().contiguous()
+        slots[:, 0] = self.config.test_slots
+        return StackDecisions(slots, lengths)

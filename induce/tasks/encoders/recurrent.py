@@ -1,0 +1,99 @@
+"""An LSTM and ON-LSTM as encoders of a task's expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from induce.config import setting
+from induce.data.batches import LabelledBatch, Side
+from induce.layers.padding import last_real
+from induce.models.language.onlstm import OnLstmLayer
+from induce.structures import Distances, Structure
+
+
+@dataclass(frozen=True, kw_only=True)
+class LstmEncoderConfig:
+    """Sizes and rates."""
+
+    hidden_size: int = 128
+    depth: int = 1
+    embedding_dropout: float = 0.1
+    dropout: float = 0.1  # between layers
+    classifier_dropout: float = 0.2
+    embedding_size: int = setting(0, low=0, high=1e9, help="units of the embedded tokens; 0: hidden_size")
+
+
+class LstmEncoder(nn.Module):
+    """An LSTM: its state behind the last token."""
+
+    Config = LstmEncoderConfig
+    reads = (LabelledBatch,)
+    gives: tuple[type[Structure], ...] = ()
+
+    def __init__(self, config: LstmEncoderConfig, symbols: int) -> None:
+        super().__init__()
+        size = self.size = config.hidden_size
+        between = config.dropout if config.depth > 1 else 0.0
+        self.embedding = nn.Embedding(symbols, config.embedding_size or size)
+        self.dropout = nn.Dropout(config.embedding_dropout)
+        self.lstm = nn.LSTM(config.embedding_size or size, size, config.depth, batch_first=True, dropout=between)
+
+    def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
+        """Vectors (R, D)."""
+        x = self.dropout(self.embedding(tokens))
+        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        return cast(Tensor, self.lstm(packed)[1][0][-1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnLstmEncoderConfig:
+    """Sizes and rates."""
+
+    hidden_size: int = 128
+    chunk_size: int = 8
+    depth: int = 1
+    embedding_dropout: float = 0.1
+    dropout: float = 0.1  # between layers
+    classifier_dropout: float = 0.2
+    embedding_size: int = setting(0, low=0, high=1e9, help="units of the embedded tokens; 0: hidden_size")
+
+
+class OnLstmEncoder(nn.Module):
+    """An ON-LSTM: its state behind the last token."""
+
+    Config = OnLstmEncoderConfig
+    reads = (LabelledBatch,)
+    gives = (Distances,)
+
+    def __init__(self, config: OnLstmEncoderConfig, symbols: int) -> None:
+        super().__init__()
+        size = self.size = config.hidden_size
+        if size % config.chunk_size:
+            raise ValueError(f"hidden_size = {size} is not a multiple of chunk_size = {config.chunk_size}")
+        below = [config.embedding_size or size] + [size] * (config.depth - 1)
+        self.embedding = nn.Embedding(symbols, below[0])
+        self.embedding_dropout = nn.Dropout(config.embedding_dropout)
+        self.dropout = nn.Dropout(config.dropout)
+        layers = (OnLstmLayer(units, size, config.chunk_size) for units in below)
+        self.layers = nn.ModuleList(layers)
+
+    def run(self, tokens: Tensor) -> Any:
+        """What the last layer computes."""
+        x = self.embedding_dropout(self.embedding(tokens.t()))
+        for k, layer in enumerate(cast("list[OnLstmLayer]", list(self.layers))):
+            output = layer(self.dropout(x) if k else x, layer.initial_state(len(tokens)))
+            x = output.hidden
+        return output
+
+    def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
+        """Vectors (R, D)."""
+        return last_real(self.run(tokens).hidden, lengths)
+
+    def structure(self, tokens: Tensor, lengths: Tensor) -> Distances:
+        """Forget distances of the last layer for ``tokens`` (R, N)."""
+        return Distances(self.run(tokens).distance_forget.t(), lengths)

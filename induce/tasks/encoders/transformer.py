@@ -1,0 +1,101 @@
+"""A Transformer as the encoder of a task's expressions, and a Universal Transformer (Dehghani et al. 2018).
+
+The latter has a fixed number of steps; that each place may halt by itself is not here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from induce.config import setting
+from induce.data.batches import LabelledBatch, Side
+from induce.layers.padding import real_words
+from induce.structures import Structure
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerEncoderConfig:
+    """Sizes and rates."""
+
+    hidden_size: int = 128
+    depth: int = 4
+    heads: int = 4
+    embedding_dropout: float = 0.1
+    dropout: float = 0.1
+    classifier_dropout: float = 0.2
+    together: bool = setting(False, help="both expressions in one sequence, as published; false: each by itself")
+    universal: bool = setting(False, help="one layer, depth times over, with signals of place and step before each")
+
+
+class TransformerEncoder(nn.Module):
+    """A Transformer with sinusoidal positions: its state at a mark before the first token.
+
+    With ``together`` a pair is one sequence, a mark, the first expression, a mark, the second one, a mark, and what
+    stands at the last mark is the vector of the pair (the thesis, table 5, after Radford et al. 2018).
+    """
+
+    Config = TransformerEncoderConfig
+    reads = (LabelledBatch,)
+    gives: tuple[type[Structure], ...] = ()
+
+    def __init__(self, config: TransformerEncoderConfig, symbols: int) -> None:
+        super().__init__()
+        size = self.size = config.hidden_size
+        if size % (2 * config.heads):
+            raise ValueError(f"hidden_size = {size} is not a multiple of twice the {config.heads} heads")
+        self.config, self.joins_sides = config, config.together
+        self.sides = 1  # expressions of an example; a classifier of pairs says 2
+        self.embedding = nn.Embedding(symbols, size)
+        self.marks = nn.Parameter(torch.randn(3, size)) if config.together else None  # start, between, end
+        self.dropout = nn.Dropout(config.embedding_dropout)
+        layer = nn.TransformerEncoderLayer(
+            size, config.heads, 4 * size, config.dropout, batch_first=True, norm_first=True, activation="gelu"
+        )
+        depth = 1 if config.universal else config.depth
+        self.layers = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False)
+        self.norm = nn.LayerNorm(size)
+
+    def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
+        """Vectors (R, D); with ``together``, where there are pairs, one for each of them (R / 2, D)."""
+        if self.marks is None:
+            marked = nn.functional.pad(tokens, (1, 0))  # number 0 is the boundary mark
+            return self.run(self.embedding(marked), lengths + 1)[:, 0]
+        return self.ends(self.embedding(tokens), lengths, self.marks)
+
+    def ends(self, embedded: Tensor, lengths: Tensor, marks: Tensor) -> Tensor:
+        """States at the last marks of sequences of `sides` expressions each, all first ones given before all others."""
+        start, between, end = marks[:, None]
+        count = len(lengths) // self.sides
+        rows = []
+        for k in range(count):
+            parts = [embedded[k + side * count, : lengths[k + side * count]] for side in range(self.sides)]
+            inner = [parts[0], *(part for other in parts[1:] for part in (between, other))]
+            rows.append(torch.cat([start, *inner, end]))
+        sizes = torch.tensor([len(row) for row in rows], device=embedded.device)
+        states = self.run(pad_sequence(rows, batch_first=True), sizes)
+        return states[torch.arange(count, device=embedded.device), sizes - 1]
+
+    def run(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """Normalised final states (R, N, D) of embedded sequences."""
+        places = positions(x.shape[1], self.size).to(x)
+        padding = ~real_words(x[..., 0], lengths)
+        if not self.config.universal:
+            return cast(Tensor, self.norm(self.layers(self.dropout(x + places), src_key_padding_mask=padding)))
+        x = self.dropout(x)
+        for step in positions(self.config.depth, self.size).to(x):
+            x = self.layers(x + places + step, src_key_padding_mask=padding)
+        return cast(Tensor, self.norm(x))
+
+
+def positions(count: int, size: int) -> Tensor:
+    """Sines and cosines (count, size) of the first ``count`` places (Vaswani et al. 2017, section 3.5)."""
+    rates = torch.exp(torch.arange(0, size, 2) * (-math.log(10_000.0) / size))
+    angles = torch.arange(count)[:, None] * rates
+    return torch.cat((angles.sin(), angles.cos()), -1)

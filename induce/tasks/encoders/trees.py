@@ -1,0 +1,146 @@
+"""What makes one vector of an expression by its gold tree, from the words up: TreeRNN, TreeLSTM and TreeCell.
+
+They are the baselines that are told the structure which the others have to find. All joins of a batch that lie equally
+high are computed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from induce.data.batches import LabelledBatch, Side
+from induce.models.language.ordered_memory import RecursiveCell
+from induce.structures import Structure
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeEncoderConfig:
+    """Size and rates."""
+
+    hidden_size: int = 128
+    embedding_dropout: float = 0.1
+    dropout: float = 0.1  # inside the recursive cell of TreeCell
+    classifier_dropout: float = 0.2
+
+
+class TreeEncoder(nn.Module):
+    """Words and joins bottom-up; a subclass says what a word's state is, and what that of a join."""
+
+    Config = TreeEncoderConfig
+    reads = (LabelledBatch,)
+    gives: tuple[type[Structure], ...] = ()
+
+    def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
+        super().__init__()
+        self.size = config.hidden_size
+        self.embedding = nn.Embedding(symbols, config.hidden_size)
+        self.dropout = nn.Dropout(config.embedding_dropout)
+
+    def words(self, x: Tensor) -> Tensor:
+        """States (W, S) of words with the embeddings ``x`` (W, D)."""
+        raise NotImplementedError
+
+    def join(self, left: Tensor, right: Tensor) -> Tensor:
+        """States (J, S) of joins of two states."""
+        raise NotImplementedError
+
+    def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
+        """Vectors (R, D) of the roots of ``trees``."""
+        ids, levels, roots = plan(trees)
+        states = self.words(self.dropout(self.embedding(torch.tensor(ids, device=tokens.device))))
+        for pairs in levels:
+            left, right = torch.tensor(pairs, device=tokens.device).t()
+            states = torch.cat((states, self.join(states[left], states[right])))
+        return states[torch.tensor(roots, device=tokens.device), : self.size]
+
+
+def plan(trees: Sequence[Side]) -> tuple[list[int], list[list[tuple[int, int]]], list[int]]:
+    """Numbers of all words; for each height the pairs of nodes to join; and the root of each tree.
+
+    Nodes are numbered words first, then joins from the lowest to the highest.
+    """
+    ids: list[int] = []
+    heights: list[list[int]] = []
+    starts = []
+    by_height: dict[int, list[tuple[int, int]]] = {}  # height -> tree and node of each join
+    for number, tree in enumerate(trees):
+        starts.append(len(ids))
+        ids += [tree.ids[place] for place in tree.leaves]
+        height = [0] * len(tree.leaves)
+        for left, right in tree.joins:
+            height.append(1 + max(height[left], height[right]))
+            by_height.setdefault(height[-1], []).append((number, len(height) - 1))
+        heights.append(height)
+    places = [[start + i for i in range(len(tree.leaves))] for start, tree in zip(starts, trees, strict=True)]
+    for place, height in zip(places, heights, strict=True):
+        place += [-1] * (len(height) - len(place))
+    count, levels = len(ids), []
+    for height_now in sorted(by_height):
+        pairs = []
+        for number, node in by_height[height_now]:
+            left, right = trees[number].joins[node - len(trees[number].leaves)]
+            pairs.append((places[number][left], places[number][right]))
+            places[number][node] = count
+            count += 1
+        levels.append(pairs)
+    return ids, levels, [place[-1] for place in places]
+
+
+class TreeRnn(TreeEncoder):
+    """tanh of a linear map of both parts (Socher et al. 2011; Bowman, Manning & Potts 2015)."""
+
+    def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
+        super().__init__(config, symbols)
+        self.map = nn.Linear(2 * self.size, self.size)
+
+    def words(self, x: Tensor) -> Tensor:
+        """The embeddings."""
+        return x
+
+    def join(self, left: Tensor, right: Tensor) -> Tensor:
+        """States (J, D)."""
+        return torch.tanh(self.map(torch.cat((left, right), -1)))
+
+
+class TreeLstm(TreeEncoder):
+    """A binary TreeLSTM (Tai, Socher & Manning 2015, section 3.2); a state is h and c side by side."""
+
+    def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
+        super().__init__(config, symbols)
+        self.leaf = nn.Linear(self.size, 3 * self.size)
+        self.map = nn.Linear(2 * self.size, 5 * self.size)
+
+    def words(self, x: Tensor) -> Tensor:
+        """States (W, 2 D)."""
+        i, o, u = self.leaf(x).chunk(3, -1)
+        c = i.sigmoid() * u.tanh()
+        return torch.cat((o.sigmoid() * c.tanh(), c), -1)
+
+    def join(self, left: Tensor, right: Tensor) -> Tensor:
+        """States (J, 2 D)."""
+        (h_left, c_left), (h_right, c_right) = left.chunk(2, -1), right.chunk(2, -1)
+        i, o, f_left, f_right, u = self.map(torch.cat((h_left, h_right), -1)).chunk(5, -1)
+        c = i.sigmoid() * u.tanh() + f_left.sigmoid() * c_left + f_right.sigmoid() * c_right
+        return torch.cat((o.sigmoid() * c.tanh(), c), -1)
+
+
+class TreeCell(TreeEncoder):
+    """The recursive cell of Ordered Memory alone; the left part takes the place of the memory."""
+
+    def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
+        super().__init__(config, symbols)
+        self.input = nn.Linear(self.size, self.size)
+        self.norm = nn.LayerNorm(self.size)
+        self.cell = RecursiveCell(self.size, config.dropout)
+
+    def words(self, x: Tensor) -> Tensor:
+        """States (W, D)."""
+        return torch.as_tensor(self.norm(self.input(x)))
+
+    def join(self, left: Tensor, right: Tensor) -> Tensor:
+        """States (J, D)."""
+        return self.cell(right, left, self.norm)

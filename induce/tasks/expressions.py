@@ -1,0 +1,81 @@
+"""Labelled expressions side by side: what a task is learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from induce.data.batches import Batch, LabelledBatch, Side
+from induce.data.loaders import Step, pad
+
+if TYPE_CHECKING:
+    from induce.config import TrainConfig
+
+TENTHS = 10  # parts of a pass within which expressions are sorted by length
+
+
+class Item(NamedTuple):
+    """A labelled expression, or a pair of them."""
+
+    sides: Sequence[Side]
+    label: int
+
+
+class LengthLoader:
+    """Things of like length side by side, the batches in a new order in each pass.
+
+    As in the released programs of Ordered Memory, lengths are sorted only within tenths, drawn anew for each pass.
+    """
+
+    def __init__(self, lengths: Sequence[int], batch_size: int) -> None:
+        self.lengths, self.batch_size = lengths, batch_size
+
+    def batch(self, chosen: Sequence[int]) -> Batch:
+        """The things whose indices are ``chosen`` side by side."""
+        raise NotImplementedError
+
+    def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
+        """One pass from batch ``start`` on. Its order comes from what ``rng`` will give, which moves on at the end."""
+        ahead = type(rng)()
+        ahead.set_state(rng.get_state())
+        batches = self._batches(ahead.permutation(len(self.lengths)).tolist())
+        for after, index in enumerate(ahead.permutation(len(batches)).tolist()[start:], start + 1):
+            yield Step(self.batch(batches[index]), after)
+        rng.set_state(ahead.get_state())
+
+    def check(self) -> Iterator[Batch]:
+        """Every item, shortest first."""
+        order = sorted(range(len(self.lengths)), key=self.lengths.__getitem__)
+        for start in range(0, len(order), self.batch_size):
+            yield self.batch(order[start : start + self.batch_size])
+
+    def share(self, start: int) -> float:
+        """How many of the batches lie before ``start``."""
+        return min(1.0, start * self.batch_size / max(1, len(self.lengths)))
+
+    def _batches(self, order: Sequence[int]) -> list[list[int]]:
+        """Batches of like length within each tenth of ``order``."""
+        tenth = max(self.batch_size, -(-len(order) // TENTHS))
+        batches = []
+        for start in range(0, len(order), tenth):
+            part = sorted(order[start : start + tenth], key=self.lengths.__getitem__)
+            batches += [part[begin : begin + self.batch_size] for begin in range(0, len(part), self.batch_size)]
+        return batches
+
+
+class ExpressionLoader(LengthLoader):
+    """Labelled expressions side by side."""
+
+    def __init__(self, items: Sequence[Item], config: TrainConfig, *, batch_size: int, device: str) -> None:
+        super().__init__([max(len(side.ids) for side in item.sides) for item in items], batch_size)
+        self.items, self.device = items, device
+
+    def batch(self, chosen: Sequence[int]) -> LabelledBatch:
+        """The items whose indices are ``chosen`` side by side."""
+        import torch
+
+        items = [self.items[index] for index in chosen]
+        sides = [item.sides[k] for k in range(len(items[0].sides)) for item in items]  # all first ones, then all others
+        tokens, lengths = pad([side.ids for side in sides])
+        labels = torch.tensor([item.label for item in items])
+        return LabelledBatch(tokens, lengths, labels, sides).to(self.device)

@@ -1,0 +1,133 @@
+"""Models that learn how alike two sentences are, on top of masked language models (Shen 2022, thesis, section 4.3.5).
+
+A sentence's vector is the mean of the final states of its words, and the likeness of two is the cosine of their
+vectors, trained by squared error against people's ratings. ``frozen = "parser"`` leaves the parser as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+from torch.nn import functional
+
+from induce.config import setting
+from induce.data.batches import RatedBatch, SentenceBatch
+from induce.models.base import Loss, Model, Query
+from induce.models.masked.structformer import StructFormer, StructFormerConfig
+from induce.models.masked.transformer import Transformer, TransformerConfig
+from induce.models.masked.udgn import Udgn, UdgnConfig
+from induce.structures import Structure
+
+FROZEN = ("none", "parser")
+
+
+def check_frozen(frozen: str, parts: Sequence[str]) -> None:
+    """Raises ValueError for another word than those of `FROZEN`, and for the parser of a model that has none."""
+    if frozen not in FROZEN:
+        raise ValueError(f"frozen = {frozen!r} is none of {', '.join(FROZEN)}")
+    if frozen == "parser" and not parts:
+        raise ValueError("frozen = 'parser': this model has no parser")
+
+
+class SentencePairs(Model):
+    """A masked language model whose sentence vectors are trained; the words' output layer is not used."""
+
+    kind: ClassVar[type[Model]]
+    parser_parts: ClassVar[tuple[str, ...]] = ()  # how the names of parameters begin that decide its trees
+    reads = (RatedBatch,)
+    measure = "squared error"
+
+    def __init__(self, config: Any, vocabulary_size: int) -> None:
+        super().__init__()
+        config.check()
+        self.encoder = self.kind(config, vocabulary_size)
+        for name, parameter in self.encoder.named_parameters():
+            if config.frozen == "parser" and name.startswith(self.parser_parts):
+                parameter.requires_grad_(False)
+
+    def prepare(self, corpus: Any) -> None:
+        """The weights of the pretrained model, where there is one."""
+        if weights := corpus.pretrained_weights():
+            self.encoder.load_state_dict(weights, strict=True)
+
+    def similarity(self, batch: RatedBatch) -> Tensor:
+        """Cosine (B,) of the vectors of each two sentences."""
+        first, second = self.sentence_vectors(batch).chunk(2)
+        return functional.cosine_similarity(first, second)
+
+    def loss(self, batch: RatedBatch, state: None = None) -> Loss:
+        """Mean squared error of the cosines."""
+        error = functional.mse_loss(self.similarity(batch), batch.ratings)
+        return Loss(error, error, len(batch.ratings))
+
+    def word_vectors(self, batch: SentenceBatch) -> Tensor:
+        """Those of the model underneath (B, N, E)."""
+        return self.encoder.word_vectors(batch)
+
+    def structure(self, batch: SentenceBatch, query: Query) -> Structure:
+        """What the model underneath gives."""
+        return self.encoder.structure(batch, query)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UdgnPairsConfig(UdgnConfig):
+    """A UDGN's settings, and what is left as it was."""
+
+    frozen: str = setting("none", choices=FROZEN, help="what fine-tuning leaves as it was")
+
+    def check(self) -> None:
+        """Raises ValueError where the settings do not fit together."""
+        super().check()
+        check_frozen(self.frozen, UdgnPairs.parser_parts)
+
+
+class UdgnPairs(SentencePairs):
+    """UDGN; its parser has embeddings of its own, so that its trees stay when it is frozen."""
+
+    Config = UdgnPairsConfig
+    kind = Udgn
+    gives = Udgn.gives
+    parser_parts = ("parser.",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructFormerPairsConfig(StructFormerConfig):
+    """A StructFormer's settings, and what is left as it was."""
+
+    frozen: str = setting("none", choices=FROZEN, help="what fine-tuning leaves as it was")
+
+    def check(self) -> None:
+        """Raises ValueError where the settings do not fit together."""
+        super().check()
+        check_frozen(self.frozen, StructFormerPairs.parser_parts)
+
+
+class StructFormerPairs(SentencePairs):
+    """StructFormer; its parser reads the encoder's embeddings, which stay with it when it is frozen."""
+
+    Config = StructFormerPairsConfig
+    kind = StructFormer
+    gives = StructFormer.gives
+    parser_parts = ("parser.", "embedding.", "scales")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerPairsConfig(TransformerConfig):
+    """A Transformer's settings; it has no parser to leave as it was."""
+
+    frozen: str = setting("none", choices=FROZEN, help="what fine-tuning leaves as it was")
+
+    def check(self) -> None:
+        """Raises ValueError where the settings do not fit together."""
+        super().check()
+        check_frozen(self.frozen, TransformerPairs.parser_parts)
+
+
+class TransformerPairs(SentencePairs):
+    """Transformer."""
+
+    Config = TransformerPairsConfig
+    kind = Transformer

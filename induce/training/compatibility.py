@@ -1,0 +1,41 @@
+"""What does not go together is told before it is tried: settings, and the text that a model is to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from induce.config import RunConfig, entry_of, kind_of, model_settings
+from induce.data.tokens import TOKENS
+from induce.registry import check_reading, find_task, fitting_decoder
+from treebank.base.errors import SynparseError
+
+LEAST_WORDS = 20  # of training text
+
+
+def check_fits(config: RunConfig) -> None:
+    """Raises SynparseError where settings, model, reading and decoder do not fit together; before any text is read."""
+    kind = kind_of(config)
+    model_settings(kind.Config, config.model, config.model_name)
+    check_reading(config.model_name, kind.reads, config.data.reading)
+    if config.train.precision != "float32" and not getattr(kind, "rounds", False):
+        raise SynparseError(f"model {config.model_name!r} learns in float32 only; leave out train.precision")
+    if config.data.task:
+        find_task(config.data.task).check(config)
+    if kind.gives:
+        fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
+
+
+def check_enough(config: RunConfig, training: Any, texts: Iterable[str]) -> None:
+    """Raises SynparseError for too little text, and for trees if the model learns none or the other way round."""
+    if training.words < LEAST_WORDS:
+        where = " ".join(texts) or "the training text"
+        size = f"{training.words} {config.data.token if training.words == 1 else TOKENS[config.data.token]}"
+        raise SynparseError(
+            f"{where}: {size} to learn from after normalisation "
+            f"{config.data.normalization!r}; at least {LEAST_WORDS} are needed, and some 100,000 for useful trees"
+        )
+    with_trees = not config.data.task and bool(training.trees)
+    if with_trees != entry_of(config).learns_trees:
+        problem = "learns no trees" if with_trees else "learns from trees, and the training text has none"
+        raise SynparseError(f"model {config.model_name!r} {problem}")

@@ -1,0 +1,1 @@
+"""Worker processes, shards and jobs."""

@@ -1,0 +1,187 @@
+"""Many files, or large ones, parsed in shards by several workers: the same files that one process writes.
+
+Every result is renamed when it is on the disk and then noted in the manifest. So a worker or the whole call may be
+killed at any moment: what is noted is not done again, what is not noted is, and nothing is written twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from induce.parsing.output_lock import Claim, claimed
+from induce.parsing.writer import SUFFIXES, Job, targets_of
+from induce.workers.job import Outcome, ShardWork, Task
+from induce.workers.manifest import Manifest, Result, join
+from induce.workers.shards import SHARD_BYTES, Shard, shards_of
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.io.formats import expand
+from treebank.tokenize import NONE
+
+PAUSE = 10.0  # seconds between two words to the user
+Tell = Callable[[str], None]
+
+
+class Engine(Protocol):
+    """What does tasks somewhere, several at a time."""
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
+        """The outcome of each task, in any order."""
+        ...
+
+
+MakeEngine = Callable[[ShardWork, Sequence[int]], Engine]
+
+
+@dataclass
+class _File:
+    """A file of input, its result, and the shards that are known so far."""
+
+    path: str
+    name: str  # of the result, below the folder
+    shards: list[Shard] = field(default_factory=list)
+    results: dict[int, Result] = field(default_factory=dict)
+    cut: bool = False  # whether these are all shards
+
+    @property
+    def whole(self) -> bool:
+        """Whether all shards are written."""
+        return self.cut and len(self.results) == len(self.shards)
+
+    @property
+    def text(self) -> str:
+        """The digest of the text."""
+        return hashlib.sha256("".join(shard.sha256 for shard in self.shards).encode()).hexdigest()
+
+
+def parse_in_shards(
+    folder: str,
+    paths: Sequence[str],
+    job: Job,
+    make_engine: MakeEngine,
+    *,
+    resume: bool = False,
+    shard_bytes: int = SHARD_BYTES,
+    tell: Tell = lambda text: None,
+) -> int:
+    """Writes a file into ``folder`` for each file in ``paths``, as `parse_into` does; returns the sentences written.
+
+    ``make_engine`` takes what a worker does and the descriptors that no copy of this process may hold. Raises
+    SynparseError for files of another batch, input that has changed since, and the first sentence that cannot be
+    parsed, when the shards that were begun are written.
+    """
+    if job.form not in SUFFIXES:
+        raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
+    targets = targets_of(folder, expand(paths, tell=job.input_options.tell), SUFFIXES[job.form])
+    with claimed(folder, job.facts(), list(targets.values()), resume) as claim:
+        names = {path: os.path.relpath(target, folder) for path, target in targets.items()}
+        batch, lock = _Batch(folder, job, names, claim, tell), claim.lock
+        engine = make_engine(ShardWork(job, os.path.abspath(folder)), [lock.descriptor] if lock.descriptor else [])
+        return batch.run(engine, shard_bytes)
+
+
+class _Batch:
+    """Where a batch stands."""
+
+    def __init__(self, folder: str, job: Job, names: dict[str, str], claim: Claim, tell: Tell) -> None:
+        self.folder, self.job, self.claim, self.tell = folder, job, claim, tell
+        self.files = [_File(path, name) for path, name in names.items()]
+        self.by_name = {file.name: file for file in self.files}
+        self.manifest = Manifest(folder)
+        self.problems: list[tuple[int, int, Exception]] = []
+        self.sentences = self.finished = 0
+        self.began = self.told = time.monotonic()
+
+    def run(self, engine: Engine, shard_bytes: int) -> int:
+        """Do all that is left; returns the sentences written."""
+        for outcome in engine.run(self._tasks(shard_bytes)):
+            self._take(outcome)
+        if self.problems:
+            raise min(self.problems, key=lambda problem: problem[:2])[2]
+        return self.sentences
+
+    def _tasks(self, shard_bytes: int) -> Iterator[Task]:
+        """The shards that are not written yet; none after a problem."""
+        for number, file in enumerate(self.files):
+            try:
+                if self._is_written(file) and self.manifest.text_of(file.name) is None:
+                    self.claim.check(file.path, file.name, begun=True)
+                    self.finished += 1  # by a call without shards
+                    continue
+                if not self._is_written(file):
+                    self.claim.check(file.path, file.name, begun=False)
+                yield from self._tasks_of(file, shard_bytes)
+            except SynparseError as error:
+                self.problems.append((number, len(file.shards), error))
+            if self.problems:
+                return
+
+    def _tasks_of(self, file: _File, shard_bytes: int) -> Iterator[Task]:
+        rule, form = self.job.input_options.tokenize, self.job.form
+        counted = form == "conllu" or (form == "jsonl" and self.job.on_bad is not None)
+        cut = rule in ("", NONE) or not counted  # else it takes all before to number a sentence, or its characters
+        written = self._is_written(file)
+        for shard in shards_of(file.path, self.job.input_options, size=shard_bytes, cut=cut):
+            file.shards.append(shard)
+            result = None if written else self.manifest.shard(file.name, shard)
+            if result:
+                file.results[shard.number] = result
+            elif not written:
+                yield Task(shard, file.name)
+            if self.problems:
+                return
+        file.cut = True
+        if written:
+            self._check(file)
+        elif file.whole:
+            self._finish(file)
+
+    def _is_written(self, file: _File) -> bool:
+        """Whether the result is whole; one that was renamed and not noted is put together again."""
+        noted = self.manifest.text_of(file.name) is not None
+        return os.path.exists(self._place(file)) and (noted or not os.path.exists(f"{self._place(file)}.shards"))
+
+    def _place(self, file: _File) -> str:
+        return os.path.join(self.folder, file.name)
+
+    def _check(self, file: _File) -> None:
+        if file.text != self.manifest.text_of(file.name):
+            target = self._place(file)
+            raise SynparseError(f"{file.path}: has changed since {target} was written; remove that to parse it anew")
+        shutil.rmtree(f"{self._place(file)}.shards", ignore_errors=True)
+        self.finished += 1
+
+    def _take(self, outcome: Outcome) -> None:
+        """Note what came of a task, and put its file together if that was the last one of it."""
+        file, shard = self.by_name[outcome.task.file], outcome.task.shard
+        for note in outcome.notes:
+            self.job.input_options.tell(note)
+        for path, line, message in outcome.bad:
+            if self.job.on_bad:
+                self.job.on_bad(TreebankError(path, line, message))
+        if outcome.problem:
+            self.problems.append((self.files.index(file), shard.number, outcome.problem))
+        if outcome.result:
+            self.manifest.add_shard(file.name, shard, outcome.result)
+            file.results[shard.number] = outcome.result
+            self.sentences += outcome.result.sentences
+        if file.whole:
+            self._finish(file)
+        elif time.monotonic() - self.told > PAUSE:
+            self.told = time.monotonic()
+            speed = self.sentences / (self.told - self.began)
+            self.tell(f"{file.path}: {len(file.results):,} shards; {speed:,.0f} sentences a second")
+
+    def _finish(self, file: _File) -> None:
+        """Put a file together."""
+        results = [file.results[shard.number] for shard in file.shards]
+        whole = join(self.folder, file.name, file.shards, results)
+        self.manifest.add_file(file.name, file.text, whole)
+        shutil.rmtree(f"{self._place(file)}.shards")
+        self.finished += 1
+        self.tell(f"{self.finished} of {len(self.files)} files: {file.path}: {whole.sentences:,} sentences")

@@ -1,0 +1,84 @@
+"""Work on several cores, in processes that are copies of this one and share its memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, TypeVar
+
+from treebank.base.errors import SynparseError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_work: Callable[[Any], Any] | None = None  # of a copy: what it does
+
+
+def cores() -> int:
+    """How many cores this process may use; OMP_NUM_THREADS, where it is set, says how many at most."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(limit)) if limit.isdigit() and int(limit) else available
+
+
+def can_copy() -> bool:
+    """Whether this system copies a process with all that it holds (not Windows)."""
+    return "fork" in multiprocessing.get_all_start_methods()
+
+
+def in_copies(work: Callable[[Item], Result], items: Iterable[Item], count: int) -> Iterator[Result]:
+    """``work`` of each item, in order, by ``count`` copies of this process; by itself if one is enough, or if it is a
+    copy already.
+
+    The items and results are sent through pipes, ``work`` and all that it refers to is not: the copies have it. Each
+    computes in one thread. A SynparseError in a copy is raised here. Copies leave signals to this process, and end with
+    the call, whatever they are at.
+    """
+    if count < 2 or not can_copy() or _work is not None:
+        yield from map(work, items)
+        return
+    reading, writing = os.pipe()
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (work, reading, writing))
+    try:
+        for result, problem in pool.map(_call, items):
+            if problem:
+                raise SynparseError(problem)
+            yield result
+        pool.shutdown()
+    finally:
+        os.close(writing)  # which ends copies that still work, where this call is broken off
+        pool.shutdown(cancel_futures=True)
+        os.close(reading)
+
+
+def _begin(work: Callable[[Any], Any], reading: int, writing: int) -> None:
+    """The first thing that a copy does."""
+    global _work
+    import torch
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.close(writing)  # which only the process has that the copies are made of
+    threading.Thread(target=_end_with, args=(reading,), daemon=True).start()
+    torch.set_num_threads(1)
+    _work = work
+
+
+def _end_with(reading: int) -> None:
+    """Ends a copy with the call that it was made for, or with the process, which may have been killed: nobody else
+    would, and it would hold what that one held, such as the lock of a folder."""
+    os.read(reading, 1)
+    os._exit(1)
+
+
+def _call(item: Any) -> tuple[Any, str]:
+    """What a copy does with an item, and what a user can do about it where that fails."""
+    assert _work is not None
+    try:
+        return _work(item), ""
+    except SynparseError as error:
+        return None, str(error)

@@ -1,0 +1,204 @@
+"""A file of text cut at line ends into shards, each of which is parsed by itself to the very lines of the whole.
+
+A shard knows the number of its first line and how many characters stand before it, so that nothing that is written of a
+sentence depends on where the file was cut. Where a line is a sentence, cuts are made only where one process begins a
+new block of sentences: a worker then sees the same blocks and computes the same numbers to the last bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from induce.parsing.parser import FIRST_BLOCK, LARGEST_BLOCK, block_after
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.io.formats import InputOptions, is_plain_text
+from treebank.io.lines import telling_damage
+from treebank.io.members import KINDS, unpacked
+from treebank.io.opening import DAMAGED, PathSlice, compression, open_part
+from treebank.tokenize import NONE
+
+SHARD_BYTES = 1 << 21  # some ten seconds of work for a small model
+CHUNK = 1 << 20  # bytes that are looked at at a time
+_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Whole lines of a file, the bytes ``start`` to ``end``; ``whole`` is a file that cannot be cut, of any format.
+
+    Bytes of a compressed file are those that it holds; ``member`` and ``skip`` say how to come to the first of them.
+    """
+
+    path: str
+    number: int  # in its file, from 0
+    start: int
+    end: int
+    line: int  # number of its first line, from 1
+    characters: int  # of the file before it
+    sha256: str  # of these bytes
+    whole: bool = False
+    member: int | None = None  # place in the compressed file from which it is unpacked
+    skip: int = 0  # bytes that come first then
+
+    @property
+    def key(self) -> str:
+        """A name that is another one wherever what is written of the shard may be another."""
+        what = f"{self.line} {self.characters} {self.whole} {self.sha256}"
+        return f"{self.number:06d}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+
+    @property
+    def source(self) -> str:
+        """What to read. Raises SynparseError if the file is another by now."""
+        if self.whole:
+            return self.path
+        part = PathSlice(self.path, self.start, self.end, self.line, self.characters, self.member, self.skip)
+        try:
+            with open_part(part) as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        except (FileNotFoundError, TreebankError, *DAMAGED):
+            digest = ""
+        if digest != self.sha256:
+            raise changed(self.path)
+        return part
+
+
+def changed(path: str) -> SynparseError:
+    """The error of a file that is not what it was."""
+    return SynparseError(f"{path}: this file was changed while it was being parsed; go on with --resume")
+
+
+def shards_of(path: str, options: InputOptions, *, size: int, cut: bool = True) -> Iterator[Shard]:
+    """The shards of a file of about ``size`` bytes each, in order; one for a file that cannot be cut.
+
+    Those are files that are no plain text, in another encoding than UTF-8, or in paragraphs, files compressed by other
+    programs than gzip's and Zstandard's, and all files where ``cut`` is false. Raises TreebankError for a file that
+    cannot be read.
+    """
+    with telling_damage(path):
+        kind = _compression(path)
+        whole = not cut or options.paragraphs or options.encoding or (kind is not None and kind not in KINDS)
+        if whole or not is_plain_text(path, options):
+            yield Shard(path, 0, 0, os.path.getsize(path), 1, 0, _digest(path), whole=True)
+        else:
+            yield from _cut(path, size, kind, options.tokenize in ("", NONE))
+
+
+def _compression(path: str) -> str | None:
+    with open(path, "rb") as stream:
+        return compression(stream.read(8))
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _cut(path: str, size: int, kind: str | None, by_blocks: bool) -> Iterator[Shard]:
+    """The shards of a plain text, in one pass over its bytes.
+
+    A compressed one is cut only behind the beginning of a member: so none is unpacked by more than two workers.
+    """
+    at = _Stretch(path)
+    for member, data in _pieces(path, kind):
+        at.enter(member)
+        ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
+        lines = at.lines + 1 + np.arange(len(ends))  # lines of the file up to each end
+        places = ends[_begins_block(lines)] if by_blocks else ends
+        numbers = lines[_begins_block(lines)] if by_blocks else lines
+        begun, used = at.end, 0
+        for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
+            if begun + place - at.start >= size and at.may_end:
+                at.take(data[used:place])
+                used = place
+                yield at.finish(number)
+        at.take(data[used:])
+        at.lines += len(ends)
+    if at.end > at.start or not at.number:
+        yield at.finish(at.lines)
+
+
+def _pieces(path: str, kind: str | None) -> Iterator[tuple[int | None, bytes]]:
+    """The bytes of a text, each piece with the place of its member if the file is compressed."""
+    with open(path, "rb") as stream:
+        if kind:
+            yield from unpacked(stream, kind)
+        else:
+            while data := stream.read(CHUNK):
+                yield None, data
+
+
+def _begins_block(lines: np.ndarray) -> np.ndarray:
+    """Whether one process begins a new block of sentences after so many ``lines``."""
+    last = max(_GROWING)
+    return np.isin(lines, list(_GROWING)) | ((lines > last) & ((lines - last) % LARGEST_BLOCK == 0))
+
+
+def first_block(line: int) -> int:
+    """The size of the block of sentences that begins with line number ``line`` of a text."""
+    return _GROWING.get(line - 1, LARGEST_BLOCK)
+
+
+def _growing() -> dict[int, int]:
+    """How many sentences come before each block, until the blocks grow no more -> its size."""
+    sizes, before, size = dict[int, int](), 0, FIRST_BLOCK
+    while size < LARGEST_BLOCK:
+        sizes[before] = size
+        before, size = before + size, block_after(size)
+    return {**sizes, before: size}
+
+
+_GROWING = _growing()
+
+
+class _Stretch:
+    """The bytes since the last cut."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.number, self.lines = path, 0, 0
+        self.start = self.end = 0
+        self.line, self.characters, self.before = 1, 0, 0
+        self.member: tuple[int | None, int] = (None, 0)  # that is being read: its place, the bytes before it
+        self.begun: tuple[int | None, int] = (None, 0)  # the one that the stretch begins in
+        self.digest = hashlib.sha256()
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the next stretch would begin in another member, or nothing is compressed."""
+        return self.member[0] is None or self.member != self.begun
+
+    def enter(self, member: int | None) -> None:
+        """Go on in the member of the file that begins at this place."""
+        if member != self.member[0]:
+            self.member = (member, self.end)
+            self.begun = self.begun if self.end else self.member
+
+    def take(self, data: bytes) -> None:
+        """Go on by these bytes; those that begin a character are counted."""
+        if not self.end and data.startswith(_MARK):
+            self.characters -= 1
+        self.digest.update(data)
+        self.end += len(data)
+        self.characters += int(np.count_nonzero((np.frombuffer(data, dtype=np.uint8) & 0xC0) != 0x80))
+
+    def finish(self, lines: int) -> Shard:
+        """The shard that ends here, after so many ``lines`` of the file."""
+        place, before = self.begun
+        shard = Shard(
+            self.path,
+            self.number,
+            self.start,
+            self.end,
+            self.line,
+            self.before,
+            self.digest.hexdigest(),
+            member=place,
+            skip=0 if place is None else self.start - before,
+        )
+        self.number, self.start, self.line, self.before = self.number + 1, self.end, lines + 1, self.characters
+        self.begun, self.digest = self.member, hashlib.sha256()
+        return shard

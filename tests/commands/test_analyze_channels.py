@@ -1,0 +1,132 @@
+"""``synparse analyze channels`` from the outside."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from cli.main import run as run_cli
+from tests.support.calls import Caller, toy_text
+from tests.support.tiny import SETTINGS, sentences
+
+LABELS = {"big": "amod", "old": "amod", "red": "amod", ".": "punct"}
+
+
+def conllu(count: int = 60) -> str:
+    """Sentences of the toy language with heads and relations."""
+    found = []
+    for sentence in sentences(count, seed=4):
+        words = sentence.words
+        verb, last = len(words) - 4, len(words) - 2  # (The big dog) saw (a cat) .
+        lines = []
+        for i, word in enumerate(words):
+            head, label = {verb: (0, "root"), verb - 1: (verb + 1, "nsubj"), last: (verb + 1, "obj")}.get(i, (0, ""))
+            if not label:
+                head = last + 1 if verb < i < last else verb
+                head, label = (verb + 1, "punct") if word == "." else (head, LABELS.get(word, "det:def"))
+            lines.append("\t".join([str(i + 1), word, *"____", str(head), label, "_", "_"]) + "\n")
+        found.append("".join(lines) + "\n")
+    return "".join(found)
+
+
+@pytest.fixture(scope="module")
+def udgn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A UDGN trained for a moment; tests only read it."""
+    folder = tmp_path_factory.mktemp("channels")
+    (folder / "text.txt").write_text(toy_text(60), encoding="utf-8")
+    tiny = [part for setting in [*SETTINGS["udgn"], "train.epochs=1"] for part in ("--set", setting)]
+    assert run_cli(["train", str(folder / "text.txt"), "-o", str(folder / "run"), "--model", "udgn", *tiny]) == 0
+    return folder / "run"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a treebank, to work in."""
+    monkeypatch.chdir(tmp_path)
+    Path("gold.conllu").write_text(conllu(), encoding="utf-8")
+
+
+def test_a_table_and_json(call: Caller, udgn: Path) -> None:
+    arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu")
+    document = json.loads(call.result(*arguments, "--json"))
+    names = {row["relation"]: row["arcs"] for row in document["relations"]}
+    assert names == {"det": 120, "nsubj": 60, "obj": 60}  # amod is rare, punct was not seen by the model
+    assert document["sentences"] == 60
+    amod = sum(word in LABELS for sentence in sentences(60, seed=4) for word in sentence.words if word != ".")
+    assert document["pairs"] == 240 + amod
+    for row in document["relations"]:
+        values = row["correlations"]
+        assert (len(values), len(values[0])) == (2, 2)
+        assert row["correlation"] == max(map(max, values)) == values[row["layer"] - 1][row["channel"] - 1]
+        assert min(map(min, values)) >= -1
+    table = call.result(*arguments).splitlines()
+    assert table[0].split() == ["Relation", "Arcs", "PCC", "Layer", "Channel", "Partial"]
+    assert [line.split()[:2] for line in table[2:5]] == [["det", "120"], ["nsubj", "60"], ["obj", "60"]]
+    assert table[-1] == document["signature"]
+    for part in ("PCC|model:udgn|", "|norm:words|", "|data:gold.conllu|", "|sentences:60|", f"|pairs:{240 + amod}|"):
+        assert part in table[-1]
+
+
+def test_controls_and_several_models(call: Caller, udgn: Path) -> None:
+    """Relations exchanged at random leave hardly any correlation; a model beside itself has no deviation."""
+    arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--controls")
+    document = json.loads(call.result(*arguments, "--json"))
+    plain = json.loads(call.result(*arguments[:-1], "--json"))
+    for row, before in zip(document["relations"], plain["relations"], strict=True):
+        assert {key: row[key] for key in ("correlation", "layer", "channel", "partial")} == {
+            key: before[key] for key in ("correlation", "layer", "channel", "partial")
+        }
+        assert before["untrained"] is None
+        assert -1 <= row["untrained"] <= 1
+        assert abs(row["permuted"]) < 0.25
+    assert call.result(*arguments).splitlines()[0].split()[-2:] == ["Untrained", "Permuted"]
+    Path("again").symlink_to(udgn)
+    several = json.loads(call.result(*arguments, "-m", "again", "--json"))
+    assert several["relations"]["det"]["PCC"]["mean"] == pytest.approx(plain["relations"][0]["correlation"])
+    assert several["relations"]["det"]["Permuted"]["sd"] == 0
+    assert call.result(*arguments, "-m", "again").splitlines()[0].split()[:4] == ["Relation", "Models", "PCC", "SD"]
+    assert call.usage(*arguments, "-m", "again", "--save", "map.png").endswith("--save draws the channels of one model")
+
+
+def test_options(call: Caller, udgn: Path) -> None:
+    arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--json")
+    document = json.loads(call.result(*arguments, "--minimum", "1", "--subtypes"))
+    assert [row["relation"] for row in document["relations"]] == ["det:def", "nsubj", "obj", "amod"]
+    problem = call.refusal(*arguments, "--minimum", "1000")
+    assert problem == "gold.conllu: no relation has 1000 arcs, only up to 120; try a lower --minimum"
+    assert "--gold" in call.usage("analyze", "channels")
+    assert "No such command 'chanels'" in call.usage("analyze", "chanels")
+
+
+def test_what_cannot_be_analysed(call: Caller, model: Path, udgn: Path) -> None:
+    arguments = ("analyze", "channels", "--gold")
+    problem = call.refusal(*arguments, "gold.conllu", "-m", model)
+    assert problem == f"{model}: model 'onlstm' has no channels or attention heads; 'udgn' has"
+    problem = call.refusal(*arguments, "wsj10", "-m", udgn)
+    assert problem == "wsj10 has trees and no dependency relations; give a CoNLL-U file"
+    Path("bare.conllu").write_text("1\tGo\t_\t_\t_\t_\t0\t_\t_\t_\n", encoding="utf-8")
+    problem = call.refusal(*arguments, "bare.conllu", "-m", udgn)
+    assert problem.startswith("bare.conllu:1: this sentence has no dependency relations")
+    assert "gone.conllu: no such file" in call.refusal(*arguments, "gone.conllu", "-m", udgn)
+
+
+def test_without_matplotlib(call: Caller, udgn: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    problem = call.refusal("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--save", "map.png")
+    assert problem == "--save needs matplotlib, which is not installed: pip install 'synparse[draw]'"
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib (the extra `draw`) is not installed")
+def test_the_heat_map(call: Caller, udgn: Path) -> None:
+    arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--save")
+    call.result(*arguments, "map.png")
+    assert Path("map.png").read_bytes().startswith(b"\x89PNG")
+    call.result(*arguments, "map.svg")
+    assert "<svg" in Path("map.svg").read_text(encoding="utf-8")
+    problem = call.refusal(*arguments, "map.txt")
+    assert problem == "map.txt: the kind of picture is not known by its name; use .png, .pdf or .svg"
+    assert call.refusal(*arguments, "gone/map.png") == "gone/map.png: there is no folder gone"

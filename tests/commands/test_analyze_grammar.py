@@ -1,0 +1,80 @@
+"""``synparse classes`` and ``synparse analyze grammar`` from the outside, and a DMV by every command that reads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.main import run as run_cli
+from tests.support.calls import Caller, toy_text
+from tests.support.tiny import SETTINGS
+
+
+@pytest.fixture(scope="module")
+def dmv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A DMV trained for a moment; tests only read it."""
+    folder = tmp_path_factory.mktemp("grammar")
+    (folder / "text.txt").write_text(toy_text(60), encoding="utf-8")
+    tiny = [part for setting in SETTINGS["dmv"] for part in ("--set", setting)]
+    assert run_cli(["train", str(folder / "text.txt"), "-o", str(folder / "run"), "--model", "dmv", *tiny]) == 0
+    return folder / "run"
+
+
+def test_classes_of_a_text(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(toy_text(200), encoding="utf-8")
+    lines = call.result("classes", tmp_path / "text.txt", "--classes", "4").splitlines()
+    table = {word: (int(number), int(count)) for number, word, count in (line.split("\t") for line in lines)}
+    assert {number for number, _ in table.values()} == {0, 1, 2, 3}
+    assert len({table[word][0] for word in ("saw", "met", "heard")}) == 1
+    assert table["the"][1] > table["saw"][1]
+    assert "." not in table
+    assert call.result("classes", tmp_path / "text.txt", "--classes", "4").splitlines() == lines
+    call.result("classes", tmp_path / "text.txt", "--classes", "4", "-o", tmp_path / "classes.tsv")
+    assert (tmp_path / "classes.tsv").read_text(encoding="utf-8").splitlines() == lines
+
+
+def test_a_text_without_words_has_no_classes(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("! ?\n", encoding="utf-8")
+    assert call.refusal("classes", tmp_path / "text.txt") == "there is no word in this text"
+
+
+def test_grammar_of_a_model(call: Caller, dmv: Path) -> None:
+    found = json.loads(call.result("analyze", "grammar", "-m", dmv, "--json", "--member", "2", "--arcs", "7"))
+    assert (found["member"], found["members"]) == (2, 2)
+    assert sum(one["share"] for one in found["classes"]) == pytest.approx(1)
+    assert {"dog", "the"} <= {word for one in found["classes"] for word in one["words"]}
+    assert len(found["arcs"]) == 7
+    rates = [arc["rate"] for arc in found["arcs"]]
+    assert rates == sorted(rates, reverse=True)
+    table = call.result("analyze", "grammar", "-m", dmv)
+    assert "Child is" in table
+
+
+def test_grammar_counted_in_a_text(call: Caller, dmv: Path, tmp_path: Path) -> None:
+    """Rates are arcs a word: all but the roots, when every pair of classes is shown."""
+    text = tmp_path / "new.txt"
+    text.write_text("The dog saw a cat .\nThe old man met the girl !\n", encoding="utf-8")
+    found = json.loads(call.result("analyze", "grammar", text, "-m", dmv, "--json", "--arcs", "1000"))
+    assert sum(arc["rate"] for arc in found["arcs"]) == pytest.approx(9 / 11)
+    for arc in found["arcs"]:
+        assert arc["examples"]
+        assert all(len(example.split()) == 2 for example in arc["examples"])
+
+
+def test_what_has_no_grammar_is_refused(call: Caller, dmv: Path) -> None:
+    assert "no member 3; this model has 2" in call.refusal("analyze", "grammar", "-m", dmv, "--member", "3")
+
+
+def test_a_dmv_parses_extracts_and_decodes(call: Caller, dmv: Path, tmp_path: Path) -> None:
+    """`extract | decode` gives what `parse` gives; other decoders of heads take it, too."""
+    text = tmp_path / "new.txt"
+    text.write_text("The dog saw a cat .\n\nmet\n", encoding="utf-8")
+    parsed = call.result("parse", text, "-m", dmv)
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(call.result("extract", text, "-m", dmv), encoding="utf-8")
+    assert call.result("decode", rows, "--decoder", "mbr-arcs") == parsed
+    heads = json.loads(rows.read_text(encoding="utf-8").splitlines()[0])["heads"]
+    assert [sum(row) for row in heads] == pytest.approx([1.0] * 5)
+    assert call.result("parse", text, "-m", dmv, "--decoder", "heads-to-tree").count("\n") == 3

@@ -1,0 +1,122 @@
+"""``synparse analyze sweep`` from the outside."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pytest
+
+from cli.main import run as run_cli
+from tests.commands.test_analyze_channels import conllu
+from tests.support.calls import Caller, toy_text
+from tests.support.tiny import SETTINGS
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two mask rates, the first with two seeds; tests only read them."""
+    folder = tmp_path_factory.mktemp("sweep")
+    (folder / "text.txt").write_text(toy_text(60), encoding="utf-8")
+    for name, changes in (
+        ("a", ["model.mask_rate=0.3"]),
+        ("b", ["model.mask_rate=0.3", "train.seed=2"]),
+        ("c", ["model.mask_rate=0.125"]),
+    ):
+        tiny = [part for setting in [*SETTINGS["udgn"], "train.epochs=1", *changes] for part in ("--set", setting)]
+        assert run_cli(["train", str(folder / "text.txt"), "-o", str(folder / name), "--model", "udgn", *tiny]) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def scores(call: Caller, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with what ``eval`` says of the models."""
+    monkeypatch.chdir(tmp_path)
+    Path("gold.conllu").write_text(conllu(), encoding="utf-8")
+    said = runs / "scores.json"  # by the first test that asks
+    if not said.exists():
+        models = [part for name in "abc" for part in ("-m", runs / name)]
+        command = ("eval", "--gold", "gold.conllu", "--baseline", "next", "--json", *models)
+        said.write_text(call.result(*command), encoding="utf-8")
+    Path("scores.json").write_text(said.read_text(encoding="utf-8"), encoding="utf-8")
+
+
+def test_means_by_value(call: Caller, runs: Path) -> None:
+    given = json.loads(Path("scores.json").read_text(encoding="utf-8"))["scores"]
+    value = {(entry["model"], entry["metric"]): entry["value"] for entry in given if "model" in entry}
+    assert len(value) == 6
+    found = json.loads(call.result("analyze", "sweep", "scores.json", "--setting", "model.mask_rate", "--json"))
+    assert (found["setting"], found["data"]) == ("model.mask_rate", "gold.conllu")
+    assert [(row["metric"], row["setting"]) for row in found["scores"]] == [
+        (metric, rate) for metric in ("UAS", "UUAS") for rate in (0.125, 0.3)
+    ]
+    two = [value[str(runs / name), "UUAS"] for name in "ab"]
+    assert found["scores"][3]["mean"] == pytest.approx(fmean(two))
+    assert found["scores"][3]["sd"] == pytest.approx(stdev(two))
+    table = call.result("analyze", "sweep", "scores.json", "--setting", "model.mask_rate").splitlines()
+    assert table[0].split() == ["model.mask_rate", "Models", "UAS", "SD", "UUAS", "SD"]
+    assert table[2].split()[:2] == ["0.125", "1"]
+    assert table[2].split()[3] == "-"  # one model has no deviation
+    assert table[3].split() == [
+        "0.3",
+        "2",
+        *(f"{found['scores'][i][key]:.2f}" for i in (1, 3) for key in ("mean", "sd")),
+    ]
+
+
+def test_several_conventions_and_other_settings(call: Caller, runs: Path) -> None:
+    arguments = ("eval", "--gold", "gold.conllu", "--convention", "udgn", "--convention", "all-tokens", "--json")
+    Path("two.json").write_text(call.result(*arguments, "-m", runs / "a"), encoding="utf-8")
+    header = call.result("analyze", "sweep", "two.json", "--setting", "train.seed").splitlines()[0]
+    assert header.split("  ")[0] == "train.seed"
+    assert all(name in header for name in ("UAS udgn", "UUAS udgn", "UAS all-tokens", "UUAS all-tokens"))
+    document = json.loads(Path("two.json").read_text(encoding="utf-8"))
+    for entry in document["scores"]:  # spelt conventions all have the same name
+        entry["convention"] = "custom"
+    Path("two.json").write_text(json.dumps(document), encoding="utf-8")
+    found = json.loads(call.result("analyze", "sweep", "two.json", "--setting", "train.seed", "--json"))["scores"]
+    assert len({row["convention"] for row in found}) == 2
+    assert [row["mean"] for row in found] == [entry["value"] for entry in document["scores"]]
+
+
+def test_models_that_differ_in_more_than_the_setting(call: Caller, runs: Path) -> None:
+    code, _, err = call("analyze", "sweep", "scores.json", "--setting", "train.seed")
+    assert (code, err) == (0, "note: these models also differ in model.mask_rate\n")
+    assert call("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")[2] == ""
+    tiny = [part for setting in SETTINGS["structformer"] for part in ("--set", setting)]
+    call.result("train", runs / "text.txt", "-o", "other", "--model", "structformer", "--max-minutes", 0.01, *tiny)
+    arguments = ("--gold", "gold.conllu", "--json", "--decoder", "argmax", "-m", runs / "a", "-m", "other")
+    Path("scores.json").write_text(call.result("eval", *arguments), encoding="utf-8")
+    problem = call.refusal("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")
+    assert problem.startswith("scores.json: these scores are of structformer and udgn; only models of one kind")
+
+
+@pytest.mark.parametrize(
+    ("content", "setting", "problem"),
+    [
+        ("Convention", "train.seed", "not JSON ("),
+        ("[]", "train.seed", "this is not what `synparse eval --json` writes"),
+        (
+            '{"gold": {"name": "g"}, "scores": [{"model": "gone", "metric": "UAS", "convention": "udgn"}]}',
+            "a.b",
+            "gone: there is no such folder; call this where `synparse eval` was called",
+        ),
+        ('{"gold": {"name": "g"}, "scores": []}', "train.seed", "there are no scores of models here"),
+        ("", "model.mask_rates", "did you mean 'mask_rate'?"),
+        ("", "modl.mask_rate", "did you mean 'model'?"),
+    ],
+)
+def test_what_cannot_be_read(call: Caller, content: str, setting: str, problem: str) -> None:
+    if content:
+        Path("scores.json").write_text(content, encoding="utf-8")
+    code = 2 if "did you mean" in problem else 1
+    assert problem in call.refusal("analyze", "sweep", "scores.json", "--setting", setting, code=code)
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib (the extra `draw`) is not installed")
+@pytest.mark.parametrize("setting", ["model.mask_rate", "model.activation"])
+def test_the_picture(call: Caller, setting: str) -> None:
+    call.result("analyze", "sweep", "scores.json", "--setting", setting, "--save", "sweep.png")
+    assert Path("sweep.png").read_bytes().startswith(b"\x89PNG")

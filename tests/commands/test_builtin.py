@@ -1,0 +1,97 @@
+"""The built-in model: there without training, small, and whole; half precision; what is meant when none is named."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import torch
+
+import synparse
+from induce.reporting.runs import RunStory
+from induce.storage import builtin
+from induce.storage.checkpoint import build_model, find, read
+from induce.storage.publishing import publish
+from tests.support.calls import Caller
+from tests.support.reference import ROOT
+from treebank.base.errors import SynparseError
+
+LARGEST = 5_000_000  # bytes
+TEXT = "The teacher saw the old man .\nThey think that the teacher will come tomorrow .\n"
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder in which nothing was trained, with a text."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
+    Path("in.txt").write_text(TEXT, encoding="utf-8")
+
+
+def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller) -> None:
+    code, out, err = call("parse", "in.txt")
+    assert code == 0
+    assert err == f"note: no model is trained here yet; this is the built-in one of English ({builtin.ORIGIN})\n"
+    trees = out.splitlines()
+    assert [re.findall(r"\(W ([^()]+)\)", tree) for tree in trees] == [line.split() for line in TEXT.splitlines()]
+    assert "(X (W The) (W teacher))" in trees[0]  # what any model of English should know
+    assert "(X (W saw) (X (W the) (X (W old) (W man))))" in trees[0]
+    assert call("draw", "in.txt")[0] == 0
+    assert call("parse", "in.txt", "-m", "english") == (0, out, "")
+    assert call.result("info", "english").startswith("english: model npcfg, ")
+    assert [str(tree) for tree in synparse.load().parse(TEXT.splitlines())] == trees
+
+
+def test_a_model_of_ones_own_is_preferred(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert builtin.parsing_run() == "english"
+    Path("synparse-model").mkdir()
+    assert builtin.parsing_run() == "synparse-model"
+    monkeypatch.setenv("SYNPARSE_MODEL", "mine")
+    assert builtin.parsing_run() == "mine"
+    monkeypatch.setenv("SYNPARSE_MODEL", "english")
+    Path("gold.ptb").write_text("(S (NP the old man) (VP (V saw) (NP a dog)))\n", encoding="utf-8")
+    assert "|model:npcfg|" in call.result("eval", "--gold", "gold.ptb")
+    Path("english").mkdir()
+    with pytest.raises(SynparseError, match="this folder holds no model"):
+        find(Path("english"))
+
+
+def test_the_file_is_small_and_tells_nothing_of_where_it_was_made() -> None:
+    assert builtin.FILE.stat().st_size < LARGEST
+    facts = (find(Path("english")) / "checkpoint.json").read_text(encoding="utf-8")
+    assert '"craft_train.txt.gz"' in facts
+    assert not re.search(r'"/\w', facts)
+
+
+def test_the_licence_beside_it_is_of_this_file() -> None:
+    licence = builtin.FILE.with_name("LICENSE.md").read_text(encoding="utf-8")
+    assert sha256(builtin.FILE.read_bytes()).hexdigest() in licence
+    assert all(said in licence for said in ("CC BY 3.0", "not the text", "bench/builtin.py"))
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'license-files = ["LICENSE", "induce/storage/builtin/LICENSE.md"]' in settings
+
+
+def test_half_precision_is_half_the_size_and_every_number_nearly_the_same(call: Caller, model: Path) -> None:
+    publish(model, "whole.synparse")
+    call.result("pack", model, "--half", "-o", "half.synparse")
+    whole, half = (read(find(Path(f"{name}.synparse"))) for name in ("whole", "half"))
+    assert {entry.dtype for entry in half.header().values()} == {"float16"}
+    assert half.held.size < 0.6 * whole.held.size
+    halved = build_model(half).state_dict()
+    for name, value in build_model(whole).state_dict().items():
+        assert halved[name].dtype == value.dtype
+        torch.testing.assert_close(halved[name], value, rtol=1e-3, atol=1e-7)
+    assert call.result("parse", "-m", "half.synparse", "in.txt").count("\n") == 2
+
+
+def test_numbers_too_large_for_half_precision_are_told(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("induce.storage.checkpoint.Checkpoint.weights", lambda self: {"w": torch.tensor([1e6])})
+    with pytest.raises(SynparseError, match="w holds numbers that are too large for half precision; pack the model as"):
+        publish(model, "half.synparse", half=True)
+    assert not Path("half.synparse").exists()
+
+
+def test_a_report_says_with_which_trees_it_began() -> None:
+    assert RunStory.read("english").facts["trees"].startswith("parsed trees: ")

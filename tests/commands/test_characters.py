@@ -1,0 +1,132 @@
+"""A model of characters on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.main import run
+from tests.support.calls import TINY, Caller, toy_text
+from tests.support.tiny import SETTINGS
+
+
+@pytest.fixture(scope="module")
+def spelling(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``text.txt`` and a model of its characters in ``run``; tests only read it."""
+    folder = tmp_path_factory.mktemp("spelling")
+    (folder / "text.txt").write_text(toy_text(40), encoding="utf-8")
+    assert run(["train", str(folder / "text.txt"), "-o", str(folder / "run"), *TINY, *LETTERS]) == 0
+    return folder
+
+
+LETTERS = ["--set", "data.token=character", "--set", "data.normalization=raw", "--set", "train.epochs=1"]
+
+
+def test_training_tells_bits_per_character(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
+    code, out, err = call("train", tmp_path / "text.txt", "-o", tmp_path / "run", *TINY, *LETTERS)
+    assert (code, out) == (0, "")
+    health, note, start, _, check, *rest = err.splitlines()
+    assert "; Latin 100%" in health
+    assert "are too little for useful trees; give more text" in note
+    assert "sentences, " in start
+    assert " characters (0.0% unknown)" in start
+    (logged,) = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").open() if '"check"' in line]
+    assert f"{logged['development_perplexity']:.2f} ({logged['development_bits']:.3f} bits per character)" in check
+    assert f"{logged['development_bits']:.3f} bits per character (epoch 1)" in rest[0]
+
+
+def test_a_tree_has_a_leaf_for_each_character_that_is_no_space(call: Caller, spelling: Path, tmp_path: Path) -> None:
+    (tmp_path / "input.txt").write_text("A (b\n\n\u00e9\n", encoding="utf-8")
+    tree, empty, one = call.result("parse", tmp_path / "input.txt", "-m", spelling / "run").split("\n")[:3]
+    assert tree.count("(W ") == 3
+    assert "\u2423" not in tree
+    assert "(W -LRB-)" in tree
+    assert (empty, one) == ("", "(X (W \u00e9))")
+    spans = call.result("parse", tmp_path / "input.txt", "-m", spelling / "run", "--format", "jsonl")
+    assert json.loads(spans.splitlines()[0])["words"] == ["A", "(", "b"]
+
+
+def test_extract_and_decode_give_what_parse_gives(call: Caller, spelling: Path, tmp_path: Path) -> None:
+    parsed = call.result("parse", spelling / "text.txt", "-m", spelling / "run")
+    call.result("extract", spelling / "text.txt", "-m", spelling / "run", "-o", tmp_path / "numbers.jsonl")
+    assert call.result("decode", tmp_path / "numbers.jsonl") == parsed
+    first = json.loads((tmp_path / "numbers.jsonl").open(encoding="utf-8").readline())
+    assert "".join(first["words"]).replace("\u2423", " ") + "\n" == (spelling / "text.txt").open().readline()
+    assert len(first["distances"]) == len(first["words"])
+
+
+def test_what_is_wrong_with_the_first_line_is_told(call: Caller, spelling: Path, tmp_path: Path) -> None:
+    (tmp_path / "input.txt").write_bytes(b"\xff\n")
+    assert "input.txt:1: " in call.refusal("parse", tmp_path / "input.txt", "-m", spelling / "run")
+
+
+def test_heads_are_of_characters(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
+    sizes = [part for setting in SETTINGS["udgn"] for part in ("--set", setting)]
+    call.result("train", tmp_path / "text.txt", "-o", tmp_path / "run", "--model", "udgn", *sizes, *LETTERS)
+    (tmp_path / "input.txt").write_text("a dog\n", encoding="utf-8")
+    out = call.result("parse", tmp_path / "input.txt", "-m", tmp_path / "run")
+    assert [line.split("\t")[1] for line in out.splitlines() if "\t" in line] == ["a", *"dog"]
+    refusal = call.refusal("eval", "--gold", "sample", "-m", tmp_path / "run", "--convention", "udgn")
+    assert "are over characters" in refusal
+
+
+def test_info_says_the_unit(call: Caller, spelling: Path) -> None:
+    out = call.result("info", spelling / "run")
+    assert "data.token=character" in out
+    assert " characters)\n" in out
+    assert out.count(" characters\n") == 1  # of the vocabulary
+    assert " bits per character (best so far)\n" in out
+
+
+GOLD = "(S (NP (N \u72ac)) (VP (V \u898b\u308b) (NP (N 1996) (N \u732b)) (P \u3002)))\n(S (N \u72ac\u732b))\n"
+
+
+def test_trees_over_characters_are_scored_against_words(call: Caller, spelling: Path, tmp_path: Path) -> None:
+    (tmp_path / "gold.ptb").write_text(GOLD, encoding="utf-8")
+    arguments = ("eval", "--gold", tmp_path / "gold.ptb", "-m", spelling / "run", "--baseline", "oracle")
+    found = json.loads(call.result(*arguments, "--json"))
+    assert found["gold"]["note"] == "over characters"
+    (words,) = found["words"]
+    assert words["recall"] == pytest.approx(100 * 3 / 6)  # of six words three have one character
+    assert words["precision"] == pytest.approx(100 * 3 / 11)
+    assert {score["system"]: score["sentences"] for score in found["scores"]} == {"onlstm": 2, "oracle": 2}
+    assert "data:gold.ptb (over characters)" in found["scores"][0]["signature"]
+    assert "Word F1" in call.result(*arguments)
+
+
+def test_heads_are_not_scored_over_characters(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "gold.conllu").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    problem = call.refusal("eval", "--gold", tmp_path / "gold.conllu", "--characters", "--baseline", "next")
+    assert problem.endswith("over characters only trees are scored, not heads")
+
+
+def test_files_of_words_found_by_a_segmenter(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "gold.ptb").write_text(GOLD, encoding="utf-8")
+    (tmp_path / "same.txt").write_text(GOLD, encoding="utf-8")
+    (tmp_path / "other.txt").write_text(GOLD.replace("(V \u898b\u308b)", "(V \u898b) (V \u308b)"), encoding="utf-8")
+    arguments = ("eval", "--gold", tmp_path / "gold.ptb", "--characters", "--json")
+    found = json.loads(call.result(*arguments, tmp_path / "same.txt", tmp_path / "other.txt"))
+    same, other = found["words"]
+    assert (same["value"], same["in_brackets"]) == (100, 100)
+    assert other["precision"] == pytest.approx(100 * 5 / 7)
+    first, second = (score["value"] for score in found["scores"])
+    assert first == pytest.approx(100)
+    assert second < 99
+    (tmp_path / "other.txt").write_text(GOLD.replace("\u732b", "\u72d7"), encoding="utf-8")
+    assert "the characters differ from" in call.refusal(*arguments, tmp_path / "other.txt")
+
+
+def test_a_run_of_characters_is_resumed(call: Caller, spelling: Path, tmp_path: Path) -> None:
+    arguments = ("train", spelling / "text.txt", "-o", tmp_path / "run")
+    call.result(*arguments, *TINY, *LETTERS)
+    code, _, err = call(*arguments, "--resume", "--set", "train.epochs=2")
+    assert code == 0
+    assert err.startswith("going on at step ")
+    assert err.count(" bits per character)") == 1
+    assert "only train.epochs and train.learning_rate can change" in call.usage(
+        *arguments, "--resume", "--set", "data.token=word"
+    )

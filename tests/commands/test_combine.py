@@ -1,0 +1,77 @@
+"""``synparse combine``, and the commands that take an ensemble for a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support.calls import Caller
+
+
+def gold(folder: Path) -> str:
+    """A treebank of two sentences."""
+    path = folder / "gold.ptb"
+    path.write_text("(S (NP (DT The) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n" * 2, encoding="utf-8")
+    return str(path)
+
+
+def test_an_ensemble_is_a_run_like_any_other(call: Caller, model: Path, tmp_path: Path) -> None:
+    vote = tmp_path / "vote"
+    out = call.result("combine", f"{model}@layer=1", f"{model}@layer=2", "baseline:right@weight=3", "-o", vote)
+    assert out.splitlines()[-1] == f"{vote}: 3 members vote for trees, decoder mbr"
+    text = tmp_path / "text.txt"
+    text.write_text("The dog saw a cat .\n\nA man\n", encoding="utf-8")
+    right = "(X (W The) (X (W dog) (X (W saw) (X (W a) (W cat)))) (W .))"
+    assert call.result("parse", text, "-m", vote).splitlines() == [right, "", "(X (W A) (W man))"]
+    first = json.loads(call.result("extract", text, "-m", vote).splitlines()[0])
+    assert first["kept"] == [0, 1, 2, 3, 4]
+    assert first["span_scores"][3][5] >= 0.6
+    lines = tmp_path / "lines.jsonl"
+    call.result("extract", text, "-m", vote, "-o", lines)
+    assert call.result("decode", lines) == call.result("parse", text, "-m", vote)
+    assert "ensemble" in call.result("eval", "--gold", gold(tmp_path), "-m", vote)
+    told = call.result("info", vote)
+    assert "3 members, which vote for trees" in told
+    assert "baseline:right@weight=3" in told
+
+
+def test_packed_models_and_the_built_in_one_vote(call: Caller, model: Path, tmp_path: Path) -> None:
+    vote, packed, text = tmp_path / "vote", tmp_path / "small.synparse", tmp_path / "text.txt"
+    text.write_text("The dog saw a cat .\n", encoding="utf-8")
+    call.result("pack", model, "-o", packed)
+    call.result("combine", f"{packed}@layer=1,weight=3", "english", "-o", vote, "--pack")
+    assert call.result("parse", text, "-m", vote) == call.result("parse", text, "-m", model, "--layer", 1)
+    assert "PPL" in call.result("eval", "--text", text, "-m", vote)
+    packed.write_bytes(b"(X no model)")  # the ensemble has a copy
+    assert call.result("parse", text, "-m", vote)
+
+
+def test_trees_vote_among_heads(call: Caller, tmp_path: Path) -> None:
+    """Both other words hang on the first; in (the (dog saw)) one of them hangs on the other."""
+    heads, trees, vote, text = (tmp_path / name for name in ("heads.conllu", "trees.txt", "vote", "text.txt"))
+    rows = ((1, "the", 0), (2, "dog", 1), (3, "saw", 1))
+    row = "{}\t{}\t_\t_\t_\t_\t{}\t_\t_\t_\n"
+    heads.write_text("".join(row.format(*one) for one in rows) + "\n", encoding="utf-8")
+    trees.write_text("(the (dog saw))\n", encoding="utf-8")
+    text.write_text("the dog saw\n", encoding="utf-8")
+    told = call.result("combine", heads, f"{trees}@weight=3", "--heads", "-o", vote)
+    assert told.splitlines()[-1].endswith("2 members vote for heads, decoder mbr-heads")
+    found = [line.split("\t")[6] for line in call.result("parse", text, "-m", vote).splitlines() if line[:1].isdigit()]
+    assert found == ["0", "1", "2"]
+    assert "2 members, which vote for heads" in call.result("info", vote)
+    assert "none of these members gives heads" in call.refusal("combine", trees, "--heads", "-o", tmp_path / "no")
+
+
+def test_what_an_ensemble_refuses(call: Caller, model: Path, tmp_path: Path) -> None:
+    vote = tmp_path / "vote"
+    assert "no such run or file" in call.refusal("combine", tmp_path / "nothing", "-o", vote)
+    assert "only a run has layer" in call.refusal("combine", "baseline:right@layer=1", "-o", vote)
+    assert "there is a trained model" in call.refusal("combine", model, "-o", model)
+    call.result("combine", model, "-o", vote)
+    assert "--overwrite" in call.refusal("combine", model, "-o", vote)
+    call.result("combine", model, "-o", vote, "--overwrite")
+    text = tmp_path / "text.txt"
+    text.write_text("a b\n", encoding="utf-8")
+    assert "has no layers" in call.refusal("parse", text, "-m", vote, "--layer", 1)
+    assert "gives span_scores" in call.refusal("parse", text, "-m", vote, "--decoder", "eisner")
+    assert "PPL" in call.result("eval", "--text", text, "-m", vote)  # that of the models in it

@@ -1,0 +1,186 @@
+"""`synparse convert` from the outside: formats and back, streams, bad input, and the examples of its page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.calls import Caller, shell, start
+from tests.support.reference import ROOT
+
+PENN = (
+    "( (S (NP-SBJ-1 (DT The) (JJ old) (NN man)) (VP (VBD wanted) (S (NP-SBJ (-NONE- *-1)) (VP (TO to)"
+    " (VP (VB sleep))))) (. .)) )\n( (S (NP-SBJ (PRP It)) (VP (VBD cost) (NP ($ $) (CD 5.40) (-NONE- *U*))) (. .)) )\n"
+)
+ONE_LINE = [
+    "(S (NP-SBJ-1 (DT The) (JJ old) (NN man)) (VP (VBD wanted) (S (NP-SBJ (-NONE- *-1)) (VP (TO to) (VP (VB sleep)))))"
+    " (. .))",
+    "(S (NP-SBJ (PRP It)) (VP (VBD cost) (NP ($ $) (CD 5.40) (-NONE- *U*))) (. .))",
+]
+
+
+@pytest.fixture
+def penn(tmp_path: Path) -> Path:
+    path = tmp_path / "penn.mrg"
+    path.write_text(PENN.replace(" (VP", "\n    (VP"), encoding="utf-8")
+    return path
+
+
+def test_brackets_are_the_default_one_line_each(call: Caller, penn: Path) -> None:
+    assert call.result("convert", penn).splitlines() == ONE_LINE
+
+
+def test_every_format(call: Caller, penn: Path) -> None:
+    assert call.result("convert", penn, "--to", "text") == "The old man wanted to sleep .\nIt cost $ 5.40 .\n"
+    spans = [json.loads(line) for line in call.result("convert", penn, "--to", "spans").splitlines()]
+    assert spans[1] == {
+        "words": ["It", "cost", "$", "5.40", "*U*", "."],
+        "spans": [[0, 6], [0, 1], [1, 5], [2, 5]],
+        "labels": ["S", "NP-SBJ", "VP", "NP"],
+        "tags": ["PRP", "VBD", "$", "CD", "-NONE-", "."],
+    }
+    distances = [json.loads(line) for line in call.result("convert", penn, "--to", "distances").splitlines()]
+    assert distances[1] == {"words": ["It", "cost", "$", "5.40", "*U*", "."], "distances": [7, 6, 4, 3, 2, 5]}
+    rows = call.result("convert", penn, "--to", "conllu", "--head-rules", "stanford")
+    assert rows.count("\n\n") == 2
+    assert [row.split("\t")[1] for row in rows.splitlines() if "\t" in row][-2:] == ["5.40", "."]
+    assert "\n\n\n" not in rows
+
+
+def test_formats_and_back(call: Caller, penn: Path, tmp_path: Path) -> None:
+    for form, options in (
+        ("spans", ()),
+        ("distances", ("--labels", "drop", "--binarize", "right", "--unary", "collapse")),
+    ):
+        file = tmp_path / f"{form}.jsonl"
+        assert call.result("convert", penn, "--to", form, "-o", file) == ""
+        assert call.result("convert", file) == call.result("convert", penn, *options)
+
+
+def test_distances_are_read_as_decode_reads_them(call: Caller, tmp_path: Path) -> None:
+    lines = [
+        '{"words": ["a", ",", "b", "c"], "kept": [0, 2, 3], "distances": [0.5, 0.1, 0.2]}',
+        '{"distances": [3, 1, 2, Infinity]}',
+        "",
+    ]
+    file = tmp_path / "read.jsonl"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert call.result("convert", file) == call.result("decode", file)
+
+
+def test_options_of_the_trees(call: Caller, penn: Path) -> None:
+    strip = [part for what in ("traces", "functions", "punctuation") for part in ("--strip", what)]
+    assert call.result("convert", penn, *strip).splitlines()[1] == "(S (NP (PRP It)) (VP (VBD cost) (NP (CD 5.40))))"
+    found = call.result("convert", penn, *strip, "--unary", "collapse", "--binarize", "left").splitlines()
+    assert found[0] == "(S (NP (@NP (DT The) (JJ old)) (NN man)) (VP (VBD wanted) (S (TO to) (VB sleep))))"
+    found = call.result("convert", penn, *strip, "--labels", "drop", "--max-length", 3).splitlines()
+    assert found == ["(X (X (W It)) (X (W cost) (X (W 5.40))))"]
+
+
+def test_the_recipe_reports_what_it_changed(call: Caller, penn: Path) -> None:
+    code, out, err = call("convert", penn, "--recipe", "ptb-concat-syn", "--to", "text")
+    assert (code, out) == (0, "the old man wanted to sleep </s>\nit cost N N </s>\n")
+    assert re.search(r"^  1 +2 tokens put into lower case$", err, re.MULTILINE)
+    assert re.search(r"^  6 +2 empty elements deleted$", err, re.MULTILINE)
+    assert "vocabulary: 10 of 10 forms" in err
+
+
+def test_the_vocabulary_of_other_sentences(call: Caller, penn: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.mrg"
+    other.write_text("(S (NP (PRP It)) (VP (VBD slept)))\n", encoding="utf-8")
+    out = call.result("convert", penn, "--recipe", "ptb-concat-syn", "--vocabulary-of", other, "--to", "text")
+    assert out.splitlines()[1] == "it <unk> <unk> <unk> </s>"
+    assert "only with --recipe" in call.usage("convert", penn, "--vocabulary-of", other)
+
+
+def test_a_stream_cannot_be_counted_first(call: Caller) -> None:
+    assert "the input is read twice" in call.refusal("convert", "-", "--recipe", "ptb-concat-syn")
+
+
+def test_what_was_written_before_an_error_is_not_lost(call: Caller, penn: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.mrg"
+    bad.write_text("(S (NN a) (. .))\n(S (NN b) (. .))\n(S (NN c)\n\n(S (NN d))\n", encoding="utf-8")
+    for options, text in ((["--max-length", 5], "a .\nb .\n"), (["--strip", "punctuation"], "a\nb\n")):
+        code, out, err = call("convert", bad, "--to", "text", *options)
+        assert (code, out) == (1, text)
+        assert err.startswith(f"synparse: {bad}:3: this tree is never closed")
+        assert err.count("\n") == 1
+    target = tmp_path / "out.txt"
+    target.write_text("older\n", encoding="utf-8")
+    assert call("convert", bad, "-o", target)[0] == 1
+    assert target.read_text() == "older\n"
+    (part,) = tmp_path.glob("out.txt.*.part")
+    assert part.read_text().count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.jsonl", '{"words": ["a", "b", "c"], "spans": [[0, 2], [1, 3]]}', r"a\.jsonl:1: span \(1, 3\) crosses"),
+        ("a.jsonl", '{"words": ["a"]}', r"a\.jsonl:1: expected an object with"),
+        ("a.conllu", "1\ta\n", r"a\.conllu:1: found 2 columns"),
+        ("a.conllu", "1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", r"a\.conllu:1: this sentence has no tree"),
+    ],
+)
+def test_bad_input(call: Caller, tmp_path: Path, name: str, text: str, problem: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert re.search(problem, call.refusal("convert", tmp_path / name))
+
+
+def test_broken_sentences_are_left_out_if_one_says_so(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "bad.mrg").write_text("(S (NN a))\n(S (NN d))\n(S (NN c)\n", encoding="utf-8")
+    (tmp_path / "bad.jsonl").write_text('{"distances": [1]}\n{"distances": [1]}\n{"words": 1}\n', encoding="utf-8")
+    for name in ("bad.mrg", "bad.jsonl"):
+        for options in ([], ["--recipe", "ptb-concat-syn"]):
+            code, out, err = call("convert", tmp_path / name, "--skip-bad", *options)
+            assert (code, out.count("\n")) == (0, 2)
+            assert err.count("skipped: ") == 1
+            assert f"skipped: {tmp_path / name}:3: " in err
+
+
+def test_a_treebank_by_name_says_what_it_is(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "wsj_0001.mrg").write_text(PENN, encoding="utf-8")
+    code, out, err = call("convert", "wsj10", "--ptb", tmp_path)
+    assert (code, out.splitlines(), err) == (0, ONE_LINE, "note: wsj10: 5 % sample\n")
+
+
+def test_missing_input(call: Caller, tmp_path: Path) -> None:
+    assert "no such file" in call.refusal("convert", tmp_path / "nothing.mrg")
+
+
+def test_the_first_lines_come_before_the_input_ends() -> None:
+    with start("convert", "-", "--to", "text") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"(S (NN first))\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"first\n"
+        process.stdin.write(b"(S (NN second))\n")
+        process.stdin.close()
+        assert process.stdout.readline() == b"second\n"
+        assert process.wait() == 0
+
+
+@pytest.mark.parametrize(("page", "least"), [("docs/convert.md", 10), ("docs/commands.md", 2)])
+def test_the_examples_print_what_the_page_says(tmp_path: Path, warm: str, page: str, least: int) -> None:
+    """Each fenced block: a line that begins with ``$`` is a command, the lines after it are what it prints."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    examples = re.findall(r"^```[a-z]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    commands = [one for each in examples for one in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", each, re.MULTILINE)]
+    assert len(commands) >= least
+    for command, printed in commands:
+        done = shell(re.sub(r"\bsynparse ", "$RUN ", command), tmp_path, warm)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout + done.stderr == printed, command
+
+
+def test_plain_text_is_converted_where_it_is_said_to_be_text(call: Caller, tmp_path: Path) -> None:
+    path = tmp_path / "raw.txt"
+    path.write_text("It rained. We stayed in.\n", encoding="utf-8")
+    assert call.result("convert", path, "--tokenize", "--to", "text") == "It rained .\nWe stayed in .\n"
+    assert call.result("convert", path, "--as", "text", "--to", "text") == "It rained. We stayed in.\n"
+    assert "has no tree" in call.refusal("convert", path, "--as", "text")
+    assert "text outside of brackets" in call.refusal("convert", path, "--to", "text")

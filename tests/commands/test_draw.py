@@ -1,0 +1,104 @@
+"""``synparse draw``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.calls import Caller, shell
+
+TREES = "(X (W The) (X (W old) (W man)))\n(X (W a) (X (W b) (W c)))\n"
+GOLD = "(S (NP (DT The) (JJ old)) (NN man))\n(S (A a) (B (C b) (D c)))\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder but for two files of trees and a text."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
+    Path("trees.txt").write_text(TREES, encoding="utf-8")
+    Path("gold.mrg").write_text(GOLD, encoding="utf-8")
+    Path("in.txt").write_text("the cat saw a dog\nthe dog\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_in_the_terminal(call: Caller) -> None:
+    assert call.result("draw", "trees.txt", "--sentences", "2").splitlines() == ["2", "┌──┐", "│ ┌┴┐", "a b c", ""]
+
+
+@pytest.mark.parametrize("kind", ["svg", "html", "tex", "pdf", "png"])
+def test_into_files(call: Caller, kind: str) -> None:
+    if kind in ("pdf", "png"):
+        pytest.importorskip("typst", reason="PDF and PNG need the extra draw")
+    assert call.result("draw", "trees.txt", "--gold", "gold.mrg", "-o", f"a.{kind}") == ""
+    made = Path(f"a.{kind}").read_bytes()
+    begins = {"svg": b"<svg", "html": b"<!DOCTYPE html>", "tex": b"\\documentclass", "pdf": b"%PDF", "png": b"\x89PNG"}
+    assert made.startswith(begins[kind])
+    assert not Path(f"a.{kind}.part").exists()
+
+
+def test_a_model_beside_gold(call: Caller, model: Path) -> None:
+    shown = call.result("draw", "--gold", "gold.mrg", "-m", model)
+    assert "of 1 gold brackets" in shown
+    assert "● in gold and predicted" in shown
+    assert call.result("draw", "in.txt", "-m", model).count("the") == 2
+
+
+def test_two_models_side_by_side(call: Caller, model: Path, copy: Path) -> None:
+    shown = call.result("draw", "in.txt", "-m", model, "-m", copy, "--sentences", "1")
+    assert str(model) in shown
+    assert str(copy) in shown
+
+
+def test_what_extract_writes_has_its_bars(call: Caller, model: Path) -> None:
+    Path("a.jsonl").write_text(call.result("extract", "-m", model, "in.txt"), encoding="utf-8")
+    assert "█" in call.result("draw", "a.jsonl")
+    assert call.result("draw", "a.jsonl", "-o", "a.svg") == ""
+    assert Path("a.svg").read_text(encoding="utf-8").count('class="bar"') == 5
+
+
+def test_from_standard_input(folder: Path, warm: str) -> None:
+    done = shell("cat trees.txt | $RUN draw --sentences 1", folder, warm)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2] == "The old man"
+
+
+def test_many_sentences_are_not_drawn_silently_in_part(call: Caller) -> None:
+    Path("many.txt").write_text(TREES * 60, encoding="utf-8")
+    code, _, err = call("draw", "many.txt", "-o", "a.html")
+    assert code == 0
+    assert "only the first 100 sentences are drawn" in err
+    assert Path("a.html").read_text(encoding="utf-8").count("<figure") == 100
+    call.result("draw", "many.txt", "--sentences", "1-120", "-o", "a.html")
+    assert Path("a.html").read_text(encoding="utf-8").count("<figure") == 120
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("trees.txt", "-o", "a.jpg"), "end it in .svg"),
+        (("trees.txt", "-o", "no/a.svg"), "there is no folder no"),
+        (("trees.txt", "--sentences", "0"), "give numbers from 1"),
+        (("trees.txt", "--sentences", "a-b"), "give numbers from 1"),
+        (("in.txt", "-m", "none"), "none: there is no such model"),
+        (("in.txt", "--gold", "gold.mrg"), "name a model with -m"),
+        (("missing.txt",), "no such file"),
+    ],
+)
+def test_refusals(call: Caller, arguments: tuple[str, ...], problem: str) -> None:
+    assert problem in call.refusal("draw", *arguments)
+
+
+def test_predictions_for_other_sentences_are_refused(call: Caller) -> None:
+    Path("short.txt").write_text(TREES.splitlines()[0] + "\n", encoding="utf-8")
+    assert "1 sentences for the 2" in call.refusal("draw", "short.txt", "--gold", "gold.mrg")
+    Path("wrong.txt").write_text(TREES.replace("man", "dog"), encoding="utf-8")
+    assert "word 3 is 'dog', in gold 'man'" in call.refusal("draw", "wrong.txt", "--gold", "gold.mrg")
+
+
+def test_parse_draws_as_draw_does(call: Caller, model: Path) -> None:
+    drawn = call.result("draw", "-m", model, "in.txt").split("\n\n")
+    parsed = call.result("parse", "-m", model, "in.txt", "--format", "drawing").split("\n\n")
+    assert [one.splitlines()[-1] for one in parsed if one] == ["the cat saw a dog", "the dog"]
+    assert parsed[0] in drawn[0]

@@ -1,0 +1,409 @@
+"""``synparse eval`` from the outside: what it prints, in which order, and how it fails."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import run
+from tests.support.reference import SHARED
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+
+GOLD = (
+    "( (S (NP-SBJ (DT the) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .)) )\n"
+    "(S (NP (NP (NNS dogs)) (PP (IN of) (NP (NN war)))) (VP (VBP bark)))\n"
+    "(S (VP (VB go)) (. !))\n"
+)
+RIGHT = "(X (W the) (X (W cat) (X (W sat) (X (W on) (X (W the) (W mat))))))\n((((dogs) of) war) bark)\ngo\n"
+
+
+class FakeParser:
+    """Right-branching trees; remembers what it was shown."""
+
+    name = "fake"
+    output = "trees"
+    token = "word"
+    learned_from = ""
+    decoded = "model:fake|decoder:biased"
+    shown: list[tuple[str, ...]] = []  # noqa: RUF012
+
+    def parse(self, sentences: Iterable[Sentence]) -> Iterator[Tree]:
+        for words in (sentence.words for sentence in sentences):
+            self.shown.append(words)
+            yield Tree.from_spans(words, [(i, len(words)) for i in range(len(words))])
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("SYNPARSE_MODEL", "SYNPARSE_PTB"):
+        monkeypatch.delenv(name, raising=False)
+    Path("gold.mrg").write_text(GOLD, encoding="utf-8")
+    Path("right.txt").write_text(RIGHT, encoding="utf-8")
+
+
+@pytest.fixture
+def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every call of ``load_parser``, which gives a fake."""
+    calls: list[Any] = []
+
+    def fake(run: str, **given: Any) -> FakeParser:
+        calls.append((run, given))
+        return FakeParser()
+
+    FakeParser.shown.clear()
+    monkeypatch.setattr("induce.parsing.load.load_parser", fake)
+    return calls
+
+
+def scores(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert run(["eval", *arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def failure(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    code = run(["eval", *arguments])
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("synparse: ")
+    assert code == (2 if "; did you mean" in captured.err else 1)  # a wrong name is wrong usage
+    return captured.err.removeprefix("synparse: ").rstrip("\n")
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = scores(capsys, "right.txt", "--gold", "gold.mrg", "--baseline", "right")
+    assert found["gold"] == {"name": "gold.mrg", "sentences": 3, "sha256": found["gold"]["sha256"], "note": ""}
+    assert len(found["gold"]["sha256"]) == 64
+    first, second = found["scores"]
+    assert (first.pop("system"), second.pop("system")) == ("right.txt", "right")
+    assert (round(first["value"], 4), round(second["value"], 4)) == (75.0, 58.3333)  # 3/4, 1/2, 1 and 3/4, 0, 1
+    assert list(first) == [
+        *("metric", "convention", "value", "precision", "recall", "interval", "sentences", "brackets", "signature"),
+        *("by_label", "depth", "right_left", "right_left_no_apostrophe", "by_length", "by_height"),
+    ]
+    assert first["by_length"] == {"1-10": [3, first["value"]]}
+    assert first["by_height"]["2"] == [1, 2]  # `the mat` and `dogs of`
+    assert first["by_label"]["NP"] == [2, 3]  # one of them is `dogs of war`
+    assert first["signature"].startswith("UF1|conv:on-lstm|avg:sent|root:drop|trivial:drop|tokens:words|")
+    low, high = first["interval"]
+    assert low <= first["value"] <= high
+
+
+def test_models_then_files_then_baselines(capsys: pytest.CaptureFixture[str], options: list[Any]) -> None:
+    found = scores(
+        capsys,
+        *("--baseline", "left", "right.txt", "--gold", "gold.mrg", "-m", "some", "--baseline", "balanced"),
+        *("--convention", "km", "--convention", "on-lstm"),
+    )
+    order = [(score["convention"], score["system"]) for score in found["scores"]]
+    systems = ["fake", "right.txt", "left", "balanced"]
+    assert order == [(convention, system) for convention in ("km", "on-lstm") for system in systems]
+    assert callable(options[0][1].pop("tell"))
+    assert options == [("some", {"decoder": None, "layer": None, "distances": None, "device": "auto"})]
+
+
+def test_a_model_sees_words_only_and_only_those_that_are_scored(
+    capsys: pytest.CaptureFixture[str], options: list[Any]
+) -> None:
+    found = scores(capsys, "--gold", "gold.mrg", "-m", "a", "-m", "b", "--max-length", "4", "--decoder", "biased")
+    assert FakeParser.shown == 2 * [("dogs", "of", "war", "bark"), ("go", "!")]
+    assert [(score["system"], score["model"]) for score in found["scores"]] == [("fake", "a"), ("fake", "b")]
+    assert [score["sentences"] for score in found["scores"]] == [2, 2]
+    assert found["gold"]["sentences"] == 2
+    assert options[0][1]["decoder"] == "biased"
+
+
+@pytest.mark.parametrize("by_environment", [True, False])
+def test_the_default_model(
+    capsys: pytest.CaptureFixture[str], options: list[Any], monkeypatch: pytest.MonkeyPatch, by_environment: bool
+) -> None:
+    name = "elsewhere" if by_environment else "synparse-model"
+    if by_environment:
+        monkeypatch.setenv("SYNPARSE_MODEL", name)
+    if by_environment:  # a model that was named is never left out in silence
+        assert name in failure(capsys, "--gold", "gold.mrg", "--baseline", "left")
+    else:
+        found = scores(capsys, "--gold", "gold.mrg", "--baseline", "left")
+        assert [score["system"] for score in found["scores"]] == ["left"]
+    message = failure(capsys, "--gold", "gold.mrg")
+    assert name in message
+    assert "synparse train" in message
+    Path(name).mkdir()
+    found = scores(capsys, "--gold", "gold.mrg", "--baseline", "left")
+    assert [score["system"] for score in found["scores"]] == ["fake", "left"]
+    assert [score["system"] for score in scores(capsys, "right.txt", "--gold", "gold.mrg")["scores"]] == ["right.txt"]
+    assert [call[0] for call in options] == [name]
+
+
+def test_the_plain_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["eval", "--gold", "gold.mrg", "--baseline", "right", "--baseline", "random", "--seed", "7"]) == 0
+    out = capsys.readouterr().out
+    lines = out.splitlines()
+    assert " ".join(lines[0].split()) == "System Convention UF1 95 % int. P R Sent. Depth R/L"
+    assert lines[2].split()[:3] == ["right", "on-lstm", "58.3"]
+    assert "Recall of constituents by label" in out
+    assert sum("|data:gold.mrg|" in line for line in lines) == 2  # the random one has a signature of its own
+    assert any("|seed:7|" in line for line in lines)
+    assert "\x1b" not in out
+
+
+def test_the_best_is_marked_and_baselines_are_not(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("folder").mkdir()
+    Path("folder/gold.mrg").write_text(GOLD, encoding="utf-8")
+    systems = ["right.txt", "right.txt", "--baseline", "oracle"]
+    assert run(["eval", "--gold", "folder/gold.mrg", *systems, "--digits", "3"]) == 0
+    out = capsys.readouterr().out
+    values = [line.split()[2] for line in out.splitlines()[2:5]]
+    assert values == ["*75.000", "*75.000", "100.000"]
+    assert "*: the best under its convention" in out
+    assert "|data:gold.mrg|sha256:" in out  # the same wherever the folder stands
+    assert run(["eval", "--gold", "gold.mrg", *systems, "--latex"]) == 0
+    out = capsys.readouterr().out
+    assert "\\textbf{75.0}" in out
+    assert "*" not in out
+
+
+def test_the_digest_is_that_of_the_gold_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    found = scores(capsys, "right.txt", "--gold", "gold.mrg")
+    assert f"|sha256:{found['gold']['sha256'][:12]}|" in found["scores"][0]["signature"]
+    Path("other.mrg").write_text(GOLD.replace("NP", "XP"), encoding="utf-8")
+    other = scores(capsys, "right.txt", "--gold", "other.mrg")
+    assert other["gold"]["sha256"] != found["gold"]["sha256"]
+
+
+@pytest.mark.parametrize("options", [("--json", "--csv"), ("--csv", "--latex"), ("--json", "--worst", "1")])
+def test_two_forms_at_once_are_refused(capsys: pytest.CaptureFixture[str], options: tuple[str, ...]) -> None:
+    assert run(["eval", "--gold", "gold.mrg", "right.txt", *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert options[0] in captured.err
+
+
+def test_the_sample_is_built_in(capsys: pytest.CaptureFixture[str]) -> None:
+    found = scores(capsys, "--gold", "sample", "--baseline", "right")
+    assert found["gold"]["name"] == "sample"
+    assert 35 < found["scores"][0]["value"] < 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--gold", "gold.mrg", "--baseline", "rigth"), "no baseline 'rigth'; did you mean 'right'?"),
+        (("--gold", "gold.mrg", "--convention", "kim"), "no convention 'kim'; did you mean 'km'?"),
+        (
+            ("--gold", "sampel", "--baseline", "left"),
+            "no treebank 'sampel': neither a file nor a name; did you mean 'sample'?",
+        ),
+        (("missing.txt", "--gold", "gold.mrg"), "missing.txt: cannot be read: no such file or directory"),
+    ],
+)
+def test_unknown_names(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], expected: str) -> None:
+    assert failure(capsys, *arguments) == expected
+
+
+def test_predictions_that_do_not_match(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.txt").write_text(RIGHT.replace("(W sat)", "(W sit)"), encoding="utf-8")
+    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
+    assert message == "bad.txt:1: the words differ from gold.mrg:1: word 3 is 'sit', in gold 'sat'"
+    Path("bad.txt").write_text("(a (b c))\n", encoding="utf-8")
+    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
+    assert message == (
+        "bad.txt:1: the words differ from gold.mrg:1: word 1 is 'a', in gold 'the' "
+        "(1 tree for the 3 sentences of gold.mrg)"
+    )
+    Path("bad.txt").write_text(RIGHT.replace("go\n", ""), encoding="utf-8")
+    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
+    assert message == "bad.txt: 2 trees for the 3 sentences of gold.mrg; the one for gold.mrg:3 is missing"
+    Path("bad.txt").write_text(RIGHT + "go\n", encoding="utf-8")
+    message = failure(capsys, "bad.txt", "--gold", "gold.mrg")
+    assert message == "bad.txt:4: a tree too many after that for gold.mrg:3 (4 trees for the 3 sentences of gold.mrg)"
+    Path("bad.txt").write_text("(a (b c)\n", encoding="utf-8")
+    assert failure(capsys, "bad.txt", "--gold", "gold.mrg").startswith("bad.txt:1: this tree is never closed")
+
+
+def test_wrong_usage_is_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["eval", "right.txt"]) == 2
+    assert "--gold" in capsys.readouterr().err
+    assert run(["eval", "--gold", "gold.mrg", "--max-length", "0", "right.txt"]) == 2
+    assert run(["evla"]) == 2
+    assert "did you mean 'eval'?" in capsys.readouterr().err
+
+
+def test_no_model_means_no_torch(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert run(["eval", "right.txt", "--gold", "gold.mrg", "--baseline", "left"]) == 0
+    assert "right.txt" in capsys.readouterr().out
+
+
+def test_the_command_of_the_issue(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    data = SHARED / "data" / "nltk_data"
+    if not data.is_dir():
+        pytest.skip(f"no {data}")
+    monkeypatch.setenv("NLTK_DATA", str(data))
+    systems = ("--baseline", "right", "--baseline", "left", "--baseline", "oracle")
+    assert run(["eval", "--gold", "wsj10", *systems, "--convention", "on-lstm", "--convention", "km"]) == 0
+    out = capsys.readouterr().out
+    values = [line.split()[2] for line in out.splitlines()[2:8]]
+    assert values == ["58.6", "19.2", "84.8", "63.3", "29.3", "88.2"]
+    assert out.count("data:wsj10 (5 % sample)") == 2
+
+
+# --- comparisons, spreads, other forms of output
+
+CONLLU = "".join(
+    f"{i}\t{word}\t_\t_\t{tag}\t_\t{head}\t_\t_\t_\n"
+    for i, (word, tag, head) in enumerate([("the", "DT", 2), ("cat", "NN", 3), ("sat", "VBD", 0), (".", ".", 3)], 1)
+)
+
+
+def test_comparison(capsys: pytest.CaptureFixture[str]) -> None:
+    found = scores(capsys, "--gold", "sample", "--baseline", "left", "--baseline", "right", "--compare")
+    (one,) = found["comparisons"]
+    assert one["systems"] == ["left", "right"]
+    left, right = found["scores"]
+    assert one["difference"] == pytest.approx(right["value"] - left["value"])
+    assert one["interval"][0] < one["difference"] < one["interval"][1]
+    assert one["p_bootstrap"] == pytest.approx(1 / 1001)
+    assert one["p_permutation"] == pytest.approx(1 / 10001)
+    same = scores(capsys, "--gold", "gold.mrg", "right.txt", "right.txt", "--compare")["comparisons"][0]
+    assert (same["difference"], same["p_bootstrap"], same["p_permutation"]) == (0, 1, 1)
+    assert "second system" in failure(capsys, "--gold", "gold.mrg", "right.txt", "--compare")
+
+
+def test_a_pattern_of_models_gives_mean_and_deviation(
+    capsys: pytest.CaptureFixture[str], options: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in (1, 2):
+        Path(f"runs/seed-{seed}").mkdir(parents=True)
+    found = scores(capsys, "--gold", "gold.mrg", "-m", "runs/seed-*")
+    assert [run for run, _ in options] == ["runs/seed-1", "runs/seed-2"]
+    (group,) = found["groups"]
+    value = found["scores"][0]["value"]
+    assert group == {
+        **{"systems": "runs/seed-*", "metric": "UF1", "convention": "on-lstm"},
+        **{"values": {"runs/seed-1": value, "runs/seed-2": value}, "mean": pytest.approx(value), "sd": 0, "max": value},
+    }
+    assert run(["eval", "--gold", "gold.mrg", "-m", "runs/seed-*"]) == 0
+    out = capsys.readouterr().out
+    assert "runs/seed-* (mean of 2)" in out
+    assert f"max {value:.1f}" in out
+    assert "no model folder fits" in failure(capsys, "--gold", "gold.mrg", "-m", "runs/none-*")
+
+
+def test_random_baselines_are_expectations_unless_a_seed_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    exact = scores(capsys, "--gold", "gold.mrg", "--baseline", "random")["scores"][0]
+    assert "|runs:exact|" in exact["signature"]
+    assert list(exact["runs"]["values"]) == ["1", "2", "3", "4", "5"]
+    first = (1 / 2 + 1 / 4 + 1 / 3 + 1 / 2) / 4  # of the four brackets of `the cat sat on the mat`, all at an end
+    second = (1 / 3 + 2 / (2 * 3)) / 2  # of the two of `dogs of war bark`, the latter inside
+    assert exact["value"] == pytest.approx(100 * (first + second + 1) / 3, abs=1e-5)
+    one = scores(capsys, "--gold", "gold.mrg", "--baseline", "random", "--seed", "3")["scores"][0]
+    assert "|seed:3|" in one["signature"]
+    assert one["value"] == pytest.approx(exact["runs"]["values"]["3"])
+
+
+def test_heads(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("gold.conllu").write_text(CONLLU + "\n", encoding="utf-8")
+    Path("mine.conllu").write_text(CONLLU.replace("\t2\t_", "\t3\t_") + "\n", encoding="utf-8")
+    found = scores(capsys, "--gold", "gold.conllu", "mine.conllu", "--baseline", "next")["scores"]
+    values = {(one["system"], one["metric"]): one["value"] for one in found}
+    assert values["mine.conllu", "UAS"] == pytest.approx(100 * 2 / 3)
+    assert values["next", "UAS"] == 100
+    assert found[0]["signature"].startswith("UAS|conv:udgn|")
+    assert "depth" not in found[0]
+    both = scores(capsys, "--gold", "gold.mrg", "--baseline", "right", "--baseline", "next", "--head-rules", "collins")
+    assert [(one["system"], one["metric"]) for one in both["scores"]] == [
+        *(("right", "UF1"), ("next", "UAS"), ("next", "UUAS")),
+    ]
+    assert "heads:collins" in both["scores"][1]["signature"]
+    assert run(["eval", "--gold", "gold.conllu", "mine.conllu"]) == 0
+    assert capsys.readouterr().out.split()[:5] == ["System", "Convention", "UAS", "95", "%"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--gold", "gold.conllu", "right.txt"), "right.txt has trees, but no convention for trees was named"),
+        (("--gold", "gold.conllu", "--convention", "km", "right.txt"), "there are no trees to score against"),
+        (("--gold", "gold.mrg", "--convention", "km", "--baseline", "next"), "next has heads, but no convention"),
+        (
+            ("--gold", "gold.mrg", "right.txt", "--head-rules", "colins"),
+            "no head rules 'colins'; did you mean 'collins'",
+        ),
+        (("--gold", "gold.mrg", "right.txt", "--convention", "udg"), "no convention 'udg'; did you mean 'udgn'"),
+    ],
+)
+def test_trees_and_heads_are_not_mixed_up(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], expected: str
+) -> None:
+    Path("gold.conllu").write_text(CONLLU + "\n", encoding="utf-8")
+    assert expected in failure(capsys, *arguments)
+
+
+def test_other_forms(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["eval", "--gold", "gold.mrg", "right.txt", "--baseline", "left"]
+    assert run([*arguments, "--csv"]) == 0
+    first, second = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (first["system"], second["system"], float(first["value"])) == (
+        "right.txt",
+        "left",
+        pytest.approx(75, abs=1e-4),
+    )
+    assert run([*arguments, "--latex"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("\\begin{tabular}{ll")
+    assert "\n% UF1|conv:on-lstm|" in out
+    assert run([*arguments, "--by", "length", "--by", "height", "--worst", "1", "--save", "saved"]) == 0
+    out = capsys.readouterr().out
+    assert "1-10" in out
+    assert "by the height" in out
+    assert "gold.mrg:2: 50.0 (1 of 2 brackets)" in out
+    assert "1 of 2 gold brackets" in out
+    assert "● in gold and predicted" in out
+    rows = list(csv.DictReader(Path("saved/sentences.tsv").read_text("utf-8").splitlines(), delimiter="\t"))
+    assert [row["place"] for row in rows[:3]] == ["gold.mrg:1", "gold.mrg:2", "gold.mrg:3"]
+    mean = sum(float(row["value"]) for row in rows[:3]) / 3
+    document = json.loads(Path("saved/scores.json").read_text("utf-8"))
+    assert document["scores"][0]["value"] == pytest.approx(mean, abs=1e-3)
+
+
+def test_broken_gold_is_left_out_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("broken.mrg").write_text(GOLD + "(S (NP (NN a)\n" + "(S (NN b) (VB c))\n", encoding="utf-8")
+    assert "broken.mrg:4" in failure(capsys, "--gold", "broken.mrg", "--baseline", "left")
+    assert run(["eval", "--gold", "broken.mrg", "--baseline", "left", "--skip-bad"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.count("broken.mrg:4") == 1
+    assert "(1 broken left out)|sha256:67b58173422e|sentences:4|" in captured.out
+
+
+def test_spans_without_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """The length, or else the last span, says over which of the gold sentence's words they go."""
+    lines = [
+        {"spans": [[0, 6], [1, 6], [2, 6], [3, 6], [4, 6]], "length": 6},  # punctuation not counted
+        {"spans": [[0, 4], [0, 3], [0, 2]]},
+        {"spans": [], "length": 2},
+    ]
+    Path("spans.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    found = scores(capsys, "spans.jsonl", "right.txt", "--gold", "gold.mrg")["scores"]
+    assert found[0]["value"] == found[1]["value"]
+    Path("spans.jsonl").write_text('{"spans": [[0, 9]]}\n' * 3, encoding="utf-8")
+    message = "spans.jsonl:1: a span ends at 9, but the gold sentence has 7 words"
+    assert failure(capsys, "spans.jsonl", "--gold", "gold.mrg") == message
+
+
+def test_the_digest_tells_heads_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    digests = set()
+    for text in (CONLLU, CONLLU.replace("\t2\t_", "\t3\t_")):
+        Path("gold.conllu").write_text(text + "\n", encoding="utf-8")
+        digests.add(scores(capsys, "--gold", "gold.conllu", "--baseline", "next")["gold"]["sha256"])
+    assert len(digests) == 2

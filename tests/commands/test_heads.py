@@ -1,0 +1,184 @@
+"""A model that gives heads, through every command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli.main import run as run_cli
+from tests.support.calls import Caller, toy_text
+from tests.support.tiny import SETTINGS
+from treebank.core.dependency import is_tree
+from treebank.io.conllu import read_conllu
+
+TEXT = "The dog saw a cat .\n\n.\nman\nThe old girl , met the 12 .\n"
+
+
+@pytest.fixture(scope="module")
+def parser(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of heads, trained for a moment; tests only read it."""
+    folder = tmp_path_factory.mktemp("heads")
+    (folder / "text.txt").write_text(toy_text(), encoding="utf-8")
+    tiny = [part for setting in SETTINGS["udgn"] for part in ("--set", setting)]
+    assert run_cli(["train", str(folder / "text.txt"), "-o", str(folder / "run"), "--model", "udgn", *tiny]) == 0
+    return folder / "run"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a text, to work in."""
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text(TEXT, encoding="utf-8")
+
+
+@pytest.mark.parametrize("decoder", [None, "chu-liu-edmonds", "eisner", "argmax"])
+def test_parse_writes_conllu_and_so_do_extract_and_decode(call: Caller, parser: Path, decoder: str | None) -> None:
+    options = ["--decoder", decoder] if decoder else []
+    out = call.result("parse", "-m", parser, "in.txt", *options)
+    assert out == call.result("parse", "-m", parser, "in.txt", "--format", "conllu", *options)
+    Path("out.conllu").write_text(out, encoding="utf-8")
+    found = list(read_conllu("out.conllu"))
+    lines = [line.split() for line in TEXT.splitlines()]
+    assert [list(sentence.words) for sentence in found] == [words for words in lines if words]
+    if decoder != "argmax":
+        assert all(is_tree(sentence.heads) for sentence in found)
+    Path("h.jsonl").write_text(call.result("extract", "-m", parser, "in.txt", "--what", "heads"), encoding="utf-8")
+    rows = [json.loads(line) for line in Path("h.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["words"] for row in rows] == lines
+    assert [len(row["heads"]) for row in rows] == [5, 0, 0, 1, 6]
+    assert call.result("decode", "h.jsonl", *options) == out
+
+
+def test_eval_scores_heads(call: Caller, parser: Path) -> None:
+    Path("gold.conllu").write_text(call.result("parse", "-m", parser, "in.txt"), encoding="utf-8")
+    arguments = ("eval", "--gold", "gold.conllu", "-m", parser, "--baseline", "next", "--convention", "all-tokens")
+    scores = json.loads(call.result(*arguments, "--json"))["scores"]
+    assert [(score["system"], score["metric"]) for score in scores] == [
+        (system, metric) for system in ("udgn", "next") for metric in ("UAS", "UUAS")
+    ]
+    assert [score["value"] for score in scores[:2]] == [100, 100]
+    assert scores[2]["value"] < 100
+    argmax = json.loads(call.result(*arguments, "--json", "--decoder", "argmax"))["scores"]
+    assert argmax[0]["value"] <= 100
+
+
+def test_eval_prints_the_mean_of_models_of_heads(call: Caller, parser: Path) -> None:
+    for name in ("run-1", "run-2"):
+        shutil.copytree(parser, name)
+    Path("gold.conllu").write_text(call.result("parse", "-m", parser, "in.txt"), encoding="utf-8")
+    out = call.result(
+        "eval", "--gold", "gold.conllu", "-m", "run-*", "--baseline", "next", "--convention", "all-tokens"
+    )
+    (mean,) = [line.split("  ") for line in out.splitlines() if "mean of 2" in line]
+    assert [cell.strip() for cell in mean if cell] == [
+        *("run-* (mean of 2)", "all-tokens", "100.0", "± 0.0", "100.0", "± 0.0"),
+    ]
+
+
+def test_eval_says_which_arcs_are_found(call: Caller) -> None:
+    rows = ["1 a _ DET _ _ 2 det _ _", "2 b _ NOUN _ _ 0 root _ _", "3 c _ VERB _ _ 1 acl:relcl _ _", "", ""]
+    Path("gold.conllu").write_text("\n".join(rows).replace(" ", "\t"), encoding="utf-8")
+    arguments = ("eval", "--gold", "gold.conllu", "--baseline", "next", "--by")
+    code, out, err = call(*arguments, "relation", "--by", "distance", "--by", "length", "--by", "height")
+    assert code == 0
+    tables = [line.split() for line in out.splitlines()]
+    assert tables.count(["root", "1", "0.0", "0.0"]) == 2  # among relations and among distances
+    for row in (["det", "1", "100.0", "100.0"], ["acl", "1", "0.0", "0.0"], ["-2", "1", "0.0", "0.0"]):
+        assert row in tables
+    assert "UUAS by the number of words of a sentence" in out
+    assert "nothing to show by height, which needs trees" in err
+    (uas, _) = json.loads(call.result(*arguments, "relation", "--json"))["scores"]
+    assert uas["by_relation"] == {"acl": [0, 1], "det": [1, 1], "root": [0, 1]}
+    assert uas["by_distance"] == {"root": [0, 1], "-2": [0, 1], "+1": [1, 1]}
+
+
+def test_trees_are_refused(call: Caller, parser: Path) -> None:
+    gives = "model 'udgn': the decoder 'chu-liu-edmonds' gives heads, not trees"
+    problem = f"{gives} (try --format conllu or decoder 'heads-to-tree')"
+    assert call.refusal("parse", "-m", parser, "in.txt", "--format", "brackets") == problem
+    problem = "model 'udgn': the decoder 'chu-liu-edmonds' reads heads, not distances (try --what heads)"
+    assert call.refusal("extract", "-m", parser, "in.txt", "--what", "distances") == problem
+    problem = "model 'udgn' gives heads; decoder 'biased' needs distances (try 'chu-liu-edmonds')"
+    assert call.refusal("parse", "-m", parser, "in.txt", "--decoder", "biased") == problem
+
+
+def test_heads_are_drawn_as_draw_draws_them(call: Caller, parser: Path) -> None:
+    Path("one.txt").write_text("the dog saw a cat\n", encoding="utf-8")
+    arcs = call.result("parse", "-m", parser, "one.txt", "--format", "drawing").rstrip("\n")
+    assert arcs.splitlines()[-1].split() == ["the", "dog", "saw", "a", "cat"]
+    assert arcs in call.result("draw", "-m", parser, "one.txt", "--width", "80")
+
+
+def test_heads_of_a_model_of_trees_are_refused(call: Caller, model: Path) -> None:
+    problem = call.refusal("parse", "-m", model, "in.txt", "--format", "conllu")
+    assert problem == "model 'onlstm': the decoder 'unbiased' gives trees, not heads (try another --format)"
+
+
+def test_tags_of_another_treebank_mean_nothing_to_the_published_recipe(call: Caller) -> None:
+    tiny = [part for setting in (*SETTINGS["udgn"], "data.normalization=ptb") for part in ("--set", setting)]
+    Path("text.txt").write_text(toy_text(), encoding="utf-8")
+    call.result("train", "text.txt", "-o", "run", "--model", "udgn", *tiny)
+    words, tags = ("the", "dog", "saw", "a", "cat"), ("ART", "NN", "VVFIN", "ART", "NN")
+    rows = [f"{i} {word} _ X {tag} _ {i - 1} dep _ _" for i, (word, tag) in enumerate(zip(words, tags, strict=True), 1)]
+    Path("foreign.conllu").write_text("\n".join([*rows, "", ""]).replace(" ", "\t"), encoding="utf-8")
+    Path("plain.txt").write_text(" ".join(words) + "\n", encoding="utf-8")
+    heads = []
+    for path in ("foreign.conllu", "plain.txt"):
+        Path("out.conllu").write_text(call.result("parse", "-m", "run", path), encoding="utf-8")
+        heads.append([sentence.heads for sentence in read_conllu("out.conllu")])
+    assert heads[0] == heads[1]
+    (score,) = json.loads(call.result("eval", "-m", "run", "--text", "foreign.conllu", "--json"))["scores"]
+    assert score["words"] == len(words)
+
+
+CONLLU = "1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+
+
+def test_three_columns_of_heads(call: Caller) -> None:
+    Path("gold.dp").write_text("a\tDT\t2\nb\tNN\t0\n\n", encoding="utf-8")
+    Path("predicted.dp").write_text("a\tDT\t0\nb\tNN\t1\n\n", encoding="utf-8")
+    uas, uuas = json.loads(call.result("eval", "--gold", "gold.dp", "predicted.dp", "--json"))["scores"]
+    assert (uas["value"], uuas["value"]) == (0, 50)
+
+
+def test_sentences_without_heads_are_left_out_when_asked(call: Caller) -> None:
+    Path("gold.conllu").write_text(CONLLU + CONLLU.replace("\t2\t", "\t_\t").replace("\t0\t", "\t_\t"), "utf-8")
+    arguments = ("eval", "--gold", "gold.conllu", "--baseline", "next")
+    assert "gold.conllu:4: this sentence has neither heads nor a tree" in call.refusal(*arguments)
+    code, out, err = call(*arguments, "--skip-bad")
+    assert code == 0
+    assert "1 broken left out" in out
+    assert "gold.conllu:4: this sentence has neither a tree nor heads" in err
+
+
+def test_what_cannot_be_scored_is_told_apart(call: Caller, parser: Path) -> None:
+    Path("gold.conllu").write_text(CONLLU, encoding="utf-8")
+    arguments = ("eval", "--gold", "gold.conllu")
+    trees = call.refusal(*arguments, "-m", parser, "--decoder", "heads-to-tree")
+    assert "there are no trees to score those of the models against, only heads" in trees
+    rules = call.refusal(*arguments, "--baseline", "next", "--head-rules", "stanford")
+    assert rules == "gold.conllu:1: this sentence has no tree to find heads in by rules"
+    spelt = call.refusal(*arguments, "--baseline", "next", "--convention", "udgn,len:2-")
+    assert spelt == "convention 'udgn,len:2-': those of heads cannot be changed, but by --max-length"
+
+
+def test_there_is_one_parser_for_all_layers(call: Caller, parser: Path) -> None:
+    problem = call.refusal("parse", "-m", parser, "in.txt", "--layer", 2)
+    assert problem.endswith("there is no layer 2; this 'udgn' has one set of trees, as layer 1")
+
+
+def test_a_decoder_that_does_not_fit_is_told_before_training(call: Caller) -> None:
+    Path("text.txt").write_text(toy_text(), encoding="utf-8")
+    problem = call.refusal("train", "text.txt", "-o", "run", "--model", "udgn", "--set", "parse.decoder=unbiased")
+    assert problem == "model 'udgn' gives heads; decoder 'unbiased' needs distances (try 'chu-liu-edmonds')"
+    assert not Path("run").exists()
+
+
+def test_decode_reads_what_the_decoder_needs(call: Caller) -> None:
+    line = {"words": ["a", "b"], "distances": [2, 1], "heads": [[0, 1], [0.5, 0]], "decoder": None}
+    Path("both.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    assert call.result("decode", "both.jsonl", "--decoder", "argmax").count("\t") == 18
+    assert call.result("decode", "both.jsonl").startswith("(X")

@@ -1,0 +1,73 @@
+"""`synparse info --data`: what the names of treebanks stand for on this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.calls import ENVIRONMENT, Caller
+
+SHORT = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home))) (. .)) )\n"
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No treebank of the machine that runs the tests is found."""
+    monkeypatch.delenv("SYNPARSE_PTB", raising=False)
+    monkeypatch.setattr("treebank.corpora.catalog.nltk_folders", lambda: [])
+
+
+def penn(folder: Path, *numbers: str) -> Path:
+    for number in numbers:
+        path = folder / "WSJ" / number[:2] / f"WSJ_{number}.MRG"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(SHORT, encoding="utf-8")
+    return folder
+
+
+def test_every_name_of_a_full_treebank(call: Caller, tmp_path: Path) -> None:
+    lines = call.result("info", "--data", "--ptb", penn(tmp_path, "0001", "0201", "2399")).splitlines()
+    assert lines[:8] == [
+        "treebanks by name:",
+        "  sample: 1,000 sentences",
+        "  wsj: 3 sentences (3 of 49,208 sentences)",
+        "  wsj40: 3 sentences (cut from 3 of 49,208 sentences)",
+        "  wsj10: 3 sentences (cut from 3 of 49,208 sentences)",
+        "  wsj-train: 1 sentences (1 of 39,832 sentences)",
+        "  wsj23: 1 sentences (1 of 2,416 sentences)",
+        "  wsj23-10: 1 sentences (cut from 1 of 2,416 sentences)",
+    ]
+    assert lines[8].startswith("  wsj22: section 22, and the Penn Treebank that was given holds no file of it; ")
+
+
+def test_a_sample_lacks_sections(call: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SYNPARSE_PTB", str(penn(tmp_path, "0001")))
+    out = call.result("info", "--data")
+    assert "  wsj10: 1 sentences (5 % sample)\n" in out
+    assert "  wsj23, wsj23-10: section 23, and nltk's 5 % sample (sections 00 and 01) holds no file of it; " in out
+    assert f"  $SYNPARSE_PTB = {tmp_path}\n" in out
+
+
+def test_nothing_is_found(call: Caller) -> None:
+    missing = [line for line in call.result("info", "--data").splitlines() if "nltk.downloader" in line]
+    assert len(missing) == 1
+    assert missing[0].startswith("  wsj, wsj40, wsj10, wsj-train, wsj22, wsj23, wsj23-10: no Wall Street Journal")
+
+
+def test_not_of_a_model(call: Caller) -> None:
+    assert "leave out RUN" in call.usage("info", "--data", "run")
+
+
+def test_info_without_a_model_tells_of_data_too(call: Caller) -> None:
+    out = call.result("info")
+    assert out.startswith("synparse ")
+    assert "  sample: 1,000 sentences\n" in out
+
+
+def test_data_needs_no_torch() -> None:
+    code = "import sys, cli.main; cli.main.run(['info', '--data']); sys.exit('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True)
+    assert done.returncode == 0

@@ -1,0 +1,70 @@
+"""How commands read: rules that a model keeps, contents that are told, outputs that would destroy the input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.calls import TINY, Caller
+from tests.support.ud_rules import violations
+
+
+def write(name: str, text: str) -> str:
+    Path(name).write_text(text, encoding="utf-8")
+    return name
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+RAW = "Güldü. Sonra gitti!\n" * 30
+
+
+@pytest.fixture
+def raw_model(call: Caller, tmp_path: Path) -> Path:
+    run = tmp_path / "raw-model"
+    text = write(str(tmp_path / "raw.txt"), RAW)
+    call.result("train", text, "--tokenize", *TINY, "--set", "train.epochs=1", "-o", run)
+    return run
+
+
+def test_a_model_keeps_the_rule_that_split_its_text(call: Caller, raw_model: Path) -> None:
+    settings = json.loads((raw_model / "best/checkpoint.json").read_text("utf-8"))
+    assert '"tokenization": "unicode"' in json.dumps(settings)
+    text = write("in.txt", "Sonra güldü. Gitti.\n")
+    assert call.result("parse", "-m", raw_model, text).splitlines() == [
+        "(X (W Sonra) (W güldü) (W .))",
+        "(X (W Gitti) (W .))",
+    ]
+    assert len(call.result("parse", "-m", raw_model, text, "--tokenization", "none").splitlines()) == 1
+    first, second = map(json.loads, call.result("parse", "-m", raw_model, text, "--format", "jsonl").splitlines())
+    assert (first["offsets"], second["offsets"]) == ([[0, 5], [6, 11], [11, 12]], [[13, 18], [18, 19]])
+    assert (first["line"], second["line"]) == (1, 1)
+
+
+def test_conllu_on_standard_input_and_what_is_written(call: Caller, model: Path) -> None:
+    rows = "1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n2\ton\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
+    conllu = "# newdoc id = d\n# sent_id = s\n# text = Go on\n" + rows
+    text = write("treebank.txt", conllu)
+    code, out, err = call("parse", "-m", model, text, "--format", "jsonl")
+    assert code == 0
+    assert "this is no text but conllu" in err
+    assert json.loads(out) == {"words": ["Go", "on"], "spans": [[0, 2]], "line": 4, "id": "s", "document": "d"}
+    assert call.result("convert", text, "--to", "conllu") == conllu
+    assert violations(conllu) == []
+
+
+@pytest.mark.parametrize("command", [["parse"], ["convert"], ["extract"]])
+def test_the_input_is_never_overwritten(call: Caller, model: Path, command: list[str]) -> None:
+    text = write("corpus.mrg", "(S (NN Go) (RP on))\n")
+    options = ["-m", str(model)] if command != ["convert"] else []
+    code, _, err = call(*command, text, "-o", text, *options)
+    assert (code, Path(text).read_text()) == (1, "(S (NN Go) (RP on))\n")
+    assert "this file is read, so it cannot be written as well" in err
+    code, _, err = call(*command, text, "-o", "no/folder/out.txt", *options)
+    assert code == 1
+    assert "there is no folder" in err

@@ -1,0 +1,51 @@
+"""``synparse pack`` and ``synparse cite``."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from induce.citation import MODELS, references
+from induce.registry import MODELS as REGISTERED
+from tests.support.calls import Caller
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder but for a text."""
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text("the cat saw a dog\n", encoding="utf-8")
+
+
+def test_a_packed_model_parses_as_its_folder_does(call: Caller, model: Path) -> None:
+    Path("a.synparse.part").write_text("mine")
+    told = call.result("pack", model, "-o", "a.synparse")
+    assert Path("a.synparse.part").read_text() == "mine"
+    assert told == f"a.synparse: sha256 {sha256(Path('a.synparse').read_bytes()).hexdigest()}\n"
+    assert call.result("parse", "-m", "a.synparse", "in.txt") == call.result("parse", "-m", model, "in.txt")
+    assert "model onlstm" in call.result("info", "a.synparse")
+
+
+def test_a_file_that_is_no_model_is_refused(call: Caller) -> None:
+    assert "no packed model" in call.refusal("parse", "-m", "in.txt", "in.txt")
+
+
+def test_cite(call: Caller, model: Path) -> None:
+    alone = call.result("cite")
+    assert alone.startswith("@software{synparse,")
+    assert alone.count("@") == 1
+    cited = call.result("cite", "-m", model, "--gold", "wsj10", "--convention", "on-lstm", "--convention", "km")
+    assert [line for line in cited.splitlines() if line.startswith("@")] == [
+        "@software{synparse,",
+        "@inproceedings{shen-etal-2019-onlstm,",
+        "@article{marcus-etal-1993,",
+        "@inproceedings{klein-manning-2002,",
+    ]
+    assert cited.count("{") == cited.count("}")
+
+
+def test_every_model_can_be_cited() -> None:
+    assert set(REGISTERED) <= set(MODELS)
+    assert len({str(one) for name in MODELS for one in references(name)}) > 8

@@ -1,0 +1,156 @@
+"""Many files at once: a file out for each file in, broken sentences left empty, and calls that are broken off."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from induce.parsing.output_lock import TEXTS
+from induce.parsing.writer import whole_sentences
+from induce.storage import checkpoint
+from induce.storage.lock import RunLock
+from tests.support.calls import Caller, Process, toy_text
+
+
+@pytest.fixture(autouse=True)
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder ``in`` with two files, and the current one."""
+    monkeypatch.chdir(tmp_path)
+    Path("in/deep").mkdir(parents=True)
+    lines = toy_text(120).splitlines(keepends=True)
+    Path("in/a.txt").write_text("".join(lines[:50]), encoding="utf-8")
+    Path("in/deep/b.txt").write_text("".join(lines[50:]), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_file_for_each_file(call: Caller, model: Path) -> None:
+    code, out, err = call("parse", "-m", model, "in", "--output-dir", "out")
+    assert (code, out) == (0, "")
+    assert "2 of 2 files: in/deep/b.txt: 70 sentences" in err
+    for name in ("a.txt", "deep/b.txt"):
+        assert Path(f"out/{name}.trees").read_text("utf-8") == call.result("parse", "-m", model, f"in/{name}")
+    assert "not empty; go on with --resume" in call.refusal("parse", "-m", model, "in", "--output-dir", "out")
+    other = ("parse", "-m", model, "in", "--output-dir", "out", "--resume", "--decoder", "nary")
+    assert "was begun with decoder" in call.refusal(*other)
+
+
+@pytest.mark.parametrize("form", ["brackets", "jsonl"])
+def test_a_broken_off_file_is_gone_on_with(call: Caller, model: Path, form: str) -> None:
+    call.result("parse", "-m", model, "in", "--output-dir", "out", "--format", form)
+    (whole,) = Path("out").glob("a.txt.*")
+    part, text = Path(f"{whole}.part"), whole.read_bytes()
+    for size in random.Random(1).sample(range(len(text)), 5):
+        part.write_bytes(text[:size])
+        whole.unlink()
+        call.result("parse", "-m", model, "in", "--output-dir", "out", "--format", form, "--resume")
+        assert whole.read_bytes() == text
+        assert not part.exists()
+
+
+def test_killed_and_gone_on_with(call: Caller, model: Path, warm: str) -> None:
+    arguments = ("parse", "-m", str(model), "in", "--output-dir", "killed", "--resume")
+    process = Process(warm, *arguments)
+    end = time.monotonic() + 60
+    while not list(Path().glob("killed/**/*.trees*")):
+        assert time.monotonic() < end, "nothing is written"
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    call.result(*arguments)
+    for name in ("a.txt", "deep/b.txt"):
+        assert Path(f"killed/{name}.trees").read_text("utf-8") == call.result("parse", "-m", model, f"in/{name}")
+
+
+def test_another_model_does_not_go_on_with_a_batch(call: Caller, model: Path, tmp_path: Path) -> None:
+    """Not even one of the same kind, trained for as many steps on the same text."""
+    call.result("parse", "-m", model, "in", "--output-dir", "out")
+    stored = checkpoint.read(checkpoint.find(model))
+    network = checkpoint.build_model(stored)
+    for weights in network.parameters():
+        weights.data += 0.01
+    other = tmp_path / "other"
+    checkpoint.save(other / "best", checkpoint.pack(network, stored.config, stored.vocabulary, stored.facts))
+    assert "out: was begun with weights" in call.refusal("parse", "-m", other, "in", "--output-dir", "out", "--resume")
+
+
+def test_a_text_that_has_changed_is_told(call: Caller, model: Path) -> None:
+    """Or a file would begin with trees of one text and end with trees of another."""
+    arguments = ("parse", "-m", model, "in", "--output-dir", "out", "--resume")
+    call.result(*arguments)
+    target, text = Path("out/a.txt.trees"), Path("in/a.txt")
+    text.write_text("A new sentence .\n" + text.read_text("utf-8"), encoding="utf-8")
+    for engine in ((), ("--engine", "processes", "--workers", "1")):
+        assert "in/a.txt: has changed since out/a.txt.trees was begun" in call.refusal(*arguments, *engine)
+    target.rename(f"{target}.part")
+    assert "has changed" in call.refusal(*arguments)
+    Path(f"{target}.part").unlink()
+    call.result(*arguments)
+    assert len(target.read_text("utf-8").splitlines()) == 51
+
+
+def test_a_damaged_note(call: Caller, model: Path) -> None:
+    arguments = ("parse", "-m", model, "in", "--output-dir", "out", "--resume")
+    call.result(*arguments)
+    notes = Path("out", TEXTS)
+    whole = notes.read_bytes()
+    notes.write_bytes(whole[:-5])  # as a kill leaves it: the last line counts as never written
+    call.result(*arguments)
+    assert notes.read_bytes() == whole[: whole.index(b"\n") + 1]
+    notes.write_bytes(b"{}\n")
+    assert f"{notes}:1: this line is damaged" in call.refusal(*arguments)
+    Path("out/synparse-batch.json").write_text("[1]")
+    assert "missing or damaged" in call.refusal(*arguments)
+
+
+def test_killed_before_anything_was_noted(call: Caller, model: Path) -> None:
+    arguments = ("parse", "-m", str(model), "in", "--output-dir", "out")
+    Path("out").mkdir()
+    for left in (".synparse-lock", "synparse-batch.json.0a1b2c.part"):
+        Path("out", left).write_text('{"mod')
+    call.result(*arguments, "--resume")
+    assert json.loads(Path("out/synparse-batch.json").read_text())["model"] == "onlstm"
+    assert len(Path("out/deep/b.txt.trees").read_text("utf-8").splitlines()) == 70
+
+
+def test_one_batch_at_a_time(call: Caller, model: Path) -> None:
+    """Two that go on with one file would both append to it."""
+    arguments = ("parse", "-m", str(model), "in", "--output-dir", "out")
+    lock = RunLock(Path("out"))
+    assert "another batch is writing to this folder" in call.refusal(*arguments)
+    lock.release()
+    call.result(*arguments)
+    assert not Path("out/.synparse-lock").exists()
+
+
+def test_whole_sentences_of_conllu(tmp_path: Path) -> None:
+    row = "1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n"
+    path = tmp_path / "a.part"
+    text = f"# sent_id = 1\n{row}\n\n# sent_id = 3\n{row}\n"
+    for size, count in ((len(text), 3), (len(text) - 1, 2), (len(text) - 2, 2), (len(row) + 14, 0), (len(row) + 15, 1)):
+        path.write_text(text[:size])
+        assert whole_sentences(str(path), "conllu")[0] == count
+
+
+def test_broken_sentences_are_left_empty(call: Caller, model: Path) -> None:
+    Path("bad.mrg").write_text("(S (NN a) (NN b))\n\n(S (NN c)\n\n(S (NN d) (NN e))\n", encoding="utf-8")
+    code, out, err = call("parse", "-m", model, "bad.mrg", "--skip-bad")
+    assert (code, out.splitlines()) == (0, ["(X (W a) (W b))", "", "(X (W d) (W e))"])
+    assert "skipped: bad.mrg:3:" in err
+    assert "1 of 3 sentences were broken and left empty" in err
+    Path("bad.txt").write_bytes(b"a b\n\xff c\nd\0e\r\nf g\n")
+    code, out, err = call("parse", "-m", model, "bad.txt", "--skip-bad", "--format", "jsonl")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [(one["line"], one["words"]) for one in found] == [(1, ["a", "b"]), (2, []), (3, []), (4, ["f", "g"])]
+    assert err.count("skipped: bad.txt:") == 2
+    assert "synparse: bad.txt:2: invalid UTF-8" in call("parse", "-m", model, "bad.txt")[2]
+
+
+def test_wrong_usage(call: Caller, model: Path) -> None:
+    assert "exclude each other" in call.usage("parse", "-m", model, "in", "--output-dir", "x", "-o", "y")
+    assert "--resume goes with --output-dir" in call.usage("parse", "-m", model, "in", "--resume")
+    assert "standard input is no file" in call.refusal("parse", "-m", model, "-", "--output-dir", "x")

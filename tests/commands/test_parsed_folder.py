@@ -1,0 +1,84 @@
+"""A folder of parsed text in the place of a file of trees: its files in the order of their texts, or none of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.calls import Caller, toy_text
+
+NOTE = Path("out/synparse-batch.json")
+
+
+@pytest.fixture(autouse=True)
+def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller, model: Path) -> None:
+    """Two texts in ``in``, parsed into ``out`` in another order than that of their names."""
+    monkeypatch.chdir(tmp_path)
+    Path("in/deep").mkdir(parents=True)
+    lines = toy_text(60).splitlines(keepends=True)
+    Path("in/a.txt").write_text("".join(lines[:20]), encoding="utf-8")
+    Path("in/deep/b.txt").write_text("".join(lines[20:]), encoding="utf-8")
+    arguments = ("parse", "-m", model, "in/deep/b.txt", "in/a.txt")
+    call.result(*arguments, "--output-dir", "out", "--workers", "2")
+    Path("one.trees").write_text(call.result(*arguments), encoding="utf-8")
+
+
+def test_it_is_converted(call: Caller, model: Path) -> None:
+    one = call.result("convert", "one.trees", "--to", "spans")
+    assert call.result("convert", "out", "--to", "spans") == one
+    call.result("parse", "-m", model, "in/deep/b.txt", "in/a.txt", "--output-dir", "json", "--format", "jsonl")
+    assert call.result("convert", "json", "--to", "spans") == one
+
+
+def test_it_is_scored(call: Caller) -> None:
+    (score,) = json.loads(call.result("eval", "out", "--gold", "one.trees", "--json"))["scores"]
+    assert (score["system"], round(score["value"], 3), score["sentences"]) == ("out", 100.0, 60)
+    lines = Path("one.trees").read_text("utf-8").splitlines(keepends=True)
+    Path("other.trees").write_text("".join(reversed(lines)), encoding="utf-8")
+    assert "out/deep/b.txt.trees:" in call.refusal("eval", "out", "--gold", "other.trees")
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_it_votes(call: Caller, pack: bool) -> None:
+    call.result("combine", "out", "baseline:right@weight=0.5", "-o", "vote", *["--pack"] * pack)
+    assert call.result("parse", "-m", "vote", "in/deep/b.txt", "in/a.txt") == Path("one.trees").read_text("utf-8")
+    Path("out/a.txt.trees").write_text("(X (W a) (W b))\n", encoding="utf-8")
+    code, _, err = call("parse", "-m", "vote", "in/a.txt")
+    assert (code, "this member has changed" in err) == ((0, False) if pack else (1, True))
+
+
+def test_it_is_focused_on(call: Caller) -> None:
+    tiny = ["model.embedding_size=8", "model.hidden_size=8", "model.span_size=6", "train.epochs=1"]
+    chosen = [part for setting in tiny for part in ("--set", setting)]
+    text = Path("text.txt")
+    text.write_text(Path("in/deep/b.txt").read_text("utf-8") + Path("in/a.txt").read_text("utf-8"), encoding="utf-8")
+    call.result("train", text, "-o", "pupil", "--model", "chart", "--focus", "out", *chosen)
+    assert "parsed trees" in call.result("info", "pupil")
+
+
+def test_a_part_of_it_is_not_taken_for_the_whole(call: Caller, model: Path) -> None:
+    Path("out/deep/b.txt.trees").rename("out/deep/b.txt.trees.part")
+    for command in (("convert",), ("eval", "--gold", "one.trees"), ("combine", "-o", "vote"), ("draw",)):
+        told = call.refusal(*command, "out")
+        assert told == (
+            "out: 1 of 2 files are not whole, such as out/deep/b.txt.trees; go on with synparse parse --resume"
+        )
+    call.result("parse", "-m", model, "in/deep/b.txt", "in/a.txt", "--output-dir", "out", "--resume")
+    assert call.result("convert", "out") == call.result("convert", "one.trees")
+    NOTE.write_text("{}")
+    assert "synparse-batch.json is damaged" in call.refusal("convert", "out")
+
+
+def test_texts_that_come_later(call: Caller, model: Path) -> None:
+    """A batch that grows has the order of the call that named all; what nobody names any more is left out."""
+    Path("in/aa.txt").write_text("A dog .\n")
+    arguments = ("--output-dir", "out", "--resume")
+    call.result("parse", "-m", model, "in", *arguments)
+    assert json.loads(NOTE.read_bytes())["files"] == ["a.txt.trees", "aa.txt.trees", "deep/b.txt.trees"]
+    call.result("parse", "-m", model, "in/deep/b.txt", "in/a.txt", *arguments)
+    assert len(json.loads(NOTE.read_bytes())["files"]) == 3
+    Path("out/aa.txt.trees").unlink()
+    call.result("parse", "-m", model, "in/deep/b.txt", "in/a.txt", *arguments)
+    assert json.loads(NOTE.read_bytes())["files"] == ["a.txt.trees", "deep/b.txt.trees"]

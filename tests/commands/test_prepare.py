@@ -1,0 +1,44 @@
+"""Training from a corpus on disk: the weights of a training from the text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.calls import TINY, Caller, toy_text
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a text of raw sentences."""
+    monkeypatch.chdir(tmp_path)
+    lines = [line.replace(" ", ", ", 1) + "." for line in toy_text(150).splitlines()]
+    Path("text.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_the_same_weights(call: Caller) -> None:
+    code, out, err = call("prepare", "text.txt", "-o", "corpus", "--tokenize")
+    assert (code, out) == (0, "")
+    assert "corpus: 150 sentences, " in err
+    assert "note: " in err  # of the health of so small a text
+    short = (*TINY, "--set", "train.epochs=1")
+    call.result("train", "text.txt", "--tokenize", "-o", "plain", *TINY)
+    call.result("train", "corpus", "-o", "prepared", *short)
+    call.result("train", "--resume", "-o", "prepared", "--set", "train.epochs=3")
+    for part in ("best", "last"):
+        weights = [Path(f"{run}/{part}/weights.safetensors").read_bytes() for run in ("plain", "prepared")]
+        assert weights[0] == weights[1]
+    facts = [json.loads(Path(f"{run}/best/checkpoint.json").read_bytes()) for run in ("plain", "prepared")]
+    assert facts[0]["settings"]["data"] == facts[1]["settings"]["data"]
+    assert facts[0]["health"] == facts[1]["health"]
+
+
+def test_what_does_not_fit_is_refused(call: Caller) -> None:
+    call.result("prepare", "text.txt", "-o", "corpus", "--set", "data.normalization=cased")
+    assert "this run has 'words'; prepare it with" in call.refusal("train", "corpus", "-o", "run", *TINY)
+    assert "is trained on alone" in call.refusal("train", "corpus", "text.txt", "-o", "run", *TINY)
+    assert "is there already" in call.refusal("prepare", "text.txt", "-o", "corpus")
+    assert not Path("run").exists()

@@ -1,0 +1,130 @@
+"""``synparse report``: a page that needs nothing else, whose numbers are those of ``synparse eval``."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from html import escape
+from pathlib import Path
+
+import pytest
+
+import synparse
+from cli.main import run
+from induce.reporting.runs import RunStory
+from tests.support.browser import call as browse
+from tests.support.browser import needs_browser
+from tests.support.calls import Caller, toy_text
+from tests.treebank.draw.test_files import Page
+
+GOLD = (
+    "(S (NP (DT the) (JJ old) (NN man)) (VP (VBD saw) (NP (DT a) (NN dog))) (. .))\n"
+    "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT the) (JJ old) (NN cat))) (. .))\n"
+)
+WIDTH = """
+<script>
+addEventListener('load', () => {
+  const f = document.querySelector('iframe').contentDocument;
+  const out = document.createElement('pre'); out.id = 'measured';
+  out.textContent = f.documentElement.scrollWidth + ' ' + f.querySelectorAll('svg').length;
+  document.body.appendChild(out);
+});
+</script>
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model and its copy, a treebank, and the report of all of them; not to be written to."""
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "gold.mrg").write_text(GOLD, encoding="utf-8")
+    for name in ("one", "two"):
+        shutil.copytree(trained / "run", folder / name)
+    runs = ["-m", str(folder / "one"), "-m", str(folder / "two")]
+    target = ["--pictures", "1", "-o", str(folder / "report.html")]
+    assert run(["report", *runs, "--gold", str(folder / "gold.mrg"), *target]) == 0
+    return folder
+
+
+@pytest.fixture
+def page(folder: Path) -> str:
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_page_that_needs_nothing_else(page: str) -> None:
+    found = Page(page)
+    assert not {"script", "link", "img", "iframe"} & set(found.names)
+    assert len(set(found.ids)) == len(found.ids)
+    assert set(found.targets) <= {f"#{name}" for name in found.ids}
+    assert {"#learned", "#curves", "#scores", "#agreement", "#best", "#worst", "#agreed"} <= set(found.targets)
+    assert not re.search(r"(?:src|href)=.https?:|@import|url\(", page)
+    assert found.names.count("svg") == 2 + 2 + 4  # losses, scores and lengths, a picture of each kind
+    assert found.names.count("title") == 1 + found.names.count("desc") == 1 + found.names.count("svg")
+
+
+def test_its_numbers_are_those_of_eval(page: str, call: Caller) -> None:
+    line = re.search(r"prints? them:</p><pre><code>(.*?)</code>", page.replace("\n", ""))
+    assert line
+    arguments = line[1].split()[1:]
+    assert arguments[0] == "eval"
+    scores = json.loads(call.result(*arguments, "--json"))["scores"]
+    assert len(scores) == 2 + 6
+    for score in scores:
+        name = " ".join(filter(None, (score["system"], score.get("model"))))
+        assert escape(f"{name}: {score['signature']} = {score['value']:.1f}") in page
+        assert f"<td>{score['value']:.1f}</td>" in page
+
+
+def test_a_model_alone_and_with_a_text(call: Caller, model: Path, tmp_path: Path) -> None:
+    call.result("report", "-m", model, "-o", tmp_path / "a.html")
+    alone = Page((tmp_path / "a.html").read_text(encoding="utf-8"))
+    assert alone.targets == ["#main", "#learned", "#curves"]
+    (tmp_path / "in.txt").write_text(toy_text(20), encoding="utf-8")
+    call.result("report", "-m", model, "--text", tmp_path / "in.txt", "-o", tmp_path / "a.html")
+    assert Page((tmp_path / "a.html").read_text(encoding="utf-8")).targets[-2:] == ["#agreement", "#sentences"]
+
+
+def test_the_same_from_python(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "gold.mrg").write_text(GOLD, encoding="utf-8")
+    made = synparse.report(model, gold=str(tmp_path / "gold.mrg"), title="<mine>")
+    assert "<h1>&lt;mine&gt;</h1>" in made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--gold", "sample", "--text", "in.txt"], "name one of them"),
+        (["--gold", "sample", "--baseline", "rihgt"], "no baseline 'rihgt'"),
+        (["--text", "nothing.txt"], "nothing.txt"),
+        (["-m", "nowhere"], "there is no such model"),
+    ],
+)
+def test_what_cannot_be_reported(
+    arguments: list[str], problem: str, call: Caller, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = [] if "-m" in arguments else ["-m", model]
+    code = 2 if problem.startswith("no baseline") else 1  # a wrong name is wrong usage
+    assert problem in call.refusal("report", *own, *arguments, code=code).splitlines()[-1]
+    assert not Path("report.html").exists()
+
+
+def test_a_log_with_a_broken_line_and_a_run_that_was_resumed(copy: Path) -> None:
+    story = RunStory.read(str(copy))
+    log = copy / "log.jsonl"
+    again = [line for line in log.read_text(encoding="utf-8").splitlines() if '"check"' in line][-1]
+    log.write_text(log.read_text(encoding="utf-8") + again + '\n{"event": "che', encoding="utf-8")
+    assert RunStory.read(str(copy)).checks == story.checks
+    log.unlink()
+    assert [check["step"] for check in RunStory.read(str(copy)).checks] == [check["step"] for check in story.checks]
+    assert len(story.checks) == 3
+
+
+@needs_browser
+def test_it_is_readable_at_400_pixels(page: str, tmp_path: Path) -> None:
+    frame = f'<iframe style="width:400px;border:0" srcdoc="{escape(page)}"></iframe>'
+    (tmp_path / "w.html").write_text(f'<!DOCTYPE html><meta charset="utf-8"><body>{frame}{WIDTH}', encoding="utf-8")
+    done = browse("--enable-logging=stderr", "--dump-dom", (tmp_path / "w.html").as_uri())
+    assert '<pre id="measured">400 8</pre>' in done.stdout
+    assert "CONSOLE" not in done.stderr

@@ -1,0 +1,73 @@
+"""``synparse score`` and ``synparse eval --pairs`` from the outside."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.support.calls import Caller, toy_text
+
+TEXT = "The dog saw a zebra .\n\n.\nThe old cat heard the man .\n"
+PAIRS = (
+    "phenomenon\tgood\tbad\norder\tThe dog saw a cat .\tdog The a saw cat .\nend\tthe cat met a man\tthe cat met a\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a text and pairs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SYNPARSE_MODEL", raising=False)
+    monkeypatch.delenv("SYNPARSE_PAIRS", raising=False)
+    Path("in.txt").write_text(TEXT, encoding="utf-8")
+    Path("pairs.tsv").write_text(PAIRS, encoding="utf-8")
+    Path("text.txt").write_text(toy_text(), encoding="utf-8")
+
+
+def test_a_line_a_sentence(call: Caller, model: Path) -> None:
+    lines = [line.split("\t") for line in call.result("score", "in.txt", "-m", model).splitlines()]
+    assert [line[1:] for line in lines] == [["5", "1"], ["0", "0"], ["0", "0"], ["6", "0"]]
+    assert [lines[1][0], lines[2][0]] == ["-", "-"]
+    parsed = [json.loads(line) for line in call.result("score", "in.txt", "-m", model, "--json").splitlines()]
+    assert f"{parsed[0]['log_probability']:.4f}" == lines[0][0]
+    bits = sum(parsed[0]["surprisals"])
+    assert bits * math.log(2) == pytest.approx(-parsed[0]["log_probability"])
+
+
+def test_a_line_a_word(call: Caller, model: Path) -> None:
+    blocks = call.result("score", "in.txt", "-m", model, "--words").split("\n\n")
+    words = [line.split("\t")[0] for line in blocks[0].splitlines()]
+    assert words == ["the", "dog", "saw", "a", "zebra", "<eos>"]
+    assert blocks[0].splitlines()[4].endswith("\t<unk>")
+    assert all(float(line.split("\t")[1]) > 0 for line in blocks[0].splitlines())
+
+
+def test_pairs(call: Caller, model: Path) -> None:
+    out = call.result("eval", "--pairs", "pairs.tsv", "-m", model, "--ngram-text", "text.txt")
+    lines = out.splitlines()
+    assert lines[0].split() == ["Phenomenon", "Pairs", "unigram", "5-gram", "onlstm"]
+    order = next(line for line in lines if line.startswith("order"))
+    assert order.split()[1:3] == ["1", "50.0"]  # the same words in another order
+    assert [cell for cell in order.split() if "." in cell][1:] == ["100.0", "100.0"]
+    assert "|logp:words+eos|ties:half|mean:phenomena|pairs:2|" in lines[-1]
+    report = json.loads(call.result("eval", "--pairs", "pairs.tsv", "-m", model, "--json"))
+    assert report["chance"] == 50
+    assert report["scores"][0]["phenomena"]["order"]["value"] == 100
+    assert report["scores"][0]["own_tree"] == {"connected": None, "apart": None}
+
+
+def test_own_trees(call: Caller, model: Path) -> None:
+    rows = ["phenomenon\tgood\tbad", *["simple_agrmt\tthe dog saw a cat\tthe dog a a cat"] * 3]
+    Path("agreement.tsv").write_text("\n".join(rows), encoding="utf-8")
+    (score,) = json.loads(call.result("eval", "--pairs", "agreement.tsv", "-m", model, "--json"))["scores"]
+    found = [one["pairs"] for one in score["own_tree"].values() if one]
+    assert sum(found) == 3
+
+
+def test_wrong_usage(call: Caller, model: Path) -> None:
+    assert "does not go with --pairs" in call.usage("eval", "--pairs", "pairs.tsv", "--gold", "sample")
+    assert "--limit goes with --pairs" in call.usage("eval", "--gold", "sample", "--limit", "3")
+    assert call.refusal("eval", "--pairs", "blimp", "-m", model).startswith("blimp: where are its files?")

@@ -1,0 +1,219 @@
+"""Parsing in shards by several workers: the files of one process, whatever is killed, full or broken on the way."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import induce.workers.processes
+from induce.parsing.load import load_parser
+from induce.parsing.output_lock import JOB, TEXTS
+from induce.parsing.writer import Job, parse_into
+from induce.storage.lock import RunLock
+from induce.workers.batch import parse_in_shards
+from induce.workers.engines import engine_called
+from induce.workers.job import ShardWork
+from induce.workers.manifest import NAME
+from induce.workers.processes import WorkerProcesses
+from tests.support.calls import Caller, toy_text
+from tests.support.shard_faults import Deadly, Dying
+from treebank.base.errors import SynparseError
+from treebank.io.formats import InputOptions
+
+FORK = multiprocessing.get_context("fork")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder ``in`` with a file of four shards, one in a folder of its own that is compressed, and an empty one."""
+    folder = tmp_path_factory.mktemp("corpus") / "in"
+    (folder / "deep").mkdir(parents=True)
+    text = toy_text(100)
+    (folder / "a.txt").write_text(text * 12, encoding="utf-8")
+    (folder / "deep/b.txt.gz").write_bytes(gzip.compress(text.encode()))
+    (folder / "c.txt").touch()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def job(trained: Path) -> Job:
+    return Job(load_parser(trained / "run", device="cpu"), "brackets", InputOptions())
+
+
+@pytest.fixture(scope="module")
+def expected(source: Path, job: Job, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What one process writes."""
+    folder = tmp_path_factory.mktemp("one")
+    parse_into(str(folder), [str(source)], job)
+    return results(folder)
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    """All files but those that say what was done."""
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {name: content for name, content in found.items() if name not in (JOB, TEXTS, NAME)}
+
+
+def parse(out: Path, source: Path, job: Job, **options: Any) -> int:
+    """The sentences that two workers write in small shards."""
+    make = options.pop("make", engine_called("processes", 2))
+    return parse_in_shards(str(out), [str(source)], job, make, shard_bytes=4_000, **options)
+
+
+@pytest.mark.parametrize("form", ["brackets", "jsonl"])
+def test_the_same_bytes_as_one_process(source: Path, model: Path, tmp_path: Path, form: str) -> None:
+    job = Job(load_parser(model, device="cpu"), form, InputOptions())
+    parse_into(str(tmp_path / "one"), [str(source)], job)
+    assert parse(tmp_path / "out", source, job) == 1300
+    assert results(tmp_path / "out") == results(tmp_path / "one")
+    assert parse(tmp_path / "out", source, job, resume=True) == 0
+
+
+def test_the_command(source: Path, model: Path, tmp_path: Path, call: Caller) -> None:
+    arguments = ("parse", "-m", model, source / "deep", "--output-dir", tmp_path / "out", "--workers", 2)
+    code, out, err = call(*arguments)
+    assert (code, out) == (0, "")
+    assert "1 of 1 files: " in err
+    assert Path(tmp_path / "out/b.txt.gz.trees").read_text("utf-8") == call.result(*arguments[:4])
+    assert "not empty; go on with --resume" in call.refusal(*arguments)
+    assert "go with --output-dir" in call.usage(*arguments[:4], "--workers", 2)
+
+
+def dying(job: Job, deaths: Path) -> Callable[[ShardWork, Sequence[int]], WorkerProcesses]:
+    def make(work: ShardWork, held: Sequence[int]) -> WorkerProcesses:
+        return WorkerProcesses(Dying(job, work.folder, deaths), 2, held=held)
+
+    return make
+
+
+def test_workers_die(
+    source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(induce.workers.processes, "ATTEMPTS", 100)
+    (tmp_path / "deaths").mkdir()
+    while len(list((tmp_path / "deaths").iterdir())) < 10:
+        out = tmp_path / str(time.monotonic_ns())
+        assert parse(out, source, job, make=dying(job, tmp_path / "deaths")) == 1300
+        assert results(out) == expected
+
+
+def test_a_task_of_which_all_die_is_named(source: Path, job: Job, tmp_path: Path) -> None:
+    with pytest.raises(SynparseError, match=r"a\.txt:1: 3 workers died here, the last with code -9"):
+        parse(tmp_path / "out", source, job, make=lambda work, held: WorkerProcesses(Deadly(job, work.folder), 1))
+
+
+def test_the_call_is_killed_and_started_again(
+    source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path
+) -> None:
+    rng, killed, manifest = random.Random(1), 0, tmp_path / "out" / NAME
+    while True:
+        before = manifest.stat().st_size if manifest.exists() else 0
+        process = FORK.Process(target=parse, args=(tmp_path / "out", source, job), kwargs={"resume": True})
+        process.start()
+        while process.exitcode is None and (not manifest.exists() or manifest.stat().st_size == before):
+            time.sleep(0.01)  # until something was done
+        process.join(0.05 * rng.random())
+        if process.exitcode is not None:
+            break
+        process.kill()
+        process.join()
+        killed += 1
+    assert killed > 1
+    assert process.exitcode == 0
+    assert results(tmp_path / "out") == expected
+    entries = [json.loads(line) for line in manifest.read_text("utf-8").splitlines()]
+    noted = Counter((entry["file"], entry.get("shard")) for entry in entries)
+    assert set(noted.values()) == {1}  # nothing was done twice that had been noted
+
+
+def test_a_file_that_was_renamed_and_not_noted(
+    source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("induce.workers.manifest.Manifest.add_file", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    process = FORK.Process(target=parse, args=(tmp_path / "out", source, job))
+    process.start()
+    process.join()
+    monkeypatch.undo()
+    assert any(tmp_path.glob("out/**/*.trees"))
+    manifest = tmp_path / "out" / NAME
+    manifest.write_bytes(manifest.read_bytes() + b'{"file": "a.t')  # and a line was being written
+    parse(tmp_path / "out", source, job, resume=True)
+    assert results(tmp_path / "out") == expected
+    manifest.write_bytes(b"{}\n" + manifest.read_bytes())
+    with pytest.raises(SynparseError, match=r"shards\.jsonl:1: this line is none of a manifest"):
+        parse(tmp_path / "out", source, job, resume=True)
+
+
+def test_a_poison_line(job: Job, tmp_path: Path) -> None:
+    path, out = tmp_path / "a.txt", tmp_path / "out"
+    text = toy_text(100).encode() * 36
+    lines = text.splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3000], b"\xff\n", *lines[3001:]]))
+    with pytest.raises(SynparseError, match=r"a\.txt:3001: invalid UTF-8"):
+        parse(out, path, job)
+    path.write_bytes(text)
+    assert 0 < parse(out, path, job, resume=True) < 3600  # the other shards are kept
+    parse_into(str(tmp_path / "one"), [str(path)], job)
+    assert results(out) == results(tmp_path / "one")
+    path.write_bytes(text * 2)
+    with pytest.raises(SynparseError, match=r"a\.txt: has changed since .* was written"):
+        parse(out, path, job, resume=True)
+
+
+def test_a_text_that_changed_since_its_shards_were_joined(job: Job, tmp_path: Path) -> None:
+    path, out = tmp_path / "a.txt", tmp_path / "out"
+    path.write_text(toy_text(20), encoding="utf-8")
+    assert parse(out, path, job) == 20
+    assert parse_into(str(out), [str(path)], job, resume=True) == 0
+    path.write_text(toy_text(20).replace("dog", "cow"), encoding="utf-8")
+    with pytest.raises(SynparseError, match=r"a\.txt: has changed since .*a\.txt\.trees was begun"):
+        parse_into(str(out), [str(path)], job, resume=True)
+
+
+def test_broken_lines_are_left_empty_and_told(job: Job, tmp_path: Path) -> None:
+    path, told = tmp_path / "a.txt", []
+    path.write_bytes(b"a b\n" * 600 + b"\xff\n" + b"a b\n" * 600)
+    job = Job(job.parser, "brackets", InputOptions(), on_bad=told.append)
+    assert parse(tmp_path / "out", path, job) == 1201
+    assert [str(error)[: len(f"{path}:601")] for error in told] == [f"{path}:601"]
+    assert (tmp_path / "out/a.txt.trees").read_text("utf-8").splitlines()[599:602] == [
+        *("(X (W a) (W b))", "", "(X (W a) (W b))")
+    ]
+
+
+def test_a_full_disk(
+    source: Path, job: Job, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = []
+
+    def full(descriptor: int) -> None:
+        synced.append(descriptor)
+        if len(synced) > 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device: '"):
+        parse(tmp_path / "out", source, job)
+    monkeypatch.undo()
+    parse(tmp_path / "out", source, job, resume=True)
+    assert results(tmp_path / "out") == expected
+
+
+def test_one_call_at_a_time(source: Path, job: Job, tmp_path: Path) -> None:
+    parse(tmp_path / "out", source / "c.txt", job)
+    lock = RunLock(tmp_path / "out")
+    with pytest.raises(SynparseError, match="another batch is writing to this folder"):
+        parse(tmp_path / "out", source / "c.txt", job, resume=True)
+    lock.release()

@@ -1,0 +1,205 @@
+"""A model of a task, through every command; a model that keeps a stack on plain text, too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.main import run as run_cli
+from induce.analysis.sweep import sweep
+from induce.tasks.encoders.ordered_memory import MemoryEncoder
+from tests.support.calls import Caller, toy_text
+from tests.support.tiny import SETTINGS
+
+TINY = ("data.expressions=200", "data.longest=12", "data.operators=2", "train.epochs=1", "train.batch_size=16")
+OM = ("model.slot_size=8", "model.slots=4", "model.test_slots=5")
+
+
+def options(*settings: str) -> list[str]:
+    """``settings`` as options."""
+    return [part for setting in settings for part in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tiny models of both tasks and of plain text; tests only read them."""
+    path = tmp_path_factory.mktemp("tasks")
+    (path / "text.txt").write_text(toy_text(60), encoding="utf-8")
+    tiny = options(*SETTINGS["ordered-memory"], "train.epochs=1")
+    runs = [["listops", *options(*TINY, *OM)], ["logic", *options(*TINY, *OM)]]
+    runs.append(["listops", "--model", "lstm", *options(*TINY, "model.hidden_size=8")])
+    for name, (task, *rest) in zip(("listops", "logic", "lstm"), runs, strict=True):
+        assert run_cli(["train", "--task", task, "-o", str(path / name), *rest]) == 0
+    text = ["train", str(path / "text.txt"), "--model", "ordered-memory", "-o", str(path / "text"), *tiny]
+    assert run_cli(text) == 0
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text("[MAX 2 9 [MIN 4 7 ] 0 ]\n\n7\n[SM 1 2 ]\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["listops", "text"])
+def test_extract_and_decode_give_what_parse_gives(call: Caller, folder: Path, name: str) -> None:
+    trees = call.result("parse", "-m", folder / name, "in.txt")
+    lines = call.result("extract", "-m", folder / name, "in.txt", "--what", "stack")
+    Path("stack.jsonl").write_text(lines, encoding="utf-8")
+    assert call.result("decode", "stack.jsonl") == trees
+    assert call.result("decode", "stack.jsonl", "--decoder", "shift-reduce") == trees
+    rows = [json.loads(line) for line in lines.splitlines()]
+    assert [len(row["stack"]) for row in rows] == [len(row.get("kept", row["words"])) for row in rows]
+    assert "decoder" not in rows[0]
+
+
+def test_decode_reads_a_stack_without_words(call: Caller) -> None:
+    Path("s.jsonl").write_text('{"stack": [5, 4, 4, 3]}\n{"stack": [1, 0, 2], "words": ["a", "b", "c"]}\n')
+    trees = ["(X (X (W w0) (W w1)) (X (W w2) (W w3)))", "(X (X (W a) (W b)) (W c))"]
+    assert call.result("decode", "s.jsonl").splitlines() == trees
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"stack": [1, 2.5]}', 'expected an object with "stack", a list of whole numbers'),
+        ('{"stack": [1, -2]}', "slot -2: slots count from 0"),
+        ('{"stack": [1, 2], "words": ["a"]}', "2 slots for 1 words; one per word is needed"),
+        ('{"stack": [1, 2], "decoder": "biased"}', "decoder 'biased' needs distances, and this line has stack"),
+    ],
+)
+def test_a_bad_stack(call: Caller, line: str, problem: str) -> None:
+    Path("s.jsonl").write_text(line + "\n", encoding="utf-8")
+    assert call.refusal("decode", "s.jsonl").startswith(f"s.jsonl:1: {problem}")
+
+
+def test_accuracy_by_the_value_of_a_setting(call: Caller, folder: Path) -> None:
+    Path("test.tsv").write_text("9\t( ( ( [MAX 2 ) 9 ) ] )\n7\t7\n1\t( ( ( [MIN 2 ) 1 ) ] )\n", encoding="utf-8")
+    scores = call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "listops", "--json")
+    (score,) = json.loads(scores)["scores"]
+    low, high = score["interval"]
+    assert 0 <= low <= score["value"] <= high <= 100
+    assert high - low > 30  # of three examples
+    Path("scores.json").write_text(scores, encoding="utf-8")
+    found = json.loads(call.result("analyze", "sweep", "scores.json", "--setting", "data.expressions", "--json"))
+    rows = {row["metric"]: (row["setting"], row["mean"]) for row in found["scores"]}
+    assert rows == {"accuracy": (200, score["value"]), "UF1": (200, score["trees"]["value"])}
+
+
+def test_texts_and_pairs_by_the_value_of_a_setting(folder: Path) -> None:
+    run = {"run": str(folder / "text"), "signature": "s"}
+    text = {"text": {"name": "t.txt"}, "scores": [{**run, "metric": "PPL", "value": 3.0}]}
+    found = sweep(text, "model.slots")
+    assert (found.data, found.names, [runs.mean for by in found.scores.values() for runs in by.values()]) == (
+        "t.txt",
+        ["PPL"],
+        [3.0],
+    )
+    pairs = {"chance": 50.0, "scores": [{"run": "", "mean": 50.0, "signature": "s"}, {**run, "mean": 61.0}]}
+    found = sweep(pairs, "model.slots")
+    assert [runs.mean for by in found.scores.values() for runs in by.values()] == [61.0]
+    with pytest.raises(ValueError, match="there are no scores of models here"):
+        sweep({"text": {"name": "t"}, "scores": [{**run, "metric": "PPL", "value": None}]}, "model.slots")
+
+
+def test_pictures_are_drawn(call: Caller, folder: Path) -> None:
+    picture = call.result("parse", "-m", folder / "listops", "in.txt", "--format", "drawing")
+    assert all(word in picture for word in ("[MAX", "[MIN", "9"))
+
+
+def test_eval_tells_accuracy_by_size_and_the_trees(call: Caller, folder: Path) -> None:
+    lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "1\t( ( ( [MIN ( ( ( [MAX 2 ) 9 ) ] ) ) 1 ) ] )", "7\t7"]
+    Path("test.tsv").write_text("\n".join(lines * 4) + "\n", encoding="utf-8")
+    out = call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm")
+    assert "accuracy|task:listops|data:test.tsv|sha256:" in out
+    assert "UF1|conv:evalb|" in out
+    document = json.loads(
+        call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm", "--json")
+    )
+    memory, lstm = document["scores"]
+    assert memory["groups"]["learned"][1] == memory["groups"]["1-10"][1] == 12
+    assert memory["trees"]["sentences"] == 12
+    assert "trees" not in lstm
+    shorter = call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "lstm", "--max-length", 1, "--json")
+    assert json.loads(shorter)["scores"][0]["groups"]["learned"][1] == 4
+
+
+def test_eval_of_generated_pairs(call: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("induce.tasks.evaluation.GENERATED", 60)
+    out = json.loads(call.result("eval", "--task", "logic", "-m", folder / "logic", "--json"))
+    (score,) = out["scores"]
+    assert score["groups"]["learned"][1] + score["groups"]["longer"][1] == 60
+    assert score["trees"]["sentences"] == 120
+
+
+def test_training_on_files_and_going_on(call: Caller) -> None:
+    lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "2\t( ( ( [MIN 2 ) 9 ) ] )"] * 30
+    Path("train.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    arguments = ["--task", "listops", "train.tsv", "-o", "run", *options(*TINY, *OM)]
+    code, _, err = call("train", *arguments)
+    assert code == 0, err
+    assert "training on 57 examples, " in err
+    assert "; best development accuracy " in err
+    assert err.splitlines()[-1].startswith("next: synparse eval --task listops -m run ")
+    call.result("train", "--resume", "-o", "run", "--set", "train.epochs=2")
+    assert "accuracy" in (Path("run") / "log.jsonl").read_text(encoding="utf-8")
+    stored = json.loads((Path("run") / "last" / "checkpoint.json").read_text(encoding="utf-8"))
+    assert (stored["settings"]["data"]["task"], stored["epoch"]) == ("listops", 3)
+
+
+def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
+    problem = call.refusal("eval", "--task", "logic", "-m", folder / "listops")
+    assert problem == f"{folder / 'listops'}: this model has learned listops, not task 'logic'"
+    problem = call.refusal("eval", "--task", "logic", "-m", folder / "text")
+    assert problem == f"{folder / 'text'}: this model has learned plain text, not task 'logic'"
+    assert call.refusal("parse", "-m", folder / "lstm", "in.txt") == (
+        "model 'lstm' gives no trees; score it with synparse eval --task listops"
+    )
+    assert call.refusal("parse", "-m", folder / "text", "in.txt", "--decoder", "eisner") == (
+        "model 'ordered-memory' gives stack; decoder 'eisner' needs heads (try 'shift-reduce')"
+    )
+    assert "name a treebank with --gold" in call.usage("eval", "-m", folder / "text")
+    problem = call.refusal("train", "--task", "sums", code=2)
+    assert problem == "there is no task 'sums'; known: craft, listops, logic, similarity"
+
+
+def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
+    settings = options("data.expressions=40", "data.longest=6", "train.epochs=1", "model.hidden_size=8")
+    call.result("train", "--task", "listops", "--model", "tree-lstm", "-o", "run", *settings)
+    problem = "run: this 'tree-lstm' has learned the task listops, not text; score it with --task listops"
+    assert call.refusal("eval", "--text", "in.txt", "-m", "run") == problem
+    gives_none = "model 'tree-lstm' gives no trees; score it with synparse eval --task listops"
+    assert call.refusal("parse", "-m", "run", "in.txt") == gives_none
+    Path("gold.conllu").write_text("1\ta\t_\tX\tX\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    problem = call.refusal("analyze", "channels", "-m", "run", "--gold", "gold.conllu")
+    assert problem == "run: model 'tree-lstm' has no channels or attention heads; 'udgn' has"
+    lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )"] * 2
+    Path("test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert "accuracy|task:listops" in call.result("eval", "--task", "listops", "test.tsv", "-m", "run")
+
+
+def test_the_first_slot_is_that_of_the_released_program(folder: Path) -> None:
+    from induce.parsing.load import load_parser
+    from induce.structures import StackDecisions
+
+    parser = load_parser(str(folder / "listops"))
+    assert isinstance(parser.model.encoder, MemoryEncoder)
+    readings = list(parser.read([["[MAX", "1", "2", "]"], ["7"]]))
+    assert all(reading.structure is StackDecisions and reading.row[0] == 5 for reading in readings)
+
+
+def test_mean_and_deviation_over_the_runs_of_a_pattern(call: Caller, folder: Path) -> None:
+    """Two names of one model have its accuracy as their mean."""
+    Path("test.tsv").write_text("9\t( ( ( [MAX 2 ) 9 ) ] )\n7\t7\n", encoding="utf-8")
+    for name in ("seed-1", "seed-2"):
+        Path(name).symlink_to(folder / "lstm")
+    document = json.loads(call.result("eval", "--task", "listops", "test.tsv", "-m", "seed-*", "--json"))
+    values = {score["model"]: score["value"] for score in document["scores"]}
+    assert document["groups"][0]["systems"] == "seed-*"
+    assert document["groups"][0]["mean"] == values["seed-1"] == values["seed-2"]
+    assert document["groups"][0]["sd"] == 0
+    out = call.result("eval", "--task", "listops", "test.tsv", "-m", "seed-*")
+    assert next(line for line in out.splitlines() if line.startswith("seed-*")).split()[1] == "2"
+    assert "groups" not in json.loads(call.result("eval", "--task", "listops", "test.tsv", "-m", "seed-1", "--json"))

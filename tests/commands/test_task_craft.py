@@ -1,0 +1,173 @@
+"""Craft from the command line: training, a run that was killed, segments, scores."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from induce.config import DataConfig
+from induce.settings import load_preset
+from induce.tasks.craft.demonstrations import Craft
+from tests.support.calls import Caller
+
+SMALL = [
+    *("--task", "craft", "--set", "data.expressions=45", "--set", "model.hidden_size=6", "--set", "model.inner_size=6"),
+    *("--set", "train.batch_size=15", "--set", "train.epochs=2"),
+]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small policy."""
+    from cli.main import run
+
+    folder = tmp_path_factory.mktemp("craft") / "run"
+    assert run(["train", *SMALL, "-o", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six demonstrations, with an empty line behind the first."""
+    path = tmp_path_factory.mktemp("shown") / "shown.txt"
+    lines = list(map(str, Craft().generate(DataConfig(), "test", 6)))
+    path.write_text("\n".join([lines[0], "", *lines[1:]]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_what_is_trained_is_told(trained: Path) -> None:
+    log = [json.loads(line) for line in (trained / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    checks = [line for line in log if line["event"] == "check"]
+    assert len(checks) == 2
+    assert checks[1]["development_loss"] < checks[0]["development_loss"]
+    assert 0 < checks[1]["development_accuracy"] < 1
+
+
+def test_a_run_that_goes_on_ends_with_the_same_weights(trained: Path, tmp_path: Path, call: Caller) -> None:
+    run = tmp_path / "run"
+    call.result("train", *SMALL, "--set", "train.epochs=1", "-o", run)
+    call.result("train", "--resume", "--set", "train.epochs=2", "-o", run)
+    assert (run / "last/weights.safetensors").read_bytes() == (trained / "last/weights.safetensors").read_bytes()
+
+
+def test_segments_of_trajectories(trained: Path, shown: Path, call: Caller) -> None:
+    lines = shown.read_text(encoding="utf-8").splitlines()
+    trees = call.result("parse", "-m", trained, shown).splitlines()
+    assert len(trees) == 7
+    for line, tree in zip(lines, trees, strict=True):
+        assert re.findall(r"\(W (\w+)\)", tree) == line.split()[2:]
+    extracted = [json.loads(line) for line in call.result("extract", "-m", trained, shown).splitlines()]
+    assert [len(one["distances"]) for one in extracted] == [len(line.split()[2:]) for line in lines]
+    assert all(one["distances"][0] == 1 for one in extracted if one["words"])
+    binary = call.result("parse", "-m", trained, "--decoder", "unbiased", shown)
+    assert binary.count("(X") == sum(max(0, len(one["words"]) - 1) for one in extracted)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("AC use", "1: expected a task, a map and actions"),
+        ("BD {map} use", r"1: task 'BD' is none that this model has learned \(AC CD DA\)"),
+        ("AC {map} jump", "1: 'jump' is no action"),
+        ("AC ./. use", "1: a map has 8 lines of 8 cells"),
+    ],
+)
+def test_what_is_no_trajectory(trained: Path, tmp_path: Path, call: Caller, line: str, problem: str) -> None:
+    world = ">w.i..../......../......../......../......../......../......../........"
+    path = tmp_path / "shown.txt"
+    path.write_text(line.format(map=world) + "\n", encoding="utf-8")
+    assert re.search(problem, call.refusal("parse", "-m", trained, path))
+
+
+def test_scores(trained: Path, shown: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
+    document = json.loads(
+        call.result("eval", "--task", "craft", "-m", trained, "-m", trained / "best", "--json", shown)
+    )
+    one, same, mean = document["scores"]
+    assert one["values"] == same["values"] == mean["values"]
+    assert set(mean["deviations"].values()) == {0.0}
+    assert set(one["values"]) == {
+        *("actions", "F1 tol 0", "F1 tol 1", "F1 own", "align", "NMI"),
+        *(f"{measure} {sketch}" for measure in ("success", "calls") for sketch in ("AC", "CD", "DA")),
+    }
+    assert all(0 <= value <= 100 for value in one["values"].values())
+    assert one["values"]["F1 tol 0"] >= 50  # the last end is given
+    assert list(one["options"]) == ["A (get wood)", "C (get iron)", "D (get grass)"]
+    (tmp_path / "scores.json").write_text(json.dumps(document), encoding="utf-8")
+    swept = json.loads(
+        call.result("analyze", "sweep", tmp_path / "scores.json", "--setting", "model.temperature", "--json")
+    )
+    measured = {row["metric"]: row for row in swept["scores"]}
+    assert measured.keys() == one["values"].keys()
+    assert measured["NMI"]["setting"] == load_preset("craft-small").model["temperature"]
+    table = call.result("eval", "--task", "craft", "-m", trained, shown)
+    assert "success of each option by itself" in table
+    assert "|demonstrations:6|" in table
+
+
+@pytest.mark.parametrize("model", ["moe", "ompn", "compile"])
+def test_baselines(tmp_path: Path, shown: Path, call: Caller, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 3)
+    size = ["model.slot_size=6"] if model == "ompn" else ["model.hidden_size=6"]
+    settings = [word for one in (*size, "data.expressions=15", "train.epochs=1") for word in ("--set", one)]
+    call.result("train", "--task", "craft", "--model", model, *settings, "-o", tmp_path / "run")
+    score = json.loads(call.result("eval", "--task", "craft", "-m", tmp_path / "run", "--json", shown))["scores"][0]
+    assert ("NMI" in score["values"]) == (model != "ompn")
+    assert ("success AC" in score["values"]) == (model != "compile")  # which reads what is done before it says a word
+    assert "options" not in score
+    assert len(call.result("parse", "-m", tmp_path / "run", shown).splitlines()) == 7
+
+
+def test_options_along_demonstrations(trained: Path, shown: Path, tmp_path: Path, call: Caller) -> None:
+    lines = [line.split() for line in shown.read_text(encoding="utf-8").splitlines() if line]
+    picture = tmp_path / "steps.svg"
+    found = json.loads(call.result("analyze", "options", "-m", trained, shown, "--json", "--save", picture))
+    assert [(one["task"], one["actions"]) for one in found] == [(line[0], line[2:]) for line in lines]
+    for one in found:
+        assert one["switch"][0] == 1
+        assert all(abs(sum(choice) - 1) < 1e-5 and len(choice) == 3 for choice in one["options"])
+        assert len(one["switch"]) == len(one["options"]) == one["ends"][-1] + 1
+    drawn = picture.read_text(encoding="utf-8")
+    assert drawn.count(">switch<") == len(found)
+    assert drawn.count(">option 3<") == len(found)
+    table = call.result("analyze", "options", "-m", trained).splitlines()
+    assert [line for line in table if line in ("AC", "CD", "DA")] == ["AC", "CD", "DA"]
+    assert sum(bool(re.search(r" use +[ACD] ", line)) for line in table) == 6
+    assert "an SVG" in call.refusal("analyze", "options", "-m", trained, "--save", "steps.bmp")
+
+
+def test_curves(trained: Path, tmp_path: Path, call: Caller) -> None:
+    picture = tmp_path / "curves.svg"
+    curve = json.loads(call.result("analyze", "curves", "-m", trained, "--json", "--save", picture))[0]
+    assert [step for step, _ in curve["points"]] == [3, 6]
+    assert all(0 < value < 100 for _, value in curve["points"])
+    assert ">percent<" in picture.read_text(encoding="utf-8")
+    assert f"{curve['points'][-1][1]:.1f}" in call.result("analyze", "curves", "-m", trained)
+
+
+def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
+    monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
+    monkeypatch.setattr("induce.tasks.craft.evaluation.GENERATED", 3)
+    run, small = tmp_path / "new", ("--set", "train.batch_size=32", "--set", "train.epochs=1")
+    code, _, told = call("transfer", trained, "--sketch", "DCA", *small, "-o", run)
+    assert code == 0, told
+    assert "iteration 1/1: 128 calls, success" in told
+    assert f"next: synparse eval --task craft -m {run}" in told
+    score = json.loads(call.result("eval", "--task", "craft", "-m", run, "--json"))["scores"][0]
+    assert {"success DCA", "calls DCA", "NMI"} <= score["values"].keys()
+    assert "calls of the options of" in call.result("info", run)
+    for arguments in ([], [trained, "--from-scratch"], ["--from-scratch", "--unfrozen"], ["--resume", trained]):
+        assert call("transfer", *arguments, "-o", run)[0] == 2
+    assert "transfer --resume" in call.refusal("train", "--resume", "-o", run)
+
+
+def test_what_does_not_go_together(trained: Path, call: Caller) -> None:
+    assert "has learned craft, not task 'listops'" in call.refusal("eval", "--task", "listops", "-m", trained)
+    assert "moe" in call.refusal("train", "--task", "craft", "--model", "lstm", "-o", trained / "new", code=2)
+    problem = call.refusal("train", *SMALL, "--set", "data.sketches=AC", "-o", trained / "new")
+    assert "model.tasks = 3, and data.sketches names 1" in problem

@@ -1,0 +1,66 @@
+"""The documentation as a site: every link leads somewhere, and nothing is loaded from outside."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cli.main import COMMANDS
+from induce.registry import MODELS
+from tests.support.reference import ROOT
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built so that any warning (a link to nowhere, say) is an error."""
+    pytest.importorskip("mkdocs", reason="the site needs the extra docs")
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    folder = tmp_path_factory.mktemp("site")
+    build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(folder), strict=True))
+    return folder
+
+
+def test_nothing_is_loaded_from_outside(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"<(?:script|img|iframe)[^>]* src=.(?:https?:)?//", text), page
+        assert not re.search(r"<link[^>]* href=.(?:https?:)?//", text), page
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"(?:url\(|@import)\s*['\"]?(?:https?:)?//", sheet.read_text(encoding="utf-8")), sheet
+
+
+def test_what_is_generated_is_there(site: Path) -> None:
+    options = (site / "options.html").read_text(encoding="utf-8")
+    assert all(f'id="synparse-{name}"' in options for name in COMMANDS)
+    settings = (site / "settings.html").read_text(encoding="utf-8")
+    assert all(f'id="model-{name}"' in settings for name in MODELS)
+    assert "the most frequent tokens kept" in settings
+    functions = (site / "functions.html").read_text(encoding="utf-8")
+    assert "synparse.evaluate(gold: Any" in functions
+    assert all(f'id="{name}"' in functions for name in ("tree", "treefrom_spans", "modelparserparse", "modelloss"))
+    assert (site / "source" / "induce" / "models" / "language" / "onlstm.py.html").exists()
+
+
+def test_every_page_is_in_the_navigation(site: Path) -> None:
+    home = (site / "index.html").read_text(encoding="utf-8")
+    for path in (ROOT / "docs").rglob("*.md"):
+        name = path.relative_to(ROOT / "docs").with_suffix(".html").as_posix()
+        assert f'href="{name}"' in home or name == "index.html", name
+
+
+def test_every_command_is_in_the_table_of_commands() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert not [name for name in COMMANDS if f"| `synparse {name}" not in page]
+
+
+def test_options_and_intervals_are_not_broken_between_lines(site: Path) -> None:
+    tables = (site / "tables.html").read_text(encoding="utf-8")
+    assert '<code class="whole">eval --text</code>' in tables
+    assert "<pre><code>synparse convert ptb/02 --to text" in tables
+    assert '<span class="whole">--json</span>' in tables
+    chart = (site / "models" / "chart.html").read_text(encoding="utf-8")
+    assert re.search(r'<td>55\.2 <span class="whole">\[54\.4, 56\.0\]</span></td>', chart)

@@ -1,0 +1,110 @@
+"""Word classes: counts of neighbours by hand, classes that were planted, and what holds of any result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from induce.data.word_classes import Neighbours, _Exchange, log_likelihood, word_classes
+
+WORDS = ["the", "a", "cat", "dog", "cow", "sees", "bites", "old", "small"]
+KINDS = [0, 0, 1, 1, 1, 2, 2, 3, 3]
+
+
+def planted(sentences: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sentences like "the old cat sees a dog": ids, offsets, and no punctuation."""
+    draw = np.random.default_rng(seed)
+
+    def phrase() -> list[int]:
+        return [draw.integers(0, 2), *draw.integers(7, 9, size=draw.integers(0, 3)), draw.integers(2, 5)]
+
+    drawn = [[*phrase(), draw.integers(5, 7), *phrase()] for _ in range(sentences)]
+    ids = np.array([word for sentence in drawn for word in sentence])
+    return ids, np.cumsum([0, *map(len, drawn)]), np.zeros(len(ids), dtype=bool)
+
+
+def dense(rows: tuple[np.ndarray, np.ndarray, np.ndarray], size: int) -> np.ndarray:
+    table = np.zeros((size, size))
+    for row in range(size):
+        for place in range(rows[0][row], rows[0][row + 1]):
+            table[row, rows[1][place]] += rows[2][place]
+    return table
+
+
+def test_neighbours_are_counted() -> None:
+    """0 1 , 2 | 1 , with boundary 3 and punctuation 4; punctuation before a first word says nothing."""
+    neighbours = Neighbours.of(
+        np.array([0, 1, 2, 1]), np.array([0, 3, 4]), np.array([False, False, True, True]), size=3
+    )
+    wanted = np.zeros((5, 5))
+    for first, second in ((3, 0), (0, 1), (1, 4), (4, 2), (2, 3), (3, 1), (1, 3)):
+        wanted[first, second] += 1
+    np.testing.assert_array_equal(dense(neighbours.after, 5), wanted)
+    np.testing.assert_array_equal(dense(neighbours.before, 5), wanted.T)
+
+
+def test_planted_classes_come_back() -> None:
+    neighbours = Neighbours.of(*planted(300), size=len(WORDS))
+    for seed in range(3):
+        classes = word_classes(neighbours, WORDS, classes=4, endings=0.0, seed=seed)
+        assert len({*zip(classes.tolist(), KINDS, strict=True)}) == 4
+
+
+def test_gain_is_the_difference_of_likelihoods() -> None:
+    """Taking one word out and putting it in elsewhere changes the likelihood by what the gains say."""
+    neighbours = Neighbours.of(*planted(50), size=len(WORDS))
+    start = np.array([0, 0, 1, 2, 2, 2, 1, 0, 1])
+    for word in range(len(WORDS)):
+        search = _Exchange(neighbours, WORDS, 3, 0.0)
+        search._put(np.arange(len(WORDS)), start)
+        block = np.array([word])
+        search._take_out(block)
+        gains = search._gains(block)[0]
+        likelihoods = []
+        for label in range(3):
+            classes = start.copy()
+            classes[word] = label
+            likelihoods.append(log_likelihood(neighbours, classes, 3))
+        np.testing.assert_allclose(np.diff(gains), np.diff(likelihoods), atol=1e-8)
+
+
+def test_tables_stay_true() -> None:
+    """After a search that moves words in blocks the counts are those of a fresh start."""
+    ids, offsets, breaks = planted(200)
+    breaks[::7] = True
+    neighbours = Neighbours.of(ids, offsets, breaks, size=len(WORDS))
+    search = _Exchange(neighbours, WORDS, 3, 1.0)
+    for block in (search.order(0)[:3], search.order(1)[3:], np.arange(9)):
+        search.place(block) if (search.classes[block] < 3).all() else search._take_out(block)
+    search.classes[:9] = np.where(search.classes[:9] < 3, search.classes[:9], 5)
+    fresh = _Exchange(neighbours, WORDS, 3, 1.0)
+    placed = np.flatnonzero(search.classes[:9] < 3)
+    fresh._put(placed, search.classes[placed])
+    np.testing.assert_allclose(search.table, fresh.table)
+
+
+def test_a_search_raises_the_likelihood_above_frequency_classes() -> None:
+    neighbours = Neighbours.of(*planted(300), size=len(WORDS))
+    found = log_likelihood(neighbours, word_classes(neighbours, WORDS, classes=3, endings=0.0), 3)
+    assert found > log_likelihood(neighbours, np.arange(len(WORDS)) % 3, 3)
+
+
+def test_endings_decide_where_context_does_not() -> None:
+    """Words that never occur go by their last letters."""
+    words = [*WORDS, "unseen-og", "unheard-es"]
+    classes = word_classes(Neighbours.of(*planted(300), size=len(words)), words, classes=4, endings=1.0)
+    assert classes[-2] == classes[3]
+    assert classes[-1] == classes[6]
+
+
+def test_same_seed_same_classes() -> None:
+    neighbours = Neighbours.of(*planted(100), size=len(WORDS))
+    one, other = (word_classes(neighbours, WORDS, classes=3, seed=5) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("classes", [1, 3, 50])
+def test_small_vocabularies(classes: int) -> None:
+    """One word, one sentence; more classes than words."""
+    neighbours = Neighbours.of(np.array([0]), np.array([0, 1]), np.array([False]), size=1)
+    assert word_classes(neighbours, ["a"], classes=classes).max() < classes

@@ -1,0 +1,82 @@
+"""Heads that agree with a binary tree, against all of them."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from induce.decoding.chart import mbr_splits
+from induce.decoding.heads_in_tree import TURNED, Split, best_in_tree, branching, branching_heads, heads_in_tree
+
+
+def all_in_tree(count: int, splits: list[Split]) -> list[list[int]]:
+    """Every choice of the upper word where two phrases meet."""
+    found = []
+    for choices in product([True, False], repeat=len(splits)):
+        heads = list(range(count))
+        head_of = {(i, i + 1): i for i in range(count)}
+        for (start, middle, end), left in zip(reversed(splits), choices, strict=True):
+            one, other = head_of[start, middle], head_of[middle, end]
+            upper, lower = (one, other) if left else (other, one)
+            heads[lower] = head_of[start, end] = upper
+        found.append(heads)
+    return found
+
+
+def total(gains: np.ndarray, heads: list[int]) -> float:
+    return float(sum(gains[i, head] for i, head in enumerate(heads)))
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+@pytest.mark.parametrize("shape", ["right", "left", "any"])
+def test_the_best_of_all(count: int, shape: str) -> None:
+    draw = np.random.default_rng(count)
+    gains = draw.random((count, count))
+    votes = draw.random((count, count + 1))
+    splits = mbr_splits(votes) if shape == "any" else branching(count, right=shape == "right")
+    heads = best_in_tree(gains, splits)
+    every = all_in_tree(count, splits)
+    assert heads in every
+    assert total(gains, heads) == pytest.approx(max(total(gains, one) for one in every))
+
+
+def test_branching_to_the_left_mirrors_branching_to_the_right() -> None:
+    gains = np.random.default_rng(0).random((6, 6))
+    mirrored = best_in_tree(gains[::-1, ::-1], branching(6, right=False))
+    assert mirrored == [5 - head for head in best_in_tree(gains, branching(6, right=True))[::-1]]
+
+
+def test_an_arc_counts_both_ways_and_a_root_does_not() -> None:
+    heads = np.array([[0.2, 0.8, 0.0], [0.3, 0.1, 0.6], [0.0, 0.5, 0.5]])
+    splits = branching(3, right=True)
+    found = heads_in_tree(heads, splits)
+    gains = heads + TURNED * heads.T * (1 - np.eye(3))
+    above = best_in_tree(gains, splits)
+    assert above == [1, 1, 1]
+    np.testing.assert_allclose(found, [[0.0, 0.7, 0.0], [0.3, 1.0, 0.6], [0.0, 0.4, 0.0]])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_arc_and_its_turned_one_share_a_vote(seed: int) -> None:
+    """The turned one has the probability that it had before."""
+    heads = np.random.default_rng(seed).dirichlet(np.ones(7), size=7)
+    splits = branching(7, right=True)
+    found = heads_in_tree(heads, splits)
+    above = best_in_tree(heads + TURNED * heads.T * (1 - np.eye(7)), splits)
+    for word, head in enumerate(above):
+        if word == head:
+            assert found[word, word] == 1
+        else:
+            assert found[head, word] == heads[head, word]
+            assert found[word, head] == 1 - heads[head, word]
+    assert found.sum() == pytest.approx(7)
+    assert np.count_nonzero(found) == 2 * 7 - 1
+
+
+def test_distributions_of_sentences_of_any_length() -> None:
+    heads = np.random.default_rng(0).random((3, 4, 4))
+    found = branching_heads(heads, np.array([4, 0, 2]), right=True)
+    np.testing.assert_allclose(found.sum((1, 2)), [4, 0, 2])
+    assert np.array_equal(found[2, :2, :2], heads_in_tree(heads[2, :2, :2], branching(2, right=True)))

@@ -1,0 +1,122 @@
+"""Every kernel against its plain twin: outputs, and gradients through all outputs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from induce.layers import cross_entropy, layer_norm, plain
+from induce.layers.products import Products
+from induce.models.language import onlstm_kernel as onlstm
+from induce.models.language import ordered_memory_kernel as ordered_memory
+from induce.models.language import prpn_kernel as prpn
+
+
+@pytest.fixture(autouse=True)
+def double() -> Iterator[None]:
+    """Everything here is in float64."""
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def compare(kernel: Callable[..., Any], twin: Callable[..., Any], leaves: Sequence[Tensor], **close: float) -> None:
+    """Both get ``leaves``; outputs and gradients of a random sum of them must agree."""
+    results = []
+    for run in (kernel, twin):
+        given = [leaf.detach().clone().requires_grad_() for leaf in leaves]
+        outputs = run(*given)
+        outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+        torch.manual_seed(1)
+        weighted = [(output * torch.randn_like(output)).sum() for output in outputs]  # of all, so that draws agree
+        total = torch.stack([one for one, output in zip(weighted, outputs, strict=True) if output.requires_grad]).sum()
+        results.append([*outputs, *torch.autograd.grad(total, given)])
+    for value, expected in zip(*results, strict=True):
+        torch.testing.assert_close(value, expected, **(close or {"rtol": 1e-10, "atol": 1e-12}))
+
+
+@pytest.mark.parametrize("way", ["right", "left"])
+@pytest.mark.parametrize("cached", [1, 100, 2**16])
+@pytest.mark.parametrize("shape", [(1, 1, 4, 1), (7, 3, 12, 4), (6, 2, 6, 6)])
+def test_onlstm(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], cached: int, way: str) -> None:
+    """For both ways to multiply and any block of steps."""
+    monkeypatch.setattr(onlstm, "CACHED", cached)
+    steps, batch, units, chunk_size = shape
+    chunks = units // chunk_size
+    rows = 2 * chunks + 4 * units
+    leaves = torch.randn(steps, batch, rows), torch.randn(rows, units), torch.randn(batch, units)
+    leaves = [*leaves, torch.randn(batch, chunks, chunk_size)]
+    compare(lambda *given: onlstm.recurrence(*given, Products(way)), plain.onlstm_recurrence, leaves)
+
+
+def test_onlstm_without_gradients_gives_the_same() -> None:
+    given = torch.randn(5, 2, 28), torch.randn(28, 6), torch.randn(2, 6), torch.randn(2, 2, 3)
+    expected = plain.onlstm_recurrence(*given)
+    with torch.inference_mode():
+        for value, other in zip(onlstm.recurrence(given[0].clone(), *given[1:], Products()), expected, strict=True):
+            torch.testing.assert_close(value, other)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1, 3), (7, 3, 4), (4, 2, 1), (3, 2, 6)])
+@pytest.mark.parametrize("kind", ["masked", "modulated"])
+def test_prpn(kind: str, shape: tuple[int, ...], masked: bool, closed: bool) -> None:
+    """With states carried over, gates that are all closed, and dropout masks."""
+    steps, batch, slots = shape
+    gate = torch.rand(steps, batch, slots)
+    if closed:
+        gate[:, 0] *= 0
+    leaves = [torch.randn(steps, batch, 24), torch.randn(steps, batch, 6), gate, *torch.randn(2, batch, slots, 6)]
+    leaves += [torch.randn(*size) for size in ((6, 6), (24, 6), (24,), (24,), (6,), (6,))]
+    masks = (*torch.randn(2, steps, batch, 6), torch.randn(6)) if masked else (None, None, None)
+
+    def run(function: Callable[..., Any], *given: Tensor) -> tuple[Tensor, ...]:
+        hidden, attention, h, c = function(kind, *given[:5], given[5:], masks)
+        return hidden, attention.detach(), h, c  # nothing learns through the attention that is shown
+
+    compare(
+        lambda *given: run(prpn.recurrence, *given),
+        lambda *given: run(plain.prpn_recurrence, *given),
+        leaves,
+        rtol=1e-9,
+        atol=1e-11,
+    )
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_ordered_memory(dropped: bool) -> None:
+    """Of sentences that begin to use the stack at different slots, one at none."""
+    above = torch.tensor([[0, 0, 0, 1], [0, 0.2, 0.5, 1], [0.1, 0.2, 0.9, 1], [0, 0, 0, 0]])
+    active = above > 0
+    masks = [(torch.rand(int(active.sum()), width) < 0.7) / 0.7 for width in (3, 3, 12)] if dropped else None
+    leaves = [torch.randn(4, 3), torch.randn(4, 4, 3), above]
+    leaves += [torch.randn(*shape) for shape in ((12, 6), (12,), (12, 12), (12,), (3,), (3,))]
+
+    def run(function: Callable[..., Tensor], x: Tensor, memory: Tensor, shares: Tensor, *weights: Tensor) -> Tensor:
+        # The kernel has no gradient for the share of a slot that is not in use; nor is there one by this product.
+        return function(x, memory, shares * active, weights, 1e-5, masks)
+
+    compare(lambda *given: run(ordered_memory.fill_slots, *given), lambda *given: run(plain.fill_slots, *given), leaves)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 100])
+def test_cross_entropy(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """In blocks that divide the rows, that do not, and in one."""
+    monkeypatch.setattr(cross_entropy, "ROWS", rows)
+    targets = torch.randint(9, (10,))
+    compare(
+        lambda *given: cross_entropy.cross_entropy(*given, targets),
+        lambda *given: plain.cross_entropy(*given, targets),
+        [torch.randn(10, 5), torch.randn(9, 5), torch.randn(9)],
+    )
+
+
+def test_layer_norm() -> None:
+    leaves = [torch.randn(4, 3, 7), torch.randn(7), torch.randn(7)]
+    compare(layer_norm.layer_norm, plain.layer_norm, leaves, rtol=1e-8, atol=1e-10)

@@ -1,0 +1,112 @@
+"""The biaffine parser learns the heads that it is given, and scores what its page says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from induce.data.batches import HeadSupervisedBatch, SentenceBatch
+from induce.data.corpus import read_corpora
+from induce.layers.bilstm_encoder import BUCKETS, some_unknown
+from induce.models.base import Query
+from induce.models.distilled.biaffine import Biaffine, BiaffineConfig, head_loss
+from induce.structures import HeadDistribution
+from tests.support.tiny import with_chains
+from treebank.core.sentence import Sentence
+
+TINY = BiaffineConfig(embedding_size=8, hidden_size=6, arc_size=5, dropout=0.0, unknown_rate=0.0)
+
+
+def batch_of(*lengths: int) -> HeadSupervisedBatch:
+    """Sentences of random words, the head of each the word behind it."""
+    draw = np.random.RandomState(1)
+    longest = max(lengths)
+    tokens, heads = torch.zeros(len(lengths), longest, dtype=torch.int64), torch.zeros(len(lengths), longest, longest)
+    for row, count in enumerate(lengths):
+        tokens[row, :count] = torch.tensor(draw.randint(2, 12, count))
+        for word in range(count):
+            heads[row, word, min(word + 1, count - 1)] = 1
+    uniforms = torch.tensor(draw.rand(len(lengths), longest))
+    return HeadSupervisedBatch(tokens, torch.tensor(lengths), uniforms, heads)
+
+
+def test_loss_is_the_cross_entropy_of_the_rows_that_say_something() -> None:
+    torch.manual_seed(0)
+    scores = torch.randn(2, 3, 3, dtype=torch.float64)
+    scores[1, :, 2] = -math.inf  # padding
+    heads = torch.tensor([[[0.5, 0.5, 0], [0, 0, 0], [0, 0.25, 0.75]], [[0, 1, 0], [1, 0, 0], [0, 0, 0]]]).double()
+    total, count = 0.0, 0
+    for square, given in zip(scores.tolist(), heads.tolist(), strict=True):
+        for row, shares in zip(square, given, strict=True):
+            if sum(shares):
+                log_sum = math.log(sum(math.exp(score) for score in row))
+                total -= sum(share * (score - log_sum) for share, score in zip(shares, row, strict=True) if share)
+                count += 1
+    mean, found = head_loss(scores, heads)
+    assert found == count == 4
+    assert mean.item() == pytest.approx(total / count, abs=1e-12)
+
+
+def test_heads_are_distributions_over_words_and_the_root() -> None:
+    model = Biaffine(TINY, 12).eval()
+    batch = batch_of(5, 3, 1)
+    with torch.inference_mode():
+        found = model.structure(SentenceBatch(batch.tokens, batch.lengths), Query(HeadDistribution))
+    for square, count in zip(found.rows(), (5, 3, 1), strict=True):
+        assert square.shape == (count, count)
+        np.testing.assert_allclose(square.sum(1), 1, atol=1e-6)
+
+
+def test_it_learns_the_given_heads() -> None:
+    torch.manual_seed(0)
+    model, batch = Biaffine(TINY, 12), batch_of(6, 5, 4, 6)
+    optimizer = torch.optim.Adam(model.parameters(), 0.02)
+    for _ in range(150):
+        optimizer.zero_grad()
+        model.loss(batch).objective.backward()
+        optimizer.step()
+    with torch.inference_mode():
+        found = model.eval().structure(batch, Query(HeadDistribution))
+    for square, given in zip(found.rows(), batch.heads.numpy(), strict=True):
+        assert (square.argmax(1) == given[: len(square), : len(square)].argmax(1)).all()
+
+
+def test_words_are_known_by_their_endings() -> None:
+    text = [Sentence(("walking", "talking", "cats")), Sentence(("dogs", "walking"))]
+    corpus, _ = read_corpora(text, "cased")
+    encoded = corpus.encode(corpus.vocabulary(100, 1))
+    model = Biaffine(TINY, len(encoded.vocabulary))
+    model.prepare(encoded)
+    walking, talking, cats, dogs = (encoded.vocabulary.id(word) for word in ("walking", "talking", "cats", "dogs"))
+    assert (model.reader.ending[walking] == model.reader.ending[talking]).all()
+    assert model.reader.ending[cats][0] == model.reader.ending[dogs][0] != model.reader.ending[walking][0]
+    assert (model.reader.ending[cats][1:] != model.reader.ending[dogs][1:]).all()
+    assert model.reader.ending.max() < BUCKETS
+
+
+def test_words_become_unknown_at_random_in_training_and_only_there() -> None:
+    batch = batch_of(6, 4)
+    seen = some_unknown(batch.tokens, batch.uniforms, 0.5)
+    real = batch.tokens > 0
+    assert (seen[real] == 1).eq(batch.uniforms[real] < 0.5).all()
+    assert (seen[~real] == 0).all()
+    model = Biaffine(BiaffineConfig(embedding_size=8, hidden_size=6, arc_size=5, dropout=0.0, unknown_rate=0.9), 12)
+    trained, scored = model.loss(batch), model.eval().loss(batch)
+    assert trained.nll != scored.nll
+    assert scored.count == 10
+
+
+def test_references_are_squares_over_the_words_that_are_kept() -> None:
+    text = [Sentence(("Yes", ",", "dogs", "bark", ".")), Sentence(("Cats", "sleep"))]
+    corpus, _ = read_corpora(text, "words", references=with_chains)
+    encoded = corpus.encode(corpus.vocabulary(100, 1))
+    assert encoded.head_references is not None
+    squares = encoded.head_references.heads(np.array([1, 0]), encoded.lengths[[1, 0]], 3)
+    assert squares.shape == (2, 3, 3)
+    assert squares[0, 2].tolist() == squares[0, :, 2].tolist() == [0, 0, 0]
+    np.testing.assert_allclose(squares[1].sum(1), 1, atol=1e-3)
+    assert squares[1, 1].argmax() == 2  # dogs <- bark
+    assert squares[1, 0].tolist() == pytest.approx([1 / 3] * 3, abs=1e-3)  # the comma, its head, is no word

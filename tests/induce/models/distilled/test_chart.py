@@ -1,0 +1,94 @@
+"""The chart parser learns the spans that it is given, and scores what its page says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
+from induce.data.corpus import read_corpora
+from induce.decoding.chart import mbr
+from induce.models.base import Query
+from induce.models.distilled.chart import Chart, ChartConfig, inner_spans
+from induce.structures import SpanScores
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+
+TINY = ChartConfig(embedding_size=8, hidden_size=6, span_size=5, dropout=0.0, unknown_rate=0.0)
+
+
+def batch_of(count: int, rows: int = 3) -> SpanTargetBatch:
+    """Sentences of random words whose trees branch to the left."""
+    tokens = torch.tensor(np.random.RandomState(1).randint(2, 12, (rows, count)))
+    spans = torch.zeros(rows, count, count + 1)
+    spans[:, 0, 2:] = 1
+    return SpanTargetBatch(tokens, torch.full((rows,), count), torch.zeros_like(tokens), spans)
+
+
+def test_inner_spans_are_of_two_words_or_more_and_not_the_whole() -> None:
+    found = inner_spans(torch.tensor([4, 3]), 4)
+    assert [tuple(one) for one in found[0].nonzero().tolist()] == [(0, 2), (0, 3), (1, 3), (1, 4), (2, 4)]
+    assert [tuple(one) for one in found[1].nonzero().tolist()] == [(0, 2), (1, 3)]
+
+
+def test_loss_is_the_cross_entropy_of_each_inner_span() -> None:
+    torch.manual_seed(0)
+    model, batch = Chart(TINY, 12).double().eval(), batch_of(4)
+    batch.spans[:, 0, 3] = 0.25
+    batch = SpanTargetBatch(batch.tokens, batch.lengths, batch.gaps, batch.spans.double())
+    loss = model.loss(batch)
+    with torch.inference_mode():
+        probability = model.structure(batch, Query(SpanScores)).score
+    nats = 0.0
+    for row in range(3):
+        for start, end in [(0, 2), (0, 3), (1, 3), (1, 4), (2, 4)]:
+            share, found = batch.spans[row, start, end].item(), probability[row, start, end].item()
+            nats -= share * math.log(found) + (1 - share) * math.log(1 - found)
+    assert loss.count == 12
+    assert loss.nll.item() == pytest.approx(nats / 12, abs=1e-9)
+
+
+def test_it_learns_the_given_trees() -> None:
+    torch.manual_seed(0)
+    model, batch = Chart(TINY, 12), batch_of(5)
+    optimizer = torch.optim.Adam(model.parameters(), 0.02)
+    for _ in range(80):
+        optimizer.zero_grad()
+        model.loss(batch).objective.backward()
+        optimizer.step()
+    with torch.inference_mode():
+        rows = model.eval().structure(batch, Query(SpanScores)).rows()
+    for row in rows:
+        assert {(start, end) for start, end, *_ in mbr(row)} >= {(0, 2), (0, 3), (0, 4)}
+
+
+def test_punctuation_between_words_is_seen() -> None:
+    model, batch = Chart(TINY, 12).eval(), batch_of(4)
+    cut = FragmentBatch(batch.tokens, batch.lengths, torch.tensor([[0, 0, 1, 0]] * 3))
+    with torch.inference_mode():
+        whole = model.structure(SentenceBatch(batch.tokens, batch.lengths), Query(SpanScores)).score
+        same = model.structure(batch, Query(SpanScores)).score
+        other = model.structure(cut, Query(SpanScores)).score
+    assert torch.equal(whole, same)
+    assert not torch.allclose(whole[:, 0, 2], other[:, 0, 2])
+    assert torch.equal(whole[:, 1, 4], other[:, 1, 4])  # neither end is beside the comma
+
+
+def test_targets_are_shares_of_the_reference_trees() -> None:
+    words = ("a", "b", ",", "c", "d")
+    left = Tree.from_spans(words, [(0, 2), (0, 4), (0, 5)])
+    right = Tree.from_spans(words, [(0, 5), (1, 5), (3, 5)])
+    corpus, held_out = read_corpora(
+        [Sentence(words)] * 4, "words", development_share=0.5, references=lambda text: ([left, right] for _ in text)
+    )
+    for one in (corpus, held_out):
+        references = one.copied(corpus.vocabulary(20, 1)).references
+        assert references is not None
+        shares = references.shares(np.array([1, 0]), 4)
+        found = {(int(i), int(j)): float(shares[0, i, j]) for i, j in zip(*shares[0].nonzero(), strict=True)}
+        assert found == {(0, 2): 0.5, (0, 3): 0.5, (0, 4): 1.0, (1, 4): 0.5, (2, 4): 0.5}
+        assert (shares[0] == shares[1]).all()
+        assert references.weights(np.array([0]), 4, 0.25)[0, 1].tolist() == [0.25, 0.25, 0.25, 0.25, 1.0]

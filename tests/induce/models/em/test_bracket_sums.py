@@ -1,0 +1,73 @@
+"""Sums over binary trees with a weight for each bracket: against all trees there are, and out of float64's range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import lgamma
+
+import numpy as np
+import pytest
+
+from induce.models.em.bracket_sums import bracket_counts, random_split_probability
+
+Span = tuple[int, int]
+
+
+def trees(start: int, end: int) -> Iterator[tuple[tuple[Span, ...], float]]:
+    """The brackets of every binary tree from start to end, and its probability if every split is at a random place."""
+    if end - start == 1:
+        yield (), 1.0
+        return
+    for middle in range(start + 1, end):
+        for left, one in trees(start, middle):
+            for right, other in trees(middle, end):
+                yield ((start, end), *left, *right), one * other / (end - start - 1)
+
+
+def random_weights(count: int, batch: int, spread: float = 1.0) -> np.ndarray:
+    return spread * np.random.default_rng(count).normal(size=(count, count + 1, batch))
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_all_trees(count: int) -> None:
+    weights = random_weights(count, 3)
+    found = bracket_counts(weights)
+    total, expected = np.zeros(3), np.zeros_like(weights)
+    for spans, _ in trees(0, count):
+        weight = np.exp(sum((weights[span] for span in spans), np.zeros(3)))
+        total += weight
+        for span in spans:
+            expected[span] += weight
+    np.testing.assert_allclose(found.log_total, np.log(total), atol=1e-12)
+    np.testing.assert_allclose(found.probability, expected / total, atol=1e-12)
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_random_splits(count: int) -> None:
+    expected = np.zeros((count, count + 1))
+    for spans, probability in trees(0, count):
+        for span in spans:
+            expected[span] += probability
+    np.testing.assert_allclose(random_split_probability(count), expected, atol=1e-12)
+
+
+def test_derivatives() -> None:
+    """The probability of a bracket is the derivative of log Z by the log of its weight."""
+    weights, step = random_weights(7, 1), 1e-5
+    found = bracket_counts(weights).probability
+    for span in [(0, 7), (0, 2), (2, 5), (5, 7)]:
+        totals = []
+        for sign in (1, -1):
+            moved = weights.copy()
+            moved[span] += sign * step
+            totals.append(bracket_counts(moved).log_total)
+        np.testing.assert_allclose((totals[0] - totals[1]) / (2 * step), found[span], atol=1e-8)
+
+
+def test_many_words_and_large_weights() -> None:
+    """N - 1 brackets whatever the weights; with weights of 1 the number of trees."""
+    heavy = bracket_counts(random_weights(120, 1, 300.0))
+    assert float(heavy.log_total[0]) > 710  # e^710 is the largest float64
+    assert heavy.probability.sum() == pytest.approx(119)
+    found = bracket_counts(np.zeros((120, 121, 1)))
+    assert float(found.log_total[0]) == pytest.approx(lgamma(2 * 119 + 1) - lgamma(120) - lgamma(121))

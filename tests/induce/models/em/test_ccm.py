@@ -1,0 +1,223 @@
+"""The constituent-context model and its product with DMV: all trees there are, stops anywhere, any text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from induce.data.batches import SentenceBatch
+from induce.data.corpus import EncodedCorpus, read_corpora
+from induce.decoding.chart import mbr
+from induce.models.base import Query
+from induce.models.em.bracket_sums import random_split_probability
+from induce.models.em.ccm import Ccm, CcmConfig, SpanScorer, blocks_of_one_length, log_tree_count
+from induce.models.em.dmv_ccm import DmvCcm, DmvCcmConfig
+from induce.models.em.span_model import UNUSED, Spans, SpanTables, frequent_keys
+from induce.structures import HeadDistribution, SpanScores
+from tests.induce.models.em.test_bracket_sums import trees
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
+from treebank.core.tags import WORD_TAGS
+from treebank.corpora.sample import sample_treebank
+
+QUICK = {"classes": 8, "passes": 4, "sequences": 2000}
+
+
+def corpus_of(sentences: Sequence[Sentence], recipe: str = "cased", minimum_count: int = 3) -> EncodedCorpus:
+    corpus, _ = read_corpora(sentences, recipe)
+    return corpus.encode(corpus.vocabulary(20_000, minimum_count, "shape" if recipe == "cased" else "one"))
+
+
+def sample(count: int = 80) -> EncodedCorpus:
+    return corpus_of(sample_treebank("train").sentences[:count])
+
+
+def fresh(corpus: EncodedCorpus, **settings: int) -> Ccm:
+    return Ccm(CcmConfig(**{**QUICK, **settings}), len(corpus.vocabulary))
+
+
+def learned(corpus: EncodedCorpus, **settings: int) -> Ccm:
+    model = fresh(corpus, **settings)
+    for _ in model.fit(corpus):
+        pass
+    return model
+
+
+def scores_of(model: Ccm, batch: SentenceBatch) -> torch.Tensor:
+    structure = model.structure(batch, Query(SpanScores))
+    assert isinstance(structure, SpanScores)
+    return structure.score
+
+
+def random_tables(spans: Spans, classes: int) -> SpanTables:
+    draw, keys = np.random.default_rng(1), frequent_keys(spans.sequences, 12)
+    sequences, contexts = draw.random((2, 13)) * 5, draw.random((2, (classes + 1) ** 2)) * 5
+    return SpanTables(keys, sequences, contexts, (2.0, 8.0))
+
+
+def test_likelihood_and_brackets_from_the_definition() -> None:
+    """Σ_trees P(tree) Π_spans P(sequence | in the tree?) P(context | in the tree?), over spans of no word, too."""
+    classes = np.array([[0], [2], [1], [2], [0]])
+    spans = Spans.of(classes, 3)
+    tables = random_tables(spans, 3)
+    entries = tables.entries(spans)
+    sequences, contexts = tables.log_probabilities()
+    rows = (sequences[:, entries] + contexts[:, spans.contexts])[..., 0]  # (2, S)
+    every = list(trees(0, 5))
+    total, expected = 0.0, np.zeros((5, 6))
+    for brackets, _ in every:
+        own = {*brackets, *((i, i + 1) for i in range(5))}
+        inside = [(start, end) in own for start, end in zip(spans.starts, spans.ends, strict=True)]
+        weight = np.exp(np.where(inside, rows[0], rows[1]).sum()) / len(every)
+        total += weight
+        for span in brackets:
+            expected[span] += weight
+    found, logs = SpanScorer(tables).trees(spans, entries)
+    assert logs[0] == pytest.approx(np.log(total))
+    np.testing.assert_allclose(found.probability[..., 0], expected / total)
+    assert log_tree_count(5) == pytest.approx(np.log(len(every)))
+
+
+def test_spans_know_their_words_and_their_context() -> None:
+    """Equal sequences have one key wherever they stand; unequal ones, and the same words in another order, do not."""
+    spans = Spans.of(np.array([[1, 0], [2, 1], [1, 2], [2, 0]]), 3)
+    named = {}
+    for sentence in range(2):
+        words = ((1, 2, 1, 2), (0, 1, 2, 0))[sentence]
+        for place, (start, end) in enumerate(zip(spans.starts, spans.ends, strict=True)):
+            key = named.setdefault(words[start:end], spans.sequences[place, sentence])
+            assert key == spans.sequences[place, sentence]
+            around = (3, *words, 3)
+            assert spans.contexts[place, sentence] == around[start] * 4 + around[end + 1]
+    assert len(set(named.values())) == len(named)
+
+
+def test_frequent_sequences_are_kept() -> None:
+    keys = np.array([7, 5, 7, 3, 5, 7])
+    assert frequent_keys(keys, 2).tolist() == [5, 7]
+    assert frequent_keys(keys, 4).tolist() == [3, 5, 7, UNUSED]
+
+
+def test_passes_make_the_text_likelier() -> None:
+    """That is what EM promises; added counts are few beside these."""
+    corpus = sample()
+    model = Ccm(CcmConfig(**QUICK, smooth_constituent=1e-3, smooth_distituent=1e-3), len(corpus.vocabulary))
+    losses = [step.nll for step in model.fit(corpus)]
+    assert len(losses) == 4
+    assert all(later < earlier for earlier, later in pairwise(losses))
+
+
+def test_tags_make_better_trees_than_chance() -> None:
+    """On short sentences of the built-in sample."""
+    gold = [one for one in sample_treebank("train").sentences if len(one.words) <= 12 and one.tree][:300]
+    corpus = corpus_of(gold, "tags", 1)
+    assert {"DT", "NN", "VBZ"} <= set(corpus.vocabulary.words)
+    model = learned(corpus, classes=0, passes=15, sequences=10_000)
+    rows = model.structure(corpus.sentences(np.arange(len(corpus))), Query(SpanScores)).rows()
+    matches = {"ccm": 0.0, "random": 0.0}
+    for sentence, row in zip(gold, rows, strict=True):
+        tree = sentence.tree
+        spans = {tuple(span) for span in tree.keep([tag in WORD_TAGS for tag in tree.tags]).spans}
+        inner = {(start, end) for start, end in spans if 1 < end - start < len(row)}
+        matches["ccm"] += len(inner & set(mbr(row)))
+        split = random_split_probability(len(row))
+        matches["random"] += sum(split[span] for span in inner)
+    assert matches["ccm"] > 1.2 * matches["random"] > 0, matches
+
+
+def joint(corpus: EncodedCorpus, **settings: float) -> DmvCcm:
+    return DmvCcm(DmvCcmConfig(**{**QUICK, **settings}), len(corpus.vocabulary))
+
+
+def test_passes_make_both_models_of_a_tree_likelier() -> None:
+    corpus = sample()
+    little = ("constituent", "distituent", "choose", "stop", "root")
+    model = joint(corpus, **{f"smooth_{name}": 1e-3 for name in little})
+    losses = [step.nll for step in model.fit(corpus)]
+    assert all(later < earlier for earlier, later in pairwise(losses))
+
+
+def test_heads_and_brackets_of_two_models() -> None:
+    """Every word has one head, N words have N - 1 brackets, and each part has a say in both."""
+    corpus = sample()
+    model = joint(corpus)
+    list(model.fit(corpus))
+    batch = corpus.sentences(np.flatnonzero(corpus.lengths <= 9)[:5])
+    heads = model.structure(batch, Query(HeadDistribution)).rows()
+    brackets = model.structure(batch, Query(SpanScores)).rows()
+    for head, bracket in zip(heads, brackets, strict=True):
+        np.testing.assert_allclose(head.sum(1), 1)
+        assert bracket.sum() == pytest.approx(len(head) - 1)
+    alone = learned(corpus).structure(batch, Query(SpanScores)).rows()
+    assert any(abs(one - other).max() > 0.05 for one, other in zip(brackets, alone, strict=True))
+    model.sequences.zero_()
+    assert any(
+        abs(one - other).max() > 0.01
+        for one, other in zip(model.structure(batch, Query(HeadDistribution)).rows(), heads, strict=True)
+    )
+
+
+@pytest.mark.parametrize("fresh", [fresh, joint], ids=["ccm", "dmv-ccm"])
+def test_a_stopped_run_goes_on_bit_for_bit(fresh: Callable[[EncodedCorpus], Ccm]) -> None:
+    corpus = sample(60)
+    whole = fresh(corpus)
+    list(whole.fit(corpus))
+    part = fresh(corpus)
+    for step in part.fit(corpus):
+        if step.done == 2:
+            break
+    again = fresh(corpus)
+    again.load_state_dict(part.state_dict())
+    steps = list(again.fit(corpus, 2))
+    assert [(step.done, step.check) for step in steps] == [(3, False), (4, True)]
+    for name, table in whole.state_dict().items():
+        assert torch.equal(table, again.state_dict()[name]), name
+
+
+def test_fewer_sequences_and_sentences() -> None:
+    """Limits bound the memory; what is not counted by itself is counted together."""
+    corpus = sample()
+    few, all_ = learned(corpus, sequences=10), learned(corpus)
+    assert few.sequences.shape == (2, 11)
+    assert not (few.keys == UNUSED).any()
+    assert float(few.sequences.sum()) == pytest.approx(float(all_.sequences.sum()))
+    assert float(learned(corpus, sentences=5).sequences.sum()) < float(all_.sequences.sum()) / 2
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [["Hello"], ["one sentence and no more"], ["a , b"], ["same same same"] * 30, ["、。 … !"] * 2 + ["x"]],
+    ids=["one word", "one sentence", "two words", "one type", "mostly punctuation"],
+)
+def test_any_text_will_do(sentences: list[str]) -> None:
+    corpus = corpus_of([Sentence(tuple(one.split())) for one in sentences])
+    batch = corpus.sentences(np.arange(len(corpus)))
+    for model in (fresh(corpus), joint(corpus)):
+        list(model.fit(corpus))
+        assert torch.isfinite(scores_of(model, batch)).all()
+        assert torch.isfinite(model.loss(batch).nll)
+
+
+def test_a_text_of_long_sentences_only() -> None:
+    corpus = corpus_of([Sentence(tuple(f"w{i % 7}" for i in range(50)))] * 5)
+    assert float(learned(corpus).sequences.sum()) > 0
+
+
+def test_blocks_of_one_length() -> None:
+    lengths = np.array([3, 1, 2, 3, 0])
+    assert [(rows.tolist(), count) for rows, count in blocks_of_one_length(lengths)] == [([2], 2), ([0, 3], 3)]
+
+
+def test_what_cannot_be_done() -> None:
+    with pytest.raises(SynparseError, match="it is for texts of tags"):
+        Ccm(CcmConfig(classes=0), 5000)
+    corpus = sample(30)
+    for model, told in ((fresh(corpus), "1,001 words is too long for ccm"), (joint(corpus), "81 words .* dmv-ccm")):
+        tokens = torch.ones(1, model.limit + 1, dtype=torch.int64)
+        for structure in model.gives:
+            with pytest.raises(SynparseError, match=told):
+                model.structure(SentenceBatch(tokens, torch.tensor([model.limit + 1])), Query(structure))

@@ -1,0 +1,245 @@
+"""Sums over dependency trees: against all trees there are, autograd, finite differences, and out of float64's range."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from induce.models.em.dependency_sums import Workspace, _counts, tree_counts
+from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeights, by_head, by_reading
+from induce.models.em.plain_dependency_sums import log_total, plain_tree_counts
+from treebank.core.dependency import is_projective, is_tree
+from treebank.core.sentence import ROOT
+
+NAMES = ("first", "later", "stop", "root")
+
+
+@cache
+def projective_trees(count: int) -> list[tuple[int, ...]]:
+    """All one-rooted projective trees over ``count`` words."""
+    every = (heads for heads in product(range(ROOT, count), repeat=count) if heads.count(ROOT) == 1)
+    return [heads for heads in every if is_tree(heads) and is_projective(heads)]
+
+
+def random_weights(count: int, batch: int, seed: int = 0, spread: float = 1.0) -> TreeWeights:
+    draw = np.random.default_rng(seed)
+    shapes = [(2, count, count, batch), (2, count, count, batch), (2, count, 2, batch), (count, batch)]
+    return TreeWeights(*(np.exp(spread * draw.normal(size=shape)) for shape in shapes))
+
+
+def children(heads: tuple[int, ...], word: int, side: int) -> list[int]:
+    """The children of ``word`` on one side (0 right, 1 left), nearest first."""
+    found = [child for child, head in enumerate(heads) if head == word and (child > word) == (side == 0)]
+    return sorted(found, reverse=side == 1)
+
+
+def reach(heads: tuple[int, ...], word: int, side: int, before: int | None = None) -> int:
+    """The last word of the half span of ``word``, built only as far as the child ``before``."""
+    last = word
+    for child in children(heads, word, side):
+        if child == before:
+            break
+        last = reach(heads, child, side)
+    return last
+
+
+def uses(heads: tuple[int, ...], numbers: np.ndarray | None, penalty: float) -> tuple[list[np.ndarray], float]:
+    """How often a tree uses each weight, straight from the definition; and the product of its penalties."""
+    count = len(heads)
+    first, later = np.zeros((count, count)), np.zeros((count, count))
+    stop, root, factor = np.zeros((2, count, 2)), np.zeros(count), 1.0
+    for word, head in enumerate(heads):
+        if head == ROOT:
+            root[word] = 1
+        for side in (0, 1):
+            own = children(heads, word, side)
+            place = word if side == 0 else count - 1 - word
+            stop[side, place, int(bool(own))] += 1
+            for child in own:
+                (first if child == own[0] else later)[word, child] += 1
+                if numbers is not None and numbers[word] != numbers[child]:
+                    ends = [(word, reach(heads, word, side, child), side)]
+                    ends += [(child, reach(heads, child, towards), towards) for towards in (0, 1)]
+                    for start, last, towards in ends:
+                        beyond = last + (1 if towards == 0 else -1)
+                        whole = not 0 <= beyond < count or numbers[beyond] != numbers[start]
+                        factor *= 1.0 if whole or numbers[last] != numbers[start] else penalty
+    return [by_reading(first), by_reading(later), stop, root], factor
+
+
+def by_all_trees(weights: TreeWeights, numbers: np.ndarray | None, penalty: float) -> TreeCounts:
+    """`tree_counts` by enumeration; ``numbers`` (N, B) of fragments."""
+    count, batch = weights.root.shape
+    counts = TreeCounts(*(np.zeros_like(getattr(weights, name)) for name in NAMES), np.zeros(batch))
+    for sentence in range(batch):
+        for heads in projective_trees(count):
+            used, value = uses(heads, None if numbers is None else numbers[:, sentence], penalty)
+            for name, times in zip(NAMES, used, strict=True):
+                value *= np.prod(getattr(weights, name)[..., sentence] ** times)
+            for name, times in zip(NAMES, used, strict=True):
+                getattr(counts, name)[..., sentence] += value * times
+            counts.log_total[sentence] += value
+    for name in NAMES:
+        getattr(counts, name)[:] /= counts.log_total
+    return TreeCounts(*(getattr(counts, name) for name in NAMES), np.log(counts.log_total))
+
+
+def assert_same(one: TreeCounts, other: TreeCounts, tolerance: float = 1e-10) -> None:
+    for name in (*NAMES, "log_total"):
+        np.testing.assert_allclose(
+            getattr(one, name), getattr(other, name), rtol=tolerance, atol=tolerance, err_msg=name
+        )
+
+
+def some_fragments(count: int, batch: int, seed: int = 1) -> np.ndarray:
+    breaks = np.random.default_rng(seed).random((count, batch)) < 0.4
+    breaks[0] = False
+    return breaks.cumsum(0)
+
+
+@pytest.mark.parametrize("penalty", [1.0, 0.1])
+@pytest.mark.parametrize("count", range(1, 7))
+def test_sums_are_those_over_all_trees(count: int, penalty: float) -> None:
+    weights = random_weights(count, 3 if count < 5 else 1)
+    numbers = some_fragments(*weights.root.shape)
+    fragments = Fragments.of(numbers, penalty)
+    assert_same(tree_counts(weights, fragments), by_all_trees(weights, numbers, penalty))
+    assert_same(tree_counts(weights), by_all_trees(weights, None, 1.0))
+
+
+@pytest.mark.parametrize("fragmented", [False, True])
+def test_plain_twin_agrees(fragmented: bool) -> None:
+    for count in (1, 2, 5, 13):
+        weights = random_weights(count, 4, seed=count)
+        fragments = Fragments.of(some_fragments(count, 4), 0.2) if fragmented else None
+        assert_same(tree_counts(weights, fragments), plain_tree_counts(weights, fragments))
+
+
+def test_counts_are_finite_differences() -> None:
+    weights = random_weights(6, 1, seed=4)
+    fragments = Fragments.of(some_fragments(6, 1), 0.3)
+    counts, step = tree_counts(weights, fragments), 1e-5
+    for name in NAMES:
+        for place in np.ndindex(getattr(weights, name).shape):
+            totals = []
+            for sign in (1, -1):
+                moved = TreeWeights(*(getattr(weights, other).copy() for other in NAMES))
+                getattr(moved, name)[place] *= np.exp(sign * step)
+                totals.append(tree_counts(moved, fragments).log_total[0])
+            assert getattr(counts, name)[place] == pytest.approx((totals[0] - totals[1]) / (2 * step), abs=1e-7)
+
+
+def test_every_word_has_one_head() -> None:
+    counts = tree_counts(random_weights(40, 8), Fragments.of(some_fragments(40, 8), 0.1))
+    arcs = by_head(counts.first + counts.later)
+    np.testing.assert_allclose(arcs.sum(0) + counts.root, 1.0, rtol=1e-9)
+    np.testing.assert_allclose(counts.stop.sum(2), 1.0, rtol=1e-9)
+
+
+def test_four_hundred_words() -> None:
+    counts = tree_counts(random_weights(400, 1))
+    assert np.isfinite(counts.log_total).all()
+    np.testing.assert_allclose(by_head(counts.first + counts.later).sum(0) + counts.root, 1.0, rtol=1e-6)
+
+
+def test_out_of_range_is_done_in_logarithms() -> None:
+    """Weights that no common scale brings into range: those of the right half are 10 ** 300 times smaller."""
+    weights = random_weights(8, 2)
+    weights.first[:, 4:, :, 1] *= 1e-300
+    weights.later[:, 4:, :, 1] *= 1e-300
+    weights.stop[:, :4, :, 1] *= 1e-200
+    with torch.inference_mode():  # as in parsing
+        counts = tree_counts(weights)
+    assert_same(counts, plain_tree_counts(weights))
+    assert np.isfinite(counts.log_total).all()
+
+
+def test_no_tree_at_all_has_no_counts() -> None:
+    weights = random_weights(3, 2)
+    weights.root[:, 1] = 0
+    counts = tree_counts(weights)
+    assert counts.log_total[1] == -np.inf
+    assert not counts.first[..., 1].any()
+    assert counts.first[..., 0].any()
+
+
+def test_sentences_of_a_batch_do_not_touch() -> None:
+    weights = random_weights(7, 5)
+    numbers = some_fragments(7, 5)
+    together = tree_counts(weights, Fragments.of(numbers, 0.1))
+    for sentence in range(5):
+        alone = TreeWeights(*(getattr(weights, name)[..., [sentence]] for name in NAMES))
+        counts = tree_counts(alone, Fragments.of(numbers[:, [sentence]], 0.1))
+        np.testing.assert_allclose(counts.first[..., 0], together.first[..., sentence], rtol=1e-12)
+
+
+@pytest.mark.parametrize("fragmented", [False, True])
+def test_sentences_of_other_lengths_side_by_side(fragmented: bool) -> None:
+    """Each has what it has by itself, whatever stands behind it; the plain twin agrees."""
+    count, lengths = 9, np.array([9, 4, 1, 7])
+    weights = random_weights(count, 4)
+    together = TreeWeights(*(getattr(weights, name) for name in NAMES), lengths)
+    numbers = some_fragments(count, 4)
+    numbers[np.arange(count)[:, None] >= lengths] = 99
+    counts = tree_counts(together, Fragments.of(numbers, 0.1) if fragmented else None)
+    assert_same(counts, plain_tree_counts(together, Fragments.of(numbers, 0.1) if fragmented else None))
+    for sentence, length in enumerate(lengths.tolist()):
+        kept = slice(0, length), slice(count - length, count)  # words in the reading of either side
+        first, later, stop = (
+            np.stack([getattr(weights, name)[side, kept[side]][..., [sentence]] for side in (0, 1)])
+            for name in ("first", "later", "stop")
+        )
+        alone = TreeWeights(first[:, :, :length], later[:, :, :length], stop, weights.root[:length, [sentence]])
+        fragments = Fragments.of(numbers[:length, [sentence]], 0.1) if fragmented else None
+        wanted = tree_counts(alone, fragments)
+        assert counts.log_total[sentence] == pytest.approx(wanted.log_total[0], abs=1e-10)
+        np.testing.assert_allclose(counts.root[:length, sentence], wanted.root[:, 0], atol=1e-10)
+        for side in (0, 1):
+            found = counts.first[side, kept[side], :length, sentence]
+            np.testing.assert_allclose(found, wanted.first[side, ..., 0], atol=1e-10)
+        assert counts.first[..., sentence].sum() == pytest.approx(wanted.first.sum())
+
+
+def test_memory_that_is_used_again_changes_nothing() -> None:
+    """Batches of other shapes before, one of them beyond the range of numbers."""
+    workspace = Workspace()
+    for seed, (count, batch) in enumerate([(9, 4), (5, 7), (12, 2), (9, 4)]):
+        weights = random_weights(count, batch, seed=seed)
+        fragments = Fragments.of(some_fragments(count, batch, seed), 0.1) if seed % 2 else None
+        used, _ = _counts(weights, fragments, np.full(batch, 0.2), workspace)  # without the check that finds lost ones
+        new, _ = _counts(weights, fragments, np.full(batch, 0.2), Workspace())
+        assert_same(used, new, 1e-12)
+        weights.first[:] = 1e200
+        tree_counts(weights, fragments, workspace=workspace)
+
+
+def test_reading_order_and_back() -> None:
+    matrix = np.random.default_rng(0).random((6, 6, 2))
+    matrix[np.arange(6), np.arange(6)] = 0
+    np.testing.assert_array_equal(by_head(by_reading(matrix)), matrix)
+
+
+def test_log_total_has_the_gradient_of_autograd() -> None:
+    weights = random_weights(3, 1)
+    logs = [torch.from_numpy(np.log(getattr(weights, name))).requires_grad_() for name in NAMES]
+    assert torch.autograd.gradcheck(lambda *parts: log_total(*parts, fragments=None), logs)
+
+
+@pytest.mark.parametrize("fragmented", [False, True])
+def test_single_precision_agrees(fragmented: bool) -> None:
+    """Expected uses in float32 against float64, and a sentence that float32 cannot hold."""
+    weights = random_weights(40, 6)
+    fragments = Fragments.of(some_fragments(40, 6), 0.1) if fragmented else None
+    for table in (weights.first, weights.later):
+        table[..., 3] *= np.exp(5 * np.random.default_rng(1).normal(size=table.shape[:-1]))
+    wanted = tree_counts(weights, fragments)
+    single = fragments.of_precision(np.float32) if fragments else None
+    found = tree_counts(weights.of_precision(np.float32), single)
+    assert found.first.dtype == np.float32
+    for name in NAMES:
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), atol=2e-4, err_msg=name)
+    np.testing.assert_allclose(found.log_total, wanted.log_total, rtol=1e-4)

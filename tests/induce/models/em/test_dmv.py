@@ -1,0 +1,284 @@
+"""The dependency model with valence: learning that can stop anywhere, any text, what it says of sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from induce.data.batches import FragmentBatch, SentenceBatch
+from induce.data.corpus import EncodedCorpus, read_corpora
+from induce.decoding.branching_direction import edges_of
+from induce.decoding.heads import mbr_heads
+from induce.decoding.heads_in_tree import branching_heads
+from induce.models.base import Query
+from induce.models.em.dependency_tables import by_head
+from induce.models.em.dmv import LONGEST, Dmv, DmvConfig, blocks_of_like_length, near_heads
+from induce.models.em.valence_grammar import GrammarSums
+from induce.structures import HeadDistribution
+from treebank.base.errors import SynparseError
+from treebank.core.dependency import is_projective, is_tree
+from treebank.core.sentence import ROOT, Sentence
+from treebank.corpora.sample import sample_treebank
+
+QUICK = {"members": 2, "classes_low": 6, "classes_high": 8, "short_passes": 2, "middle_passes": 1, "long_passes": 1}
+
+
+SCRIPT = ["これは文です。", "言葉の間に空白がない文章", "もう一つ"] * 4  # a line is a word
+HUNDRED = [" ".join(f"w{(7 * i + j) % 100}" for j in range(i % 9 + 1)) for i in range(60)]  # and no punctuation
+
+
+def corpus_of(sentences: Sequence[Sentence], **vocabulary: object) -> EncodedCorpus:
+    corpus, _ = read_corpora(sentences, "cased")
+    return corpus.encode(corpus.vocabulary(20_000, 3, "shape"))
+
+
+def sample(count: int = 60) -> EncodedCorpus:
+    return corpus_of(sample_treebank("train").sentences[:count])
+
+
+def fresh(corpus: EncodedCorpus, **settings: object) -> Dmv:
+    return Dmv(DmvConfig(**{**QUICK, **settings}), len(corpus.vocabulary))
+
+
+def learned(corpus: EncodedCorpus, **settings: object) -> Dmv:
+    model = fresh(corpus, **settings)
+    for _ in model.fit(corpus):
+        pass
+    return model
+
+
+def batch_of(corpus: EncodedCorpus, chosen: Sequence[int]) -> FragmentBatch:
+    plain = corpus.sentences(np.array(chosen))
+    return FragmentBatch(plain.tokens, plain.lengths, torch.from_numpy(corpus.gaps_before(np.array(chosen))))
+
+
+def heads_of(model: Dmv, batch: SentenceBatch) -> torch.Tensor:
+    structure = model.structure(batch, Query(HeadDistribution))
+    assert isinstance(structure, HeadDistribution)
+    return structure.probability
+
+
+def test_a_stopped_run_goes_on_bit_for_bit() -> None:
+    """From any step, with nothing but the buffers kept."""
+    corpus = sample(40)
+    whole = learned(corpus)
+    for stop in (1, 3, 4):
+        part = fresh(corpus)
+        for step in part.fit(corpus):
+            if step.done == stop:
+                break
+        again = fresh(corpus)
+        again.load_state_dict(part.state_dict())
+        for step in again.fit(corpus, stop):
+            assert step.done > stop
+        assert step.check
+        for name, table in whole.state_dict().items():
+            assert torch.equal(table, again.state_dict()[name]), name
+
+
+def test_steps_say_where_learning_stands() -> None:
+    corpus = sample(60)
+    steps = list(fresh(corpus).fit(corpus))
+    assert [step.done for step in steps] == list(range(1, 9))
+    assert {step.total for step in steps} == {8}
+    assert [step.check for step in steps] == [False] * 7 + [True]
+    assert steps[1].nll < steps[0].nll  # the second pass over the same sentences
+    assert all(step.count > 0 for step in steps)
+
+
+def test_seeds_and_members_differ() -> None:
+    corpus = sample()
+    one = learned(corpus)
+    other = fresh(corpus)
+    other.seed = 2
+    list(other.fit(corpus))
+    assert not torch.equal(one.choose, other.choose)
+    assert not torch.equal(one.choose[0], one.choose[1])
+    assert len({one.preferences(member) for member in range(2)}) == 2
+
+
+def test_every_word_has_one_head() -> None:
+    corpus = sample()
+    model, batch = learned(corpus), batch_of(corpus, range(12))
+    rows = heads_of(model, batch).sum(2)
+    inside = torch.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
+    torch.testing.assert_close(rows[inside], torch.ones(int(inside.sum()), dtype=rows.dtype))
+    assert not rows[~inside].any()
+    for row in model.structure(batch, Query(HeadDistribution)).rows():
+        heads = mbr_heads(row)
+        assert is_tree(heads)
+        assert is_projective(heads)
+        assert heads.count(ROOT) == 1
+
+
+def test_batches_do_not_matter() -> None:
+    """Order, company and padding leave a sentence's heads alone."""
+    corpus = sample()
+    model = learned(corpus)
+    together = heads_of(model, batch_of(corpus, [3, 9, 5]))
+    for place, index in enumerate([3, 9, 5]):
+        alone = heads_of(model, batch_of(corpus, [index]))
+        count = alone.shape[1]
+        torch.testing.assert_close(together[place : place + 1, :count, :count], alone)
+
+
+def test_members_vote_together_as_they_do_one_by_one() -> None:
+    """All members side by side in float32 against each alone in float64."""
+    corpus = sample()
+    model = learned(corpus, members=3)
+    batch = batch_of(corpus, range(20))
+    tokens, lengths, fragments = (part.numpy() for part in (batch.tokens, batch.lengths, batch.fragments))
+    wanted = np.zeros((*tokens.shape, tokens.shape[1]))
+    for member in range(3):
+        block = model._block(member, tokens.T, fragments.T, lengths)
+        trees = GrammarSums(model.preferences(member)).trees(model.grammar(member), block)
+        arcs = by_head(trees.first + trees.later)
+        arcs[np.arange(len(arcs)), np.arange(len(arcs))] = trees.root
+        wanted += arcs.transpose(2, 1, 0) / 3
+    np.testing.assert_allclose(heads_of(model, batch).numpy(), wanted, atol=1e-5)
+
+
+def test_near_heads_can_vote() -> None:
+    """Beside the members, with the share that the setting says; every word still has one head."""
+    corpus = sample(20)
+    model = learned(corpus, members=1)
+    batch = batch_of(corpus, [2, 5, 7])
+    alone = heads_of(model, batch)
+    near = near_heads(batch.lengths.numpy(), batch.tokens.shape[1])
+    np.testing.assert_allclose(near[0, 0, 1:3], np.exp([0.0, -1.0]) * near[0, 0, 1])
+    model.config = replace(model.config, near_vote=0.25)
+    both = heads_of(model, batch)
+    np.testing.assert_allclose(both, 0.75 * alone.numpy() + 0.25 * near)
+    inside = torch.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
+    assert both.sum(2)[inside].numpy() == pytest.approx(1.0)
+    assert near_heads(np.array([1, 0]), 2).tolist() == [[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]
+
+
+@pytest.mark.parametrize("side", [-1, 0, 1])
+def test_heads_in_a_branching_tree_can_vote(side: int) -> None:
+    """Where the side of the text is clear."""
+    corpus = sample(20)
+    model = learned(corpus, members=1)
+    batch = batch_of(corpus, [2, 5, 7])
+    model.side.fill_(side)
+    alone = heads_of(model, batch)
+    model.config = replace(model.config, branching_vote=0.25)
+    both = heads_of(model, batch)
+    if side:
+        voted = branching_heads(alone.numpy(), batch.lengths.numpy(), right=side > 0)
+        np.testing.assert_allclose(both, 0.75 * alone.numpy() + 0.25 * voted)
+    else:
+        assert torch.equal(alone, both)
+
+
+def test_the_side_is_that_of_the_text() -> None:
+    corpus = sample(200)
+    model = learned(corpus, members=1)
+    assert int(model.side) == {"right": 1, "left": -1, "": 0}[edges_of(corpus).side]
+
+
+def test_blocks_hold_every_sentence_once() -> None:
+    draw = np.random.default_rng(0)
+    lengths, whole = draw.integers(0, 30, 200), draw.random(200) < 0.5
+    seen: list[int] = []
+    for rows, count in blocks_of_like_length(lengths, whole, table=3000):
+        assert lengths[rows].max() == count
+        assert len(rows) * count**2 <= 3000
+        assert len(set(whole[rows].tolist())) == 1
+        seen += rows.tolist()
+    assert sorted(seen) == np.flatnonzero(lengths).tolist()
+
+
+def test_punctuation_matters_and_can_be_missing() -> None:
+    corpus = sample()
+    model, batch = learned(corpus), batch_of(corpus, range(60))
+    assert batch.fragments.any()
+    plain = SentenceBatch(batch.tokens, batch.lengths)
+    unbroken = FragmentBatch(batch.tokens, batch.lengths, torch.zeros_like(batch.gaps))
+    torch.testing.assert_close(heads_of(model, plain), heads_of(model, unbroken))
+    assert not torch.allclose(heads_of(model, plain), heads_of(model, batch))
+
+
+def test_only_finished_members_vote() -> None:
+    corpus = sample(60)
+    model = fresh(corpus)
+    assert model.ready() == [0]
+    for step in model.fit(corpus):
+        assert model.ready() == ([0] if step.done < 8 else [0, 1])
+
+
+def test_log_probabilities_are_of_words() -> None:
+    """Those of all sentences of one and two words of a tiny vocabulary leave something for longer ones."""
+    corpus = corpus_of([Sentence(("a", "b", "a", "b", "a", "c"))] * 20)
+    model = learned(corpus, classes_low=2, classes_high=2)
+    size = len(corpus.vocabulary)
+    pairs = torch.cartesian_prod(torch.arange(size), torch.arange(size))
+    two = model.log_probability(SentenceBatch(pairs, torch.full((len(pairs),), 2)))
+    one = model.log_probability(SentenceBatch(torch.arange(size)[:, None], torch.ones(size, dtype=torch.int64)))
+    assert 0 < float(one.exp().sum() + two.exp().sum()) < 1
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["Hello"],
+        ["one sentence and no more"],
+        ["a , b"],
+        ["same same same"] * 30,
+        ["、。 … !"] * 2 + ["x"],
+        SCRIPT,
+        HUNDRED,
+    ],
+    ids=["one word", "one sentence", "two fragments", "one type", "mostly punctuation", "no blanks", "100 words"],
+)
+def test_any_text_will_do(sentences: list[str]) -> None:
+    corpus = corpus_of([Sentence(tuple(one.split())) for one in sentences])
+    model = learned(corpus)
+    found = heads_of(model, batch_of(corpus, range(len(corpus))))
+    assert torch.isfinite(found).all()
+    assert torch.isfinite(model.log_probability(batch_of(corpus, range(len(corpus))))).all()
+
+
+def test_a_text_of_long_sentences_only() -> None:
+    """Where no sentence is short enough the shortest ones are learned from."""
+    corpus = corpus_of([Sentence(tuple(f"w{i % 7}" for i in range(50)))] * 5)
+    assert torch.isfinite(heads_of(learned(corpus), batch_of(corpus, [0]))).all()
+
+
+def test_tags_are_classes_of_their_own() -> None:
+    corpus = corpus_of([Sentence(("DT", "NN", "VBZ"))] * 5 + [Sentence(("NN", "VBZ", "NN"))] * 5)
+    model = learned(corpus, members=1, classes_low=0, classes_high=0)
+    assert model.classes[0].tolist() == list(range(len(corpus.vocabulary)))
+
+
+def test_many_words_cannot_all_be_classes() -> None:
+    with pytest.raises(SynparseError, match="it is for texts of tags"):
+        Dmv(DmvConfig(classes_low=0, classes_high=0), 5000)
+
+
+def test_too_long_a_sentence_is_named() -> None:
+    corpus = sample(30)
+    model = fresh(corpus)
+    tokens = torch.ones(1, LONGEST + 1, dtype=torch.int64)
+    with pytest.raises(SynparseError, match="2,001 words is too long"):
+        model.structure(SentenceBatch(tokens, torch.tensor([LONGEST + 1])), Query(HeadDistribution))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"classes_low": 50}, {"length_bias_low": 9.0}, {"classes_low": 0}, {"backoff": 0.0}],
+)
+def test_settings_that_do_not_fit(settings: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"model\."):
+        DmvConfig(**settings).check()  # type: ignore[arg-type]
+
+
+def test_expected_heads_are_counted() -> None:
+    """`mbr_heads` sums probabilities where `eisner` multiplies them, and the root's own entry counts."""
+    assert mbr_heads([[0.1, 0.9], [0.2, 0.8]]) == (1, ROOT)
+    assert mbr_heads([[0.9, 0.1], [0.8, 0.2]]) == (ROOT, 0)
+    assert mbr_heads([]) == ()

@@ -1,0 +1,59 @@
+"""Sums over trees that are scored by arcs and by brackets: against all trees there are, and each part by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from induce.models.em.dependency_sums import tree_counts
+from induce.models.em.joint_sums import joint_counts
+from tests.induce.models.em.test_dependency_sums import children, projective_trees, random_weights, uses
+from treebank.core.sentence import ROOT
+
+
+def brackets_of(heads: tuple[int, ...]) -> set[tuple[int, int]]:
+    """What each head covers after each of its children, the right ones first, straight from the definition."""
+    found = set()
+
+    def cover(word: int) -> tuple[int, int]:
+        start, end = word, word + 1
+        for side in (0, 1):
+            for child in children(heads, word, side):
+                first, last = cover(child)
+                start, end = min(start, first), max(end, last)
+                found.add((start, end))
+        return start, end
+
+    cover(heads.index(ROOT))
+    return found
+
+
+@pytest.mark.parametrize("count", range(2, 6))
+def test_all_trees(count: int) -> None:
+    weights = random_weights(count, 2)
+    brackets = np.random.default_rng(count).normal(size=(count, count + 1, 2))
+    found = joint_counts(weights, brackets)
+    tables = weights.first, weights.later, weights.stop, weights.root
+    total, expected, chances = np.zeros(2), [np.zeros_like(table) for table in tables], np.zeros_like(brackets)
+    for heads in projective_trees(count):
+        own = brackets_of(heads)
+        assert len(own) == count - 1
+        used, _ = uses(heads, None, 1.0)
+        logs = [(use[..., None] * np.log(table)).reshape(-1, 2).sum(0) for use, table in zip(used, tables, strict=True)]
+        weight = np.exp(sum(logs) + sum(brackets[span] for span in own))
+        total += weight
+        for sums, use in zip(expected, used, strict=True):
+            sums += use[..., None] * weight
+        for span in own:
+            chances[span] += weight
+    np.testing.assert_allclose(found.trees.log_total, np.log(total))
+    np.testing.assert_allclose(found.brackets, chances / total, atol=1e-12)
+    for name, sums in zip(("first", "later", "stop", "root"), expected, strict=True):
+        np.testing.assert_allclose(getattr(found.trees, name), sums / total, atol=1e-12, err_msg=name)
+
+
+def test_without_brackets_it_is_the_grammar() -> None:
+    weights = random_weights(9, 3, seed=1)
+    joint, plain = joint_counts(weights, np.zeros((9, 10, 3))).trees, tree_counts(weights)
+    for name in ("first", "later", "stop", "root", "log_total"):
+        np.testing.assert_allclose(getattr(joint, name), getattr(plain, name), atol=1e-10, err_msg=name)

@@ -1,0 +1,158 @@
+"""The dependency grammar over classes: weights by definition, EM's promise, smoothing; and classes of predicates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from induce.models.em.dependency_tables import TreeWeights, by_head
+from induce.models.em.predicates import frequency_weights, predicate_ratios
+from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
+from tests.induce.models.em.test_dependency_sums import by_all_trees
+
+CLASSES = 4
+PLAIN = Preferences(length_bias=0.0, penalty=1.0)
+
+
+def a_grammar(seed: int = 0) -> ValenceGrammar:
+    draw = np.random.default_rng(seed)
+    choose = draw.dirichlet(np.ones(CLASSES), size=(CLASSES, 2, 2))
+    return ValenceGrammar(draw.dirichlet(np.ones(CLASSES)), draw.uniform(0.2, 0.8, (CLASSES, 2, 2)), choose)
+
+
+def a_block(count: int, batch: int, seed: int = 0, weighted: bool = False) -> SentenceBlock:
+    draw = np.random.default_rng(seed)
+    ones = np.ones((count, batch))
+    weights = (draw.uniform(0.2, 1, (count, batch)), draw.uniform(0.2, 1, (count, batch))) if weighted else (ones, ones)
+    fragments = (draw.random((count, batch)) < 0.3).cumsum(0)
+    lengths = np.full(batch, count)
+    return SentenceBlock(draw.integers(0, CLASSES, (count, batch)), fragments, *weights, lengths)
+
+
+def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, length_bias: float) -> TreeWeights:
+    """The weights of the trees word by word."""
+    count, batch = block.classes.shape
+    first, later = np.zeros((2, 2, count, count, batch))
+    stop, root = np.zeros((2, count, 2, batch)), np.zeros((count, batch))
+    for sentence in range(batch):
+        classes = block.classes[:, sentence]
+        for side in (0, 1):
+            for place in range(count):
+                head = place if side == 0 else count - 1 - place
+                stop[side, place, :, sentence] = grammar.stop[classes[head], side]
+                for width in range(1, count - place):
+                    child = head + width if side == 0 else head - width
+                    preference = block.head[head, sentence] * np.exp(-length_bias * (width - 1))
+                    for v, table in ((0, first), (1, later)):
+                        goes_on = 1 - grammar.stop[classes[head], side, v]
+                        chosen = grammar.choose[classes[head], side, v, classes[child]]
+                        table[side, place, width, sentence] = preference * goes_on * chosen
+        root[:, sentence] = grammar.root[classes] * block.root[:, sentence]
+    return TreeWeights(first, later, stop, root)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_sums_follow_the_definition(count: int) -> None:
+    grammar, block = a_grammar(), a_block(count, 2, weighted=True)
+    found = GrammarSums(Preferences(length_bias=0.3, penalty=0.2)).trees(grammar, block)
+    wanted = by_all_trees(weights_by_definition(grammar, block, 0.3), block.fragments, 0.2)
+    for name in ("first", "later", "stop", "root", "log_total"):
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), atol=1e-10, err_msg=name)
+
+
+def test_probabilities_of_all_sentences_sum_to_one() -> None:
+    """With room for long sentences the totals of all class sequences are what the grammar leaves for them."""
+    grammar = a_grammar(1)
+    grammar.stop[:] = 0.9
+    sums, total = GrammarSums(PLAIN), 0.0
+    for count in range(1, 6):
+        every = np.array(np.meshgrid(*[np.arange(CLASSES)] * count, indexing="ij")).reshape(count, -1)
+        ones = np.ones(every.shape)
+        lengths = np.full(every.shape[1], count)
+        block = SentenceBlock(every, np.zeros(every.shape, dtype=int), ones, ones, lengths)
+        total += float(np.exp(sums.trees(grammar, block).log_total).sum())
+    assert 0.98 < total < 1
+
+
+@pytest.mark.parametrize("extended", [True, False])
+def test_em_never_lowers_the_likelihood(extended: bool) -> None:
+    sums, nothing = GrammarSums(PLAIN), Smoothing(0.0, 0.0, 0.0, 0.0, extended)
+    blocks = [a_block(count, 20, seed=count) for count in (2, 4, 7)]
+    grammar, before = a_grammar(), -np.inf
+    if not extended:
+        grammar.choose[:, :, 1] = grammar.choose[:, :, 0]
+    for _ in range(8):
+        counts, likelihood = ValenceGrammar.zeros(CLASSES), 0.0
+        for block in blocks:
+            trees = sums.trees(grammar, block)
+            likelihood += trees.log_total.sum()
+            sums.add(counts, block, trees)
+        assert likelihood >= before - 1e-9
+        before = likelihood
+        grammar = ValenceGrammar.from_counts(counts, nothing)
+        if not extended:
+            np.testing.assert_array_equal(grammar.choose[:, :, 0], grammar.choose[:, :, 1])
+
+
+def test_counts_add_up() -> None:
+    """Every sentence has one root, every word but it one head and four sides to stop on."""
+    sums, block = GrammarSums(Preferences(0.2, 0.1)), a_block(9, 6)
+    for trees in (sums.trees(a_grammar(), block), sums.harmonic_heads(block)):
+        counts = ValenceGrammar.zeros(CLASSES)
+        sums.add(counts, block, trees)
+        assert counts.root.sum() == pytest.approx(6)
+        assert counts.choose.sum() == pytest.approx(6 * 8)
+        assert counts.stop.sum() == pytest.approx(6 * 9 * 2)
+
+
+def test_harmonic_start_by_definition() -> None:
+    """Three words, a mark after the second: heads drawn one by one, and children as if from a Poisson distribution."""
+    fragments, ones, head = np.array([[0], [0], [1]]), np.ones((3, 1)), np.array([[0.5], [1.0], [1.0]])
+    block = SentenceBlock(np.zeros((3, 1), dtype=int), fragments, head, ones, np.array([3]))
+    counts = GrammarSums(Preferences(length_bias=9.0, penalty=0.1)).harmonic_heads(block)
+    np.testing.assert_allclose(counts.root[:, 0], 1 / 3)
+    arcs = by_head(counts.first + counts.later)[..., 0]
+    near, far = 1.0, 0.1 / 2  # weights of heads of the first word: its neighbour, and the word behind the mark
+    assert arcs[1, 0] == pytest.approx(2 / 3 * near / (near + far))
+    assert arcs[0, 1] == pytest.approx(2 / 3 * 0.5 / (0.5 + 0.1))
+    right = arcs[1, 2]  # the second word's only child on its right
+    assert counts.stop[0, 1, :, 0] == pytest.approx([np.exp(-right), 1 - np.exp(-right)])
+    assert counts.first[0, 1, 1, 0] == pytest.approx(1 - np.exp(-right))
+
+
+def test_harmonic_start_leaves_out_what_is_behind_a_sentence() -> None:
+    long, short = a_block(7, 1, weighted=True), a_block(4, 1, seed=3, weighted=True)
+    both = [np.concatenate([getattr(short, name), getattr(long, name)[4:]]) for name in ("classes", "fragments")]
+    weights = [np.concatenate([getattr(short, name), getattr(long, name)[4:]]) for name in ("head", "root")]
+    sums, counts = GrammarSums(Preferences(0.0, 0.2)), []
+    for block in (short, SentenceBlock(*both, *weights, np.array([4]))):
+        counts.append(ValenceGrammar.zeros(CLASSES))
+        sums.add(counts[-1], block, sums.harmonic_heads(block))
+    for name in ("root", "stop", "choose"):
+        np.testing.assert_allclose(getattr(counts[0], name), getattr(counts[1], name), atol=1e-12)
+
+
+def test_probabilities_are_smoothed() -> None:
+    grammar = ValenceGrammar.from_counts(ValenceGrammar.zeros(CLASSES), Smoothing())
+    for table in (grammar.root, grammar.choose):
+        np.testing.assert_allclose(table, 1 / CLASSES)
+    np.testing.assert_allclose(grammar.stop, 0.5)
+
+
+def test_planted_predicates_are_found() -> None:
+    """Each sentence holds one word of class 2 and two to four of the other classes."""
+    draw = np.random.default_rng(0)
+    lengths = draw.integers(3, 6, 400)
+    sentences = [draw.permutation([2, *draw.choice([0, 1, 3], length - 1, p=[0.6, 0.3, 0.1])]) for length in lengths]
+    classes = np.concatenate(sentences)
+    ratios = predicate_ratios(classes, lengths, np.ones(len(classes)), count=CLASSES)
+    assert ratios.argmax() == 2
+    assert ratios[2] > 5 * np.delete(ratios, 2).max()
+
+
+def test_no_short_sentence_says_nothing_of_predicates() -> None:
+    np.testing.assert_array_equal(predicate_ratios(np.zeros(0, int), np.zeros(0, int), np.zeros(0), count=3), 1.0)
+
+
+def test_frequent_words_weigh_less() -> None:
+    assert frequency_weights(np.array([0.0, 1e-3]), scale=1e-3, power=0.5) == pytest.approx([1.0, 0.5**0.5])

@@ -1,0 +1,177 @@
+"""The inside kernels against all trees, and against plain loops over logarithms."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor
+
+from induce.models.grammars import inside_plain
+from induce.models.grammars.rules import FullRules, Rules, SimpleRules, log_partition, span_marginals
+
+KINDS = ("full", "simple")
+S, T = 2, 3
+
+
+def grammar(kind: str, seed: int = 0, *, batch: tuple[int, ...] = ()) -> Rules:
+    """Random rules in float64; with a ``batch``, one grammar a sentence."""
+    draw = torch.Generator().manual_seed(seed)
+
+    def table(*shape: int) -> Tensor:
+        return torch.randn(*batch, *shape, generator=draw, dtype=torch.float64)
+
+    root = table(S).softmax(-1)
+    if kind == "full":
+        return FullRules(root, table(S, (S + T) ** 2).softmax(-1).view(*batch, S, S + T, S + T))
+    return SimpleRules(root, table(S, S + T).softmax(-1), table(S, S + T).softmax(-1))
+
+
+def words(batch: int, count: int, seed: int = 1) -> Tensor:
+    """Random log emissions (B, N, T)."""
+    return 2 * torch.randn(batch, count, T, generator=torch.Generator().manual_seed(seed), dtype=torch.float64) - 3
+
+
+def of_sentence(rules: Rules, k: int) -> Rules:
+    return type(rules)(*(part[k] for part in rules))
+
+
+def labelled_trees(
+    symbol: int, start: int, end: int, table: list[list[list[float]]], emissions: list[list[float]]
+) -> list[tuple[float, tuple]]:
+    """Probability and spans (start, end, symbol) of every tree over the words with ``symbol`` (of M) at its top."""
+    if (end - start == 1) != (symbol >= S):
+        return []
+    if symbol >= S:
+        return [(emissions[start][symbol - S], ())]
+    result = []
+    for middle in range(start + 1, end):
+        below = [labelled_trees(child, start, middle, table, emissions) for child in range(S + T)]
+        beside = [labelled_trees(child, middle, end, table, emissions) for child in range(S + T)]
+        for left, right in product(range(S + T), range(S + T)):
+            rule = table[symbol][left][right]
+            pairs = product(below[left], beside[right])
+            result += [(rule * p * q, ((start, end, symbol), *x, *y)) for (p, x), (q, y) in pairs]
+    return result
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_equals_the_sum_over_all_labelled_trees(kind: str, count: int) -> None:
+    rules, emissions = grammar(kind), words(1, count)
+    table, probabilities = inside_plain.log_rules(rules).exp().tolist(), emissions[0].exp().tolist()
+    trees = [
+        (rules.root[top].item() * p, spans)
+        for top in range(S)
+        for p, spans in labelled_trees(top, 0, count, table, probabilities)
+    ]
+    total = sum(p for p, _ in trees)
+    values = torch.linspace(-1, 2, S, dtype=torch.float64)
+    log_z, marginals = span_marginals(emissions, rules)
+    _, valued = span_marginals(emissions, rules, symbols=values)
+    assert log_z.item() == pytest.approx(math.log(total), abs=1e-12)
+    for start in range(count):
+        for end in range(count + 1):
+            shares = [sum(p for p, spans in trees if (start, end, symbol) in spans) / total for symbol in range(S)]
+            assert marginals[0, start, end].item() == pytest.approx(sum(shares), abs=1e-12)
+            assert valued[0, start, end].item() == pytest.approx(float(values @ values.new_tensor(shares)), abs=1e-12)
+
+
+def bracketings(start: int, end: int) -> list[tuple[tuple[int, int], ...]]:
+    """Every binary tree over the words, as spans of two or more words."""
+    if end - start < 2:
+        return [()]
+    return [
+        ((start, end), *left, *right)
+        for middle in range(start + 1, end)
+        for left in bracketings(start, middle)
+        for right in bracketings(middle, end)
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [5, 6])
+def test_equals_the_sum_over_all_unlabelled_trees(kind: str, count: int) -> None:
+    """With the weights of all spans outside a tree 0, Z is that tree's share; all trees' shares make Z."""
+    rules, emissions = grammar(kind), words(1, count)
+    shares = []
+    for tree in bracketings(0, count):
+        only = torch.zeros(1, count, count + 1, dtype=torch.float64)
+        only[(0, *zip(*tree, strict=True))] = 1
+        shares.append((inside_plain.log_partition(emissions[0], rules, weights=only[0]).item(), tree))
+    log_z, marginals = span_marginals(emissions, rules)
+    assert log_z.item() == pytest.approx(math.log(sum(math.exp(share) for share, _ in shares)), abs=1e-12)
+    for start, end in {span for _, tree in shares for span in tree}:
+        inside = sum(math.exp(share) for share, tree in shares if (start, end) in tree)
+        assert marginals[0, start, end].item() == pytest.approx(inside / math.exp(log_z.item()), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("own", [False, True], ids=["shared", "own-grammars"])
+@pytest.mark.parametrize("count", [2, 3, 4, 9])
+def test_equals_plain_loops(kind: str, weighted: bool, own: bool, count: int) -> None:
+    batch = 3
+    rules, emissions = grammar(kind, batch=(batch,) if own else ()), words(batch, count)
+    leaves = [emissions.requires_grad_(), *(part.requires_grad_() for part in rules)]
+    draw = torch.Generator().manual_seed(3)
+    weights = torch.rand(batch, count, count + 1, generator=draw, dtype=torch.float64) if weighted else None
+    pull = torch.tensor([0.7, -1.2, 2.0], dtype=torch.float64)
+    plain = torch.stack([
+        inside_plain.log_partition(
+            emissions[k], of_sentence(rules, k) if own else rules, weights=None if weights is None else weights[k]
+        )
+        for k in range(batch)
+    ])  # fmt: skip
+    fast = log_partition(emissions, rules, weights=weights, growth=0.4)
+    assert torch.allclose(fast, plain, rtol=0, atol=1e-10)
+    expected = torch.autograd.grad((plain * pull).sum(), leaves)
+    got = torch.autograd.grad((fast * pull).sum(), leaves)
+    for one, other in zip(got, expected, strict=True):
+        assert torch.allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_marginals_are_gradients_at_the_logarithms_of_weights(kind: str) -> None:
+    rules, emissions = grammar(kind), words(2, 7)
+    weights = torch.rand(2, 7, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(5)) + 0.1
+    weights.requires_grad_()
+    plain = torch.stack([inside_plain.log_partition(emissions[k], rules, weights=weights[k]) for k in range(2)])
+    (expected,) = torch.autograd.grad(plain.sum(), weights)
+    log_z, marginals = span_marginals(emissions, rules, weights=weights.detach())
+    assert torch.allclose(log_z, plain, rtol=0, atol=1e-10)
+    assert torch.allclose(marginals, expected * weights, rtol=0, atol=1e-10)
+    assert torch.allclose(marginals.sum((1, 2)), torch.full((2,), 6.0, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("growth", [-30.0, 0.0, 30.0])
+def test_no_scale_is_too_bad(kind: str, growth: float) -> None:
+    rules = type(grammar(kind))(*(part.float() for part in grammar(kind)))
+    emissions = words(2, 90).float()
+    emissions[:, 40:60] -= 80.0
+    emissions.requires_grad_()
+    log_z = log_partition(emissions, rules, growth=growth)
+    exact = inside_plain.log_partition(emissions[0, 35:55].detach().double(), grammar(kind))
+    part, _ = span_marginals(emissions[:, 35:55].detach(), rules, growth=growth)
+    assert part[0].item() == pytest.approx(exact.item(), rel=1e-5)
+    (gradient,) = torch.autograd.grad(log_z.sum(), emissions)
+    assert torch.allclose(gradient.sum((1, 2)), torch.tensor([90.0, 90.0]), rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_400_words(kind: str) -> None:
+    rules = type(grammar(kind))(*(part.float() for part in grammar(kind)))
+    log_z, marginals = span_marginals(words(1, 400).float(), rules, growth=0.5)
+    assert -1e5 < log_z.item() < 0
+    assert marginals.sum().item() == pytest.approx(399, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_tree_has_no_probability(kind: str) -> None:
+    nothing = torch.zeros(1, 4, 5, dtype=torch.float64)
+    log_z, marginals = span_marginals(words(1, 4), grammar(kind), weights=nothing)
+    assert log_z.item() == -math.inf
+    assert not marginals.any()

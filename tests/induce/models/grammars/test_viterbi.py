@@ -1,0 +1,58 @@
+"""The best labelled tree against all labelled trees."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from induce.models.grammars import inside_plain
+from induce.models.grammars.viterbi import best_trees
+from tests.induce.models.grammars.test_rules import KINDS, S, grammar, labelled_trees, of_sentence, words
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("own", [False, True], ids=["shared", "own-grammars"])
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_finds_the_best_of_all_labelled_trees(kind: str, own: bool, count: int) -> None:
+    rules, emissions = grammar(kind, batch=(2,) if own else ()), words(2, count)
+    found = best_trees(emissions, rules)
+    for k in range(2):
+        mine = of_sentence(rules, k) if own else rules
+        table, probabilities = inside_plain.log_rules(mine).exp().tolist(), emissions[k].exp().tolist()
+        trees = [
+            (mine.root[top].item() * p, spans)
+            for top in range(S)
+            for p, spans in labelled_trees(top, 0, count, table, probabilities)
+        ]
+        best = max(p for p, _ in trees)
+        shapes = {tuple(sorted(spans)) for p, spans in trees if p > best * (1 - 1e-9)}
+        assert tuple(sorted(found[k])) in shapes
+        assert _probability(found[k], mine, table, emissions[k]) == pytest.approx(best)
+
+
+def _probability(spans: list, rules: object, table: list, emissions: torch.Tensor) -> float:
+    """Of the labelled tree, with the best preterminals."""
+    label = {(start, end): nonterminal for start, end, nonterminal in spans}
+
+    def best(start: int, end: int) -> list[float]:
+        if end - start == 1:
+            return [0.0] * S + emissions[start].exp().tolist()
+        middle = next(k for k in range(start + 1, end) if _is_node(start, k, label) and _is_node(k, end, label))
+        left, right = best(start, middle), best(middle, end)
+        row = table[label[start, end]]
+        ways = max(row[b][c] * left[b] * right[c] for b in range(len(left)) for c in range(len(right)))
+        return [ways if symbol == label[start, end] else 0.0 for symbol in range(len(left))]
+
+    count = max(end for _, end, _ in spans)
+    return rules.root[label[0, count]].item() * best(0, count)[label[0, count]]  # type: ignore[attr-defined]
+
+
+def _is_node(start: int, end: int, label: dict[tuple[int, int], int]) -> bool:
+    return end - start == 1 or (start, end) in label
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_sentences_need_no_recursion(kind: str) -> None:
+    (spans,) = best_trees(words(1, 60), grammar(kind))
+    assert len(spans) == 59
+    assert spans[0][:2] == (0, 60)

@@ -1,0 +1,130 @@
+"""AWD-LSTM against torch.nn.LSTM stacked by hand, with and without the masks of every dropout."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.data.batches import StreamBatch
+from induce.models.base import detach
+from induce.models.language.lstm import Lstm, LstmConfig
+from induce.parsing.load import load_parser
+from induce.storage import checkpoint
+from tests.support.tiny import settings, trainer
+from treebank.base.errors import SynparseError
+
+SIZES = {"embedding_size": 6, "hidden_size": 9, "layers": 3}
+WORDS, STEPS, BATCH = 20, 7, 4
+
+
+@pytest.fixture(autouse=True)
+def double() -> Any:
+    """Everything here is in float64."""
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+class ByHand(nn.Module):
+    """The same language model without any dropout: torch's own layers, one after another."""
+
+    def __init__(self, model: Lstm) -> None:
+        super().__init__()
+        sizes = [6, 9, 9, 6]
+        self.layers = nn.ModuleList(nn.LSTM(below, units) for below, units in pairwise(sizes))
+        self.table, self.bias = nn.Parameter(torch.zeros(WORDS, 6)), nn.Parameter(torch.zeros(WORDS))
+        for own, other in zip(self.parameters_in_order(), ordered(model), strict=True):
+            own.data = other.detach().clone()
+
+    def parameters_in_order(self) -> list[Tensor]:
+        return [self.table, self.bias, *(parameter for layer in self.layers for parameter in layer.parameters())]
+
+    def forward(self, tokens: Tensor, targets: Tensor, states: list[Any]) -> tuple[Tensor, Tensor, list[Any]]:
+        """Logits, objective, states."""
+        x, after = self.table[tokens], []
+        for layer, state in zip(self.layers, states, strict=True):
+            x, new = layer(x, state)
+            after.append(new)
+        logits = x @ self.table.t() + self.bias
+        nll = functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        return logits, nll + 2 * x.square().mean() + x.diff(dim=0).square().mean(), after
+
+
+def ordered(model: Lstm) -> list[Tensor]:
+    """The parameters of ``model``: table, bias, then layer by layer."""
+    return [model.embedding.weight, model.decoder_bias, *(one for layer in model.stack for one in layer.parameters())]
+
+
+def texts(count: int) -> list[tuple[Tensor, Tensor]]:
+    return [(torch.randint(WORDS, (STEPS, BATCH)), torch.randint(WORDS, (STEPS, BATCH))) for _ in range(count)]
+
+
+def test_without_dropout_it_is_a_stack_of_torch_layers() -> None:
+    model = Lstm(LstmConfig(**SIZES), WORDS).eval()
+    other = ByHand(model)
+    state, states = None, [None] * 3
+    for tokens, targets in texts(2):  # the second with the state of the first
+        loss = model.loss(StreamBatch(tokens, targets), state)
+        logits, objective, states = other(tokens, targets, states)
+        x, _ = model.predictions(tokens, state)
+        torch.testing.assert_close(x @ model.decoder_weight.t() + model.decoder_bias, logits)
+        torch.testing.assert_close(loss.objective, objective)
+        loss.objective.backward()
+        objective.backward()
+        for own, wanted in zip(ordered(model), other.parameters_in_order(), strict=True):
+            torch.testing.assert_close(own.grad, wanted.grad)
+        state, states = detach(loss.state), [tuple(part.detach() for part in one) for one in states]
+        for one, wanted in zip(state, states, strict=True):
+            torch.testing.assert_close(tuple(one), tuple(wanted))
+
+
+def test_masks_do_what_the_paper_says() -> None:
+    """Weights dropped and rescaled, one mask for all steps elsewhere; AR after the output dropout, TAR before."""
+    config = LstmConfig(**SIZES)
+    model = Lstm(config, WORDS)
+    other = ByHand(model)
+    (tokens, targets), masks = texts(1)[0], model.draw_masks(BATCH)
+    loss = model.loss(StreamBatch(tokens, targets), masks=masks)
+
+    x = other.table[tokens] * masks.embedding[tokens] * masks.input
+    for k, layer in enumerate(other.layers):
+        layer.weight_hh_l0.data *= masks.weights[k] / (1 - config.weight_dropout)
+        raw, _ = layer(x)
+        x = raw * [*masks.hidden, masks.output][k]
+    nll = functional.cross_entropy((x @ other.table.t() + other.bias).flatten(0, 1), targets.flatten())
+    torch.testing.assert_close(loss.nll, nll)
+    torch.testing.assert_close(loss.objective, nll + 2 * x.square().mean() + raw.diff(dim=0).square().mean())
+    assert {round(float(value), 6) for value in masks.input.unique()} == {0, round(1 / 0.6, 6)}
+    assert masks.embedding.shape == (WORDS, 1)
+    loss.objective.backward()
+    for layer, kept in zip(model.stack, masks.weights, strict=True):
+        gradient = layer.recurrent_weight.grad
+        assert gradient is not None
+        assert bool((gradient[~kept] == 0).all())
+        assert gradient[kept].abs().sum() > 0
+        assert layer.recurrent_weight is layer.lstm.weight_hh_l0  # the layer has its own matrix again
+
+
+def test_masks_are_drawn_in_training_only() -> None:
+    model, (tokens, targets) = Lstm(LstmConfig(**SIZES), WORDS), texts(1)[0]
+    assert not torch.equal(model.loss(StreamBatch(tokens, targets)).nll, model.loss(StreamBatch(tokens, targets)).nll)
+    model.eval()
+    assert torch.equal(model.loss(StreamBatch(tokens, targets)).nll, model.loss(StreamBatch(tokens, targets)).nll)
+
+
+def test_it_is_saved_and_loaded_and_gives_no_trees(tmp_path: Path) -> None:
+    torch.set_default_dtype(torch.float32)
+    one = trainer(settings("lstm"), tmp_path)
+    checkpoint.save(tmp_path / "run", checkpoint.pack(one.model, one.config, one.vocabulary, {"step": 1}))
+    copy = checkpoint.build_model(checkpoint.read(tmp_path / "run"))
+    tokens = torch.randint(len(one.vocabulary), (5, 2))
+    assert torch.equal(one.model.predictions(tokens)[0], copy.predictions(tokens)[0])
+    with pytest.raises(SynparseError, match=r"model 'lstm' gives no trees; score it with"):
+        load_parser(tmp_path / "run")

@@ -1,0 +1,68 @@
+"""The hand-written backward pass and the dropout masks of ON-LSTM, against plain code."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from induce.data.batches import SentenceBatch
+from induce.layers import plain
+from induce.layers.dropout import keep_mask
+from induce.models.base import Query
+from induce.models.language import onlstm
+from induce.models.language.onlstm import LayerState, OnLstmLayer
+from induce.structures import Distances
+
+
+def test_a_layer_equals_the_plain_loop_over_its_projection() -> None:
+    """The parity of the recurrence itself is tested with the kernels; here that the layer hands it the right things."""
+    torch.manual_seed(0)
+    layer = OnLstmLayer(5, 12, 4).double()
+    x, h, c = torch.randn(7, 3, 5).double(), torch.randn(3, 12).double(), torch.randn(3, 3, 4).double()
+    output = layer(x, LayerState(h, c))
+    projected = torch.stack([layer.input(step) + layer.recurrent.bias for step in x])
+    hidden, last, forget, entering = plain.onlstm_recurrence(projected, layer.recurrent.weight, h, c)
+    values = [output.hidden, *output.state, output.distance_forget, output.distance_input]
+    for value, expected in zip(values, (hidden, hidden[-1], last, forget, entering), strict=True):
+        torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_gradients_agree_with_finite_differences() -> None:
+    torch.manual_seed(0)
+    layer = OnLstmLayer(3, 4, 2).double()
+    x = torch.randn(3, 2, 3, dtype=torch.float64, requires_grad=True)
+
+    def outputs(x: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
+        out = layer(x, layer.initial_state(2), weight)
+        return out.hidden, out.state.c, out.distance_forget, out.distance_input
+
+    weight = layer.recurrent.weight.detach().requires_grad_()
+    assert torch.autograd.gradcheck(outputs, (x, weight))
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.45, 0.9])
+def test_masks_keep_the_share_they_should(rate: float) -> None:
+    torch.manual_seed(3)
+    kept = keep_mask((401, 503), rate, torch.device("cpu"))
+    assert kept.shape == (401, 503)
+    assert kept.double().mean().item() == pytest.approx(1 - rate, abs=0.005)
+    columns = kept.double().mean(0)
+    assert (columns - (1 - rate)).abs().max() < 0.15  # no column of the four that share a draw is special
+
+
+def test_sizes_that_do_not_fit_are_told() -> None:
+    with pytest.raises(ValueError, match="hidden_size = 25 is not a multiple of chunk_size = 4"):
+        onlstm.OnLstm(onlstm.OnLstmConfig(embedding_size=8, hidden_size=25, chunk_size=4), 10)
+
+
+def test_the_pieces_that_a_batch_is_parsed_in_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    config = onlstm.OnLstmConfig(embedding_size=8, hidden_size=12, layers=3, chunk_size=4)
+    model = onlstm.OnLstm(config, 20).double()
+    batch = SentenceBatch(torch.randint(1, 20, (3, 9)), torch.tensor([9, 9, 9]))
+    with torch.inference_mode():
+        whole = [model.structure(batch, Query(Distances, layer)).values for layer in (1, 2, 3)]
+        monkeypatch.setattr(onlstm, "POSITIONS", 6)  # two steps at a time
+        for layer, want in enumerate(whole, 1):
+            torch.testing.assert_close(model.structure(batch, Query(Distances, layer)).values, want)

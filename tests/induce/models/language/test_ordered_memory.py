@@ -1,0 +1,191 @@
+"""Ordered Memory against its equations, written out slot by slot; padding, state, and shift-reduce decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor
+
+from induce.decoding.stack import shift_reduce
+from induce.models.language.ordered_memory import OrderedMemory, OrderedMemoryConfig, OrderedMemoryLayer
+from induce.models.language.ordered_memory_kernel import fill_slots
+from treebank.base.errors import SynparseError
+
+SLOTS, SIZE = 4, 6
+
+
+@pytest.fixture(autouse=True)
+def double() -> Iterator[None]:
+    """Everything here is in float64."""
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(1)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def plain_loop(layer: OrderedMemoryLayer, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Algorithm 2 for one sentence ``x`` (T, input): the top slot and the distribution of every step."""
+    kind, slots = layer.attention.kind, layer.slots
+    memory = candidate = torch.zeros(slots, layer.size)
+    p = None
+    outputs, found = [], []
+    for word in layer.norm(layer.input(x)):
+        previous, p = p, torch.zeros(slots)
+        if previous is not None:
+            scores = [score(layer, kind, word, one) for one in candidate]
+            shares = [previous[: i + 2].sum() if i + 1 < slots else torch.tensor(1.0) for i in range(slots)]
+            weights = torch.stack([a.exp() * (m if m >= 1e-5 else 0.0) for a, m in zip(scores, shares, strict=True)])
+            p = weights / weights.sum()
+        kept = [p[i:].sum() if previous is not None else torch.tensor(1.0) for i in range(slots)]
+        memory = torch.stack([m * (1 - k) + c * k for m, c, k in zip(memory, candidate, kept, strict=True)])
+        below, filled = word, []
+        for i in range(slots):
+            above = p[: i + 1].sum()
+            below = word * (1 - above) + layer.cell(below[None], memory[i][None], layer.norm)[0] * above
+            filled.append(below)
+        candidate = torch.stack(filled)
+        outputs.append(candidate[-1])
+        found.append(p)
+    return torch.stack(outputs), torch.stack(found)
+
+
+def score(layer: OrderedMemoryLayer, kind: str, word: Tensor, candidate: Tensor) -> Tensor:
+    """Equation 3.5.8, as released or as in the thesis."""
+    attention = layer.attention
+    if kind == "released":
+        both = attention.query_norm(attention.query(word)) + attention.key_norm(attention.key(candidate))
+        return (attention.score.weight[0] @ both.relu()) / layer.size**0.5
+    joined = torch.cat((attention.key.weight, attention.query.weight), 1) @ torch.cat((candidate, word))
+    return (attention.score.weight[0] @ (joined + attention.query.bias).tanh()) / layer.slots**0.5
+
+
+@pytest.mark.parametrize("kind", ["released", "paper"])
+def test_the_recurrence_is_that_of_the_equations(kind: str) -> None:
+    layer = OrderedMemoryLayer(5, SIZE, SLOTS, attention=kind)
+    for parameter in layer.attention.parameters():
+        parameter.data *= 3  # decisions far from even ones
+    x = torch.randn(9, 3, 5)
+    output, positions, _ = layer(x)
+    gradients = torch.autograd.grad((output.sin().sum() + positions.sin().sum()), list(layer.parameters()))
+    plain = [plain_loop(layer, x[:, k]) for k in range(3)]
+    for k, (wanted, places) in enumerate(plain):
+        torch.testing.assert_close(output[:, k], wanted)
+        torch.testing.assert_close(positions[:, k], places)
+    total = torch.stack([wanted.sin().sum() + places.sin().sum() for wanted, places in plain]).sum()
+    for got, want in zip(gradients, torch.autograd.grad(total, list(layer.parameters())), strict=True):
+        torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_gradients_of_the_slots(dropped: bool) -> None:
+    """Of rows that begin to use the stack at different slots, some at none."""
+    above = torch.tensor([[0, 0, 0, 1], [0, 0.2, 0.5, 1], [0, 0, 0.9, 1], [0, 0, 0, 0]])
+    pairs = int((above > 0).sum())
+    masks = [(torch.rand(pairs, width) < 0.7) / 0.7 for width in (3, 3, 12)] if dropped else None
+    inputs = [torch.randn(4, 3), torch.randn(4, SLOTS, 3), above]
+    weights = [torch.randn(*shape) for shape in ((12, 6), (12,), (12, 12), (12,), (3,), (3,))]
+    for one in (*inputs, *weights):
+        one.requires_grad_()
+
+    def slots(*given: Tensor) -> Tensor:
+        x, memory, shares, *rest = given
+        used = torch.where(shares > 1e-3, shares, 0.0)  # a step of the check must not open a slot
+        return fill_slots(x, memory, used, rest, 1e-5, masks)
+
+    assert torch.autograd.gradcheck(slots, (*inputs, *weights))
+
+
+def test_a_sentence_alone_and_in_a_batch_gives_the_same_whatever_the_padding() -> None:
+    layer = OrderedMemoryLayer(5, SIZE, SLOTS)
+    sentences = [torch.randn(length, 5) for length in (7, 4, 1)]
+    for front in (True, False):
+        x, real = torch.zeros(7, 3, 5), torch.zeros(7, 3, dtype=torch.bool)
+        places = []
+        for k, one in enumerate(sentences):
+            start = 7 - len(one) if front else 0
+            places.append(slice(start, start + len(one)))
+            x[places[k], k], real[places[k], k] = one, True
+        together = layer(x, real)
+        for k, one in enumerate(sentences):
+            alone = layer(one[:, None])
+            torch.testing.assert_close(together.output[places[k], k], alone.output[:, 0])
+            torch.testing.assert_close(together.positions[places[k], k], alone.positions[:, 0])
+        assert (together.output[~real] == 0).all()
+
+
+def test_a_stream_in_pieces_is_the_stream() -> None:
+    layer = OrderedMemoryLayer(5, SIZE, SLOTS)
+    x = torch.randn(8, 2, 5)
+    whole = layer(x)
+    first = layer(x[:3])
+    second = layer(x[3:], state=first.state)
+    torch.testing.assert_close(torch.cat((first.output, second.output)), whole.output)
+    assert second.state.started.all()
+
+
+def test_more_slots_change_nothing_for_a_short_sentence() -> None:
+    layer = OrderedMemoryLayer(5, SIZE, SLOTS)
+    x = torch.randn(SLOTS, 2, 5)
+    few, many = layer(x), layer(x, slots=3 * SLOTS)
+    torch.testing.assert_close(few.output, many.output)
+    torch.testing.assert_close(few.positions, many.positions[..., -SLOTS:])
+
+
+def test_dropout_acts_in_training_only_and_keeps_the_mean() -> None:
+    layer = OrderedMemoryLayer(5, SIZE, SLOTS, dropout=0.3, attention_dropout=0.3)
+    x = torch.randn(6, 2, 5)
+    assert not torch.equal(layer(x).output, layer(x).output)
+    layer.eval()
+    assert torch.equal(layer(x).output, layer(x).output)
+    dropped = layer.cell.dropout.train()(torch.ones(200, 200))
+    assert float(dropped.mean()) == pytest.approx(1, abs=0.02)
+
+
+def test_settings_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match="attention = 'sum' is none of released, paper"):
+        OrderedMemory(OrderedMemoryConfig(attention="sum"), 10)
+    with pytest.raises(ValueError, match="slots = 1 must be at least 2"):
+        OrderedMemory(OrderedMemoryConfig(slots=1), 10)
+    assert asdict(OrderedMemoryConfig())["slot_size"] == 128
+
+
+def algorithm_3(slots: tuple[int, ...]) -> set[tuple[int, int]]:
+    """Thesis, algorithm 3, on a stack of spans; the loop at the end goes on to one item, as the program's tree does."""
+    stack, found = [(0, 1)], set()
+
+    def reduce() -> None:
+        second, first = stack.pop(), stack.pop()
+        stack.append((first[0], second[1]))
+        found.add(stack[-1])
+
+    head = slots[0] - 1
+    for i, slot in enumerate(slots[1:], 1):
+        for _ in range(slot - head):
+            if len(stack) < 2:
+                break
+            reduce()
+        stack.append((i, i + 1))
+        head = slot - 1
+    while len(stack) > 1:
+        reduce()
+    return found
+
+
+def test_shift_reduce_is_algorithm_3() -> None:
+    for length in range(1, 6):
+        for slots in product(range(4), repeat=length):
+            found = shift_reduce(slots)
+            assert len(found) == len(set(found)) == length - 1
+            assert set(found) == algorithm_3(slots)
+
+
+def test_shift_reduce_of_ten_thousand_words() -> None:
+    assert len(shift_reduce([5] * 10_000)) == 9_999
+    assert len(shift_reduce(list(range(10_000, 0, -1)))) == 9_999
+    assert shift_reduce([]) == []
+    with pytest.raises(SynparseError, match="slot -1: slots count from 0"):
+        shift_reduce([3, -1])

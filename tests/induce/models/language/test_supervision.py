@@ -1,0 +1,224 @@
+"""Learning distances from trees: what is compared with what, which sentences have trees, and every variant learns."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from induce.config import DataConfig
+from induce.data.corpus import gold_distances, read_corpora
+from induce.data.sources import prepare_text
+from induce.data.supervision import supervised
+from induce.layers.ranking import rank, ranking_loss
+from induce.models.base import gold_distances as gold_of
+from induce.models.base import next_words
+from induce.models.language.onlstm_syd import OnLstmSydConfig
+from induce.parsing.load import load_parser
+from induce.settings import resolve
+from induce.storage import checkpoint
+from induce.training.loop import Trainer
+from induce.training.run import RunRequest, load_data
+from tests.support.tiny import sentences, settings, train, trainer, with_trees
+from treebank.base.errors import SynparseError
+from treebank.core.tree import Tree
+
+NAN = float("nan")
+QUICK = ("train.learning_rate=0.03", "train.segment_length=12", "train.batch_size=4", "train.epochs=7")
+
+
+@pytest.mark.parametrize("ranking", ["sentence", "column", "batch"])
+def test_rank_compares_the_pairs_that_it_says(ranking: str) -> None:
+    torch.manual_seed(0)
+    steps, batch = 9, 4
+    tokens = torch.randint(0, 3, (steps, batch))  # 0 ends a sentence
+    gold = torch.randint(1, 5, (steps, batch)).float()
+    gold[tokens == 0] = NAN
+    gold[:4, 1] = NAN
+    distances = torch.rand(steps, batch)
+    ends = (tokens == 0).cumsum(0)
+    places = list(itertools.product(range(steps), range(batch)))
+    total, count = 0.0, 0
+    for (t, b), (u, c) in itertools.permutations(places, 2):
+        same = {"batch": t == u, "column": b == c, "sentence": b == c and ends[t, b] == ends[u, c]}
+        if same[ranking] and gold[t, b] > gold[u, c]:
+            total += max(0.0, 1 - float(distances[t, b] - distances[u, c]))
+            count += 1
+    assert count > 5
+    assert float(rank(distances, gold, tokens, ranking, 1.0)) == pytest.approx(total / count, rel=1e-5)
+
+
+def test_ranking_loss_without_any_pair_is_zero() -> None:
+    assert float(ranking_loss(torch.rand(2, 3), torch.full((2, 3), NAN))) == 0.0
+    assert float(ranking_loss(torch.rand(2, 3), torch.ones(2, 3))) == 0.0
+
+
+def test_gold_distances_are_between_the_words_that_the_recipe_keeps() -> None:
+    tree = Tree.from_text("(S (NP-SBJ (-NONE- *)) (NP (DT the) (NN cat)) (, ,) (VP (VBD sat) (NP (NN here))) (. .))")
+    assert gold_distances(tree, (0, 1, 3, 4)) == [4, 2, 3, 2]  # over: the cat | sat here
+
+
+def test_gold_beside_the_stream() -> None:
+    """NaN at sentence ends and beside plain sentences; the first word of a sentence has the largest value of all."""
+    text = [*sentences(3), *with_trees(sentences(3, seed=5))]
+    corpus, _ = read_corpora(text, "raw", with_trees=True)
+    gold = corpus.encode(corpus.vocabulary(100, 1)).distances
+    largest = max(gold_distances(one.tree, range(len(one.words)))[0] for one in text if one.tree)
+    at = 0
+    for one in text:
+        row = gold[at : at + len(one.words) + 1].tolist()
+        assert math.isnan(row[-1])
+        if one.tree is None:
+            assert all(map(math.isnan, row))
+        else:
+            assert row[:-1] == [largest, *gold_distances(one.tree, range(len(one.words)))[1:]]
+        at += len(one.words) + 1
+    assert at == len(gold)
+    assert not read_corpora(text, "raw")[0].trees
+
+
+@pytest.mark.parametrize("reading", ["stream", "sentences"])
+def test_pieces_carry_the_gold_of_their_words(reading: str) -> None:
+    """Every tree of the text comes by once, each distance beside its word."""
+    config = settings("prpn-syd", f"data.reading={reading}", "train.vary_segments=false", "train.batch_size=4")
+    corpus, _ = read_corpora([*with_trees(sentences(24)), *sentences(16)], "raw", with_trees=True)
+    trained = Trainer(config, corpus, corpus, Path("unused"), device="cpu")
+    gold = torch.from_numpy(trained.corpus.distances)
+    stream = trained.corpus.ids.tolist()
+    wanted = {(token, float(value)) for token, value in zip(stream, gold, strict=True) if not math.isnan(value)}
+    found = set()
+    values = 0
+    for step in trained.loader.steps(trained.rng, 0):
+        distances, tokens = gold_of(step.batch), next_words(step.batch).tokens
+        assert distances is not None
+        there = ~distances.isnan()
+        assert not (there & (tokens == 0)).any()
+        found |= set(zip(tokens[there].tolist(), distances[there].tolist(), strict=True))
+        values += int(there.sum())
+    assert found <= wanted
+    assert values >= 0.9 * float((~gold.isnan()).sum())
+
+
+def test_a_share_of_the_trees_evenly_spread() -> None:
+    text = with_trees(sentences(100))
+    for share in (0.0, 0.25, 0.5, 1.0):
+        found = [one.tree is not None for one in supervised(text, DataConfig(tree_share=share), seed=1)]
+        assert sum(found) == 100 * share
+        assert abs(sum(found[:40]) - 40 * share) <= 1
+
+
+def test_a_share_of_the_text_evenly_spread() -> None:
+    text = [one.words for one in sentences(100)]
+    settings = ("data.development_share=0",)
+    for share in (0.01, 0.25, 0.5, 1.0):
+        asked = RunRequest(run="", text=text, preset="npcfg-small", settings=(*settings, f"data.text_share={share}"))
+        corpus = load_data(asked).encode()
+        assert len(corpus) == 100 * share
+        assert corpus.lengths.sum() == sum(len(words) - 1 for words in text[round(1 / share) - 1 :: round(1 / share)])
+
+
+def test_a_share_of_the_built_in_sample() -> None:
+    whole = load_data(RunRequest(run="", preset="npcfg-small")).training
+    half = load_data(RunRequest(run="", preset="npcfg-small", settings=("data.text_share=0.5",))).training
+    assert len(half.offsets) == len(whole.offsets) // 2 + 1
+
+
+def test_a_corpus_on_disk_is_learned_from_whole(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("".join(" ".join(one.words) + "\n" for one in sentences(30)), encoding="utf-8")
+    prepare_text([str(text)], str(tmp_path / "prepared"), preset="onlstm-small")
+    asked = RunRequest(run="", text=(str(tmp_path / "prepared"),), preset="onlstm-small")
+    assert load_data(asked).training.words
+    with pytest.raises(SynparseError, match=r"learned from whole, without data.text_share"):
+        load_data(replace(asked, settings=("data.text_share=0.5",)))
+
+
+def test_random_trees_are_over_the_same_words_and_not_the_gold_ones() -> None:
+    text = with_trees(sentences(100))
+    found = list(supervised(text, DataConfig(trees="random"), seed=1))
+    assert [one.words for one in found] == [one.words for one in text]
+    assert all(one.tree is not None and len(one.tree.spans) == len(one.words) - 1 for one in found)
+    assert len({one.tree.spans for one in found if one.tree}) > 20
+    assert found == list(supervised(text, DataConfig(trees="random"), seed=1))
+
+
+def scored(run: Path, distances: str = "syd") -> float:
+    """The share of toy sentences whose gold brackets are all in the tree of the model."""
+    gold = with_trees(sentences(60, seed=9))
+    trees = load_parser(run, distances=distances).parse(gold)
+    return sum(
+        one.tree is not None and set(one.tree.spans[1:]) <= set(tree.spans)
+        for one, tree in zip(gold, trees, strict=True)
+    ) / len(gold)
+
+
+@pytest.mark.parametrize("change", ["ranking=sentence", "ranking=column", "ranking=batch", "supervised_head=hidden"])
+def test_trees_are_learned_beside_those_of_the_language_model(change: str, tmp_path: Path) -> None:
+    train(settings("onlstm-syd", f"model.{change}", *QUICK), tmp_path)
+    assert scored(tmp_path) > 0.9
+    sets = [next(load_parser(tmp_path, distances=name).read([["the", "dog"]])) for name in ("syd", "lm")]
+    assert sets[0] != sets[1]
+
+
+def test_one_set_of_trees_for_both(tmp_path: Path) -> None:
+    train(settings("onlstm-syd", "model.supervised_head=shared", *QUICK), tmp_path)
+    assert scored(tmp_path) == scored(tmp_path, "lm") > 0.9
+
+
+def test_prpn_learns_trees(tmp_path: Path) -> None:
+    train(settings("prpn-syd", "train.learning_rate=0.1", "train.segment_length=12", "train.epochs=6"), tmp_path)
+    assert scored(tmp_path) > 0.9
+
+
+def test_supervised_distances_have_one_layer(tmp_path: Path) -> None:
+    train(settings("onlstm-syd", "train.epochs=1"), tmp_path)
+    with pytest.raises(SynparseError, match="the supervised distances are those of layer 2, not 1"):
+        list(load_parser(tmp_path, layer=1).parse([["a", "b"]]))
+    assert list(load_parser(tmp_path, layer=1, distances="lm").parse([["a", "b"]]))
+
+
+def test_wrong_settings_are_told() -> None:
+    for problem, wrong in (
+        ("supervised_layer = 4: the model has 3 layers", {"supervised_layer": 4}),
+        ("ranking = 'pairs' is none of sentence, column, batch", {"ranking": "pairs"}),
+        ("supervised_head = 'two' is none of split, shared, hidden", {"supervised_head": "two"}),
+        ("distance_scale = 'cm' is none of units, share", {"distance_scale": "cm"}),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            OnLstmSydConfig(**wrong).check()  # type: ignore[arg-type]
+    with pytest.raises(SynparseError, match="there is no trees 'silver'"):
+        resolve(model="onlstm-syd", settings=["data.trees=silver"])
+    with pytest.raises(SynparseError, match=r"data.tree_share = 1.5 must lie between 0 and 1"):
+        resolve(model="onlstm-syd", settings=["data.tree_share=1.5"])
+
+
+def test_models_and_texts_must_fit(tmp_path: Path) -> None:
+    plain, _ = read_corpora(sentences(), "words")
+    trees, _ = read_corpora(with_trees(sentences()), "words", with_trees=True)
+    with pytest.raises(SynparseError, match="'onlstm-syd' learns from trees, and the training text has none"):
+        Trainer(settings("onlstm-syd"), plain, plain, tmp_path, device="cpu")
+    with pytest.raises(SynparseError, match="'onlstm' learns no trees"):
+        Trainer(settings("onlstm"), trees, plain, tmp_path, device="cpu")
+
+
+def test_other_trees_are_another_text(tmp_path: Path) -> None:
+    """A run does not go on with the same words and other trees."""
+    config = settings("onlstm-syd")
+    left = iter(range(3))
+    list(trainer(config, tmp_path).train(stop=lambda: next(left, None) is None))
+    text = [replace(one, tree=Tree.from_spans(one.words, [])) for one in sentences()]
+    share = config.data.development_share
+    corpora = read_corpora(text, "words", development_share=share, with_trees=True)
+    with pytest.raises(SynparseError, match="the training text is not the one that this run began with"):
+        Trainer(config, *corpora, tmp_path, device="cpu", resume=True)
+
+
+def test_random_trees_are_said_to_be_random(tmp_path: Path) -> None:
+    facts = {"trees": {"name": "toy", "note": "a part", "kind": "random", "sentences": 200}}
+    list(trainer(settings("onlstm-syd", "train.epochs=1"), tmp_path, facts=facts).train())
+    assert checkpoint.read(tmp_path / "best").fact("trees") == facts["trees"]
+    assert load_parser(tmp_path).learned_from == "random trees: toy (a part)"

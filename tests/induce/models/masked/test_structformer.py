@@ -1,0 +1,452 @@
+"""StructFormer and Transformer compute what the released programs compute, and each part what its formula says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+from induce.data.batches import MaskedBatch, SentenceBatch
+from induce.decoding.distances import nary
+from induce.decoding.heads import argmax, chu_liu_edmonds
+from induce.layers.masked_words import without_self
+from induce.layers.padding import real_words
+from induce.layers.transformer_layer import EncoderLayer
+from induce.models.base import Query
+from induce.models.masked.structformer import StructFormer, StructFormerConfig, block_ends, heads_of_blocks, margins
+from induce.models.masked.transformer import Transformer, TransformerConfig
+from induce.structures import Distances, HeadDistribution, Heights
+from tests.support.reference import Fixture, fixtures, load
+from treebank.core.sentence import ROOT
+
+PADDING = 1  # the number that the released programs pad with
+
+TINY = StructFormerConfig(
+    embedding_size=8, heads=2, layers=2, feedforward_size=32, parser_layers=2, width=3, dropout=0.0, mask_rate=0.5
+)
+TINY_TRANSFORMER = TransformerConfig(
+    embedding_size=8, heads=2, layers=2, feedforward_size=32, dropout=0.0, mask_rate=0.5
+)
+
+
+@pytest.fixture(autouse=True)
+def double() -> Any:
+    """Everything here is in float64, like the fixtures."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+ENCODER = {  # ours -> theirs, within a layer
+    "output": "self_attn.out_proj",
+    "norm": "norm",
+    "feedforward_norm": "feedforward.0",
+    "widen": "feedforward.1",
+    "narrow": "feedforward.4",
+}
+OTHERS = {
+    "embedding.weight": "emb.weight",
+    "place.weight": "pos_emb.weight",
+    "decoder_bias": "output_layer.bias",
+    "norm.weight": "norm.weight",
+    "norm.bias": "norm.bias",
+    "scales": "_scaler",
+    "relations": "_rel_weight",
+    "parser.gap.weight": "distance_ff.0.conv.weight",
+    "parser.gap.bias": "distance_ff.0.conv.bias",
+    "parser.distance.weight": "distance_ff.3.weight",
+    "parser.distance.bias": "distance_ff.3.bias",
+    "parser.word.weight": "height_ff.0.weight",
+    "parser.word.bias": "height_ff.0.bias",
+    "parser.height.weight": "height_ff.3.weight",
+    "parser.height.bias": "height_ff.3.bias",
+}
+
+
+def original_names(name: str) -> list[str]:
+    """The names, in the released programs, of the weights that stand one below the other in ours."""
+    parts = name.split(".")
+    if parts[0] == "layers":
+        if parts[2] == "project":
+            return [f"layers.{parts[1]}.self_attn.{x}_proj.{parts[3]}" for x in "qkv"]
+        return [f"layers.{parts[1]}.{ENCODER[parts[2]]}.{parts[3]}"]
+    if name.startswith("parser.convolutions"):
+        return [f"parser_layers.{parts[2]}.0.conv.{parts[3]}"]
+    return [OTHERS[name]]
+
+
+def give_weights(model: Any, fixture: Fixture) -> None:
+    """Copy the weights of a fixture into ``model``, all of them and no others."""
+    used = {"output_layer.weight"}  # tied to emb.weight
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            names = original_names(name)
+            value = torch.cat([torch.tensor(fixture.arrays["weight/" + one]) for one in names])
+            parameter[: len(value)] = value  # of the places only those in use are there
+            assert name == "place.weight" or parameter.shape == value.shape
+            used.update(names)
+    assert used == {name.removeprefix("weight/") for name in fixture.arrays if name.startswith("weight/")}
+
+
+def check_gradients(model: Any, fixture: Fixture) -> None:
+    """Compare every gradient with the fixture's; all of them must be used."""
+    used = set()
+    for name, parameter in model.named_parameters():
+        names = original_names(name)
+        rows = fixture.arrays["grad/" + names[0]].shape[0]
+        assert not parameter.grad[rows * len(names) :].any()
+        for k, one in enumerate(names):
+            fixture.check("grad/" + one, parameter.grad[k * rows : (k + 1) * rows])
+        used.update(names)
+    assert used == {name.removeprefix("grad/") for name in fixture.arrays if name.startswith("grad/")}
+
+
+def structformer_of(fixture: Fixture) -> StructFormer:
+    """The model of a fixture with its weights."""
+    sizes = fixture.sizes
+    config = replace(
+        TINY,
+        embedding_size=sizes["emb"],
+        heads=sizes["heads"],
+        layers=sizes["layers"],
+        feedforward_size=4 * sizes["emb"],
+        parser_layers=sizes["parser_layers"],
+        width=sizes["width"],
+        positions=sizes["positions"],
+        affine=fixture.name == "structformer_released",
+        calibration="batch",
+    )
+    model = StructFormer(config, sizes["vocab"] - 1)  # the mask has a number of its own
+    give_weights(model, fixture)
+    return model
+
+
+@pytest.mark.parametrize("name", fixtures("structformer"))
+def test_like_the_released_programs(name: str) -> None:
+    fixture = load(name)
+    model = structformer_of(fixture)
+    lengths = torch.tensor(fixture.sizes["lengths"])
+    ids, targets = torch.tensor(fixture.arrays["ids"]), torch.tensor(fixture.arrays["targets"])
+    real = real_words(ids, lengths)
+
+    distances, heights = model.parser(model.embedding(ids), real)
+    fixture.check("distance_raw", distances)
+    fixture.check("height_raw", heights)
+    parse = model.parse(ids, lengths, together=True)
+    fixture.check("distance", parse.distances)
+    fixture.check("height", parse.heights)
+    fixture.check("margin", (distances - parse.distances)[0, 0])
+    gamma = ((parse.heights[:, :, None] - parse.distances[:, None]) * model.scales[0].exp()).sigmoid()
+    fixture.check("block", block_of(*block_ends(gamma, torch.arange(ids.shape[1]))))
+    full = heads_of_blocks(*parse, model.scales)
+    if "head_with_self" in fixture.arrays:
+        fixture.check("head_with_self", full)
+        fixture.check("loghead", (full + 1e-9).log().flatten(0, 1))
+    head = model.head_distribution(parse)
+    fixture.check("head", head)
+    if "sibling" in fixture.arrays:
+        fixture.check("sibling", without_self(head @ head.transpose(1, 2)))
+    fixture.check("attention_mask", torch.stack([mask.flatten(0, 1) for mask in model.attention_masks(head)]))
+    hidden = model(ids, lengths)
+    fixture.check("hidden", hidden)
+    fixture.check("logits", functional.linear(hidden, model.embedding.weight, model.decoder_bias))
+
+    loss = model.masked_loss(ids, lengths, targets, targets != PADDING)
+    fixture.check("loss", loss.objective)
+    loss.objective.backward()
+    check_gradients(model, fixture)
+
+
+def block_of(begins: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    """P(word j lies in the block of word i): the block begins before it, or at it, and ends not before it."""
+    left, right = begins.cumsum(2), ends.flip(2).cumsum(2).flip(2)
+    return torch.where(torch.ones_like(left).tril().bool(), left, right)
+
+
+def framed(fixture: Fixture) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Each sentence of a fixture by itself, with boundary marks and without masked words."""
+    rows = zip(fixture.arrays["tokens"], fixture.sizes["lengths"], strict=True)
+    return [(torch.tensor([[0, *tokens[:length].tolist(), 0]]), torch.tensor([length])) for tokens, length in rows]
+
+
+@pytest.mark.parametrize("name", fixtures("structformer_released"))
+def test_the_same_trees_and_heads_as_the_released_program(name: str) -> None:
+    """Each sentence alone, as it parses; our margin of each sentence gives the same in a batch."""
+    fixture = load(name)
+    model = structformer_of(fixture)
+    together = torch.tensor(fixture.arrays["tokens"])
+    batch = model.parse(together, torch.tensor(fixture.sizes["lengths"]))
+    for k, (tokens, length) in enumerate(framed(fixture)):
+        wanted = fixture.doc["expected"]["parses"][k]
+        count = int(length)
+        for name_, got in (("distance", batch.distances[k, :count]), ("height", batch.heights[k, :count])):
+            fixture.check(f"alone/{k}/{name_}", got)
+        fixture.check(f"alone/{k}/head", model.head_distribution(batch)[k, :count, :count])
+        alone = SentenceBatch(tokens[:, 1:-1], length)
+        values = model.structure(alone, Query(Distances)).values[0].tolist()
+        assert set(nary(values)) == spans_of(wanted["tree"])
+        heads = argmax(model.structure(alone, Query(HeadDistribution)).probability[0].tolist())
+        assert [("root" if head == ROOT else head) for head in heads] == wanted["heads"]
+
+
+def spans_of(tree: str) -> set[tuple[int, int]]:
+    """The brackets of ``((w1 w2) w3)``."""
+    open_at, spans, count = [], set(), 0
+    for token in tree.replace("(", " ( ").replace(")", " ) ").split():
+        if token == "(":
+            open_at.append(count)
+        elif token == ")":
+            spans.add((open_at.pop(), count))
+        else:
+            count += 1
+    return spans
+
+
+@pytest.mark.parametrize("name", fixtures("structformer_mlm"))
+def test_the_same_heads_as_the_program_of_udgn(name: str) -> None:
+    """There the diagonal is 0, so that no word is its own head."""
+    fixture = load(name)
+    model = structformer_of(fixture)
+    expected = fixture.doc["expected"]["heads"]
+    assert len(expected) == len(fixture.sizes["lengths"])
+    for (tokens, length), wanted in zip(framed(fixture), expected, strict=True):
+        found = model.structure(SentenceBatch(tokens[:, 1:-1], length), Query(HeadDistribution)).probability
+        assert list(argmax(without_self(found)[0].tolist())) == wanted["argmax"]
+        tree = chu_liu_edmonds(found[0].tolist())
+        assert [i if head == ROOT else head for i, head in enumerate(tree)] == wanted["tree"]
+
+
+@pytest.mark.parametrize("name", fixtures("transformer_mlm"))
+def test_the_transformer_like_the_released_program(name: str) -> None:
+    fixture = load(name)
+    sizes = fixture.sizes
+    config = replace(
+        TINY_TRANSFORMER,
+        embedding_size=sizes["emb"],
+        heads=sizes["heads"],
+        layers=sizes["layers"],
+        feedforward_size=4 * sizes["emb"],
+        positions=sizes["positions"],
+        affine=False,
+    )
+    model = Transformer(config, sizes["vocab"] - 1)
+    give_weights(model, fixture)
+    ids, targets = torch.tensor(fixture.arrays["ids"]), torch.tensor(fixture.arrays["targets"])
+    lengths = torch.tensor(sizes["lengths"])
+    hidden = model(ids, lengths)
+    fixture.check("hidden", hidden)
+    fixture.check("logits", functional.linear(hidden, model.embedding.weight, model.decoder_bias))
+    loss = model.masked_loss(ids, lengths, targets, targets != PADDING)
+    fixture.check("loss", loss.objective)
+    loss.objective.backward()
+    check_gradients(model, fixture)
+
+
+# --- each part against its formula ----------------------------------------------------------------------------------
+
+
+def random_parse(seed: int, lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Distances and heights as the parser gives them before calibration, and what is no padding."""
+    torch.manual_seed(seed)
+    size = (len(lengths), max(lengths))
+    real = real_words(torch.zeros(size), torch.tensor(lengths))
+    distances, heights = torch.randn(size) * 2, torch.randn(size) * 2
+    if seed % 3 == 0:  # ties
+        distances, heights = distances.round(), heights.round()
+    last = ~real.roll(-1, 1) | (torch.arange(size[1]) == size[1] - 1)
+    return distances.masked_fill(last, 1e9).requires_grad_(), heights.masked_fill(~real, -1e9).requires_grad_(), real
+
+
+def plain_margin(distances: torch.Tensor, heights: torch.Tensor) -> torch.Tensor:
+    """The margin of one sentence by its definition, span by span."""
+    best, count = torch.zeros(()), len(distances)
+    for i in range(count):
+        for j in range(i, count):
+            if (i, j) != (0, count - 1):
+                height = heights[i : j + 1].max()
+                left = distances[i - 1] if i else torch.tensor(1e9)
+                best = torch.maximum(best, torch.minimum(left - height, distances[j] - height))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_margin_is_that_of_all_spans(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("induce.models.masked.structformer.ROWS", 4)  # words in several blocks
+    lengths = [9, 1 + seed % 8, 2, 1]
+    distances, heights, real = random_parse(seed, lengths)
+    found = margins(distances, heights, real)
+    for k, length in enumerate(lengths):
+        wanted = plain_margin(distances[k, :length], heights[k, :length])
+        assert found[k].item() == pytest.approx(wanted.item(), abs=1e-12)
+        if seed % 3 and wanted > 0:
+            for values in (distances, heights):
+                got, expected = (torch.autograd.grad(x, values, retain_graph=True)[0] for x in (found[k], wanted))
+                assert torch.equal(got, expected)
+
+
+def plain_heads(distances: torch.Tensor, heights: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """The head distribution of one sentence by its definition, for all ends of all blocks."""
+    count = len(distances)
+    heads = torch.zeros(count, count)
+    scores = heights * scales[1].exp()
+    for i in range(count):
+        gamma = ((heights[i] - distances) * scales[0].exp()).sigmoid()
+        reach_left = [torch.cat((torch.ones(1), gamma[k:i])).min() for k in range(i + 1)]  # to word k at least
+        reach_right = [torch.cat((torch.ones(1), gamma[i:k])).min() for k in range(count)]
+        for left in range(i + 1):
+            begins = reach_left[left] - (reach_left[left - 1] if left else 0)
+            for right in range(i, count):
+                ends = reach_right[right] - (reach_right[right + 1] if right + 1 < count else 0)
+                share = scores[left : right + 1].softmax(0) * begins * ends
+                heads[i] = heads[i] + functional.pad(share, (left, count - 1 - right))
+    return heads
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_heads_are_those_of_all_blocks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("induce.models.masked.structformer.ROWS", 4)
+    lengths = [9, 1 + seed, 2, 1]
+    distances, heights, real = random_parse(seed + (seed % 3 == 0), lengths)
+    scales = (torch.randn(2) * 0.5).requires_grad_()
+    distances_ = distances - margins(distances, heights, real)[:, None]
+    found = heads_of_blocks(distances_, heights, scales)
+    for k, length in enumerate(lengths):
+        got = found[k, :length, :length]
+        wanted = plain_heads(distances_[k, :length], heights[k, :length], scales)
+        torch.testing.assert_close(got, wanted, rtol=1e-11, atol=1e-12)
+        torch.testing.assert_close(got.sum(1), torch.ones(length))
+        cotangent = torch.randn(length, length)
+        values = (distances, heights, scales)
+        for one, other in zip(
+            *(torch.autograd.grad((x * cotangent).sum(), values, retain_graph=True) for x in (got, wanted)), strict=True
+        ):
+            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
+
+
+def test_heads_in_float32_far_apart() -> None:
+    """Heights whose exponentials are no float32 numbers."""
+    distances = torch.tensor([[0.0, 1.0, 0.5, 1e9]]).float()
+    heights = torch.tensor([[-150.0, 150.0, -149.0, -150.0]]).float()
+    found = heads_of_blocks(distances, heights, torch.zeros(2).float())
+    wanted = plain_heads(distances[0].double(), heights[0].double(), torch.zeros(2))
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found[0].double(), wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_after_calibration_every_word_but_the_highest_reaches_a_higher_one() -> None:
+    for seed in range(20):
+        distances, heights, real = random_parse(3 * seed + 1, [9])
+        distances = (distances - margins(distances, heights, real)[:, None])[0]
+        for i in range(9):
+            if i != int(heights[0].argmax()):
+                left = max((k for k in range(i) if distances[k] > heights[0, i] + 1e-9), default=-1)
+                right = next(k for k in range(i, 9) if distances[k] > heights[0, i] + 1e-9)
+                assert heights[0, left + 1 : right + 1].max() > heights[0, i]
+
+
+@pytest.mark.parametrize("kind", ["distance", "scrambled"])
+def test_relative_bias(kind: str) -> None:
+    """By the number of words between two, for each head; scrambled, sentences get the bias of other heads."""
+    torch.manual_seed(1)
+    plain = replace(TINY_TRANSFORMER, layers=1, positions=False)
+    model = Transformer(replace(plain, relative_bias=kind), 20)
+    layer = model.layers[0]
+    assert isinstance(layer, EncoderLayer)
+    assert layer.relative is not None
+    torch.nn.init.normal_(layer.relative)
+    bias = layer._bias(3, 5).expand(3, 2, 5, 5)
+    for k in range(6):
+        head = k % 2 if kind == "distance" else k // 3
+        for i in range(5):
+            for j in range(5):
+                assert bias.flatten(0, 1)[k, i, j] == layer.relative[head, abs(i - j)]
+    far = layer._bias(1, 300)
+    assert far.shape[-1] == 300
+    assert torch.equal(far[..., 0, 299], far[..., 0, 255])
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "released": {},
+    "udgn": {"affine": False, "xavier": True},
+    "relative bias": {"relative_bias": "distance", "positions": False},
+    "parent": {"relations": "parent"},
+    "child": {"relations": "child"},
+    "siblings": {"relations": "parent+child+sibling"},
+}
+
+
+@pytest.mark.parametrize("changes", SETTINGS.values(), ids=SETTINGS)
+def test_every_setting_trains_and_ignores_padding(changes: dict[str, Any]) -> None:
+    torch.manual_seed(2)
+    model = StructFormer(replace(TINY, **changes), 20)
+    tokens, lengths = torch.randint(2, 20, (3, 7)), torch.tensor([7, 5, 1])
+    tokens[~real_words(tokens, lengths)] = 0
+    chance = torch.rand(tokens.shape)
+    loss = model.loss(MaskedBatch(tokens, lengths, chance))
+    loss.objective.backward()
+    alone = "+" not in model.config.relations  # a single relation has the weight 1
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        free = name in ("parser.distance.bias", "parser.height.bias") or (alone and name == "relations")
+        assert free or parameter.grad.abs().sum() > 0, name
+    with torch.no_grad():
+        total = 0.0
+        for k, length in enumerate(lengths.tolist()):
+            one = model.loss(MaskedBatch(tokens[k : k + 1, :length], lengths[k : k + 1], chance[k : k + 1, :length]))
+            total += float(one.objective) * (one.count or 0)
+        assert total / (loss.count or 0) == pytest.approx(float(loss.objective.detach()), abs=1e-12)
+
+
+def test_the_margin_of_the_batch_acts_in_training_only() -> None:
+    """There sentences change each other's states; parsing is as released, one sentence at a time."""
+    torch.manual_seed(4)
+    tokens, lengths = torch.randint(2, 20, (2, 7)), torch.tensor([7, 4])
+    for calibration in ("sentence", "batch"):
+        model = StructFormer(replace(TINY, calibration=calibration), 20)
+        torch.nn.init.normal_(model.embedding.weight)
+        states, parse = model(tokens, lengths), model.parse(tokens, lengths)
+        same = []
+        for k, length in enumerate(lengths.tolist()):
+            alone, one = tokens[k : k + 1, :length], lengths[k : k + 1]
+            same.append(torch.allclose(model(alone, one)[0], states[k, :length]))
+            torch.testing.assert_close(model.parse(alone, one).distances[0], parse.distances[k, :length])
+        assert same.count(False) == (calibration == "batch")
+
+
+def test_distances_before_each_word_and_the_highest_word_as_root() -> None:
+    torch.manual_seed(5)
+    model = StructFormer(TINY, 20).eval()
+    tokens, lengths = torch.tensor([[0, 4, 5, 6, 0, 0], [0, 7, 0, 0, 0, 0]]), torch.tensor([3, 1])
+    parse = model.parse(tokens[:, 1:-1], lengths)
+    values = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(Distances)).values
+    assert values.shape == (2, 4)
+    assert torch.equal(values[0, 1:3], parse.distances[0, :2])
+    assert values[:, 0].tolist() == [1e9, 1e9]
+    pairs = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(Heights)).values
+    assert torch.equal(pairs[..., 0], values)
+    assert torch.equal(pairs[..., 1], parse.heights)
+    heads = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(HeadDistribution)).probability
+    assert heads[0].diagonal()[:3].tolist() == [float(h == parse.heights[0].max()) for h in parse.heights[0, :3]]
+    assert heads[1, 0, 0] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"heads": 3}, "embedding_size = 8 is not a multiple of heads = 3"),
+        ({"width": 4}, "width = 4 must be odd"),
+        ({"mask_rate": 1.0}, "mask_rate = 1.0 must lie between 0 and 1"),
+        ({"relations": "parent+uncle"}, "'uncle' is none of parent, child, sibling"),
+        ({"relative_bias": "yes"}, "relative_bias = 'yes' is none of none, distance, scrambled"),
+        ({"calibration": "none"}, "calibration = 'none' is none of sentence, batch"),
+    ],
+)
+def test_settings_that_do_not_fit(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("+", "[+]")):
+        StructFormer(replace(TINY, **changes), 20)
+    if set(changes) & {"heads", "mask_rate", "relative_bias"}:
+        with pytest.raises(ValueError, match=message):
+            Transformer(replace(TINY_TRANSFORMER, **changes), 20)

@@ -1,0 +1,318 @@
+"""UDGN computes what the released program computes: outputs, losses and every gradient; and its settings act."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from induce.data.batches import MaskedBatch, SentenceBatch
+from induce.data.loaders import batches_of_words
+from induce.decoding.heads import argmax, chu_liu_edmonds
+from induce.layers.masked_words import mask_words, without_self
+from induce.layers.padding import real_words
+from induce.models.base import Query
+from induce.models.masked.udgn import GraphLayer, Udgn, UdgnConfig, undirected
+from induce.structures import HeadDistribution
+from tests.support.reference import Fixture, fixtures, load
+from treebank.core.sentence import ROOT
+
+PADDING = 1  # the number that the released program pads with
+
+TINY = UdgnConfig(
+    embedding_size=6,
+    channels=3,
+    channel_size=4,
+    layers=2,
+    parser_layers=2,
+    dropout=0.0,
+    parser_dropout=0.0,
+    channel_dropout=0.0,
+    mask_rate=0.5,
+)
+
+
+@pytest.fixture(autouse=True)
+def double() -> Any:
+    """Everything here is in float64, like the fixtures."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def model_of(fixture: Fixture) -> tuple[Udgn, dict[str, torch.nn.Parameter]]:
+    """The model of a fixture with its weights, and its parameters under their original names."""
+    sizes = fixture.sizes
+    config = replace(
+        TINY,
+        embedding_size=sizes["emb"],
+        channels=sizes["heads"],
+        channel_size=sizes["head_size"],
+        layers=sizes["layers"],
+        parser_layers=sizes["parser_layers"],
+        positions="both" if sizes["positions"] else "bias",
+    )
+    model = Udgn(config, sizes["vocab"] - 1)  # the mask has a number of its own
+    original = {
+        "embedding.weight": "emb.weight",
+        "parser.embedding.weight": "parser_emb.weight",
+        "place.weight": "pos_emb.weight",
+        "decoder_bias": "output_layer.bias",
+        "norm.weight": "norm.weight",
+        "norm.bias": "norm.bias",
+        "parser.arcs.weight": "parser_ff.weight",
+        "parser.arcs.bias": "parser_ff.bias",
+    }
+    for k in range(sizes["layers"]):
+        original[f"layers.{k}.direction"] = f"layers.{k}.self_attn.rels_bias"
+        for kind in ("weight", "bias"):
+            original[f"layers.{k}.project.{kind}"] = f"layers.{k}.self_attn.proj.{kind}"
+            original[f"layers.{k}.output.{kind}"] = f"layers.{k}.self_attn.out_proj.{kind}"
+    named = {}
+    for name, parameter in model.named_parameters():
+        known = original.get(name, name.replace("parser.lstm.", "parser_layers."))
+        named[known] = parameter
+        parameter.data = torch.tensor(fixture.arrays["weight/" + known])
+    in_fixture = {name.removeprefix("weight/") for name in fixture.arrays if name.startswith("weight/")}
+    assert in_fixture - {"output_layer.weight"} == set(named)  # tied to emb.weight
+    return model, named
+
+
+def check_gradients(fixture: Fixture, kind: str, named: dict[str, torch.nn.Parameter]) -> None:
+    """Compare the gradients of all parameters that the fixture gives; there must be no others. Then clear them."""
+    given = {name.removeprefix(kind + "/") for name in fixture.arrays if name.startswith(kind + "/")}
+    assert given == {name for name, parameter in named.items() if parameter.grad is not None}
+    for name in given:
+        fixture.check(f"{kind}/{name}", named[name].grad)
+    for parameter in named.values():
+        parameter.grad = None
+
+
+@pytest.mark.parametrize("name", fixtures("udgn_mlm"))
+def test_like_the_released_program(name: str) -> None:
+    fixture = load(name)
+    arrays = {key: torch.tensor(value) for key, value in fixture.arrays.items()}
+    lengths = torch.tensor(fixture.sizes["lengths"])
+    ids, targets, heads = arrays["ids"], arrays["targets"], arrays["heads"]
+    model, named = model_of(fixture)
+
+    scores = model.parser(ids, lengths)
+    fixture.check("parser_logits", scores)
+    fixture.check("head_full", scores.softmax(-1))
+    fixture.check("head", model.head_distribution(ids, lengths))
+    output = model(ids, lengths)
+    fixture.check("dependency_mask", output.mask)
+    fixture.check("hidden", output.hidden)
+    fixture.check("logits", functional.linear(output.hidden, model.embedding.weight, model.decoder_bias))
+    for k, weights in enumerate(output.weights):
+        fixture.check(f"channel_attention/{k}", weights.permute(0, 2, 3, 1))
+    for k, state in enumerate(output.states):
+        fixture.check(f"layer_state/{k}", state)
+
+    loss = model.masked_loss(ids, lengths, targets, targets != PADDING)
+    fixture.check("loss", loss.objective)
+    assert loss.count == int((targets != PADDING).sum())
+    loss.objective.backward()
+    check_gradients(fixture, "grad", named)
+
+    parser_loss = functional.cross_entropy(model.parser(ids, lengths).flatten(0, 1), heads.flatten(), ignore_index=-1)
+    fixture.check("parser_loss", parser_loss)
+    parser_loss.backward()
+    check_gradients(fixture, "grad_parser", named)
+
+    gold = without_self(functional.one_hot(heads.clamp(min=0), ids.shape[1]).to(scores))
+    fixture.check("gold_mode/dependency_mask", undirected(gold))
+    fixture.check("gold_mode/loss", model.masked_loss(ids, lengths, targets, targets != PADDING, head=gold).objective)
+
+
+@pytest.mark.parametrize("name", fixtures("udgn_mlm"))
+def test_the_same_trees_as_the_released_program(name: str) -> None:
+    fixture = load(name)
+    model, _ = model_of(fixture)
+    expected = fixture.doc["expected"]["heads"]
+    assert len(expected) == len(fixture.sizes["lengths"])
+    for tokens, length, wanted in zip(fixture.arrays["tokens"], fixture.sizes["lengths"], expected, strict=True):
+        batch = SentenceBatch(torch.tensor(tokens[:length])[None], torch.tensor([length]))
+        with torch.inference_mode():
+            found = model.structure(batch, Query(HeadDistribution)).probability[0].numpy()
+        for mode, decode in (("argmax", argmax), ("tree", chu_liu_edmonds)):
+            rooted = [i if head == ROOT else head for i, head in enumerate(decode(found))]
+            assert rooted == wanted[mode], mode
+
+
+def listed(lengths: list[int], budget: int, **options: bool) -> list[list[int]]:
+    """`batches_of_words` in lists."""
+    return [batch.tolist() for batch in batches_of_words(lengths, budget, **options)]
+
+
+@pytest.mark.parametrize("name", fixtures("mlm_batching"))
+def test_masks_and_batches_like_the_released_programs(name: str) -> None:
+    fixture = load(name)
+    masked, targets = mask_words(
+        torch.tensor(fixture.arrays["ids"]), torch.tensor(fixture.arrays["draw"]), mask=2, padding=PADDING
+    )
+    np.testing.assert_array_equal(masked, fixture.arrays["masked"])
+    np.testing.assert_array_equal(targets, fixture.arrays["targets"])
+    lengths, budget = fixture.arrays["lengths"].tolist(), fixture.sizes["budget"]
+    assert len(lengths) == fixture.sizes["sentences"]
+    assert listed(lengths, budget) == fixture.doc["expected"]["udgn"]
+    assert listed(lengths, budget, shortest_first=True) == fixture.doc["expected"]["structformer"]
+
+
+def test_a_sentence_longer_than_the_budget_is_a_batch() -> None:
+    assert listed([3, 30, 2, 10], 10) == [[1], [3], [0, 2]]
+    assert listed([3, 30, 2, 10], 10, shortest_first=True) == [[2, 0, 3], [1]]
+    assert listed([], 10) == []
+
+
+# --- settings -------------------------------------------------------------------------------------------------------
+
+
+def plain_layer(layer: GraphLayer, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The layer's equations (4.2.9 to 4.2.17) for one sentence (N, E), pair by pair and channel by channel."""
+    config, count = layer.config, len(x)
+    parts = layer.project(x).view(count, -1, config.channels, config.channel_size)
+    query, key, value = parts[:, 0], parts[:, 1], parts[:, 2]
+    squash = {"tanh": torch.tanh, "identity": lambda v: v, "relu": torch.relu, "elu": functional.elu}[config.activation]
+    found = torch.zeros(count, config.channels, config.channel_size)
+    for i in range(count):
+        for j in range(count):
+            e = (query[i] * key[j]).sum(-1)
+            bias = torch.zeros(config.channels)
+            if layer.direction is not None and i != j:
+                bias = layer.direction[0 if j < i else 1]
+            root = config.channel_size**0.5
+            e = (e + bias) / root if config.scaled_bias else e / root + bias
+            a = (e.softmax(0) if config.competition == "softmax" else 1 / (1 + torch.exp(-e))) * (mask[i, j] + 1e-6)
+            c = squash(value[j])
+            if config.gates:
+                c = c * torch.sigmoid(parts[i, 3])
+            found[i] += a[:, None] * c
+    return x + layer.output(found.flatten(1))
+
+
+SETTINGS = {
+    "released": {},
+    "thesis": {"scaled_bias": False},
+    "no nonlinearity": {"activation": "identity"},
+    "relu": {"activation": "relu"},
+    "elu": {"activation": "elu"},
+    "no gates": {"gates": False},
+    "no competition": {"competition": "sigmoid"},
+    "single channel": {"channels": 1, "channel_size": 12},
+    "places": {"positions": "embedding"},
+    "places beside directions": {"positions": "both"},
+}
+
+
+@pytest.mark.parametrize("changes", SETTINGS.values(), ids=SETTINGS)
+def test_a_layer_is_what_the_equations_say(changes: dict[str, Any]) -> None:
+    torch.manual_seed(1)
+    config = replace(TINY, **changes)
+    layer = GraphLayer(config)
+    x, mask = torch.randn(5, 6), torch.rand(5, 5)
+    found, _ = layer(x[None], mask[None], torch.ones(1, 5, dtype=torch.bool))
+    torch.testing.assert_close(found[0], plain_layer(layer, x, mask), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("changes", [*SETTINGS.values(), {"tags": 5}], ids=[*SETTINGS, "tags"])
+def test_every_setting_trains_all_its_weights_and_ignores_padding(changes: dict[str, Any]) -> None:
+    torch.manual_seed(2)
+    model = Udgn(replace(TINY, **changes), 20)
+    if model.parser.tags is not None:
+        torch.nn.init.normal_(model.parser.tags.weight)  # at 0, where they start, all tags are alike
+    tokens = torch.randint(2, 20, (3, 7))
+    lengths = torch.tensor([7, 5, 1])
+    tokens[~real_words(tokens, lengths)] = 0
+    chance = torch.rand(tokens.shape)
+    loss = model.loss(MaskedBatch(tokens, lengths, chance))
+    loss.objective.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        alone = changes.get("channels") == 1 and name.endswith("direction")  # a single channel wins any competition
+        assert (parameter.grad.abs().sum() > 0) != alone, name
+    with torch.no_grad():
+        total = 0.0
+        for k, length in enumerate(lengths.tolist()):
+            alone = model.loss(MaskedBatch(tokens[k : k + 1, :length], lengths[k : k + 1], chance[k : k + 1, :length]))
+            total += float(alone.objective) * alone.count
+        assert total / loss.count == pytest.approx(float(loss.objective.detach()), abs=1e-12)
+
+
+def test_tags_are_shared_embeddings() -> None:
+    """Equation 4.2.1: before training all tags are equally likely, the first class being none at all."""
+    torch.manual_seed(3)
+    model = Udgn(replace(TINY, tags=4), 20)
+    assert model.parser.tags is not None
+    assert model.parser.tag_embedding is not None
+    tokens, lengths = torch.tensor([[5, 6, 7]]), torch.tensor([3])
+    before = model.parser(tokens, lengths)
+    shift = model.parser.tag_embedding.weight.sum(1) / 5
+    with torch.no_grad():
+        model.parser.tag_embedding.weight.zero_()
+        assert not torch.allclose(model.parser(tokens, lengths), before)
+        model.parser.embedding.weight += shift
+    torch.testing.assert_close(model.parser(tokens, lengths), before)
+
+
+def test_locality_divides_by_a_power_of_the_distance() -> None:
+    torch.manual_seed(6)
+    model = Udgn(TINY, 20).eval()
+    near = Udgn(replace(TINY, locality=1.5), 20).eval()
+    near.load_state_dict(model.state_dict())
+    tokens, lengths = torch.randint(2, 20, (2, 5)), torch.tensor([5, 3])
+    place = torch.arange(5.0)
+    wanted = model.parser(tokens, lengths).exp() / (place - place[:, None]).abs().clamp(min=1) ** 1.5
+    torch.testing.assert_close(near.parser(tokens, lengths).softmax(-1), wanted / wanted.sum(-1, keepdim=True))
+
+
+def test_only_the_parser_runs_for_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Udgn(TINY, 20).eval()
+    tokens = torch.tensor([[0, 4, 5, 6, 0, 0], [0, 7, 0, 0, 0, 0]])
+
+    def fail(*_: Any) -> None:
+        raise AssertionError("a layer of the graph network ran")
+
+    monkeypatch.setattr(GraphLayer, "forward", fail)
+    found = model.structure(SentenceBatch(tokens[:, 1:-1], torch.tensor([3, 1])), Query(HeadDistribution)).probability
+    assert found.shape == (2, 4, 4)
+    assert found[0, :3, 3].abs().sum() == 0
+    with pytest.raises(AssertionError, match="graph network ran"):
+        model(tokens, torch.tensor([6, 6]))
+
+
+def test_nothing_masked_is_no_loss_and_no_error() -> None:
+    model = Udgn(TINY, 20)
+    tokens = torch.tensor([[1, 1, 1]])  # unknown words only
+    loss = model.loss(MaskedBatch(tokens, torch.tensor([3]), torch.zeros(1, 3)))
+    assert (float(loss.objective.detach()), loss.count) == (0.0, 0)
+    loss.objective.backward()
+
+
+@pytest.mark.parametrize("changes", [{"mask_rate": 0.2}, {"mask_rate": 0.7}])
+def test_the_mask_rate(changes: dict[str, Any]) -> None:
+    torch.manual_seed(4)
+    model = Udgn(replace(TINY, **changes), 20)
+    tokens = torch.randint(2, 20, (60, 40))
+    batch = MaskedBatch(tokens, torch.full((60,), 40), torch.rand(tokens.shape))
+    share = model.loss(batch).count / tokens.numel()
+    assert share == pytest.approx(changes["mask_rate"], abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"activation": "sine"}, "activation = 'sine' is none of tanh, relu, elu, identity"),
+        ({"competition": "none"}, "competition = 'none' is none of softmax, sigmoid"),
+        ({"positions": "none"}, "positions = 'none' is none of bias, embedding, both"),
+        ({"mask_rate": 0.0}, "mask_rate = 0.0 must lie between 0 and 1"),
+        ({"tags": -1}, "tags = -1 must not be negative"),
+    ],
+)
+def test_settings_that_do_not_fit(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Udgn(replace(TINY, **changes), 20)

@@ -1,0 +1,87 @@
+"""CompILE: what ends and kinds make of steps by hand, gradients, padding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from induce.models.base import Query
+from induce.structures import Distances
+from induce.tasks.craft.compile import NEVER, Compile, CompileConfig, poisson, shares
+from tests.induce.tasks.craft.test_ocn import ACTIONS, CONFIG, FIRST, batch
+
+
+def made(segments: int = 3) -> Compile:
+    torch.manual_seed(5)
+    config = CompileConfig(features=CONFIG.features, hidden_size=4, options=3, segments=segments, tasks=2)
+    model = Compile(config, FIRST + ACTIONS).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.5 * torch.randn_like(parameter)
+    return model
+
+
+def test_steps_of_segments() -> None:
+    """Ends before steps 2 and 4 of 6; and two that are even between places."""
+    ends = [functional.one_hot(torch.tensor([place]), 7).double() for place in (2, 4, 6)]
+    assert shares(ends)[:, 0, :-1].tolist() == [[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1]]
+    soft = torch.tensor([[0, 0.5, 0.5, 0]]).double()
+    inside = shares([soft, functional.one_hot(torch.tensor([3]), 4).double()])
+    assert inside[:, 0].tolist() == [[1, 0.5, 0, 0], [0, 0.5, 1, 0]]
+
+
+def test_expected_ends() -> None:
+    table = poisson(5, 3.0)
+    assert not table.tril().any()
+    assert table[1, 3] == pytest.approx(math.exp(-3) * 3**2 / 2)
+
+
+def test_what_is_found_in_evaluation_is_hard_and_padding_changes_nothing() -> None:
+    model, shown = made(), batch((9, 7, 5))
+    found = model.read(shown)
+    for scores, drawn in zip(found.ends, found.drawn_ends, strict=False):
+        assert (drawn.sum(1) == 1).all()
+        assert (scores[2, 6:] == NEVER).all()
+        assert (scores[:, 0] == NEVER).all()
+    trace = model.along(shown)
+    torch.testing.assert_close(trace.actions.sum(-1)[0], torch.ones(9).double())
+    torch.testing.assert_close(trace.choice.sum(-1)[0], torch.ones(9).double())
+    assert set(trace.end.flatten().tolist()) <= {0.0, 1.0}
+    assert 1 <= trace.end[0, 1:].sum() <= 2
+    rows = model.structure(shown, Query(Distances)).rows()
+    alone = [model.loss(part) for part in shown.parts(3)]
+    loss = model.loss(shown)
+    for key in ("nll", "objective"):
+        wanted = sum(getattr(one, key) * one.count for one in alone) / 21
+        torch.testing.assert_close(getattr(loss, key), wanted)
+    assert rows == [model.structure(part, Query(Distances)).rows()[0] for part in shown.parts(3)]
+
+
+def test_gradients_are_those_of_finite_differences() -> None:
+    """Of the same draws: every call begins with the same seed."""
+    model, shown = made().train(), batch()
+
+    def objective(*values: Tensor) -> Tensor:
+        torch.manual_seed(8)
+        call: Callable[..., Tensor] = torch.func.functional_call
+        names = [f"model.{name}" for name, _ in model.named_parameters()]
+        return call(_Loss(model), dict(zip(names, values, strict=True)), (shown,))
+
+    values = tuple(parameter.detach().clone().requires_grad_() for parameter in model.parameters())
+    assert torch.autograd.gradcheck(objective, values, fast_mode=True)
+    model.loss(shown).objective.backward()
+    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in model.parameters())
+
+
+class _Loss(torch.nn.Module):
+    def __init__(self, model: Compile) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, shown: object) -> Tensor:
+        return self.model.loss(shown).objective  # type: ignore[arg-type]

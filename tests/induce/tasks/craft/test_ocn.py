@@ -1,0 +1,255 @@
+"""The Option-Controller Network: its equations, the discrete program of calls, gradients, the mixture of experts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from induce.data.batches import DemonstrationBatch
+from induce.models.base import Query
+from induce.structures import Distances
+from induce.tasks.craft.ocn import FIRST, MixtureOfExperts, OptionController, OptionControllerConfig
+
+CONFIG = OptionControllerConfig(features=6, hidden_size=4, inner_size=5, options=3, tasks=2, temperature=2.0)
+ACTIONS = 5
+
+
+def make(kind: type[OptionController] = OptionController, *, seed: int = 0, **changes: float) -> OptionController:
+    torch.manual_seed(seed)
+    model = kind(replace(CONFIG, **changes), FIRST + ACTIONS).double()  # type: ignore[arg-type]
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.3 * torch.randn_like(parameter)
+    return model
+
+
+def seen(steps: int = 6, count: int = 3) -> tuple[Tensor, Tensor]:
+    """Observations (B, N, F) and tasks (B,)."""
+    torch.manual_seed(9)
+    return torch.randn(count, steps, CONFIG.features, dtype=torch.float64), torch.arange(count) % CONFIG.tasks
+
+
+def batch(lengths: tuple[int, ...] = (6, 4, 2)) -> DemonstrationBatch:
+    observations, tasks = seen(max(lengths), len(lengths))
+    tokens = FIRST + torch.randint(ACTIONS, observations.shape[:2])
+    sizes = torch.tensor(lengths)
+    real = torch.arange(max(lengths)) < sizes[:, None]
+    return DemonstrationBatch(tokens * real, sizes, observations * real[..., None], tasks)
+
+
+def set_ends(model: OptionController, score: float) -> None:
+    """Make the options say ``score`` of an end, whatever they see."""
+    with torch.no_grad():
+        model.options.outer[..., -1] = 0
+        model.options.outer_bias[..., -1] = score
+
+
+class PlainCell:
+    """One cell in the words of equations 5.2.3 to 5.2.6."""
+
+    def __init__(self, model: OptionController, name: str, index: int) -> None:
+        cells = getattr(model, name)
+        self.w = {one: value[index] for one, value in cells.named_parameters()}
+        self.actions = cells.sizes[2]
+
+    def __call__(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        weights = torch.cat((self.w["observed"], self.w["remembered"]))
+        first = torch.tanh(torch.cat((x, h)) @ weights + self.w["observed_bias"][0])
+        inner = torch.tanh(first @ self.w["inner"] + self.w["inner_bias"][0])
+        act, hid, end = (inner @ self.w["outer"] + self.w["outer_bias"][0]).split((self.actions, len(h), 1))
+        return act, torch.tanh(hid), torch.sigmoid(end[0])
+
+
+def plain_run(model: OptionController, x: Tensor, task: int) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """Equations 5.2.8 to 5.2.17 for one demonstration, option by option."""
+    count = model.config.options
+    controller = PlainCell(model, "controller", 0)
+    options = [PlainCell(model, "options", i) for i in range(count)]
+    start = [model.first_option_state[i, 0] for i in range(count)]
+    h_c = model.first_controller_state[task]
+    p_c = torch.zeros(count, dtype=x.dtype)
+    h_o = start
+    actions, ends, choices = [], [], []
+    for t in range(len(x)):
+        scores, new_h_c, _ = controller(x[t], h_c)
+        new_p_c = torch.softmax(scores / model.config.temperature, -1)
+        called = [options[i](x[t], start[i]) for i in range(count)]
+        new_p_a = sum(new_p_c[i] * torch.softmax(called[i][0], -1) for i in range(count))
+        if t == 0:
+            e = torch.ones((), dtype=x.dtype)
+            p_a, h_c, p_c, h_o = new_p_a, new_h_c, new_p_c, [one[1] for one in called]
+        else:
+            going_on = [options[i](x[t], h_o[i]) for i in range(count)]
+            e = sum(p_c[i] * going_on[i][2] for i in range(count))
+            old_p_a = sum(p_c[i] * torch.softmax(going_on[i][0], -1) for i in range(count))
+            p_a = e * new_p_a + (1 - e) * old_p_a
+            h_c, p_c = e * new_h_c + (1 - e) * h_c, e * new_p_c + (1 - e) * p_c
+            h_o = [e * called[i][1] + (1 - e) * going_on[i][1] for i in range(count)]
+        actions.append(p_a)
+        ends.append(e)
+        choices.append(p_c)
+    return actions, ends, choices
+
+
+def test_the_network_is_that_of_the_equations() -> None:
+    model = make()
+    observations, tasks = seen()
+    trace = model.run(observations, tasks)
+    for row in range(len(tasks)):
+        for got, wanted in zip(trace, plain_run(model, observations[row], int(tasks[row])), strict=True):
+            torch.testing.assert_close(got[row], torch.stack(wanted))
+
+
+def test_step_by_step_is_all_at_once() -> None:
+    model = make()
+    observations, tasks = seen()
+    trace, state = model.run(observations, tasks), model.start(tasks)
+    for time in range(observations.shape[1]):
+        actions, end, state = model.act(observations[:, time], state, first=time == 0)
+        torch.testing.assert_close(actions, trace.actions[:, time])
+        torch.testing.assert_close(end, trace.end[:, time])
+        torch.testing.assert_close(state.choice, trace.choice[:, time])
+
+
+def test_all_probabilities_sum_to_one() -> None:
+    trace = make().run(*seen())
+    for part in (trace.actions, trace.choice):
+        torch.testing.assert_close(part.sum(-1), torch.ones_like(part[..., 0]))
+        assert (part >= 0).all()
+    assert ((trace.end >= 0) & (trace.end <= 1)).all()
+    assert (trace.end[:, 0] == 1).all()
+
+
+def test_without_an_end_the_controller_and_its_choice_stay() -> None:
+    model = make()
+    set_ends(model, -1e4)
+    observations, tasks = seen()
+    trace, state = model.run(observations, tasks), model.start(tasks)
+    assert not trace.end[:, 1:].any()
+    assert (trace.choice == trace.choice[:, :1]).all()
+    states = []
+    for time in range(observations.shape[1]):
+        state = model.act(observations[:, time], state, first=time == 0)[2]
+        states.append(state.controller)
+    assert all((one == states[0]).all() for one in states)
+
+
+def test_with_an_end_at_each_step_it_is_a_mixture_of_experts() -> None:
+    model = make()
+    observations, tasks = seen()
+    experts = make(MixtureOfExperts)
+    experts.load_state_dict(model.state_dict())
+    set_ends(model, 1e4)
+    trace, mixture = model.run(observations, tasks), experts.run(observations, tasks)
+    for one, other in zip(trace, mixture, strict=True):
+        torch.testing.assert_close(one, other)
+    options = [PlainCell(model, "options", i) for i in range(3)]
+    for time in range(observations.shape[1]):  # every option begins anew
+        fresh = [options[i](observations[0, time], model.first_option_state[i, 0])[0].softmax(-1) for i in range(3)]
+        wanted = sum(trace.choice[0, time, i] * fresh[i] for i in range(3))
+        torch.testing.assert_close(trace.actions[0, time], wanted)
+
+
+def interpret(model: OptionController, x: Tensor, task: int) -> list[tuple[int, int, bool]]:
+    """The program of calls: at each step the option at work, its action, and whether it has just been called."""
+    controller = PlainCell(model, "controller", 0)
+    options = [PlainCell(model, "options", i) for i in range(model.config.options)]
+    memory, program = model.first_controller_state[task], []
+    at_work, local, fresh = -1, torch.zeros(0), True
+    for step in x:
+        if at_work >= 0:
+            scores, after, end = options[at_work](step, local)
+            fresh = bool(end > 0.5)
+        if fresh:
+            chosen, memory, _ = controller(step, memory)
+            at_work = int(chosen.argmax())
+            scores, after, _ = options[at_work](step, model.first_option_state[at_work, 0])
+        local = after
+        program.append((at_work, int(scores.argmax()), fresh))
+    return program
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_hard_choices_it_is_the_program_of_calls(seed: int) -> None:
+    model = make(seed=seed)
+    with torch.no_grad():
+        model.controller.outer[..., :3] *= 1e5
+        model.options.outer[..., -1] *= 1e5
+        model.options.outer_bias[..., -1] = 0
+    observations, tasks = seen(12, 4)
+    trace = model.run(observations, tasks)
+    calls = 0
+    for row in range(4):
+        program = interpret(model, observations[row], int(tasks[row]))
+        assert trace.choice[row].argmax(-1).tolist() == [option for option, _, _ in program]
+        assert trace.actions[row].argmax(-1).tolist() == [action for _, action, _ in program]
+        assert trace.end[row].round().tolist() == [float(called) for _, _, called in program]
+        calls += sum(called for _, _, called in program)
+    assert 4 < calls < 48  # some go on, some return
+
+
+def test_a_high_temperature_chooses_evenly() -> None:
+    choice = make(temperature=1e6).run(*seen()).choice
+    torch.testing.assert_close(choice, torch.full_like(choice, 1 / 3), atol=1e-5, rtol=0)
+    assert make(temperature=0.1).run(*seen()).choice.max() > 0.9
+
+
+@pytest.mark.parametrize("kind", [OptionController, MixtureOfExperts])
+def test_gradients_are_those_of_finite_differences(kind: type[OptionController]) -> None:
+    model, shown = make(kind), batch()
+    names = [name for name, _ in model.named_parameters()]
+
+    def objective(*values: Tensor) -> Tensor:
+        found: Callable[..., Tensor] = torch.func.functional_call
+        return found(
+            _Loss(model), {f"model.{name}": value for name, value in zip(names, values, strict=True)}, (shown,)
+        )
+
+    values = tuple(parameter.detach().clone().requires_grad_() for parameter in model.parameters())
+    assert torch.autograd.gradcheck(objective, values, fast_mode=True)
+
+
+class _Loss(torch.nn.Module):
+    def __init__(self, model: OptionController) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, shown: DemonstrationBatch) -> Tensor:
+        return self.model.loss(shown).objective
+
+
+def test_loss_counts_real_steps_and_padding_changes_nothing() -> None:
+    model, shown = make(), batch()
+    loss = model.loss(shown)
+    assert loss.count == 12
+    trace = model.run(shown.observations, shown.sketches)
+    wanted, right = [], 0
+    for row, length in enumerate(shown.lengths.tolist()):
+        for time in range(length):
+            action = int(shown.tokens[row, time]) - FIRST
+            wanted.append(-trace.actions[row, time, action].log())
+            right += int(trace.actions[row, time].argmax() == action)
+    torch.testing.assert_close(loss.nll, torch.stack(wanted).mean())
+    assert loss.correct == right
+    alone = [model.loss(part) for part in shown.parts(3)]
+    torch.testing.assert_close(loss.nll, sum(one.nll * one.count for one in alone) / 12)
+
+
+def test_the_gap_is_the_probability_of_an_end() -> None:
+    model, shown = make(), batch()
+    gaps = model.structure(shown, Query(Distances)).rows()
+    assert [len(row) for row in gaps] == [6, 4, 2]
+    assert gaps[0] == model.run(shown.observations, shown.sketches).end[0].tolist()
+
+
+def test_every_parameter_that_counts_is_reached() -> None:
+    model = make()
+    model.loss(batch()).objective.backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+    assert not model.controller.outer.grad[..., -1].any()  # nobody waits for the controller's own end

@@ -1,0 +1,184 @@
+"""Models of tasks: padding, training, resuming, and structures."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from induce.config import RunConfig, kind_of
+from induce.data.batches import Side
+from induce.models.build import make_model
+from induce.registry import ENCODERS, decoders_of, find_task, load, models_of
+from induce.settings import load_preset, preset_names, resolve
+from induce.storage import checkpoint
+from induce.tasks.encoders.trees import plan
+from induce.tasks.examples import Examples, encode, load_examples
+from induce.tasks.expressions import ExpressionLoader
+from induce.training.events import Check
+from induce.training.loop import Trainer
+from treebank.base.errors import SynparseError
+
+TINY = ["data.expressions=120", "train.batch_size=16", "train.learning_rate=0.03", "train.epochs=2"]
+SIZES = {
+    "ordered-memory": ["model.slot_size=8", "model.slots=4", "model.test_slots=5"],
+    "transformer": ["model.hidden_size=16", "model.depth=1", "model.heads=2"],
+}
+RUNS = [(task, name) for task in ("listops", "logic") for name in ENCODERS]
+
+
+def settings(task: str, name: str, *more: str) -> RunConfig:
+    """Settings of a tiny run."""
+    sizes = SIZES.get(name, ["model.hidden_size=16"])
+    limits = ["data.longest=12", "data.operators=2"]
+    return resolve(task=task, model=name, settings=[*TINY, *sizes, *limits, *more])
+
+
+def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
+    """A trainer on generated examples."""
+    return Trainer(config, *load_examples(config.data, (), ()), run, device="cpu", **options)
+
+
+@pytest.mark.parametrize("preset", [name for name in preset_names() if load_preset(name).data.task])
+def test_presets_name_every_setting(preset: str) -> None:
+    for name, entry in models_of(load_preset(preset).data.task).items():
+        config = load_preset(preset, name)
+        assert config.model_name == name
+        assert set(config.model) == {field.name for field in fields(load(entry.place).Config)}, name
+        make_model(config, 10)
+        gives = kind_of(config).gives
+        assert not gives or config.parse.decoder in decoders_of(gives)
+
+
+@pytest.mark.parametrize(("task", "name"), RUNS)
+def test_padding_and_order_change_nothing(task: str, name: str) -> None:
+    torch.manual_seed(1)
+    config = settings(task, name)
+    examples = Examples(find_task(task), find_task(task).generate(config.data, "train", 12, longer=True))
+    vocabulary = examples.vocabulary(0, 0)
+    model = make_model(config, len(vocabulary)).double().eval()
+    loader = ExpressionLoader(encode(examples.examples, vocabulary), config.train, batch_size=4, device="cpu")
+    together = loader.batch(range(12))
+    scores = model(together.tokens, together.lengths, together.trees)
+    for k in range(12):
+        alone = loader.batch([k])
+        torch.testing.assert_close(model(alone.tokens, alone.lengths, alone.trees)[0], scores[k])
+
+
+def test_released_padding_is_another_number_for_shorter_expressions() -> None:
+    torch.manual_seed(1)
+    config = settings("listops", "ordered-memory", "model.padding=released")
+    model = make_model(config, 20).double().eval().encoder
+    tokens = torch.randint(2, 15, (2, 6))
+    lengths = torch.tensor([6, 3])
+    vectors, places = model.run(tokens, lengths)
+    for k, length in enumerate(lengths.tolist()):
+        vector, alone = model.run(tokens[k : k + 1, :length], lengths[k : k + 1])
+        assert torch.allclose(vector[0], vectors[k]) == (k == 0)
+        assert torch.allclose(alone[:, 0], places[:length, k]) == (k == 0)
+    assert (places[0, 1] == torch.eye(5)[4]).all()  # as if something had been read: only the top slot is open
+    assert (places[3:, 1] == 0).all()
+
+
+@pytest.mark.parametrize(("task", "name"), RUNS)
+def test_gradients_reach_all_parameters(task: str, name: str, tmp_path: Path) -> None:
+    one = trainer(settings(task, name, "data.expressions=80"), tmp_path / "run")
+    one.model.eval()
+    for step in one.loader.steps(one.rng, 0):
+        one.model.loss(step.batch).objective.backward()
+    for key, parameter in one.model.named_parameters():
+        assert parameter.grad is not None, key
+        assert parameter.grad.abs().sum() > 1e-7, key
+
+
+@pytest.mark.parametrize("name", ["tree-cell", "ordered-memory", "lstm"])
+def test_loss_falls_and_accuracy_is_told(name: str, tmp_path: Path) -> None:
+    more = ["train.epochs=3", "data.expressions=300", "train.learning_rate=0.01"]
+    events = trainer(settings("listops", name, *more), tmp_path / "run").train()
+    checks = [event for event in events if isinstance(event, Check)]
+    assert checks[-1].loss < checks[0].loss - 0.05
+    assert all(check.development_accuracy is not None for check in checks)
+    assert checks[-1].development_accuracy > 0.2
+
+
+def test_a_run_cut_off_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
+    config = settings("logic", "ordered-memory")
+    list(trainer(config, tmp_path / "whole").train())
+    left = iter(range(9))
+    list(trainer(config, tmp_path / "cut").train(stop=lambda: next(left, None) is None))
+    list(trainer(config, tmp_path / "cut", resume=True).train())
+    cut = checkpoint.read(tmp_path / "cut" / "last").weights()
+    for key, value in checkpoint.read(tmp_path / "whole" / "last").weights().items():
+        assert torch.equal(value, cut[key]), key
+
+
+def test_batches_hold_every_example_once_in_a_new_order(tmp_path: Path) -> None:
+    one = trainer(settings("listops", "lstm"), tmp_path / "run")
+    passes = [[step.batch.tokens.tolist() for step in one.loader.steps(one.rng, 0)] for _ in range(2)]
+    assert passes[0] != passes[1]
+    rows = [sorted(str([word for word in row if word]) for batch in found for row in batch) for found in passes]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 120
+
+
+def test_joins_of_a_batch_are_planned_from_the_lowest_to_the_highest() -> None:
+    trees = [Side([5, 6, 7], [0, 1, 2], [(0, 1), (3, 2)]), Side([8], [0], []), Side([9, 1, 9], [0, 2], [(0, 1)])]
+    ids, levels, roots = plan(trees)
+    assert ids == [5, 6, 7, 8, 9, 9]
+    assert levels == [[(0, 1), (4, 5)], [(6, 2)]]
+    assert roots == [8, 3, 7]
+
+
+def test_settings_that_do_not_go_together_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(SynparseError, match=r"no model for task 'listops' called 'prpn'; known: .*ordered-memory"):
+        resolve(task="listops", model="prpn")
+    with pytest.raises(SynparseError, match=r"there is no task 'listop'; did you mean 'listops'\?"):
+        resolve(task="listop")
+    with pytest.raises(SynparseError, match="preset 'listops-small' is for task 'listops'; add --task listops"):
+        resolve(preset="listops-small")
+    with pytest.raises(SynparseError, match="preset 'onlstm-small' is for plain text"):
+        resolve(task="logic", preset="onlstm-small")
+    with pytest.raises(SynparseError, match="model 'lstm' reads expressions, not stream"):
+        trainer(settings("listops", "lstm", "data.reading=stream"), tmp_path)
+    with pytest.raises(SynparseError, match="padding = 'left' is none of exact, released"):
+        trainer(settings("listops", "ordered-memory", "model.padding=left"), tmp_path)
+
+
+@pytest.mark.parametrize("universal", [False, True])
+def test_a_transformer_reads_both_formulas_at_once(universal: bool) -> None:
+    """Padding changes nothing, the order of the two sides does, and one layer has fewer weights than two."""
+    torch.manual_seed(1)
+    more = ["model.together=true", f"model.universal={str(universal).lower()}", "model.depth=2"]
+    config = settings("logic", "transformer", *more)
+    examples = Examples(find_task("logic"), find_task("logic").generate(config.data, "train", 6))
+    vocabulary = examples.vocabulary(0, 0)
+    model = make_model(config, len(vocabulary)).double().eval()
+    loader = ExpressionLoader(encode(examples.examples, vocabulary), config.train, batch_size=4, device="cpu")
+    together = loader.batch(range(6))
+    scores = model(together.tokens, together.lengths, together.trees)
+    assert scores.shape == (6, 7)
+    for k in range(6):
+        alone = loader.batch([k])
+        torch.testing.assert_close(model(alone.tokens, alone.lengths, alone.trees)[0], scores[k])
+    turned = model(together.tokens.roll(6, 0), together.lengths.roll(6), together.trees)
+    assert not torch.allclose(turned, scores)
+    assert len(model.encoder.layers.layers) == (1 if universal else 2)
+    model.loss(together).objective.backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_embeddings_of_another_size() -> None:
+    """Those of the ON-LSTM paper, section 5.4: 128, and 400 units."""
+    for name in ("lstm", "onlstm"):
+        model = make_model(resolve(task="logic", model=name, settings=["model.embedding_size=12"]), 20)
+        assert model.encoder.embedding.weight.shape == (20, 12)
+        tokens = torch.tensor([[3, 4, 5], [6, 7, 0]])
+        assert model(tokens, torch.tensor([3, 2]), [Side([], [], [])] * 2).shape == (1, 7)
+
+
+def test_the_source_is_that_of_the_model() -> None:
+    assert "Ordered Memory" in load_preset("logic").source
+    assert load_preset("logic", "onlstm").source.startswith("Shen 2022 (thesis), section 3.6.1, table 5: ON-LSTM")

@@ -1,0 +1,97 @@
+"""From settings and texts to a run's folder: what cannot work is refused before anything is read or written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from induce.data import sources
+from induce.parsing.load import load_parser
+from induce.storage import checkpoint
+from induce.training.run import RunRequest, prepare_run
+from tests.support.calls import Caller
+from tests.support.tiny import SETTINGS, sentences
+from treebank.base.errors import SynparseError
+
+TINY = SETTINGS["onlstm"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a text."""
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text("\n".join(" ".join(one.words) for one in sentences(60)) + "\n", "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"settings": ["parse.decoder=eisner"]}, "model 'onlstm' gives distances; decoder 'eisner' needs heads"),
+        ({"settings": ["data.reading=masked"]}, "model 'onlstm' reads stream or sentences, not masked"),
+        ({"settings": ["model.hidden_size=33"]}, "settings of model 'onlstm': hidden_size = 33 is not a multiple"),
+        ({"settings": ["model.embedding_size=0"]}, "setting model.embedding_size = 0 must lie between 1 and"),
+        ({"model": "udgn", "settings": ["parse.decoder=biased"]}, "model 'udgn' gives heads; decoder 'biased' needs"),
+        ({"trees": "sample"}, "model 'onlstm' learns from plain text alone; --trees is for onlstm-syd and prpn-syd"),
+        ({"dev": ["nowhere.txt"]}, "nowhere.txt"),
+    ],
+)
+def test_refused_before_a_text_is_read(options: dict[str, Any], problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*_: Any) -> Any:
+        raise AssertionError("the text was read")
+
+    monkeypatch.setattr(sources, "read_text", read)
+    with pytest.raises(SynparseError) as told:
+        prepare_run(RunRequest(run="new/run", text=["text.txt"], **options))
+    assert problem in str(told.value)
+    assert not Path("new").exists()
+
+
+def test_a_preset_of_ones_own(call: Caller) -> None:
+    Path("mine.toml").write_text(
+        'source = "me"\n[model]\nname = "onlstm"\nembedding_size = 16\nhidden_size = 24\nchunk_size = 4\n'
+        "[data]\nminimum_count = 1\n[train]\nepochs = 1\n[parse]\nlayer = 2\n",
+        "utf-8",
+    )
+    call.result("train", "text.txt", "--preset", "mine.toml", "-o", "run")
+    config = checkpoint.read(Path("run/best")).config
+    assert (config.preset, config.source, config.model["hidden_size"], config.model["layers"]) == (
+        "mine.toml",
+        "me",
+        24,
+        3,
+    )
+    for text, problem in (
+        ("[model]\nname = 'onlstm'\nhiden_size = 3\n", "mine.toml: setting 'hiden_size': [model] has no setting"),
+        ("[model]\nname = 'onlstn'\n", "mine.toml: there is no model 'onlstn'; did you mean 'onlstm'?"),
+        ("[modle]\n", "mine.toml: there is no table [modle]; did you mean 'model'?"),
+        ("[model]\n", "mine.toml: [model] must give the name of a model"),
+        ("[model\n", "mine.toml: cannot be read as TOML"),
+    ):
+        Path("mine.toml").write_text(text, "utf-8")
+        assert problem in call.refusal("train", "text.txt", "--preset", "mine.toml", "-o", "other")  # the file is bad
+    assert "nowhere.toml: there is no such preset" in call.refusal("train", "text.txt", "--preset", "nowhere.toml")
+
+
+def test_a_run_whose_preset_has_another_name_now_is_read() -> None:
+    trainer = prepare_run(RunRequest(run="run", text=["text.txt"], model="prpn", settings=SETTINGS["prpn"]))
+    list(trainer.train())
+    saved = checkpoint.read(Path("run/best"))
+    config = replace(saved.config, preset="prpn-as-it-was-called")
+    files = checkpoint.pack(checkpoint.build_model(saved), config, saved.vocabulary, {**saved.facts})
+    checkpoint.save(Path("renamed/best"), files)
+    assert load_parser("renamed").checkpoint.config.model["gate"] == "hard"
+
+
+def test_a_corpus_in_shards_gives_the_same_trees(call: Caller) -> None:
+    """Whatever stands before a sentence: tags of the Penn Treebank, other tags, none."""
+    penn = "(S (NP (DT The) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))) (. .))"
+    other = "(S (NP (Art The) (Noun dog)) (VP (Verb saw) (NP (Art a) (Noun cat))) (Punct .))"
+    settings = [*TINY, "train.epochs=1", "data.normalization=ptb"]
+    list(prepare_run(RunRequest(run="run", text=["text.txt"], settings=settings)).train())
+    Path("whole.mrg").write_text("\n".join([*[penn] * 20, *[other] * 20]) + "\n", "utf-8")
+    Path("shard.mrg").write_text("\n".join([other] * 20) + "\n", "utf-8")
+    whole = call.result("parse", "whole.mrg", "-m", "run").splitlines()
+    assert whole[20:] == call.result("parse", "shard.mrg", "-m", "run").splitlines()

@@ -1,0 +1,101 @@
+"""Calls of training that have to end: the model is kept before it is scored, and scoring itself can be left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from induce.storage import checkpoint
+from induce.training import loop
+from induce.training.events import Check, Event, Finished, Scoring
+from induce.training.time_limit import Limits
+from tests.support.tiny import settings, train, trainer
+
+
+def weights(run: Path, which: str) -> dict[str, torch.Tensor]:
+    return checkpoint.read(run / which).weights()
+
+
+def broken_off(one: loop.Trainer, checks: int) -> list[Event]:
+    """The events of a training that has to end while the development text is scored for the time ``checks`` + 1."""
+    batches, begun = one.held_out.check, list[bool]()
+
+    def watched() -> Iterator[Any]:
+        begun.append(True)
+        return batches()
+
+    one.held_out.check = watched  # type: ignore[method-assign]
+    return list(one.train(hurry=lambda: len(begun) > checks))
+
+
+@pytest.mark.parametrize(("model", "checks"), [("onlstm", 0), ("onlstm", 1), ("dmv", 0)])
+def test_a_model_that_there_is_no_time_to_score_is_kept_and_gone_on_with(
+    tmp_path: Path, checks: int, model: str
+) -> None:
+    config = settings(model, "train.epochs=2") if model == "onlstm" else settings(model)
+    train(config, tmp_path / "whole")
+    events = broken_off(trainer(config, tmp_path / "cut"), checks)
+    assert isinstance(events[-1], Finished)
+    assert (events[-1].reason, events[-1].scored) == ("interrupted", False)
+    assert sum(isinstance(event, Check) for event in events) == checks
+    assert checkpoint.find(tmp_path / "cut").name == "best"  # parsed with at once, scored or not
+    assert (events[-1].best_epoch > 0) == (checks > 0)
+    rest = train_on(config, tmp_path / "cut")
+    assert isinstance(rest[-1], Finished)
+    assert rest[-1].scored
+    for which in ("last", "best"):
+        whole = weights(tmp_path / "whole", which)
+        for name, value in weights(tmp_path / "cut", which).items():
+            assert torch.equal(value, whole[name]), name
+
+
+def train_on(config: Any, run: Path) -> list[Event]:
+    return list(trainer(config, run, resume=True).train())
+
+
+def test_scoring_is_told_of_where_it_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "SCORING_SECONDS", -1.0)
+    shares = [event.share for event in train(settings("onlstm", "train.epochs=1"), tmp_path) if type(event) is Scoring]
+    assert shares == sorted(shares)
+    assert shares
+    assert 0 < shares[0] <= shares[-1] <= 1
+
+
+def test_the_minutes_hold_for_scoring_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    score_text = loop.score_text
+
+    def slow(*arguments: Any) -> Any:
+        scoring = score_text(*arguments)
+        while True:
+            time.sleep(0.2)
+            try:
+                yield next(scoring)
+            except StopIteration as end:
+                return end.value
+
+    monkeypatch.setattr(loop, "score_text", slow)
+    began = time.monotonic()
+    config = settings("onlstm", "train.epochs=1000000", "train.development_batch_size=1")
+    events = list(trainer(config, tmp_path).train(max_minutes=1 / 60))
+    assert time.monotonic() - began < 10
+    assert isinstance(events[-1], Finished)
+    assert events[-1].reason == "time"
+    assert checkpoint.find(tmp_path).name == "best"
+
+
+def test_time_is_left_for_scoring() -> None:
+    now = time.monotonic()
+    limits = Limits(deadline=now + 100, began=now)
+    assert 99 < limits.left() <= 100
+    limits.expect(30)
+    assert 69 < limits.left() <= 70
+    limits.expect(60)  # more than half of the time: it is not waited for
+    assert 99 < limits.left() <= 100
+    assert Limits(deadline=now - 1).ended() == "time"
+    assert Limits(deadline=now - 1, stop=lambda: True).ended() == "interrupted"
+    assert Limits().ended() == ""

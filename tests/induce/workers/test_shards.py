@@ -1,0 +1,151 @@
+"""Files cut into shards, and what is read of these."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import random
+from pathlib import Path
+
+import pytest
+
+from induce.parsing.parser import StructureParser
+from induce.workers.shards import first_block, shards_of
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
+from treebank.io.formats import InputOptions, read_sentences
+
+
+def text(lines: int, seed: int = 1) -> str:
+    """Lines of words of one to four bytes a letter; some are blank, some end with a carriage return."""
+    rng = random.Random(seed)
+    words = ["a", "größer", "語", "𝄞x", "Yes.", "No\u2028"]
+    rows = [" ".join(rng.choices(words, k=rng.randrange(6))) + "\r" * (rng.random() < 0.1) for _ in range(lines)]
+    return "\n".join(rows)
+
+
+def read(path: str, options: InputOptions) -> list[tuple[object, ...]]:
+    """All that is known of the sentences of a file, or of a shard."""
+    found = read_sentences([path], input_options=options)
+    return [(one.words, one.place, one.surface and one.surface.offset) for one in found]
+
+
+@pytest.mark.parametrize("rule", ["", "unicode"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_shards_are_the_file(tmp_path: Path, rule: str, mark: str, end: str) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes((mark + text(8000) + end).encode())
+    options = InputOptions(tokenize=rule)
+    shards = list(shards_of(str(path), options, size=20_000))
+    assert len(shards) > 3
+    assert [shard.start for shard in shards[1:]] == [shard.end for shard in shards[:-1]]
+    assert shards[-1].end == path.stat().st_size
+    assert [one for shard in shards for one in read(shard.source, options)] == read(str(path), options)
+
+
+def test_a_worker_sees_the_blocks_of_one_process(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(text(8000), encoding="utf-8")
+    found: list[list[Sentence]] = []
+
+    class Parser(StructureParser):
+        def read_block(self, block):
+            found.append(list(block))
+            return []
+
+    parser = Parser()
+    list(parser.read(read_sentences([str(path)])))
+    whole, found = found, []
+    for shard in shards_of(str(path), InputOptions(), size=1):
+        parser.first_block = first_block(shard.line)
+        list(parser.read(read_sentences([shard.source])))
+    assert found == whole
+    assert [len(block) for block in found] == [16, 128, 1024, 2048, 2048, 2048, 688]
+
+
+def in_members(path: Path, data: bytes, size: int) -> None:
+    """Write a compressed file of members of ``size`` bytes each, which end anywhere, as `bgzip` and `pzstd` do."""
+    parts = [data[place : place + size] for place in range(0, len(data), size)]
+    if path.suffix == ".gz":
+        path.write_bytes(b"".join(map(gzip.compress, [*parts, b""])) + bytes(40_000))
+        return
+    zstandard = pytest.importorskip("zstandard")
+    frames = [zstandard.ZstdCompressor(write_content_size=bool(k % 2)).compress(part) for k, part in enumerate(parts)]
+    table = b"\x5e\x2a\x4d\x18" + (3).to_bytes(4, "little") + b"..."  # a frame that is skipped
+    path.write_bytes(b"".join([*frames, table]))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("rule", ["", "unicode"])
+def test_compressed_files_are_cut_by_their_members(tmp_path: Path, suffix: str, rule: str) -> None:
+    path, whole = tmp_path / f"a.txt{suffix}", tmp_path / f"whole.txt{suffix}"
+    data = text(2500 if rule else 8000).encode()
+    options = InputOptions(tokenize=rule)
+    in_members(path, data, 7001)
+    shards = list(shards_of(str(path), options, size=1 if rule else 20_000))
+    assert len({shard.member for shard in shards}) == len(shards) > 3
+    assert not any(shard.whole for shard in shards)
+    assert all(shard.skip <= 7001 + (shard.end - shard.start) for shard in shards)
+    assert [one for shard in shards for one in read(shard.source, options)] == read(str(path), options)
+    in_members(whole, data, len(data))
+    (shard,) = shards_of(str(whole), options, size=1)
+    assert (shard.start, shard.end, shard.member, shard.skip) == (0, len(data), 0, 0)
+    assert [words for words, *_ in read(shard.source, options)] == [words for words, *_ in read(str(path), options)]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_damage_is_told_where_files_are_cut(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.txt{suffix}"
+    in_members(path, text(8000).encode(), 30_000)
+    shards, content = list(shards_of(str(path), InputOptions(), size=1)), path.read_bytes()
+    place = shards[2].member
+    assert place
+    for broken, problem in {
+        content[: place + 40]: r"this compressed file ends too early; copy or download it again",
+        content[:place] + b"?" * 50 + content[place + 50 :]: r"this is a damaged compressed file \(",
+    }.items():
+        path.write_bytes(broken)
+        with pytest.raises(SynparseError, match=problem):
+            list(shards_of(str(path), InputOptions(), size=1))
+        with pytest.raises(SynparseError, match=problem):
+            read(str(path), InputOptions())
+        with pytest.raises(SynparseError, match="this file was changed while it was being parsed"):
+            _ = shards[2].source
+
+
+def test_what_cannot_be_cut_is_one_shard(tmp_path: Path) -> None:
+    packed, trees, empty = tmp_path / "a.bz2", tmp_path / "a.mrg", tmp_path / "empty.txt"
+    packed.write_bytes(bz2.compress(text(8000).encode()))
+    trees.write_text("(S (NN a) (NN b))\n" * 3000, encoding="utf-8")
+    empty.touch()
+    for path in (packed, trees):
+        (shard,) = shards_of(str(path), InputOptions(), size=1)
+        assert (shard.whole, shard.source) == (True, str(path))
+    (shard,) = shards_of(str(empty), InputOptions(), size=1)
+    assert (shard.start, shard.end, read(shard.source, InputOptions())) == (0, 0, [])
+    with pytest.raises(SynparseError, match=r"a\.txt: cannot be read"):
+        list(shards_of(str(tmp_path / "a.txt"), InputOptions(form="text"), size=1))
+
+
+def test_errors_name_lines_and_bytes_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a b\n" * 3000 + b"a \xff\n" + b"a b\n" * 3000)
+    problems = []
+    for source in (str(path), *(shard.source for shard in shards_of(str(path), InputOptions(), size=1000))):
+        try:
+            list(read_sentences([source]))
+        except SynparseError as error:
+            problems.append(str(error))
+    whole, shard = problems
+    assert shard == whole
+    assert "a.txt:3001: invalid UTF-8 (0xff at byte 3 of the line, byte 12003 of the file)" in whole
+
+
+def test_a_file_that_changes_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(text(5000), encoding="utf-8")
+    shard = next(shards_of(str(path), InputOptions(), size=1000))
+    path.write_text(text(5000, seed=2), encoding="utf-8")
+    with pytest.raises(SynparseError, match=r"a\.txt: this file was changed while"):
+        _ = shard.source

@@ -1,0 +1,278 @@
+"""ON-LSTM computes what the released program computes: outputs, losses and every gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from induce.data.batches import SentenceBatch, StreamBatch
+from induce.decoding.distances import biased
+from induce.layers.awd_dropout import Masks, activation_penalty, dropped_weight, temporal_activation_penalty
+from induce.models.base import Query, detach
+from induce.models.language.onlstm import LayerState, OnLstm, OnLstmConfig, OnLstmLayer
+from induce.models.language.onlstm_kernel import cumax
+from induce.structures import Distances
+from tests.support.reference import Fixture, fixtures, load
+from treebank.core.tree import Tree
+
+
+@pytest.fixture(autouse=True)
+def double() -> Any:
+    """Everything here is in float64, like the fixtures."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def tensor(fixture: Fixture, name: str, *, gradient: bool = False) -> torch.Tensor:
+    """An array of the fixture, as a leaf of the graph if asked for."""
+    found = torch.tensor(fixture.arrays[name])
+    return found.requires_grad_() if gradient else found
+
+
+def language_model(fixture: Fixture) -> tuple[OnLstm, dict[str, torch.nn.Parameter]]:
+    """The model of a fixture with its weights, and its parameters under their original names."""
+    sizes = fixture.sizes
+    config = OnLstmConfig(
+        embedding_size=sizes["emb"],
+        hidden_size=sizes["hidden"],
+        layers=sizes["layers"],
+        chunk_size=sizes["chunk_size"],
+        embedding_dropout=sizes.get("dropoute", 0.0),
+        input_dropout=sizes.get("dropouti", 0.0),
+        hidden_dropout=sizes.get("dropouth", 0.0),
+        output_dropout=sizes.get("dropout", 0.0),
+        weight_dropout=sizes.get("wdrop", 0.0),
+        activation_penalty=sizes["alpha"],
+        temporal_activation_penalty=sizes["beta"],
+    )
+    model = OnLstm(config, sizes["vocab"])
+    named = {"encoder.weight": model.embedding.weight, "decoder.bias": model.decoder_bias}
+    for k, layer in enumerate(model.layers):
+        for original, linear in (("ih.0", layer.input), ("hh", layer.recurrent)):
+            for kind in ("weight", "bias"):
+                named[f"rnn.cells.{k}.{original}.{kind}"] = getattr(linear, kind)
+    for name, parameter in named.items():
+        parameter.data = tensor(fixture, "weight/" + name)
+    return model, named
+
+
+def masks(fixture: Fixture) -> Masks:
+    """The dropout masks that a fixture gives, divided by the share kept where the program divides."""
+    sizes, layers = fixture.sizes, fixture.sizes["layers"]
+    return Masks(
+        embedding=tensor(fixture, "keep_embedding") / (1 - sizes["dropoute"]),
+        input=tensor(fixture, "keep_input") / (1 - sizes["dropouti"]),
+        hidden=[tensor(fixture, f"keep_hidden/{k}") / (1 - sizes["dropouth"]) for k in range(layers - 1)],
+        output=tensor(fixture, "keep_output") / (1 - sizes["dropout"]),
+        weights=[tensor(fixture, f"drop_weight/{k}") == 0 for k in range(layers)],
+    )
+
+
+def check_gradients(fixture: Fixture, kind: str, named: dict[str, torch.nn.Parameter]) -> None:
+    """Compare the gradients of all parameters, and clear them."""
+    assert {name for name in fixture.arrays if name.startswith(kind + "/")} == {f"{kind}/{name}" for name in named}
+    for name, parameter in named.items():
+        fixture.check(f"{kind}/{name}", parameter.grad)
+        parameter.grad = None
+
+
+@pytest.mark.parametrize("name", fixtures("cumax"))
+def test_cumax(name: str) -> None:
+    fixture = load(name)
+    x = tensor(fixture, "x", gradient=True)
+    y = cumax(x)
+    loss = (tensor(fixture, "cotangent/y") * y).sum()
+    loss.backward()
+    fixture.check("y", y)
+    fixture.check("loss", loss)
+    fixture.check("grad/input/x", x.grad)
+
+
+@pytest.mark.parametrize("name", fixtures("onlstm_cell"))
+def test_cell(name: str) -> None:
+    fixture = load(name)
+    sizes = fixture.sizes
+    layer = OnLstmLayer(sizes["input_size"], sizes["hidden_size"], sizes["chunk_size"])
+    named = {
+        "ih.0.weight": layer.input.weight,
+        "ih.0.bias": layer.input.bias,
+        "hh.weight": layer.recurrent.weight,
+        "hh.bias": layer.recurrent.bias,
+    }
+    for key, parameter in named.items():
+        parameter.data = tensor(fixture, "weight/" + key)
+    inputs = {key: tensor(fixture, key, gradient=True) for key in ("x", "h0", "c0")}
+    state = LayerState(inputs["h0"], inputs["c0"])
+    out = layer(inputs["x"][None], state)
+    values = {
+        "h": out.state.h,
+        "c": out.state.c,
+        "distance_forget": out.distance_forget[0],
+        "distance_input": out.distance_input[0],
+    }
+    loss = torch.stack([(tensor(fixture, "cotangent/" + key) * value).sum() for key, value in values.items()]).sum()
+    loss.backward()
+    fixture.check("loss", loss)
+    for key, value in values.items():
+        fixture.check(key, value)
+    check_gradients(fixture, "grad", {**named, **{"input/" + key: value for key, value in inputs.items()}})
+
+    out = layer(inputs["x"][None], state, layer.recurrent.weight * (1 - sizes["wdrop"]))
+    fixture.check("eval/h", out.state.h)
+    fixture.check("eval/c", out.state.c)
+    fixture.check("eval/distance_forget", out.distance_forget[0])
+    fixture.check("eval/distance_input", out.distance_input[0])
+
+
+@pytest.mark.parametrize("name", fixtures("onlstm_lm"))
+def test_language_model(name: str) -> None:
+    fixture = load(name)
+    model, named = language_model(fixture)
+    dropped = "keep_embedding" in fixture.arrays
+    given = masks(fixture) if dropped else None
+    model.eval()
+    prefixes = [""] if dropped else [f"seg{k + 1}/" for k in range(len(fixture.sizes["lengths"]))]
+    losses, objectives, state = [], [], None
+    for prefix in prefixes:
+        tokens, targets = tensor(fixture, prefix + "tokens"), tensor(fixture, prefix + "targets")
+        begin = state or model.initial_state(tokens.shape[1])
+        output, layers = model(tokens, begin, masks=given)
+        loss = model.loss(StreamBatch(tokens, targets), begin, masks=given)
+        last, config = layers[-1].hidden, model.config
+        logits = output @ model.embedding.weight.t() + model.decoder_bias
+        expected = {
+            "output": output,
+            "logits": logits,
+            "logprob": logits.log_softmax(-1),
+            "nll": loss.nll,
+            "ar": activation_penalty(last, config.activation_penalty),
+            "tar": temporal_activation_penalty(last, config.temporal_activation_penalty),
+            "distance_forget": torch.stack([layer.distance_forget for layer in layers]),
+            "distance_input": torch.stack([layer.distance_input for layer in layers]),
+        }
+        for k, layer in enumerate(layers):
+            expected |= {f"layer_output/{k}": layer.hidden, f"h/{k}": layer.state.h, f"c/{k}": layer.state.c}
+        for key, value in expected.items():
+            fixture.check(prefix + key, value)
+        losses.append(loss.nll)
+        objectives.append(loss.objective)
+        state = detach(loss.state)
+    total = torch.stack(objectives if dropped else losses).sum()
+    fixture.check("loss", total)
+    total.backward(retain_graph=True)
+    check_gradients(fixture, "grad", named)
+    if "loss_regularised" in fixture.arrays:
+        regularised = torch.stack(objectives).sum()
+        fixture.check("loss_regularised", regularised)
+        regularised.backward()
+        check_gradients(fixture, "grad_regularised", named)
+    if "parse/tokens" in fixture.arrays:
+        check_parse(fixture, model)
+
+
+def check_parse(fixture: Fixture, model: OnLstm) -> None:
+    """The sentence that a fixture parses: distances of every layer, and the tree."""
+    tokens = tensor(fixture, "parse/tokens")[None]
+    words = fixture.doc["expected"]["parse_words"]
+    lengths = torch.tensor([len(words)])
+    for k, row in enumerate(fixture.arrays["parse/distance_forget"]):
+        got = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(Distances, k + 1)).values[0]
+        np.testing.assert_allclose(got.detach().numpy(), row[1:-1], **_tolerance(fixture))
+    second = min(2, len(model.layers))  # the one that the program reads trees from
+    distances = model.structure(SentenceBatch(tokens[:, 1:-1], lengths), Query(Distances, second)).values[0].tolist()
+    fixture.check("parse/decoded", np.array(distances))
+    tree = Tree.from_spans(words, biased(distances))
+    assert _plain(tree) == fixture.doc["expected"]["parse_tree"]
+
+
+def _tolerance(fixture: Fixture) -> dict[str, float]:
+    return {key: fixture.doc["tolerance"][key] for key in ("atol", "rtol")}
+
+
+def _plain(tree: Tree) -> str:
+    """The bracketing without labels, ``(a (b c))``."""
+    return str(Tree(tree.words, ("",) * len(tree), tree.spans, ("",) * len(tree.spans))).replace("( ", "(")
+
+
+@pytest.mark.parametrize("name", fixtures("opt_ar_tar"))
+def test_activation_penalties(name: str) -> None:
+    fixture = load(name)
+    last = tensor(fixture, "last", gradient=True)
+    ar = activation_penalty(last, float(fixture.arrays["alpha"]))
+    tar = temporal_activation_penalty(last, float(fixture.arrays["beta"]))
+    (ar + tar).backward()
+    fixture.check("ar", ar)
+    fixture.check("tar", tar)
+    fixture.check("loss", ar + tar)
+    fixture.check("grad/input/last", last.grad)
+
+
+def one_layer_model(vocabulary: int, embedding: int) -> OnLstm:
+    """A model whose embedding look-up is all that the test uses."""
+    return OnLstm(OnLstmConfig(embedding_size=embedding, hidden_size=embedding, layers=1, chunk_size=1), vocabulary)
+
+
+def captured_input(model: OnLstm, tokens: torch.Tensor, given: Masks | None) -> torch.Tensor:
+    """What the first layer is fed."""
+    seen: list[torch.Tensor] = []
+    hook = model.layers[0].register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0]))
+    model(tokens, model.initial_state(tokens.shape[1]), masks=given)
+    hook.remove()
+    return seen[0]
+
+
+@pytest.mark.parametrize("name", fixtures("opt_embed_dropout"))
+def test_embedding_dropout(name: str) -> None:
+    fixture = load(name)
+    sizes = fixture.sizes
+    model = one_layer_model(sizes["vocab"], sizes["emb"])
+    model.embedding.weight.data = tensor(fixture, "table")
+    tokens = tensor(fixture, "ids")
+    ones = torch.ones(1, sizes["batch"], sizes["emb"])
+    keep = tensor(fixture, "keep") / (1 - float(fixture.arrays["rate"]))
+    full = torch.ones_like(model.layers[0].recurrent.weight, dtype=torch.bool)
+    output = captured_input(model, tokens, Masks(keep, ones, [], ones, [full]))
+    fixture.check("output", output)
+    loss = (output * tensor(fixture, "cotangent/output")).sum()
+    fixture.check("loss", loss)
+    loss.backward()
+    fixture.check("grad_plain/table", model.embedding.weight.grad)  # the accident with the last row is not followed
+    fixture.check("output_eval", captured_input(model, tokens, None))
+
+
+@pytest.mark.parametrize("name", fixtures("opt_locked_dropout"))
+def test_locked_dropout(name: str) -> None:
+    fixture = load(name)
+    steps, batch, units = (fixture.sizes[key] for key in ("time", "batch", "units"))
+    model = one_layer_model(steps * batch, units)
+    x = tensor(fixture, "x")
+    model.embedding.weight.data = x.reshape(steps * batch, units).clone()
+    tokens = torch.arange(steps * batch).view(steps, batch)
+    keep = tensor(fixture, "keep") / (1 - float(fixture.arrays["rate"]))
+    full = torch.ones_like(model.layers[0].recurrent.weight, dtype=torch.bool)
+    given = Masks(torch.ones(steps * batch, 1), keep, [], torch.ones(1, batch, units), [full])
+    output = captured_input(model, tokens, given)
+    fixture.check("output", output)
+    loss = (output * tensor(fixture, "cotangent/output")).sum()
+    fixture.check("loss", loss)
+    loss.backward()
+    fixture.check("grad/input/x", model.embedding.weight.grad.view_as(x))
+
+
+@pytest.mark.parametrize("name", fixtures("opt_weight_drop"))
+def test_weight_dropout(name: str) -> None:
+    fixture = load(name)
+    weight, bias, x = (tensor(fixture, key, gradient=True) for key in ("weight", "bias", "x"))
+    rate = float(fixture.arrays["rate"])
+    output = x @ dropped_weight(weight, rate, tensor(fixture, "drop") == 0).t() + bias
+    loss = (output * tensor(fixture, "cotangent/output")).sum()
+    loss.backward()
+    fixture.check("output", output)
+    fixture.check("loss", loss)
+    for key, value in (("weight", weight), ("bias", bias), ("x", x)):
+        fixture.check("grad/input/" + key, value.grad)
+    fixture.check("output_eval", x @ dropped_weight(weight, rate, None).t() + bias)

@@ -1,0 +1,143 @@
+"""NT-ASGD, segment lengths and a whole epoch, against traces of the released training script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from induce.data.batches import StreamBatch
+from induce.data.stream import columns, segments
+from induce.models.base import detach
+from induce.training.optimizer import NtAsgd
+from tests.parity.test_onlstm import language_model
+from tests.support.reference import fixtures, load
+
+
+@pytest.fixture(autouse=True)
+def double() -> Any:
+    """Everything here is in float64, like the fixtures."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+class Watched(NtAsgd):
+    """NT-ASGD that remembers what it decided in which epoch."""
+
+    def follow(self, losses: Any) -> dict[str, Any]:
+        """Feed one loss an epoch; what the fixtures record of the decisions."""
+        found: dict[str, Any] = {"switch_epoch": 0, "restart_epoch": 0, "stop_epoch": 0, "averaging": [], "saved": []}
+        best = float("inf")
+        for epoch, loss in enumerate(losses, 1):
+            found["averaging"].append(self.averages is not None)
+            found["saved"].append(bool(loss < best))
+            best = min(best, loss)
+            decision = self.end_of_epoch(float(loss))
+            if decision.note == "averaging starts":
+                found["switch_epoch"] = epoch
+            if decision.note == "averaging starts anew":
+                found["restart_epoch"] = epoch
+            if decision.stop:
+                found["stop_epoch"] = epoch
+                break
+        found["epochs_run"] = epoch
+        return found
+
+
+@pytest.mark.parametrize("name", fixtures("opt_nt_asgd"))
+def test_when_averaging_starts_restarts_and_stops(name: str) -> None:
+    fixture = load(name)
+    scenarios = {array.split("/")[0] for array in fixture.arrays}
+    for scenario in sorted(scenarios):
+        part = {key.split("/")[1]: value for key, value in fixture.arrays.items() if key.startswith(scenario + "/")}
+        optimizer = Watched(
+            [torch.zeros(1)],
+            learning_rate=1.0,
+            weight_decay=0.0,
+            nonmonotone=int(part["nonmono"]),
+            restart_epoch=int(part["finetune_epoch"]),
+        )
+        found = optimizer.follow(part["val_losses"])
+        for key, value in found.items():
+            want = part[key][: found["epochs_run"]] if part[key].ndim else part[key]
+            np.testing.assert_array_equal(value, want, err_msg=f"{scenario}: {key}")
+
+
+@pytest.mark.parametrize("name", fixtures("opt_asgd_trace"))
+def test_parameters_through_switch_and_restart(name: str) -> None:
+    fixture = load(name)
+    sizes, arrays = fixture.sizes, fixture.arrays
+    parameter = torch.nn.Parameter(torch.tensor(arrays["start"]))
+    optimizer = NtAsgd(
+        [parameter],
+        learning_rate=sizes["lr"],
+        weight_decay=sizes["weight_decay"],
+        nonmonotone=sizes["nonmono"],
+        restart_epoch=sizes["finetune_epoch"],
+    )
+    params, validated, saved, best = [], [], [], float("inf")
+    for epoch, loss in enumerate(arrays["val_losses"]):
+        for k in range(sizes["steps_per_epoch"]):
+            step = epoch * sizes["steps_per_epoch"] + k
+            parameter.grad = torch.tensor(arrays["gradient"][step])
+            optimizer.step(float(arrays["factor"][step]))
+            params.append(parameter.detach().numpy().copy())
+        with optimizer.averaged():
+            validated.append(parameter.detach().numpy().copy())
+        if loss < best:
+            best = loss
+            saved.append(validated[-1])
+        if optimizer.end_of_epoch(float(loss)).stop:
+            break
+    fixture.check("params", np.array(params))
+    fixture.check("validated", np.array(validated))
+    fixture.check("saved_values", np.array(saved))
+
+
+@pytest.mark.parametrize("name", fixtures("opt_bptt"))
+def test_segment_lengths(name: str) -> None:
+    fixture = load(name)
+    sizes, arrays = fixture.sizes, fixture.arrays
+    draw = np.random.RandomState(int(arrays["seed"]))
+    found = list(segments(draw, sizes["nominal"], sizes["total_rows"]))
+    for key in ("start", "length", "rows"):
+        np.testing.assert_array_equal([getattr(segment, key) for segment in found], arrays[key])
+    fixture.check("lr", np.array([sizes["lr"] * segment.length / sizes["nominal"] for segment in found]))
+
+
+@pytest.mark.parametrize("name", fixtures("opt_training_loop"))
+def test_a_whole_epoch(name: str) -> None:
+    fixture = load(name)
+    sizes, arrays = fixture.sizes, fixture.arrays
+    model, named = language_model(fixture)
+    optimizer = NtAsgd(
+        list(model.parameters()),
+        learning_rate=sizes["lr"],
+        weight_decay=sizes["weight_decay"],
+        nonmonotone=5,
+        restart_epoch=500,
+    )
+    stream = columns(torch.tensor(arrays["stream"]), sizes["batch"])
+    draw = np.random.RandomState(int(arrays["seed"]))
+    state: Any = None
+    found: dict[str, list[float]] = {key: [] for key in ("length", "rows", "lr", "nll", "objective", "gradient_norm")}
+    for segment in segments(draw, sizes["nominal"], len(stream)):
+        rows = slice(segment.start, segment.start + segment.rows)
+        targets = stream[segment.start + 1 : segment.start + 1 + segment.rows]
+        model.zero_grad()
+        loss = model.loss(StreamBatch(stream[rows], targets), state)
+        loss.objective.backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), sizes["clip"])
+        factor = segment.length / sizes["nominal"]
+        optimizer.step(factor)
+        state = detach(loss.state)
+        values = (segment.length, segment.rows, sizes["lr"] * factor, loss.nll.detach(), loss.objective.detach(), norm)
+        for key, value in zip(found, values, strict=True):
+            found[key].append(float(value))
+    for key, value in found.items():
+        fixture.check(key, np.array(value))
+    for original, parameter in named.items():
+        fixture.check("final/" + original, parameter)

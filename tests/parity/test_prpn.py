@@ -1,0 +1,336 @@
+"""PRPN computes what the released program computes: gates, attention, states, losses, statistics, every gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from induce.data.batches import SentenceBatch, StreamBatch
+from induce.decoding.distances import biased
+from induce.models.base import NextWords, Query, detach
+from induce.models.language.gated_attention import attend
+from induce.models.language.prpn import LanguageOutput, Masks, Prpn, PrpnConfig
+from induce.models.language.prpn_parsing import ParsingMasks, ParsingNetwork, ParsingState
+from induce.models.language.prpn_reading import Cell, LayerMasks, PredictMasks
+from induce.structures import Distances
+from tests.support.reference import Fixture, fixtures, load
+from treebank.core.tree import Tree
+
+STATISTICS = ("running_mean", "running_var")
+
+
+@pytest.fixture(autouse=True)
+def double() -> Iterator[None]:
+    """Everything here is in float64, like the fixtures."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def tensor(fixture: Fixture, name: str) -> Tensor:
+    """An array of the fixture."""
+    return torch.tensor(fixture.arrays[name])
+
+
+def config(sizes: dict[str, Any], **changes: Any) -> PrpnConfig:
+    """The settings of a fixture."""
+    given = {
+        "embedding_size": sizes["emb"],
+        "hidden_size": sizes["hidden"],
+        "reading_layers": sizes.get("layers", 1),
+        "slots": sizes["slots"],
+        "lookback": sizes["lookback"],
+        "resolution": sizes["resolution"],
+        "residual_blocks": sizes.get("res", 0),
+        "gate": "hard" if sizes.get("hard", True) else "soft",
+        "outer_dropout": sizes.get("dropout", 0.0),
+        "inner_dropout": sizes.get("idropout", 0.0),
+        "recurrent_dropout": sizes.get("rdropout", 0.0),
+    }
+    return PrpnConfig(**{**given, **changes})
+
+
+def cell_names(cell: Cell, prefix: str) -> dict[str, nn.Parameter]:
+    """Original name -> parameter."""
+    named = {}
+    for original, linear, norm in (
+        ("ih", cell.input, cell.input_norm),
+        ("hh", cell.recurrent, cell.recurrent_norm),
+    ):
+        named |= {f"{prefix}{original}.0.weight": linear.weight, f"{prefix}{original}.0.bias": linear.bias}
+        named |= {f"{prefix}{original}.1.gamma": norm.gain, f"{prefix}{original}.1.beta": norm.bias}
+    return {**named, f"{prefix}c_norm.gamma": cell.cell_norm.gain, f"{prefix}c_norm.beta": cell.cell_norm.bias}
+
+
+def linear_names(parts: dict[str, nn.Module]) -> dict[str, Any]:
+    """Original name -> weight and bias."""
+    return {f"{prefix}.{kind}": getattr(part, kind) for prefix, part in parts.items() for kind in ("weight", "bias")}
+
+
+def parsing_parts(network: ParsingNetwork, prefix: str) -> dict[str, nn.Module]:
+    """Original name -> the parts of the parsing network."""
+    return {
+        f"{prefix}gate.1": network.convolution,
+        f"{prefix}gate.2": network.normalization,
+        f"{prefix}gate.5": network.projection,
+    }
+
+
+class Copy:
+    """The model of a fixture, with its weights, and its parameters under their original names."""
+
+    def __init__(self, fixture: Fixture, **changes: Any) -> None:
+        self.fixture = fixture
+        self.model = model = Prpn(config(fixture.sizes, **changes), fixture.sizes["vocab"])
+        assert model.parsing is not None
+        assert model.predict.key is not None
+        parts = parsing_parts(model.parsing, "parser.")
+        self.named: dict[str, nn.Parameter] = {
+            "encoder.weight": model.embedding.weight,
+            "decoder.bias": model.decoder_bias,
+        }
+        for k, layer in enumerate(model.reading):
+            self.named |= cell_names(layer.cell, f"reader.{k}.memory_rnn.")
+            parts[f"reader.{k}.projector_summ.1"] = layer.key
+        parts |= {"predictor.projector_pred.1": model.predict.key, "predictor.ffd.1": model.predict.output}
+        parts["predictor.ffd.2"] = model.predict.output_norm
+        for k, block in enumerate(model.predict.blocks):
+            order = {0: block.lower, 1: block.lower_norm, 4: block.upper, 5: block.upper_norm}
+            parts |= {f"predictor.res.res.{k}.{place}": part for place, part in order.items()}
+        self.named |= linear_names(parts)
+        self.norms = {prefix: part for prefix, part in parts.items() if isinstance(part, nn.BatchNorm1d)}
+        given = {name.removeprefix("weight/") for name in fixture.arrays if name.startswith("weight/")}
+        ours = {f"{prefix}.{kind}" for prefix in self.norms for kind in (*STATISTICS, "num_batches_tracked")}
+        assert given == {*self.named, *ours, "decoder.weight"}
+        with torch.no_grad():
+            for name, parameter in self.named.items():
+                parameter.copy_(tensor(fixture, "weight/" + name))
+            for prefix, norm in self.norms.items():
+                for kind in STATISTICS:
+                    getattr(norm, kind).copy_(tensor(fixture, f"weight/{prefix}.{kind}"))
+
+    def check_gradients(self) -> None:
+        """All gradients, and no other."""
+        check_gradients(self.fixture, "grad/", self.named)
+
+    def check_statistics(self, prefix: str) -> None:
+        """What the batch normalisations have become."""
+        found = {f"{prefix}{name}.{kind}" for name in self.norms for kind in STATISTICS}
+        assert {name for name in self.fixture.arrays if name.startswith(prefix)} == found
+        for name, norm in self.norms.items():
+            for kind in STATISTICS:
+                self.fixture.check(f"{prefix}{name}.{kind}", getattr(norm, kind))
+
+    def check_output(self, prefix: str, found: LanguageOutput, batch: int) -> None:
+        """Everything that a segment gives."""
+        parsing, model = found.parsing, self.model
+        logits = (found.output @ model.decoder_weight.t() + model.decoder_bias).unflatten(0, (-1, batch))
+        expected = {
+            "logits": logits,
+            "logprob": logits.log_softmax(-1),
+            "distance": parsing.distance,
+            "distance_next": parsing.guess,
+            "read_gate": parsing.read_gate.transpose(0, 1),
+            "predict_gate": parsing.predict_gate.transpose(0, 1),
+            "predict_attention": found.predict_attention,
+            "state/emb_last": found.state[0].embeddings,
+            "state/dist_last": found.state[0].distances,
+            "state/predict_memory": found.state[-1].h,
+        }
+        for k, reading in enumerate(found.reading):
+            expected[f"read_attention/{k}"] = reading.attention
+            expected |= {f"state/memory_h/{k}": reading.tapes.h, f"state/memory_c/{k}": reading.tapes.c}
+        for name, value in expected.items():
+            self.fixture.check(prefix + name, value)
+
+
+def check_gradients(fixture: Fixture, prefix: str, named: dict[str, nn.Parameter]) -> None:
+    """Compare the gradients of all parameters, and clear them."""
+    assert {name for name in fixture.arrays if name.startswith(prefix)} == {prefix + name for name in named}
+    for name, parameter in named.items():
+        fixture.check(prefix + name, parameter.grad)
+        parameter.grad = None
+
+
+def masks(fixture: Fixture, layers: int, blocks: int) -> Masks:
+    """The dropout masks that a fixture gives, divided by the share kept."""
+    sizes = fixture.sizes
+    inner, outer, recurrent = sizes["idropout"], sizes["dropout"], sizes["rdropout"]
+
+    def kept(name: str, rate: float, of: Any = slice(None)) -> Tensor | None:
+        return tensor(fixture, f"keep/{name}")[of] / (1 - rate) if rate else None
+
+    def input_size(k: int) -> int:
+        return sizes["hidden"] if k else sizes["emb"]
+
+    return Masks(
+        parsing=ParsingMasks(kept("parser.gate.0", inner, 0), kept("parser.gate.4", inner, 0)),
+        reading=[
+            LayerMasks(
+                key_input=kept(f"reader.{k}.projector_summ.0", inner, (..., slice(input_size(k)))),
+                key_state=kept(f"reader.{k}.projector_summ.0", inner, (..., slice(input_size(k), None))),
+                key=kept(f"reader.{k}.projector_summ.2", inner),
+                input=kept(f"reader.{k}.drop", inner if k else outer),
+                recurrent=kept("rdrop", recurrent, (0, k)),
+            )
+            for k in range(layers)
+        ],
+        predict=PredictMasks(
+            key_input=kept("predictor.projector_pred.0", inner),
+            key=kept("predictor.projector_pred.2", inner),
+            residual=[kept(f"predictor.res.res.{k}.3", inner, 0) for k in range(blocks)],
+            joined=kept("predictor.ffd.0", inner, 0),
+            output=kept("drop", outer, 0),
+        ),
+    )
+
+
+@pytest.mark.parametrize("name", fixtures("prpn_parts"))
+def test_parts(name: str) -> None:
+    fixture = load(name)
+    total = []
+
+    def compared(key: str, value: Tensor) -> None:
+        fixture.check(key, value)
+        if "cotangent/" + key in fixture.arrays:
+            total.append((tensor(fixture, "cotangent/" + key) * value).sum())
+
+    cell = Cell(fixture.sizes["lstm_in"], fixture.sizes["lstm_hidden"])
+    named = cell_names(cell, "lstm.")
+    for key, parameter in named.items():
+        parameter.data = tensor(fixture, "weight/" + key)
+    h, c = cell(cell.from_input(tensor(fixture, "lstm/x")), *(tensor(fixture, f"lstm/{key}0") for key in "hc"))
+    compared("lstm/h", h)
+    compared("lstm/c", c)
+    compared("attend/weight", attend(tensor(fixture, "attend/score"), tensor(fixture, "attend/gate")))
+
+    for kind in ("soft", "hard"):
+        network = ParsingNetwork(config(fixture.sizes, gate=kind))
+        original = parsing_parts(network, "gates.")
+        for key, parameter in linear_names(original).items():
+            parameter.data = tensor(fixture, "weight/" + key)
+        for statistic in STATISTICS:
+            getattr(network.normalization, statistic).copy_(tensor(fixture, f"weight/gates.gate.2.{statistic}"))
+        state = ParsingState(tensor(fixture, "gates/emb_last"), tensor(fixture, "gates/dist_last"))
+        found = network(tensor(fixture, "gates/emb"), state)
+        compared(f"{kind}/distance", found.distance)
+        compared(f"{kind}/distance_next", found.guess)
+        compared(f"{kind}/read_gate", found.read_gate)
+        compared(f"{kind}/predict_gate", found.predict_gate)
+        compared(f"{kind}/new_emb_last", found.state.embeddings)
+        compared(f"{kind}/new_dist_last", found.state.distances)
+        for statistic in STATISTICS:
+            compared(f"{kind}/{statistic}", getattr(network.normalization, statistic))
+        named |= linear_names(parsing_parts(network, kind + "."))
+    loss = torch.stack(total).sum()
+    fixture.check("loss", loss)
+    loss.backward()
+    check_gradients(fixture, "grad/", named)
+
+
+@pytest.mark.parametrize("name", fixtures("prpn_*lm"))
+def test_two_segments_in_training_mode(name: str) -> None:
+    fixture = load(name)
+    copy = Copy(fixture)
+    state, losses = None, []
+    for k, length in enumerate(fixture.sizes["lengths"]):
+        prefix = f"seg{k + 1}/"
+        tokens, targets = tensor(fixture, prefix + "tokens"), tensor(fixture, prefix + "targets")
+        assert len(tokens) == length
+        begin = state or copy.model.initial_state(tokens.shape[1])
+        probe = deepcopy(copy.model)  # the statistics move with each call
+        copy.check_output(prefix, probe(tokens, begin), tokens.shape[1])
+        loss = copy.model.loss(StreamBatch(tokens, targets), state)
+        fixture.check(prefix + "nll", loss.nll)
+        copy.check_statistics(prefix + "running/")
+        losses.append(loss.objective)
+        state = detach(loss.state)
+    total = torch.stack(losses).sum()
+    fixture.check("loss", total)
+    total.backward()
+    copy.check_gradients()
+
+
+@pytest.mark.parametrize("name", fixtures("prpn_eval"))
+def test_evaluation_mode(name: str) -> None:
+    fixture = load(name)
+    losses = []
+    gradients: dict[str, Tensor] = {}
+    for kind in ("soft", "hard"):
+        copy = Copy(fixture, gate=kind)
+        copy.model.eval()
+        state = None
+        for k in range(len(fixture.sizes["lengths"])):
+            prefix = f"{kind}/seg{k + 1}/"
+            tokens, targets = (tensor(fixture, f"seg{k + 1}/{part}") for part in ("tokens", "targets"))
+            begin = state or copy.model.initial_state(tokens.shape[1])
+            copy.check_output(prefix, copy.model(tokens, begin), tokens.shape[1])
+            loss = copy.model.loss(StreamBatch(tokens, targets), begin)
+            fixture.check(prefix + "nll", loss.nll)
+            loss.objective.backward()
+            losses.append(loss.nll)
+            state = detach(loss.state)
+        for key, parameter in copy.named.items():
+            assert parameter.grad is not None
+            gradients[key] = gradients.get(key, torch.zeros(())) + parameter.grad
+    fixture.check("loss", torch.stack(losses).sum())
+    for key, parameter in copy.named.items():
+        parameter.grad = gradients[key]
+    copy.check_gradients()
+    check_parse(fixture, copy.model)
+
+
+def check_parse(fixture: Fixture, model: Prpn) -> None:
+    """The sentence that a fixture parses: its distances, and the tree."""
+    words = fixture.doc["expected"]["parse_words"]
+    batch = SentenceBatch(tensor(fixture, "parse/tokens")[None, 1:-1], torch.tensor([len(words)]))
+    found = model.structure(batch, Query(Distances)).values[0]
+    tolerance = {key: fixture.doc["tolerance"][key] for key in ("atol", "rtol")}
+    np.testing.assert_allclose(found.detach().numpy(), fixture.arrays["parse/distance"][1:-1], **tolerance)
+    tree = Tree.from_spans(words, biased(found.tolist()))
+    plain = str(Tree(tree.words, ("",) * len(tree), tree.spans, ("",) * len(tree.spans))).replace("( ", "(")
+    assert plain == fixture.doc["expected"]["parse_tree"]
+
+
+@pytest.mark.parametrize("name", fixtures("prpn_padded"))
+def test_padded_sentences(name: str) -> None:
+    fixture = load(name)
+    copy = Copy(fixture)
+    tokens, targets, mask = (tensor(fixture, key) for key in ("tokens", "targets", "mask"))
+    probe = deepcopy(copy.model)
+    copy.check_output("", probe(tokens, probe.initial_state(tokens.shape[1])), tokens.shape[1])
+    words = NextWords(tokens, targets, mask > 0)
+    loss = copy.model.language_loss(copy.model.run(words), words)
+    fixture.check("loss", loss.nll)
+    copy.check_statistics("running/")
+    loss.objective.backward()
+    copy.check_gradients()
+
+
+@pytest.mark.parametrize("name", fixtures("prpn_dropout"))
+def test_dropout(name: str) -> None:
+    fixture = load(name)
+    copy = Copy(fixture)
+    given = masks(fixture, len(copy.model.reading), len(copy.model.predict.blocks))
+    drawn = copy.model.draw_masks(*fixture.arrays["tokens"].shape)
+    assert shapes(given) == shapes(drawn)
+    tokens, targets = tensor(fixture, "tokens"), tensor(fixture, "targets")
+    copy.check_output("", copy.model(tokens, copy.model.initial_state(tokens.shape[1]), masks=given), tokens.shape[1])
+    loss = copy.model.loss(StreamBatch(tokens, targets), masks=given)
+    fixture.check("nll", loss.nll)
+    fixture.check("loss", loss.objective)
+    loss.objective.backward()
+    copy.check_gradients()
+
+
+def shapes(masks: Any) -> Any:
+    """The shape of every mask, in place of the masks."""
+    if masks is None or isinstance(masks, Tensor):
+        return masks if masks is None else tuple(masks.shape)
+    return [shapes(part) for part in masks]

@@ -1,0 +1,213 @@
+"""Every operation on files of reading and of writing fails once, in turn; a result is whole or told not to be."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli import output
+from induce.parsing import output_lock as claim
+from induce.parsing import writer as writing
+from induce.parsing.writer import parse_into
+from treebank.base.atomic_write import PART
+from treebank.base.errors import SynparseError
+from treebank.io import opening
+from treebank.io.formats import InputOptions, read_sentences
+
+LINES = [f"(X (W line) (W {number}))" for number in range(40)]
+FAILED = OSError(errno.EIO, "Input/output error")
+
+
+class Faults:
+    """Counts operations; the one numbered ``at`` fails."""
+
+    def __init__(self, at: int) -> None:
+        self.count, self.at = 0, at
+
+    def next(self) -> None:
+        self.count += 1
+        if self.count == self.at:
+            raise FAILED
+
+    def watched(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            self.next()
+            return real(*args, **options)
+
+        return call
+
+
+class FaultyFile(io.FileIO):
+    """A file whose reads and writes are counted, few bytes at a time."""
+
+    faults: Faults
+
+    def write(self, data: Any) -> int:
+        self.faults.next()
+        return super().write(bytes(data[:64]))
+
+    def readinto(self, buffer: Any) -> int:
+        self.faults.next()
+        return super().readinto(memoryview(buffer)[:256]) or 0
+
+
+def faulty(faults: Faults, file: Any, mode: str) -> Any:
+    raw = FaultyFile(file, mode)
+    raw.faults = faults
+    return io.BufferedWriter(raw, 64) if mode in ("wb", "ab") else io.BufferedReader(raw, 256)
+
+
+def written(target: Path, at: int) -> tuple[int, bool]:
+    """How many operations one output had, where the one numbered ``at`` failed, and whether it went well."""
+    faults = Faults(at)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fdopen", lambda descriptor, mode: faulty(faults, descriptor, mode))
+        for name in ("open", "fchmod", "fsync", "replace"):
+            patch.setattr(os, name, faults.watched(getattr(os, name)))
+        try:
+            with output.opened(str(target)) as write:
+                for line in LINES:
+                    write(line)
+        except OSError:
+            return faults.count, False
+    return faults.count, True
+
+
+@pytest.mark.parametrize("name", ["trees.txt", "trees.txt.gz"])
+@pytest.mark.parametrize("old", [b"older", None], ids=["replaced", "new"])
+def test_every_operation_of_an_output_fails_once(tmp_path: Path, name: str, old: bytes | None) -> None:
+    def start(number: int) -> Path:
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "mine.part").write_bytes(b"mine")
+        if old:
+            (tmp_path / str(number) / name).write_bytes(old)
+        return tmp_path / str(number) / name
+
+    target = start(0)
+    points, done = written(target, 0)
+    assert (done, points > 5) == (True, True)
+    text = gzip.decompress(target.read_bytes()) if name.endswith(".gz") else target.read_bytes()
+    assert text.decode().splitlines() == LINES
+    for at in range(1, points + 1):
+        target = start(at)
+        assert not written(target, at)[1], "what is not written is told"
+        left = {path.name: path.read_bytes() for path in target.parent.iterdir()}
+        assert left.pop("mine.part") == b"mine"
+        named = left.pop(name, None)
+        assert named == old or (at > points - 2 and named)  # the folder could not be synced: told, and all is there
+        assert len(left) <= 1
+        if not name.endswith(".gz"):
+            assert all(text.startswith(part) for part in left.values())
+
+
+class Job:
+    """What `parse_into` asks of its job."""
+
+    form, input_options = "brackets", InputOptions(tell=lambda line: None)
+
+    def facts(self) -> dict[str, Any]:
+        return {"model": "none"}
+
+    def lines(self, paths: list[str], *, skip: int = 0) -> Iterator[str]:
+        name = Path(paths[0]).stem
+        return (f"(X (W {name}) (W {number}))" for number in range(skip, 30))
+
+
+class Killed(BaseException):
+    """What no handler catches."""
+
+
+class Ends(Faults):
+    """Nothing happens after the operation numbered ``at``, as after a kill."""
+
+    def next(self) -> None:
+        self.count += 1
+        if self.at and self.count >= self.at:
+            raise Killed
+
+
+def batched(folder: Path, faults: Faults) -> None:
+    """A batch of two files, in which an operation fails; it goes on where it was broken off."""
+
+    def opened(path: str, mode: str, **options: Any) -> Any:
+        if mode == "a":
+            return io.TextIOWrapper(faulty(faults, path, "ab"), newline="\n")
+        return faulty(faults, path, mode) if mode == "ab" else open(path, mode)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fdopen", lambda descriptor, mode: faulty(faults, descriptor, mode))
+        for module in (writing, claim):
+            patch.setattr(module, "open", opened, raising=False)
+        for name in ("open", "fsync", "replace", "makedirs", "truncate"):
+            patch.setattr(os, name, faults.watched(getattr(os, name)))
+        parse_into(str(folder / "out"), [str(folder / "a.txt"), str(folder / "b.txt")], Job(), resume=True)
+
+
+@pytest.mark.parametrize("kind", [Faults, Ends], ids=["an error", "a kill"])
+def test_every_operation_of_a_batch_fails_once(tmp_path: Path, kind: type[Faults]) -> None:
+    """Nothing is lost, nothing is written twice, whatever fails and whatever fails in going on."""
+    whole = {}
+    for name in "ab":
+        (tmp_path / f"{name}.txt").touch()
+        whole[f"{name}.txt.trees"] = "".join(f"(X (W {name}) (W {number}))\n" for number in range(30))
+    faults = kind(0)
+    batched(tmp_path, faults)
+    assert faults.count > 30
+    for at in range(1, faults.count + 1):
+        shutil.rmtree(tmp_path / "out")
+        for number in (at, 1 + at // 2, 0):
+            with suppress(OSError, Killed):
+                batched(tmp_path, kind(number))
+        left = {path.name: path.read_text() for path in (tmp_path / "out").iterdir() if not PART.search(path.name)}
+        assert json.loads(left.pop(claim.JOB)) == {"model": "none", "files": list(whole)}
+        assert len(left.pop(claim.TEXTS).splitlines()) == 2
+        left.pop(".synparse-lock", None)  # of a process that is no more
+        assert left == whole
+
+
+TREE = "( (S (NP-SBJ (DT The) (NN dog)) (VP (VBD ran))) )\n"
+ROWS = "1\tThe\t_\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\t_\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
+CORPORA = {
+    "a.txt": "The dog ran .\n",
+    "a.mrg": TREE,
+    "a.conllu": ROWS,
+    "a.jsonl": '{"words": ["The", "dog"], "spans": [[0, 2]]}\n',
+}
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("name", CORPORA)
+def test_every_operation_of_a_reading_fails_once(tmp_path: Path, name: str, packed: str) -> None:
+    """What was read before is right, and the file is named; the end of a file is never believed in its place."""
+    data = "".join(CORPORA[name] for _ in range(200)).encode()
+    path = tmp_path / (name + packed)
+    path.write_bytes(gzip.compress(data, 0) if packed else data)
+
+    def read(at: int) -> tuple[int, list[tuple[str, ...]], str]:
+        faults, sentences = Faults(at), []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(opening, "open", lambda path, mode, **_: faulty(faults, path, mode), raising=False)
+            try:
+                for sentence in read_sentences([str(path)]):
+                    sentences.append(sentence.words)
+            except SynparseError as error:
+                return faults.count, sentences, str(error)
+        return faults.count, sentences, ""
+
+    points, whole, message = read(0)
+    assert (len(whole), message) == (200, "")
+    assert points > 10
+    for at in range(1, points + 1, max(1, points // 20)):
+        _, sentences, message = read(at)
+        assert sentences == whole[: len(sentences)]
+        assert message == f"{path}: cannot be read: input/output error" or sentences == whole  # looked at again

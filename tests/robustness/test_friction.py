@@ -1,0 +1,169 @@
+"""Small things that cost a newcomer time: completion, spelling of names, model folders as arguments, settings."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from cli.main import synparse
+from cli.progress import next_steps
+from induce.config import TABLES
+from induce.meanings import MEANINGS, meaning_of
+from induce.registry import MODELS, model_class
+from induce.settings import resolve
+from induce.training.events import Finished
+from tests.support.calls import ENVIRONMENT, PROGRAM, TINY, Caller, toy_text
+
+
+def completed(words: str) -> list[str]:
+    environment = {
+        **ENVIRONMENT,
+        "_SYNPARSE_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    done = subprocess.run(PROGRAM, env=environment, capture_output=True, text=True, check=True)
+    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+
+def test_completion_of_commands_and_options() -> None:
+    assert completed("synparse par") == ["parse"]
+    assert "--decoder" in completed("synparse parse --d")
+
+
+@pytest.mark.parametrize("name", ["ON-LSTM", "OnLstm", "on_lstm"])
+def test_spelling_of_models(name: str) -> None:
+    assert resolve(model=name).model_name == "onlstm"
+
+
+def test_model_folders_as_arguments(call: Caller, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for seed in "12":
+        shutil.copytree(model, f"runs/seed-{seed}")
+    code, out, err = call("eval", "--gold", "sample", "-m", "runs/seed-1", "runs/seed-2", "--max-length", "5", "--json")
+    assert code == 0, err
+    assert [score["model"] for score in json.loads(out)["scores"]] == ["runs/seed-1", "runs/seed-2"]
+
+
+def test_every_setting_is_explained(call: Caller) -> None:
+    lines = call.result("info", "--settings", "onlstm").splitlines()
+    names = {line.partition(":")[0] for line in lines[1:]}
+    config = resolve(model="onlstm").as_dict()
+    assert names == {f"{table}.{key}" for table in ("model", "data", "train", "parse") for key in config[table]}
+    assert any(
+        line.startswith("train.clip: float, default 0.25; from 1e-09 to 1e+09; global gradient norm") for line in lines
+    )
+
+
+def finished(**what: Any) -> Finished:
+    return Finished("epochs", 1, 9, 1, 2.0, 60.0, "my run", **what)
+
+
+@pytest.mark.parametrize(
+    ("event", "commands"),
+    [
+        (finished(gives="trees", on_sample=True), ["parse", "eval", "draw"]),
+        (finished(gives="heads"), ["parse", "eval", "draw"]),
+        (finished(), ["eval", "score"]),
+        (finished(task="listops", gives="trees"), ["eval"]),
+    ],
+)
+def test_what_to_type_next_can_be_typed(event: Finished, commands: list[str]) -> None:
+    lines = next_steps(event)
+    assert lines[0].startswith("next: synparse ")
+    typed = [shlex.split(line.removeprefix("next:").strip().partition("  ")[0]) for line in lines]
+    assert [command for _, command, *_ in typed] == commands
+    for _, command, *arguments in typed:
+        assert arguments[arguments.index("-m") + 1] == "my run"
+        called = synparse.get_command(click.Context(synparse), command)
+        assert called is not None
+        called.make_context(command, arguments)
+
+
+def test_after_a_family_all_of_it_is_scored() -> None:
+    assert next_steps(finished(gives="trees"), "runs/seed-*") == [
+        "next: synparse eval -m 'runs/seed-*' --gold TREEBANK  how good the trees are"
+    ]
+
+
+def test_train_ends_with_what_to_type_next(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(toy_text(40), encoding="utf-8")
+    code, out, err = call("train", tmp_path / "text.txt", "-o", tmp_path / "run", *TINY)
+    assert (code, out) == (0, "")
+    *_, decoder, where, first, second, third = err.splitlines()
+    assert decoder.startswith("decoder ")
+    assert where == f"the model is in {tmp_path / 'run'}"
+    assert first.startswith(f"next: synparse parse -m {tmp_path / 'run'} TEXT ")
+    assert f"synparse eval -m {tmp_path / 'run'} --gold TREEBANK " in second
+    assert f"synparse draw -m {tmp_path / 'run'} TEXT " in third
+
+
+def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, tmp_path: Path) -> None:
+    text = tmp_path / "in.txt"
+    text.write_text("a dog\n", encoding="utf-8")
+    problem = call.usage("parse", "-m", model, "-m", model, text)
+    assert problem == "Error: -m was given 2 times; several models vote together after synparse combine"
+    assert call.usage("parse", "-m", model, text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
+    assert not Path("a").exists()
+
+
+def test_a_folder_of_models_says_so(call: Caller, model: Path, tmp_path: Path) -> None:
+    for seed in "12":
+        shutil.copytree(model, tmp_path / "runs" / f"seed-{seed}")
+    hint = f"name one of them: -m {tmp_path / 'runs' / 'seed-1'}"
+    assert call.refusal("info", tmp_path / "runs").endswith(f"this is a folder of models (seed-1, seed-2); {hint}")
+
+
+def test_what_is_cited_must_be_known(call: Caller) -> None:
+    assert "did you mean 'wsj10'?" in call.refusal("cite", "--gold", "wjs10", code=2)
+    assert "no convention 'zz'" in call.refusal("cite", "--convention", "zz", code=2)
+    assert "@software" in call.result("cite", "--convention", "udgn")
+
+
+def test_an_output_among_the_files_of_a_folder_is_not_read(call: Caller, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a dog\n", encoding="utf-8")
+    assert call("parse", "-m", model, tmp_path, "-o", tmp_path / "trees.out") == (0, "", "")
+    assert (tmp_path / "trees.out").read_text(encoding="utf-8").count("\n") == 1
+
+
+def test_what_synparse_wrote_among_texts_is_no_text(call: Caller, model: Path, tmp_path: Path) -> None:
+    """A model has a vocabulary.txt, and parsed text would be parsed again."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "a.txt").write_text("a dog\n", encoding="utf-8")
+    shutil.copytree(model, corpus / "runs" / "first")
+    arguments = ("parse", "-m", model, corpus, "--output-dir", corpus / "parsed")
+    for more in ((), ("--resume",)):
+        code, out, err = call(*arguments, *more)
+        assert code == 0, err
+        assert f"leaving out what synparse wrote in {corpus}" in err
+        assert [path.name for path in (corpus / "parsed").glob("*.trees*")] == ["a.txt.trees"]
+    code, out, err = call("parse", "-m", model, corpus / "parsed", "--as", "brackets")
+    assert (code, out.count("\n")) == (0, 1)
+
+
+def test_a_folder_of_several_kinds_gives_the_commonest(call: Caller, tmp_path: Path) -> None:
+    for name in ("a.mrg", "b.mrg"):
+        (tmp_path / name).write_text("(S (A a) (B b))\n", encoding="utf-8")
+    (tmp_path / "c.conllu").write_text("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    code, out, err = call("convert", tmp_path)
+    assert (code, out) == (0, "(S (A a) (B b))\n" * 2)
+    assert "reading 2 files (a.mrg, b.mrg), leaving out 1 file (c.conllu)" in err
+
+
+def test_every_setting_of_every_model_has_a_meaning(call: Caller) -> None:
+    tables = [model_class(name).Config for name in MODELS] + list(TABLES.values())
+    settings = {(one.name, one.metadata.get("help", "")) for table in tables for one in fields(table)}
+    assert not [name for name, told in settings if not meaning_of(name, told)]
+    assert set(MEANINGS) <= {name for name, told in settings if not told}  # nothing is explained twice
+    assert "model.hidden_size: int, default 256; from 1 to 1e+09; units of a hidden layer\n" in call.result(
+        "info", "--settings", "onlstm"
+    )

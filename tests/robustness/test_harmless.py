@@ -1,0 +1,110 @@
+"""Odd words, odd numbers and odd states: each once cut a text, wrote an escape sequence or ended in a traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from cli.output import opened
+from induce.storage.facts import seal
+from tests.induce.storage.test_storage import limited_memory
+from tests.support.calls import TINY, Caller, reseal
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_two_calls_that_write_one_file() -> None:
+    with opened("trees.txt") as later:
+        later("later")
+        with opened("trees.txt") as first:
+            first("first")
+            later("still later")
+        assert Path("trees.txt").read_text() == "first\n"
+    assert Path("trees.txt").read_text() == "later\nstill later\n"
+
+
+def test_the_end_mark_as_a_word_of_the_text(call: Caller, model: Path) -> None:
+    """It ends no sentence, and is an unknown word."""
+    Path("marks.txt").write_text("the <eos> dog\n<eos>\n")
+    Path("words.txt").write_text("the qqq dog\nqqq\n")
+    marks, words = (call.result("score", "-m", model, name) for name in ("marks.txt", "words.txt"))
+    assert marks == words
+    assert [line.split("\t")[1:] for line in marks.splitlines()] == [["3", "1"], ["1", "1"]]
+    assert call.result("parse", "-m", model, "marks.txt").count("<eos>") == 2
+    facts = [trained_on(call, f"the {word} dog saw a cat\n{word} a man saw\n" * 20) for word in ("<eos>", "qqq")]
+    assert facts[0] == facts[1]
+
+
+def trained_on(call: Caller, text: str) -> dict[str, int]:
+    """How much there was to learn from."""
+    Path("text.txt").write_text(text)
+    few = ["--set", "data.minimum_count=1", "--set", "train.epochs=1"]
+    call.result("train", "text.txt", "-o", "run", "--overwrite", *TINY, *few)
+    training = json.loads(Path("run/best/checkpoint.json").read_bytes())["training"]
+    return {name: training[name] for name in ("sentences", "words")}
+
+
+def test_a_model_larger_than_all_memory(call: Caller, trained: Path) -> None:
+    huge = ["--set", "model.hidden_size=1000000", "--set", "model.chunk_size=4"]
+    with limited_memory(1 << 28):
+        assert "memory" in call.refusal("train", trained / "text.txt", "-o", "run", *huge)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            ("position", value)
+            for value in (
+                7,
+                None,
+                [],
+                {"step": "x"},
+                {"epoch": None},
+                {"history": 3},
+                {"step": -1},
+                {"history": [3]},
+                {"history": [{}]},
+            )
+        ),
+        *(("optimizer", value) for value in (None, [], {}, {"state": 1, "param_groups": 2})),
+        *(("random", value) for value in (None, "x", {}, {"torch": 1})),
+        *(("state", value) for value in (1, [1], [[torch.zeros(1)]])),
+    ],
+)
+def test_a_state_of_other_types(call: Caller, copy: Path, name: str, value: Any) -> None:
+    path = copy / "last" / "trainer.pt"
+    state = torch.load(path, weights_only=True)
+    state[name] = {**state[name], **value} if isinstance(value, dict) and value and name == "position" else value
+    torch.save(state, path)
+    reseal(path.parent)
+    assert "cannot be resumed" in call.refusal("train", "--resume", "-o", copy, "--set", "train.epochs=9")
+
+
+def test_a_score_that_is_no_number(call: Caller, copy: Path) -> None:
+    path = copy / "best" / "weights.safetensors"
+    save_file({name: value * float("nan") for name, value in load_file(path).items()}, path)
+    reseal(path.parent)
+    Path("in.txt").write_text("the dog saw a cat\n")
+    assert "number" in call.refusal("eval", "--text", "in.txt", "-m", copy, "--json")
+
+
+def test_escape_sequences_in_a_model(call: Caller, copy: Path) -> None:
+    """A model from a stranger does not write to the terminal what it likes."""
+    path = copy / "best" / "checkpoint.json"
+    facts = json.loads(path.read_bytes())
+    facts["preset"] = facts["training"]["text"] = "\x1b[2Jmine\x07"
+    facts["texts"] = ["\x1b]0;title\x07.txt"]
+    facts["synparse"] = "\x1b[31m1"
+    path.write_bytes(seal(facts))
+    code, out, err = call("info", copy)
+    assert code in (0, 1)
+    assert not {"\x1b", "\x07"} & {*out, *err}

@@ -1,0 +1,185 @@
+"""Input that never ends, that is too long for the memory, or that lacks something: one line each, nothing lost."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from cli.status import Meter
+from induce.likelihood.pair_files import read_pairs
+from induce.tasks.logic import Logic
+from tests.induce.storage.test_storage import limited_memory
+from tests.support.calls import ENVIRONMENT, Caller, reseal
+from tests.support.fork_server import Call
+from treebank.base.errors import BadLineError, TreebankError
+from treebank.io import lines
+from treebank.io.lines import open_blocks
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_device_that_never_ends() -> None:
+    with limited_memory(1 << 29), pytest.raises(TreebankError, match="/dev/zero:1: this is a binary file"):
+        list(open_blocks("/dev/zero"))
+
+
+def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LONGEST_LINE", 1 << 19)
+    with gzip.open("bomb.gz", "wb") as stream:
+        stream.write(b"short\n" + b"x" * (1 << 21))
+    with pytest.raises(TreebankError, match=r"bomb\.gz:2: this line has no end"):
+        list(open_blocks("bomb.gz"))
+    Path("long.txt").write_bytes(b"y" * ((1 << 19) - 10) + b"\nz\n")
+    assert "".join(text for _, text in open_blocks("long.txt")).count("\n") == 2
+
+
+@pytest.mark.parametrize("name", ["lines.txt", "pairs.jsonl", "train1"])
+def test_an_archive_that_is_a_bomb(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of text, of minimal pairs, of expressions: a line that goes on is told before memory is."""
+    monkeypatch.setattr(lines, "LONGEST_LINE", 1 << 19)
+    with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr(name, b" " * (1 << 26))
+    readers: dict[str, Callable[[], Iterable[object]]] = {
+        "lines.txt": lambda: open_blocks("bomb.zip"),
+        "pairs.jsonl": lambda: read_pairs("bomb.zip"),
+        "train1": lambda: Logic().read_all(["bomb.zip"]),
+    }
+    with limited_memory(1 << 25), pytest.raises(TreebankError, match=r"bomb\.zip.*:1: this line has no end"):
+        list(readers[name]())
+
+
+def test_no_broken_line_is_kept_in_memory(call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream of millions of lines has thousands of them."""
+    kept = list[int]()
+
+    def step(*given: object) -> None:
+        kept.append(sum(type(one) is BadLineError for one in gc.get_objects()))
+
+    monkeypatch.setattr(Meter, "step", step)
+    Path("a.txt").write_bytes(b"a\xff\n" * 12 + b"a\n")
+    code, out, err = call("parse", "-m", model, "--skip-bad", "a.txt")
+    assert (code, out.count("\n"), err.count("skipped: ")) == (0, 13, 12)
+    assert "12 of 13 sentences were broken and left empty" in err
+    assert kept[-1] <= 1
+
+
+@pytest.mark.parametrize("leaf", ["(The)", "( dog )", "(NP (The))"])
+def test_a_leaf_without_a_tag_or_a_word(call: Caller, leaf: str) -> None:
+    Path("t.mrg").write_text(f"(S (A a) {leaf})\n")
+    assert "needs a tag and a word" in call.refusal("convert", "t.mrg")
+    Path("t.mrg").write_text("(S (A a) (.) () (CODE) (NP))\n")
+    assert call.result("convert", "t.mrg", "--to", "text") == "a .\n"
+
+
+def archive(content: bytes) -> bytes:
+    with zipfile.ZipFile("t.zip", "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr("treebank/combined/wsj_0001.mrg", content)
+    return Path("t.zip").read_bytes()
+
+
+def test_a_damaged_archive(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path("nltk/corpora")
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("NLTK_DATA", str(Path("nltk").absolute()))
+    good = archive(b"( (S (A a) (B b)) )\n" * 20)
+    for place in range(0, len(good), 29):
+        damaged = bytearray(good)
+        damaged[place] ^= 1 << place % 8
+        (folder / "treebank.zip").write_bytes(bytes(damaged))
+        code, out, err = call("convert", "wsj", "--to", "text")
+        assert (code, out) == (0, "a b\n" * 20) or (code == 1 and err.count("\n") == 1), (place, code, err)
+    (folder / "treebank.zip").write_bytes(archive(b" " * (1 << 27)))
+    assert "too large" in call.refusal("convert", "wsj", "--to", "text")
+
+
+def test_numbers_that_are_none_are_never_extracted(call: Caller, copy: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    path = copy / "best" / "weights.safetensors"
+    huge = {name: (value * 1e38).clamp(-3e38, 3e38) for name, value in load_file(path).items()}
+    save_file(huge, path)
+    reseal(path.parent)
+    Path("in.txt").write_text("the dog saw a cat\n")
+    code, out, err = call("extract", "-m", copy, "in.txt")
+    assert "NaN" not in out
+    assert code == 0 or "not a number" in err
+
+
+LIMITED = """
+import os, resource, sys
+import torch, cli.main, induce.parsing.load, induce.training.loop
+import induce.models.{model}
+torch.set_num_threads(1)
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() + {megabytes} * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+code = cli.main.run(sys.argv[1:])
+sys.stdout.flush()
+os._exit(code)
+"""
+
+
+def limited(warm: str, model: str, megabytes: int, *arguments: str) -> tuple[int, str, str]:
+    """Exit code and output of a program that may take only so much memory beyond what it has after loading torch."""
+    program = LIMITED.format(model=model, megabytes=megabytes)
+    with Path("out").open("w") as out, Path("err").open("w") as err:
+        streams = (0, out.fileno(), err.fileno())
+        code = Call(warm, arguments, program=program, streams=streams, environment=ENVIRONMENT).wait()
+    return code, Path("out").read_text(), Path("err").read_text()
+
+
+UDGN = ["embedding_size=16", "channels=2", "channel_size=8", "layers=2", "parser_layers=1", "mask_rate=0.3"]
+
+
+def test_memory_that_really_runs_out_in_parsing(call: Caller, warm: str) -> None:
+    """The lines before the sentence that is too long are written."""
+    options = [part for one in UDGN for part in ("--set", f"model.{one}")]
+    Path("text.txt").write_text("the dog saw a cat\na man met the dog\n" * 20)
+    assert call("train", "text.txt", "--model", "udgn", "-o", "run", *options, "--set", "train.epochs=1")[0] == 0
+    Path("in.txt").write_text("the dog saw a cat\n" * 40 + "dog " * 20_000 + "\nthe cat\n")
+    code, out, err = limited(warm, "udgn", 450, "extract", "-m", "run", "in.txt")
+    assert (code, out.count("\n")) == (1, 40)
+    assert err == "synparse: memory ran out on a sentence of 20,000 words; leave it out\n"
+
+
+def test_a_lost_blank_line_in_three_columns(call: Caller) -> None:
+    Path("two.dp").write_text("a\tDT\t2\nb\tNN\t0\n\nc\tNN\t0\n")
+    assert call.result("convert", "two.dp", "--to", "text") == "a b\nc\n"
+    Path("one.dp").write_text("a\tDT\t2\nb\tNN\t0\nc\tNN\t0\n")
+    assert "one.dp:3: a second word without a head; a blank line is missing" in call.refusal("convert", "one.dp")
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("train", "a.txt", "-o", "run", "--preset", "deep.toml"),
+        ("train", "--resume", "-o", "seeds"),
+        ("train", "prepared", "-o", "run"),
+        ("parse", "-m", "english", "a.txt", "--output-dir", "parsed", "--resume"),
+        ("eval", "--pairs", "deep.jsonl", "-m", "english"),
+        ("convert", "deep.jsonl"),
+    ],
+)
+def test_files_that_are_nested_too_deeply(call: Caller, arguments: tuple[str, ...]) -> None:
+    Path("a.txt").write_text("a dog\n")
+    Path("deep.toml").write_text(f"a = {DEEP}")
+    for name in ("deep.jsonl", "seeds/family.json", "prepared/corpus.json", "parsed/synparse-batch.json"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(f"{DEEP}\n")
+    assert call.refusal(*arguments)
+
+
+def test_a_text_that_looks_like_nested_json(call: Caller, model: Path) -> None:
+    Path("a.txt").write_text(f"{DEEP}\na dog\n")
+    assert call.result("parse", "-m", model, "a.txt").count("\n") == 2

@@ -1,0 +1,156 @@
+"""Every figure of the evaluation conventions for nltk's Wall Street Journal sample, by the command that one types."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import synparse
+from tests.support.reference import SHARED
+
+DATA = SHARED / "data" / "nltk_data"
+PAPER = SHARED / "evaluation-conventions.md"
+COLUMNS = ["left", "right", "balanced", "balanced-williams", "random", "runs", "random-uniform", "oracle"]
+SYSTEMS = [name for name in [*COLUMNS, "gold"] if name != "runs"]
+CONVENTIONS = {
+    "ON-LSTM / Htut 2018": "on-lstm",
+    "Kim 2019 sentence": "kim-sentence",
+    "Kim 2019 corpus": "kim-corpus",
+    "Klein & Manning pooled": "km",
+    "Klein & Manning WSJ10": "km-wsj10",
+    "Klein & Manning prose": "km-prose",
+    "EVALB": "evalb",
+}
+LABELS = ["ADJP", "NP", "VP", "PP", "INTJ", "ADVP", "S", "SBAR"]
+SHAPES = {"oracle": "oracle", "left": "left", "right": "right", "midpoint": "balanced", "Williams": "balanced-williams"}
+pytestmark = pytest.mark.skipif(
+    not (DATA / "corpora" / "treebank.zip").is_file() or not PAPER.is_file(),
+    reason=f"needs nltk's treebank sample in {DATA} and {PAPER}",
+)
+
+
+@cache
+def scores() -> dict[tuple[str, str], dict[str, Any]]:
+    """What ``synparse eval`` says of all baselines, by row of the table of conventions and by system."""
+    names = [spelt(row[0]) for row in rows("| convention | sentences | gold spans")]
+    arguments = [f"--baseline={name}" for name in SYSTEMS] + [f"--convention={name}" for name in names]
+    environment = {"NLTK_DATA": str(DATA), "SYNPARSE_PTB": ""}
+    done = CliRunner().invoke(synparse, ["eval", "--gold", "wsj", "--json", *arguments], env=environment)
+    assert done.exit_code == 0, done.output
+    keys = [(name, system) for name in names for system in SYSTEMS]
+    found = json.loads(done.stdout)["scores"]
+    assert [one["system"] for one in found] == [system for _, system in keys]
+    return dict(zip(keys, found, strict=True))
+
+
+def spelt(row: str) -> str:
+    """The convention of a row, such as ``on-lstm,len:1-40``."""
+    name, _, bound = row.partition(",")
+    longest = re.search(r"<= (\d+)", bound)
+    convention = CONVENTIONS[name]
+    return f"{convention},len:{1 if convention in ('on-lstm', 'evalb') else 2}-{longest[1]}" if longest else convention
+
+
+def table(first: str) -> list[list[str]]:
+    """The cells of the table whose first header cells read ``first``, without its header."""
+    lines = iter(PAPER.read_text("utf-8").splitlines())
+    found = []
+    for line in lines:
+        if line.startswith(first):
+            next(lines)
+            for row in lines:
+                if not row.startswith("|"):
+                    break
+                found.append([cell.strip() for cell in row.strip("|").split("|")])
+    return found
+
+
+def rounded(value: float, cell: str) -> str:
+    """``value`` with as many decimals as the cell has."""
+    return f"{value:.{len(cell.partition('.')[2])}f}"
+
+
+def rows(first: str) -> list[list[str]]:
+    return table(first) if PAPER.is_file() else []
+
+
+@pytest.mark.parametrize("row", rows("| convention | sentences | gold spans"), ids=lambda row: row[0])
+def test_the_table_of_conventions(row: Sequence[str]) -> None:
+    name, sentences, brackets, *cells = row
+    convention = spelt(name)
+    for column, cell in zip(COLUMNS, cells, strict=True):
+        if cell == "-":
+            continue
+        one = scores()[convention, "random" if column == "runs" else column]
+        value = one["runs"]["mean"] if column == "runs" else one["value"]
+        assert rounded(value, cell) == cell, column
+        assert (one["sentences"], one["brackets"]["gold"]) == (int(sentences), int(brackets))
+        assert f"conv:{'custom' if ',' in convention else convention}|" in one["signature"]
+        assert "(5 % sample)" in one["signature"]
+
+
+@pytest.mark.parametrize("row", rows("| | depth | R/L |"), ids=lambda row: row[0])
+def test_the_table_of_secondary_measures(row: Sequence[str]) -> None:
+    name, depth, ratio, other_ratio, *recalls = row
+    system = next((system for word, system in SHAPES.items() if word in name), "gold")
+    one = scores()["on-lstm", system]
+    assert rounded(one["depth"], depth) == depth
+    assert rounded(one["right_left"], ratio) == ratio
+    assert rounded(one["right_left_no_apostrophe"], other_ratio) == other_ratio
+    found = [one["by_label"][label] for label in LABELS]
+    assert [rounded(100 * hits / total, cell) for (hits, total), cell in zip(found, recalls, strict=True)] == recalls
+
+
+def test_gold_labels_and_the_collapsed_gold_tree() -> None:
+    """Two sentences below the tables give these."""
+    text, found = PAPER.read_text("utf-8"), scores()
+    counts = ", ".join(f"{label} {found['on-lstm', 'gold']['by_label'][label][1]:,}" for label in LABELS)
+    assert counts in text
+    kim = [f"{found[name, 'gold']['value']:.4f}" for name in ("kim-sentence", "kim-corpus")]
+    assert f"scores {kim[0]} (sentence) and {kim[1]} (corpus)" in text
+    assert f"Under EVALB it scores {found['evalb', 'gold']['value']:.4f}" in text
+
+
+def test_the_tables_are_there() -> None:
+    """A table that is not found would be a test that cannot fail."""
+    assert len(rows("| convention | sentences | gold spans")) == 18
+    assert len(rows("| | depth | R/L |")) == 6
+    assert len(rows("| convention | counted tokens")) == 9
+
+
+HEAD_CONVENTIONS = {"UDGN": "udgn", "punctuation ignored": "no-punct", "all tokens": "all-tokens"}
+
+
+@pytest.fixture(scope="module")
+def heads(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str, str], dict[str, Any]]:
+    """What ``synparse eval`` says of both baselines of heads, by convention, bound, system and metric."""
+    folder = tmp_path_factory.mktemp("dependencies")
+    with zipfile.ZipFile(DATA / "corpora" / "dependency_treebank.zip") as archive:
+        archive.extractall(folder)
+    found = {}
+    for bound in ("", "40", "10"):
+        arguments = ["--gold", str(folder), "--json", "--baseline=previous", "--baseline=next"]
+        arguments += [f"--convention={name}" for name in HEAD_CONVENTIONS.values()]
+        arguments += [f"--max-length={bound}"] if bound else []
+        done = CliRunner().invoke(synparse, ["eval", *arguments])
+        assert done.exit_code == 0, done.output
+        for one in json.loads(done.stdout)["scores"]:
+            found[one["convention"], bound, one["system"], one["metric"]] = one
+    return found
+
+
+@pytest.mark.parametrize("row", rows("| convention | counted tokens"), ids=lambda row: row[0])
+def test_the_table_of_heads(row: Sequence[str], heads: dict[tuple[str, str, str, str], dict[str, Any]]) -> None:
+    name, tokens, *cells = row
+    convention, bound = HEAD_CONVENTIONS[name.partition(",")[0]], name.partition("<=")[2]
+    for system, cell in zip(("previous", "next"), cells, strict=True):
+        both = [heads[convention, bound, system, metric] for metric in ("UAS", "UUAS")]
+        assert " / ".join(f"{one['value']:.4f}" for one in both) == cell
+        assert {one["brackets"]["gold"] for one in both} == {int(tokens)}

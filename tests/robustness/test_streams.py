@@ -1,0 +1,488 @@
+"""Text in and trees out: order, streaming, broken pipes, interruptions."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import IO
+
+import pytest
+
+from induce.storage.facts import seal
+from tests.induce.training.test_training import weights
+from tests.support.calls import TINY, Caller, Process, reseal, shell, start, toy_text
+from treebank.io.predictions import read_prediction_trees
+
+LONG = 5000
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(name: str, text: str) -> str:
+    """``name``, with this text."""
+    Path(name).write_bytes(text.encode())
+    return name
+
+
+def words_of(tree: str) -> list[str]:
+    """The words of one line of trees."""
+    return [part.partition(")")[0] for part in tree.split("(W ")[1:]]
+
+
+def mixed(count: int) -> list[str]:
+    """Lines of all lengths up to 40 words, empty ones among them, out of order."""
+    return [" ".join(f"w{i}.{j}" for j in range(i * 7 % 41)) for i in range(count)]
+
+
+def test_one_two_five_thousand_words_and_none(call: Caller, model: Path) -> None:
+    lines = ["Yes", "", "Go on", " \t ", " ".join(f"w{i}" for i in range(LONG)), "a b c"]
+    trees = call.result("parse", "-m", model, write("in.txt", "\n".join(lines))).split("\n")
+    assert trees.pop() == ""
+    assert [words_of(tree) for tree in trees] == [line.split() for line in lines]
+    assert trees[:4] == ["(X (W Yes))", "", "(X (W Go) (W on))", ""]
+    assert trees[4].count("(X ") == LONG - 1
+
+
+@pytest.mark.parametrize("decoder", ["unbiased", "biased", "nary"])
+def test_any_decoder_on_a_long_sentence(call: Caller, model: Path, decoder: str) -> None:
+    lines = ["w " * 1500, "one", "a b c d"]
+    out = call.result("parse", "-m", model, write("in.txt", "\n".join(lines)), "--decoder", decoder)
+    assert [len(words_of(tree)) for tree in out.splitlines()] == [1500, 1, 4]
+
+
+def test_the_order_is_that_of_the_input(call: Caller, model: Path) -> None:
+    lines = mixed(500)
+    trees = call.result("parse", "-m", model, write("in.txt", "\n".join(lines) + "\n")).splitlines()
+    assert [words_of(tree) for tree in trees] == [line.split() for line in lines]
+
+
+def test_a_tree_does_not_depend_on_its_neighbours(call: Caller, model: Path) -> None:
+    lines = toy_text(60).splitlines()
+    together = call.result("parse", "-m", model, write("in.txt", "\n".join(lines))).splitlines()
+    for i in (0, 17, 59):
+        assert call.result("parse", "-m", model, write("one.txt", lines[i])).splitlines() == [together[i]]
+
+
+@pytest.mark.parametrize("options", [(), ("--layer", "1"), ("--layer", "2")], ids=" ".join)
+@pytest.mark.parametrize("decoder", ["unbiased", "biased", "nary"])
+def test_extract_and_decode_give_what_parse_gives(
+    call: Caller, copy: Path, options: tuple[str, ...], decoder: str
+) -> None:
+    path = copy / "best" / "checkpoint.json"
+    content = json.loads(path.read_text())
+    content["settings"]["parse"]["decoder"] = decoder
+    path.write_bytes(seal(content))
+    text = write("in.txt", toy_text(40) + "\n( a ) -LRB- \u00a0x\u2028 …\n!\n" + "\n".join(mixed(60)) + "\n")
+    trees = call.result("parse", "-m", copy, text, *options)
+    write("d.jsonl", call.result("extract", "-m", copy, text, *options))
+    assert call.result("decode", "d.jsonl") == trees
+    other = call.result("parse", "-m", copy, text, *options, "--decoder", "biased")
+    assert call.result("decode", "d.jsonl", "--decoder", "biased") == other
+
+
+def test_extract_and_decode_in_a_pipe(trained: Path, warm: str) -> None:
+    done = shell(
+        "$RUN parse -m run text.txt > a && $RUN extract -m run < text.txt | $RUN decode > b && cmp a b", trained, warm
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_pipe_with_a_name_is_looked_at_and_then_read(call: Caller, model: Path) -> None:
+    """As bash's <(...) gives it, and /dev/stdin: it cannot be opened twice."""
+    for command in (["parse", "-m", model], ["draw"], ["convert", "--to", "text"]):
+        text = b"Yes\n" if command[0] == "parse" else b"(S (UH Yes) (UH no))\n"
+        reading, writing = os.pipe()
+        os.write(writing, text)
+        os.close(writing)
+        assert "Yes" in call.result(*command, f"/dev/fd/{reading}"), command
+        os.close(reading)
+
+
+def test_head_ends_it_quietly(trained: Path, warm: str) -> None:
+    write("long.txt", toy_text() * 200)
+    command = f"$RUN parse -m {trained}/run long.txt | head -1; exit ${{PIPESTATUS[0]}}"
+    done = shell(command, Path(), warm)
+    assert done.stdout.count("\n") == 1
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def feed(stream: IO[bytes], text: bytes) -> None:
+    """Write ``text`` until nobody reads it any more."""
+    with suppress(OSError, ValueError):
+        for start in range(0, len(text), 4096):
+            stream.write(text[start : start + 4096])
+
+
+def read_line(stream: IO[bytes] | None) -> bytes:
+    assert stream is not None
+    return stream.readline()
+
+
+def test_trees_come_before_the_input_ends(model: Path) -> None:
+    process = start("parse", "-m", str(model), bufsize=0)  # or readline would keep lines that communicate never sees
+    assert process.stdin is not None
+    process.stdin.write(b"the cat sat\n" * 20)
+    process.stdin.flush()
+    assert words_of(read_line(process.stdout).decode()) == ["the", "cat", "sat"]
+    out, err = process.communicate()
+    assert (process.returncode, out.count(b"\n"), err) == (0, 19, b"")
+
+
+@pytest.mark.parametrize("line", [3, 17, 500])
+def test_what_was_read_before_an_error_is_parsed(call: Caller, model: Path, line: int) -> None:
+    Path("in.txt").write_bytes(b"the cat sat\n" * (line - 1) + b"na\xefve\n" + b"the end\n" * 50)
+    code, out, err = call("parse", "-m", model, "in.txt")
+    assert code == 1
+    assert out.count("(W cat)") == out.count("\n") == line - 1
+    assert err.startswith(f"synparse: in.txt:{line}: invalid UTF-8 (0xef at byte 3 of the line")
+    code, out, _ = call("extract", "-m", model, "in.txt")
+    assert (code, out.count("\n")) == (1, line - 1)
+
+
+def test_an_error_in_the_second_file_comes_after_the_trees_of_the_first(call: Caller, model: Path) -> None:
+    Path("b.txt").write_bytes(b"x\0\n")
+    code, out, err = call("parse", "-m", model, write("a.txt", "a b\nc d\n"), "b.txt")
+    assert (code, out.count("\n")) == (1, 2)
+    assert err.startswith("synparse: b.txt:1: this is a binary file")
+
+
+# --- where text comes from --------------------------------------------------------------------------------------------
+
+
+def test_line_ends_of_windows(call: Caller, model: Path) -> None:
+    plain = call.result("parse", "-m", model, write("unix.txt", "a b\n\nYes\nc d e"))
+    assert call.result("parse", "-m", model, write("windows.txt", "\ufeffa b\r\n\r\nYes\r\nc d e")) == plain
+
+
+def test_files_folders_patterns_gzip_and_standard_input(call: Caller, model: Path, warm: str) -> None:
+    Path("texts/inner").mkdir(parents=True)
+    write("texts/1.txt", "one\n")
+    write("texts/inner/3.txt", "three\n")
+    with gzip.open("texts/2.txt.gz", "wt") as stream:
+        stream.write("two\n")
+    Path("texts/2.txt.gz").rename("texts/2.TXT.GZ")
+    one, two, three = (f"(X (W {word}))\n" for word in ("one", "two", "three"))
+    assert call.result("parse", "-m", model, "texts") == one + two + three
+    assert call.result("parse", "-m", model, "texts/*.*", "texts/1.txt") == one + two + one
+    assert call.result("parse", "-m", model, "texts/**/*.txt") == one + three
+    done = shell(f"echo four | $RUN parse -m {model} texts/1.txt -", Path(), warm)
+    assert (done.stdout, done.stderr) == (one + "(X (W four))\n", "")
+
+
+def test_raw_text_is_tokenised(call: Caller, model: Path) -> None:
+    text = write("in.txt", "It rained. She can't stay!\n\nYes (no).\n")
+    out = call.result("parse", "-m", model, "--tokenization", "english", text)
+    expected = [["It", "rained", "."], ["She", "ca", "n't", "stay", "!"], [], ["Yes", "-LRB-", "no", "-RRB-", "."]]
+    assert [words_of(line) for line in out.splitlines()] == expected
+    out = call.result("parse", "-m", model, "--tokenize", "--paragraphs", write("in.txt", "She can't\nstay! Yes.\n"))
+    assert [words_of(line) for line in out.splitlines()] == [["She", "can't", "stay", "!"], ["Yes", "."]]
+
+
+def test_the_default_model_is_that_of_the_environment(
+    call: Caller, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYNPARSE_MODEL", str(model))
+    assert call.result("parse", write("in.txt", "Yes\n")) == "(X (W Yes))\n"
+
+
+# --- where trees go ---------------------------------------------------------------------------------------------------
+
+
+def test_output_into_a_file(call: Caller, model: Path) -> None:
+    text = write("in.txt", "\n".join(mixed(50)))
+    trees = call.result("parse", "-m", model, text)
+    assert call("parse", "-m", model, text, "-o", write("trees.txt", "older")) == (0, "", "")
+    assert Path("trees.txt").read_text() == trees
+    assert sorted(os.listdir()) == ["in.txt", "trees.txt"]
+    assert call("parse", "-m", model, text, "-o", "trees.txt.gz") == (0, "", "")
+    with gzip.open("trees.txt.gz", "rt") as stream:
+        assert stream.read() == trees
+    Path("link.txt").symlink_to("trees.txt")
+    assert call("extract", "-m", model, text, "-o", "link.txt") == (0, "", "")
+    assert Path("link.txt").is_symlink()
+    assert call("decode", "trees.txt", "-o", "again.txt") == (0, "", "")
+    assert Path("again.txt").read_text() == trees
+
+
+def test_escape_sequences_in_words_come_out_as_they_went_in(call: Caller, model: Path) -> None:
+    text = write("in.txt", "a \x1b[31mred\x1b[0m \x1b[0m b\n")
+    trees = call.result("parse", "-m", model, text)
+    assert words_of(trees) == ["a", "\x1b[31mred\x1b[0m", "\x1b[0m", "b"]
+    write("d.jsonl", call.result("extract", "-m", model, text))
+    assert call.result("decode", "d.jsonl") == trees
+
+
+def test_standard_output_as_a_file(call: Caller, model: Path, warm: str) -> None:
+    text = write("in.txt", "Yes\n")
+    assert call.result("parse", "-m", model, text, "-o", "-") == "(X (W Yes))\n"
+    done = shell(f"(echo before; $RUN parse -m {model} in.txt -o /dev/stdout) > all.txt; cat all.txt", Path(), warm)
+    assert (done.stdout, done.stderr) == ("before\n(X (W Yes))\n", "")
+
+
+def test_an_error_keeps_the_part_and_an_older_file(call: Caller, model: Path) -> None:
+    write("trees.txt", "older")
+    Path("in.txt").write_bytes(b"a b\n" * 30 + b"\xff\n")
+    told = call.refusal("parse", "-m", model, "in.txt", "-o", "trees.txt")
+    assert "in.txt:31: invalid UTF-8" in told
+    assert Path("trees.txt").read_text() == "older"
+    (part,) = parts()
+    assert told.endswith(f"what was written before is in {part}")
+    assert part.read_text() == "(X (W a) (W b))\n" * 30
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no /dev/shm here")
+def test_an_older_file_in_memory_is_kept(call: Caller) -> None:
+    """What lies below /dev is not always a device."""
+    write("bad.jsonl", f"{DISTANCES}{{\n")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        older = Path(folder, "trees.txt")
+        older.write_text("older")
+        assert "bad.jsonl:2" in call.refusal("decode", "bad.jsonl", "-o", older)
+        assert older.read_text() == "older"
+        assert call("decode", write("d.jsonl", DISTANCES), "-o", older) == (0, "", "")
+        assert older.read_text() == TREE
+
+
+def test_a_descriptor_by_name() -> None:
+    """What is open is written, even if it is a file: no other one takes its name."""
+    os.link(write("t", ""), "same")
+    write("d.jsonl", DISTANCES)
+    done = shell("($RUN decode d.jsonl -o /dev/fd/7; $RUN decode d.jsonl -o /proc/self/fd/8) 7> t 8> u", Path())
+    assert (done.stdout, done.stderr) == ("", "")
+    assert (Path("same").read_text(), Path("u").read_text()) == (TREE, TREE)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_the_part_and_an_older_file(model: Path, number: signal.Signals, warm: str) -> None:
+    write("trees.txt", "older")
+    process = Process(warm, "parse", "-m", str(model), "-o", "trees.txt")
+    assert process.stdin is not None
+    Thread(target=feed, args=(process.stdin, b"a b\n" * 20_000)).start()
+    wait_for(lambda: any(part.stat().st_size > 0 for part in parts()))
+    process.send_signal(number)
+    _, err = process.communicate()
+    assert Path("trees.txt").read_text() == "older"
+    (part,) = parts()
+    assert part.stat().st_size > 0
+    said = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
+    told = f"synparse: {said}; what was written before is in {part}\n"
+    assert (process.returncode, err) == (128 + number, told.encode())
+
+
+def parts() -> list[Path]:
+    """Outputs of ours that are not whole."""
+    return list(Path().glob("trees.txt.*.part"))
+
+
+def test_files_of_the_user_beside_an_output(call: Caller, model: Path) -> None:
+    """The input may be called like a part; a file or a link of the user that is called so is not touched."""
+    text = "Yes\n" * 5
+    assert call("parse", "-m", model, write("t.txt.part", text), "-o", "t.txt") == (0, "", "")
+    assert (Path("t.txt.part").read_text(), Path("t.txt").read_text()) == (text, "(X (W Yes))\n" * 5)
+    Path("u.txt.part").symlink_to("t.txt.part")
+    assert call("convert", "t.txt", "-o", "u.txt") == (0, "", "")
+    assert (Path("t.txt.part").read_text(), Path("u.txt").is_symlink()) == (text, False)
+    problem = "t.txt.part: this file is read, so it cannot be written as well; name another with -o"
+    assert call.refusal("parse", "-m", model, "t.txt.part", "-o", "t.txt.part") == problem
+    assert Path("t.txt.part").read_text() == text
+    assert sorted(os.listdir()) == ["t.txt", "t.txt.part", "u.txt", "u.txt.part"]
+
+
+def test_permissions_of_an_output(call: Caller, model: Path) -> None:
+    write("in.txt", "Yes\n")
+    Path(write("private.txt", "older")).chmod(0o600)
+    assert call("parse", "-m", model, "in.txt", "-o", "private.txt") == (0, "", "")
+    assert Path("private.txt").stat().st_mode & 0o777 == 0o600
+    before = os.umask(0o027)
+    try:
+        assert call("parse", "-m", model, "in.txt", "-o", "new.txt") == (0, "", "")
+    finally:
+        os.umask(before)
+    assert Path("new.txt").stat().st_mode & 0o777 == 0o640
+
+
+def test_names_of_outputs(call: Caller, model: Path) -> None:
+    write("in.txt", "Yes\n")
+    for name in ("n" * 255, "é" * 127, "a\nb", os.fsdecode(b"\xff.txt")):
+        assert call("parse", "-m", model, "in.txt", "-o", name) == (0, "", "")
+        assert Path(name).read_text() == "(X (W Yes))\n"
+    assert "an empty name" in call.refusal("parse", "-m", model, "in.txt", "-o", "")
+
+
+def test_a_pipe_by_name() -> None:
+    os.mkfifo("pipe")
+    write("d.jsonl", DISTANCES)
+    process = start("decode", "d.jsonl", "-o", "pipe")
+    assert Path("pipe").read_text() == TREE
+    assert process.communicate() == (b"", b"")
+
+
+DISTANCES, TREE = '{"distances": [1]}\n', "(X (W w0))\n"
+
+
+def test_streams_that_are_set_not_to_wait() -> None:
+    """As ssh and node leave them: the input comes slowly, the output is taken slowly, and nothing is lost."""
+    source, feed = os.pipe()
+    drain, sink = os.pipe()
+    os.set_blocking(source, False)
+    os.set_blocking(sink, False)
+    process = start("decode", stdin=source, stdout=sink)
+    os.close(source)
+    os.close(sink)
+    time.sleep(0.5)
+    os.write(feed, DISTANCES.encode())
+    with os.fdopen(drain, "rb") as stream:
+        assert stream.readline() == TREE.encode()
+        writer = Thread(target=lambda: (os.write(feed, DISTANCES.encode() * 10_000), os.close(feed)))
+        writer.start()
+        time.sleep(0.5)
+        assert stream.read() == TREE.encode() * 10_000
+    assert process.wait() == 0
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed: str) -> None:
+    write("d.jsonl", DISTANCES)
+    done = shell(f"$RUN decode d.jsonl -o trees.txt {closed}", Path())
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert Path("trees.txt").read_text() == TREE
+
+
+def test_what_cannot_be_read_or_written_is_told() -> None:
+    write("d.jsonl", DISTANCES)
+    done = shell("$RUN decode d.jsonl >&-", Path())
+    assert (done.returncode, done.stderr) == (
+        1,
+        "synparse: standard output: it is closed; name a file to write with -o\n",
+    )
+    done = shell("$RUN decode <&-", Path())
+    assert (done.returncode, done.stderr) == (1, "synparse: standard input: it is closed; name a file to read\n")
+
+
+def test_json_lines(call: Caller, model: Path) -> None:
+    lines = ["the cat , sat", "", "Yes", "\u2028 \x85 \x1b ( \x0c"]
+    out = call.result("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "jsonl")
+    found = [json.loads(line) for line in out.removesuffix("\n").split("\n")]
+    assert [one["words"] for one in found] == [[word for word in line.split(" ") if word] for line in lines]
+    assert found[1] == {"words": [], "spans": [], "line": 2}
+    assert found[0]["spans"][0] == [0, 4]
+
+
+def test_drawings(call: Caller, model: Path) -> None:
+    lines = ["the cat , sat", "", "Yes", " ".join(f"w{i}" for i in range(LONG)), "a b"]
+    code, out, err = call("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "drawing")
+    places = [out.index(word) for word in ("the", "cat", ",", "Yes", "(X (W w0)", "w4999", "\na b\n")]
+    assert (code, places) == (0, sorted(places))
+    assert err == "note: in.txt:4: 5,000 words are too many to draw; the tree stands in brackets\n"
+
+
+def test_eval_reads_what_parse_writes(call: Caller, trained: Path) -> None:
+    text = trained / "text.txt"
+    call.result("parse", "-m", trained / "run", text, "-o", "trees.ptb")
+    assert len(list(read_prediction_trees("trees.ptb"))) == text.read_text().count("\n")
+    out = call.result("eval", "--gold", "trees.ptb", "trees.ptb", "-m", trained / "run", "--json")
+    assert [score["value"] for score in json.loads(out)["scores"]] == pytest.approx([100.0, 100.0])
+
+
+# --- interrupted training ---------------------------------------------------------------------------------------------
+
+
+def wait_for(what: object, seconds: float = 60) -> None:
+    """Returns when ``what()`` is true."""
+    assert callable(what)
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal.Signals, warm: str) -> None:
+    import torch
+
+    arguments = ["train", write("text.txt", toy_text()), *TINY]
+    process = Process(warm, *arguments, "-o", "cut", "--set", "train.epochs=100000")
+    wait_for(lambda: Path("cut/log.jsonl").exists() and b"check" in Path("cut/log.jsonl").read_bytes())
+    process.send_signal(number)
+    out, err = process.communicate()
+    assert (process.returncode, out) == (128 + number, b"")
+    *rest, finished, decoder, where = err.decode().splitlines()
+    assert decoder.startswith("decoder unbiased: the text does not clearly branch to the right (")
+    assert "stopping, and keeping the model …" in rest
+    assert finished.startswith("interrupted after ")
+    assert where == "the model is in cut; go on with: synparse train --resume -o cut"
+    call.result("parse", "-m", "cut", "text.txt")
+    epochs = json.loads(Path("cut/last/checkpoint.json").read_text())["epoch"] + 1
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as the process had
+    try:
+        call.result("train", "--resume", "-o", "cut", "--set", f"train.epochs={epochs}")
+        call.result(*arguments, "-o", "whole", "--set", f"train.epochs={epochs}")
+    finally:
+        torch.set_num_threads(threads)
+    whole = weights(Path("whole"))
+    for name, value in weights(Path("cut")).items():
+        assert torch.equal(value, whole[name]), name
+
+
+def test_a_kill_before_the_first_epoch_ends_leaves_a_run_to_go_on_with(call: Caller, warm: str) -> None:
+    write("text.txt", toy_text(600))
+    process = Process(warm, "train", "text.txt", "-o", "run", *TINY, "--set", "train.epochs=1")
+    wait_for(lambda: Path("run/last").exists())
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert not Path("run/best").exists()
+    call.result("train", "--resume", "-o", "run")
+    call.result("parse", "-m", "run", "text.txt")
+
+
+def test_the_minutes_are_those_of_each_call(call: Caller, copy: Path) -> None:
+    path = copy / "last" / "trainer.pt"
+    import torch
+
+    state = torch.load(path, weights_only=True)
+    state["position"]["seconds"] = 7200.0
+    torch.save(state, path)
+    reseal(path.parent)
+    _, _, err = call("train", "--resume", "-o", copy, "--set", "train.epochs=5", "--max-minutes", "5")
+    assert "all epochs done" in err
+
+
+@pytest.mark.parametrize("end", [".zst", ".bz2", ".XZ", ".zip"])
+def test_a_name_that_promises_another_compression(call: Caller, model: Path, tmp_path: Path, end: str) -> None:
+    """No program, not even this one, would read plain text under such a name."""
+    (tmp_path / "a.txt").write_text("a dog\n", encoding="utf-8")
+    target = tmp_path / f"trees{end}"
+    assert "text is written plain or as .gz" in call.refusal("parse", "-m", model, tmp_path / "a.txt", "-o", target)
+    assert not target.exists()
+
+
+def test_a_file_is_not_added_to_itself(model: Path, tmp_path: Path, warm: str) -> None:
+    """The end of the file would never come."""
+    path = tmp_path / "a.txt"
+    path.write_text("a dog\n", encoding="utf-8")
+    with path.open("ab") as out:
+        done = Process(warm, "parse", "-m", str(model), str(path), stdout=out.fileno())
+        err = done.communicate()[1]
+    assert done.returncode == 1
+    assert b"standard output is one of the files that are read" in err
+    assert path.read_text(encoding="utf-8") == "a dog\n"
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(call: Caller, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    os.mkfifo(tmp_path / "in" / "a.txt")
+    (tmp_path / "in" / "b.txt").write_text("a dog\n", encoding="utf-8")
+    for name in (tmp_path / "in", f"{tmp_path}/in/*.txt"):
+        assert call.result("parse", "-m", model, name).count("\n") == 1

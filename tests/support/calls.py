@@ -1,0 +1,145 @@
+"""What the tests of the command line share: a tiny model's settings, and calls of the program from the outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+
+from cli.main import run
+from induce.storage.facts import describe, seal
+from tests.support.fork_server import Call
+from tests.support.reference import ROOT
+from tests.support.tiny import SETTINGS, sentences
+
+TINY = [part for setting in SETTINGS["onlstm"] for part in ("--set", setting)]
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("SYNPARSE_")},
+    "PYTHONPATH": str(ROOT),
+    "OMP_NUM_THREADS": "1",
+}
+PROGRAM = [sys.executable, "-m", "synparse"]
+
+
+def reseal(folder: Path) -> None:
+    """Make checkpoint.json in ``folder`` vouch for itself and for the other files as they are now."""
+    path = folder / "checkpoint.json"
+    content = json.loads(path.read_bytes())
+    content["files"] = {name: describe((folder / name).read_bytes()) for name in content["files"]}
+    path.write_bytes(seal(content))
+
+
+def toy_text(count: int = 100) -> str:
+    """Sentences of the toy language, one a line."""
+    return "".join(" ".join(sentence.words) + "\n" for sentence in sentences(count))
+
+
+def start(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    """The program as a process of its own, with pipes."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([*PROGRAM, *arguments], **{"env": ENVIRONMENT, **pipes, **options})
+
+
+def shell(command: str, folder: Path, warm: str = "") -> subprocess.CompletedProcess[str]:
+    """What bash sees in ``folder``; $RUN is the program, forked by the server at the address ``warm``, if given.
+
+    Python is found on the path: a folder may hold spaces.
+    """
+    python = Path(sys.executable)
+    path = f"{python.parent}{os.pathsep}{ENVIRONMENT['PATH']}"
+    program = (
+        f"{python.name} -IS {os.path.relpath(ROOT / 'tests' / 'support' / 'fork_server.py', folder)} {warm}"
+        if warm
+        else ""
+    )
+    environment = {**ENVIRONMENT, "PATH": path, "RUN": program or f"{python.name} -m synparse"}
+    return subprocess.run(["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+class Process:
+    """The program, forked by the server at the address ``warm``, with pipes and the methods of ``subprocess.Popen``."""
+
+    def __init__(self, warm: str, *arguments: str, stdin: int | None = None, stdout: int | None = None) -> None:
+        source, feed = (stdin, -1) if stdin is not None else os.pipe()
+        drain, sink = (-1, stdout) if stdout is not None else os.pipe()
+        told, tell = os.pipe()
+        self._call = Call(warm, arguments, streams=(source, sink, tell), environment=ENVIRONMENT)
+        self.pid = self._call.pid
+        self.returncode: int | None = None
+        for end, given in ((source, stdin), (sink, stdout), (tell, None)):
+            if given is None:
+                os.close(end)
+        self.stdin = os.fdopen(feed, "wb", buffering=0) if feed >= 0 else None
+        self.stdout = os.fdopen(drain, "rb", buffering=0) if drain >= 0 else None
+        self.stderr = os.fdopen(told, "rb", buffering=0)
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the program, if it still runs."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    def wait(self) -> int:
+        """The exit code; that of a call killed by a signal is its number, negative."""
+        if self.returncode is None:
+            self.returncode = self._call.wait()
+        return self.returncode
+
+    def communicate(self) -> tuple[bytes, bytes]:
+        """End the input; what is left of output and errors (fewer than a pipe holds), read to their ends.
+
+        A program that has not ended after a minute is killed, and its exit code says so.
+        """
+        if self.stdin:
+            self.stdin.close()
+        late = Timer(60, self.send_signal, (signal.SIGKILL,))
+        late.start()
+        out = self.stdout.read() if self.stdout else b""
+        err = self.stderr.read()
+        self.stderr.close()
+        if self.stdout:
+            self.stdout.close()
+        self.wait()
+        late.cancel()
+        return out, err
+
+
+class Caller:
+    """Calls of the command line in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        """Exit code, standard output, standard error."""
+        self.capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        return code, *self.capsys.readouterr()
+
+    def result(self, *arguments: object) -> str:
+        """What a call writes that must go well."""
+        code, out, err = self(*arguments)
+        assert code == 0, err
+        return out
+
+    def refusal(self, *arguments: object, code: int = 1) -> str:
+        """The one line on stderr of a call that must fail, without any result."""
+        found, out, err = self(*arguments)
+        assert found == code, err
+        assert out == ""
+        assert err.count("\n") == 1, err
+        assert err.startswith("synparse: ")
+        return err.removeprefix("synparse: ").removesuffix("\n")
+
+    def usage(self, *arguments: object) -> str:
+        """What a wrong call is told after the usage line."""
+        code, out, err = self(*arguments)
+        assert (code, out) == (2, "")
+        return err.splitlines()[-1]

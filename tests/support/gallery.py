@@ -1,0 +1,65 @@
+"""The gallery of the documentation: its commands, run one after another, and what they make.
+
+``python -m tests.support.gallery`` runs them and stores the pictures in ``docs/pictures``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+from cli.main import run
+from tests.support.reference import ROOT
+
+PAGE = ROOT / "docs" / "gallery.md"
+PICTURES = ROOT / "docs" / "pictures"
+
+
+def blocks(language: str = "") -> list[str]:
+    """What stands in the page's blocks of a language."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [text for name, text in found if name == language]
+
+
+def commands() -> list[str]:
+    """The lines of the page that are commands."""
+    return [line for block in blocks() for line in block.splitlines()]
+
+
+def make() -> dict[str, str]:
+    """Run every command in the current folder: command -> what it prints. Raises where one fails."""
+    printed = {}
+    for command in commands():
+        if command.startswith("printf "):
+            subprocess.run(["bash", "-c", command], check=True)
+            continue
+        program, *arguments = shlex.split(command)
+        assert program == "synparse", command
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            assert run(arguments) == 0, command
+        printed[command] = out.getvalue()
+    return printed
+
+
+def shown() -> list[str]:
+    """The names of the pictures on the page."""
+    return re.findall(r"\]\(pictures/([\w.-]+)\)", PAGE.read_text(encoding="utf-8"))
+
+
+def terminal() -> str:
+    """What the page says that the terminal shows."""
+    (text,) = blocks("text")
+    return text
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        found = make()
+        for name in shown():
+            shutil.copy(name, PICTURES / name)
+    print(next(text for command, text in found.items() if "--width" in command))

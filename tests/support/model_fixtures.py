@@ -1,0 +1,38 @@
+"""One tiny model for all tests of the command line, trained once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli.main import run
+from tests.support.calls import TINY, Caller, toy_text
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``text.txt`` and a model of it in ``run``; tests only read it."""
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "text.txt").write_text(toy_text(), encoding="utf-8")
+    assert run(["train", str(folder / "text.txt"), "-o", str(folder / "run"), *TINY]) == 0
+    return folder
+
+
+@pytest.fixture
+def model(trained: Path) -> Path:
+    """The tiny model; not to be written to."""
+    return trained / "run"
+
+
+@pytest.fixture
+def copy(model: Path, tmp_path: Path) -> Path:
+    """The tiny model in a folder of the test's own."""
+    return Path(shutil.copytree(model, tmp_path / "copy"))
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Caller:
+    """Calls of the command line in this process."""
+    return Caller(capsys)

@@ -1,0 +1,286 @@
+"""A run small enough for a test: a few hundred sentences of a toy language, a model of a few thousand weights."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from induce.config import RunConfig
+from induce.data.corpus import Corpus, Reference, read_corpora
+from induce.registry import MODELS
+from induce.settings import resolve
+from induce.training.events import Event
+from induce.training.loop import Trainer
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+
+SETTINGS = {
+    "onlstm": [
+        "model.embedding_size=16",
+        "model.layers=2",
+        "model.hidden_size=24",
+        "model.chunk_size=4",
+        "train.batch_size=8",
+        "train.learning_rate=0.03",
+        "train.segment_length=8",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "onlstm-syd": [
+        "model.embedding_size=16",
+        "model.layers=2",
+        "model.hidden_size=24",
+        "model.chunk_size=4",
+        "model.supervised_layer=2",
+        "parse.layer=2",
+        "train.batch_size=8",
+        "train.learning_rate=0.03",
+        "train.segment_length=8",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "lstm": [
+        "model.embedding_size=16",
+        "model.layers=2",
+        "model.hidden_size=24",
+        "train.batch_size=8",
+        "train.learning_rate=0.03",
+        "train.segment_length=8",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "prpn-syd": [
+        "model.embedding_size=16",
+        "model.hidden_size=24",
+        "model.parsing_size=12",
+        "model.slots=5",
+        "model.lookback=2",
+        "train.batch_size=16",
+        "train.learning_rate=0.03",
+        "train.segment_length=8",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "ocn": [
+        "model.embedding_size=12",
+        "model.hidden_size=12",
+        "model.inner_size=12",
+        "model.options=3",
+        "train.batch_size=16",
+        "train.learning_rate=0.03",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "udgn": [
+        "model.embedding_size=16",
+        "model.channels=2",
+        "model.channel_size=8",
+        "model.layers=2",
+        "model.parser_layers=1",
+        "model.mask_rate=0.3",
+        "train.batch_words=128",
+        "train.learning_rate=0.03",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "biaffine": [
+        "model.embedding_size=16",
+        "model.hidden_size=12",
+        "model.arc_size=8",
+        "train.batch_words=128",
+        "train.learning_rate=0.03",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "chart": [
+        "model.embedding_size=16",
+        "model.hidden_size=12",
+        "model.span_size=8",
+        "train.batch_words=120",
+        "train.learning_rate=0.03",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "structformer": [
+        "model.embedding_size=16",
+        "model.heads=2",
+        "model.layers=2",
+        "model.feedforward_size=32",
+        "model.parser_layers=1",
+        "model.width=3",
+        "train.batch_words=128",
+        "train.learning_rate=0.03",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "transformer": [
+        "model.embedding_size=16",
+        "model.heads=2",
+        "model.layers=2",
+        "model.feedforward_size=32",
+        "train.batch_words=128",
+        "train.learning_rate=0.03",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "ordered-memory": [
+        "model.slot_size=16",
+        "model.slots=3",
+        "train.batch_size=16",
+        "train.learning_rate=0.03",
+        "train.segment_length=8",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "npcfg": [
+        "model.nonterminals=4",
+        "model.preterminals=8",
+        "model.embedding_size=12",
+        "train.batch_words=120",
+        "train.learning_rate=0.03",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "cpcfg": [
+        "model.nonterminals=3",
+        "model.preterminals=6",
+        "model.embedding_size=12",
+        "model.latent_size=3",
+        "model.encoder_size=8",
+        "train.batch_words=120",
+        "train.learning_rate=0.03",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "simple-pcfg": [
+        "model.nonterminals=4",
+        "model.preterminals=8",
+        "model.embedding_size=12",
+        "train.batch_words=120",
+        "train.learning_rate=0.03",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+    "ccm": [
+        "model.classes=8",
+        "model.passes=6",
+        "model.sequences=500",
+        "data.normalization=words",
+        "data.development_share=0.05",
+        "data.minimum_count=1",
+    ],
+    "dmv-ccm": [
+        "model.classes=8",
+        "model.passes=6",
+        "model.sequences=500",
+        "data.normalization=words",
+        "data.development_share=0.05",
+        "data.minimum_count=1",
+    ],
+    "dmv": [
+        "model.members=2",
+        "model.classes_low=8",
+        "model.classes_high=9",
+        "model.short_passes=6",
+        "model.middle_passes=1",
+        "model.long_passes=1",
+        "data.normalization=words",
+        "data.development_share=0.05",
+        "data.minimum_count=1",
+    ],
+    "prpn": [
+        "model.embedding_size=16",
+        "model.hidden_size=24",
+        "model.slots=5",
+        "model.lookback=2",
+        "train.batch_size=16",
+        "train.learning_rate=0.03",
+        "train.segment_length=8",
+        "train.epochs=3",
+        "data.minimum_count=1",
+    ],
+}
+
+
+def settings(model: str, *more: str) -> RunConfig:
+    """Settings of a tiny run of ``model``."""
+    return resolve(model=model, settings=[*SETTINGS[model], *more])
+
+
+def sentences(count: int = 100, seed: int = 1) -> list[Sentence]:
+    """Sentences such as ``the big dog saw a cat .``"""
+    draw = random.Random(seed)
+    found = []
+    for _ in range(count):
+        noun, verb = draw.choice(["dog", "cat", "man", "girl"]), draw.choice(["saw", "met", "heard"])
+        words = ["The", noun, verb, draw.choice(["a", "the"]), draw.choice(["dog", "cat", "12", "man"]), "."]
+        if draw.random() < 0.5:
+            words.insert(1, draw.choice(["big", "old", "red"]))
+        found.append(Sentence(tuple(words)))
+    return found
+
+
+def with_trees(text: list[Sentence]) -> list[Sentence]:
+    """The sentences with their trees, such as ``((the (big dog)) (saw (a cat)) .)``."""
+    found = []
+    for one in text:
+        subject = len(one.words) - 4
+        spans = [(0, subject), (subject, subject + 3), (subject + 1, subject + 3)]
+        found.append(replace(one, tree=Tree.from_spans(one.words, spans)))
+    return found
+
+
+def corpora(config: RunConfig, count: int = 100) -> tuple[Corpus, Corpus]:
+    """Training and development text."""
+    text, learns = sentences(count), MODELS[config.model_name].learns_trees
+    share = config.data.development_share
+    given = with_trees(text) if learns else text
+    data = config.data
+    return read_corpora(
+        given,
+        data.normalization,
+        token=data.token,
+        development_share=share,
+        with_trees=learns,
+        references=teacher_of(config.model_name),
+    )
+
+
+def teacher_of(model: str) -> Callable[[Iterable[Sentence]], Iterator[Reference]] | None:
+    """What gives the trees or heads that ``model`` needs, if it does."""
+    entry = MODELS[model]
+    if not entry.needs_focus:
+        return None
+    return with_chains if entry.focus == "heads" else with_spans
+
+
+def with_spans(text: Iterable[Sentence]) -> Iterator[list[Tree]]:
+    """Trees of each sentence that branch to the right."""
+    for one in text:
+        count = len(one.words)
+        yield [Tree.from_spans(one.words, [(start, count) for start in range(count - 1)])]
+
+
+def with_chains(text: Iterable[Sentence]) -> Iterator[np.ndarray]:
+    """Heads of each sentence: the word behind each, most probably; the last word is the root."""
+    for one in text:
+        count = len(one.words)
+        heads = np.full((count, count), 0.1 / count)
+        heads[range(count), [*range(1, count), count - 1]] += 0.9
+        yield heads
+
+
+def trainer(config: RunConfig, run: Path, *, count: int = 100, **options: Any) -> Trainer:
+    """A trainer on the toy text of ``count`` sentences."""
+    return Trainer(config, *corpora(config, count), run, device="cpu", **options)
+
+
+def train(config: RunConfig, run: Path, **options: Any) -> list[Event]:
+    """All events of a whole run."""
+    events: Iterator[Event] = trainer(config, run).train(**options)
+    return list(events)

@@ -1,0 +1,58 @@
+"""Files that are replaced as a whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.support.groups import another_group
+from treebank.base.atomic_write import PART, begin, own_name, replacing, write_whole
+from treebank.base.errors import SynparseError
+
+
+def test_everything_but_the_content_stays(tmp_path: Path) -> None:
+    path, link, mine = tmp_path / "a.pdf", tmp_path / "link.pdf", tmp_path / "a.pdf.part"
+    path.write_bytes(b"older")
+    path.chmod(0o600)
+    link.symlink_to(path)
+    mine.write_bytes(b"mine")
+    write_whole(link, b"new")
+    assert (path.read_bytes(), mine.read_bytes()) == (b"new", b"mine")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert link.is_symlink()
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_those_with_whom_a_file_is_shared_can_still_read_it(tmp_path: Path) -> None:
+    """The group of the file that is replaced is kept, and for a superuser its owner."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"older")
+    os.chown(path, -1, another_group())
+    path.chmod(0o640)
+    before = path.stat()
+    write_whole(path, b"new")
+    after = path.stat()
+    assert (after.st_uid, after.st_gid, after.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
+
+
+def test_an_error_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"older")
+    writing = replacing(path)
+    writing.__enter__().write(b"ne")
+    assert len(list(tmp_path.iterdir())) == 2
+    assert not writing.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert [one.read_bytes() for one in tmp_path.iterdir()] == [b"older"]
+    with pytest.raises(SynparseError, match="this is a folder"):
+        write_whole(tmp_path, b"new")
+
+
+def test_long_names(tmp_path: Path) -> None:
+    target = str(tmp_path / ("å" * 127))
+    part, descriptor = begin(target)
+    open(descriptor, "wb").close()
+    assert PART.search(part)
+    assert own_name(target) != part

@@ -1,0 +1,409 @@
+"""Trees and sentences turned into other forms, against plain recursion over nested lists."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.reference import SHARED
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.convert.concat_syn import END, UNKNOWN, ConcatSyn, count_forms, rewrite
+from treebank.convert.convert import Conversion, binarize, read_treebanks, strip_functions
+from treebank.core.distances import distances_from_tree, spans_from_distances
+from treebank.core.sentence import ROOT, Place, Sentence
+from treebank.core.tree import TRACE, Tree
+from treebank.evaluate.conventions import TOKENS
+from treebank.io.formats import read_sentences
+from treebank.io.jsonl import read_json, tree_of
+from treebank.io.write import FORMS, write
+
+# A node is (label, children); a leaf is (tag, word).
+LABELS = st.sampled_from(["S", "NP-SBJ", "NP-SBJ-2", "VP", "PP=1", "PRT|ADVP", "X", ""])
+LEAVES = st.sampled_from([("DT", "the"), ("NN", "man"), ("VBZ", "is"), ("$", "$"), (",", ","), ("-LRB-", "-LRB-")])
+TRACES = st.sampled_from([(TRACE, "*T*-1"), (TRACE, "0")])
+NODES = st.recursive(
+    st.one_of(LEAVES, LEAVES, TRACES), lambda parts: st.tuples(LABELS, st.lists(parts, min_size=1, max_size=4))
+)
+ROOTS = st.tuples(st.sampled_from(["S", "TOP"]), st.lists(NODES, min_size=1, max_size=4))
+Node = Any
+
+
+def is_leaf(node: Node) -> bool:
+    return isinstance(node[1], str)
+
+
+def flat(node: Node) -> Tree:
+    """The node as a Tree."""
+    words: list[str] = []
+    tags: list[str] = []
+    spans: list[Any] = []
+    labels: list[str] = []
+
+    def walk(part: Node) -> None:
+        if is_leaf(part):
+            tags.append(part[0])
+            words.append(part[1])
+            return
+        place, start = len(spans), len(words)
+        spans.append(None)
+        labels.append(part[0])
+        for child in part[1]:
+            walk(child)
+        spans[place] = (start, len(words))
+
+    walk(node)
+    return Tree(tuple(words), tuple(tags), tuple(spans), tuple(labels))
+
+
+def kept(node: Node, wanted: Any) -> Node | None:
+    """The node without the leaves that are not wanted and the brackets that this leaves empty."""
+    if is_leaf(node):
+        return node if wanted(node) else None
+    children = [child for child in (kept(child, wanted) for child in node[1]) if child is not None]
+    return (node[0], children) if children else None
+
+
+def binary(node: Node, direction: str) -> Node:
+    """The node with at most two children a bracket."""
+    if is_leaf(node):
+        return node
+    label, children = node[0], [binary(child, direction) for child in node[1]]
+    while len(children) > 2:
+        if direction == "right":
+            children[-2:] = [("@" + label, children[-2:])]
+        else:
+            children[:2] = [("@" + label, children[:2])]
+    return label, children
+
+
+def right_branching(n: int) -> Tree:
+    return Tree.from_spans([f"w{i}" for i in range(n)], [(i, n) for i in range(n - 1)])
+
+
+# --- steps
+
+
+@given(ROOTS, st.sampled_from(["left", "right"]))
+def test_binarisation_is_that_of_plain_recursion(root: Node, direction: Any) -> None:
+    tree = flat(root)
+    found = binarize(tree, direction)
+    assert found == flat(binary(root, direction))
+    unmarked = [pair for pair in zip(found.spans, found.labels, strict=True) if not pair[1].startswith("@")]
+    assert unmarked == list(zip(tree.spans, tree.labels, strict=True))
+    assert binarize(found, direction) is found
+
+
+@given(ROOTS)
+def test_distances_are_those_of_the_right_binarised_tree(root: Node) -> None:
+    tree = flat(root)
+    distances = distances_from_tree(tree)
+    right = binarize(tree, "right")
+    assert distances == distances_from_tree(right)
+    assert set(right.collapse_unary().spans) - {(0, len(tree))} == set(spans_from_distances(distances)) - {
+        (0, len(tree))
+    }
+    back = tree_of({"words": list(tree.words), "distances": distances})
+    assert back == right.collapse_unary().without_labels()
+
+
+@given(ROOTS)
+def test_function_tags(root: Node) -> None:
+    found = strip_functions(flat(root)).labels
+    assert found == tuple(label.split("-")[0].split("=")[0] for label in flat(root).labels)
+    assert strip_functions(Tree.from_text("(-X- (A a) (B b))")).labels == ("-X-",)
+
+
+@given(ROOTS, st.sets(st.sampled_from(["traces", "punctuation"])))
+def test_what_is_stripped(root: Node, strip: set[str]) -> None:
+    def wanted(leaf: Node) -> bool:
+        if leaf[0] == TRACE:
+            return "traces" not in strip
+        return "punctuation" not in strip or leaf[0] in ("DT", "NN", "VBZ")
+
+    left = kept(root, wanted)
+    sentence = Sentence((), tree=flat(root))
+    survives = TOKENS["words"](flat(root))
+    assert Conversion(strip=tuple(strip)).changed(sentence, survives).tree == (
+        flat(left) if left else Tree((), (), (), ())
+    )
+
+
+def test_traces_and_punctuation_away_are_the_words_that_scoring_counts() -> None:
+    text = "(S (NP (-NONE- *)) (VP (VB pay) (NP ($ $) (CD 5))) (. .))"
+    converted = Conversion(strip=("traces", "punctuation"))([Sentence((), tree=Tree.from_text(text))])
+    assert [str(sentence.tree) for sentence in converted] == ["(S (VP (VB pay) (NP (CD 5))))"]
+
+
+@pytest.mark.parametrize("direction", ["left", "right"])
+def test_a_tree_of_10_000_words(direction: Any) -> None:
+    n = 10_000
+    deep = right_branching(n)
+    assert binarize(deep, direction) is deep
+    wide = Tree.from_spans(deep.words, [])
+    spans = {(i, n) for i in range(n - 1)} if direction == "right" else {(0, i) for i in range(2, n + 1)}
+    assert set(binarize(wide, direction).spans) == spans
+    for tree in (deep, binarize(wide, direction)):
+        for form in FORMS:
+            (text,) = write([Sentence(tree.words, tree=tree)], form)
+            assert len(text) > n
+        (line,) = write([Sentence(tree.words, tree=tree)], "spans")
+        assert tree_of(json.loads(line)) == Tree(tree.words, tree.tags, tree.spans, tree.labels)
+    assert str(tree_of(json.loads(next(write([Sentence(deep.words, tree=deep)], "distances"))))) == str(deep)
+
+
+# --- forms
+
+
+@given(ROOTS)
+def test_spans_and_back(root: Node) -> None:
+    tree = flat(root)
+    (line,) = write([Sentence((), tree=tree)], "spans")
+    assert tree_of(json.loads(line)) == tree
+    bare = tree.without_labels()
+    (line,) = write([Sentence((), tree=bare)], "spans")
+    assert set(json.loads(line)) == {"words", "spans"}
+    assert tree_of(json.loads(line)) == bare.collapse_unary()
+
+
+@given(st.lists(ROOTS, max_size=2))
+def test_text_is_the_words_without_traces(roots: list[Node]) -> None:
+    sentences = [Sentence(tree.without_traces().words, tree=tree) for tree in map(flat, roots)]
+    lines = list(write(Conversion()(sentences), "text"))
+    assert lines == [
+        " ".join(w for w, t in zip(s.tree.words, s.tree.tags, strict=True) if t != TRACE) for s in sentences
+    ]
+
+
+def test_a_word_with_a_blank_stays_one_word() -> None:
+    assert list(write([Sentence(("Hà Nội", "đẹp"))], "text")) == ["Hà\u00a0Nội đẹp"]
+
+
+def test_heads_of_trees_and_annotated_heads() -> None:
+    tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps) (NP (-NONE- *))))")
+    (rows,) = write([Sentence(("the", "man", "sleeps"), tree=tree)], "conllu")
+    comments, table = rows.splitlines()[:2], rows.splitlines()[2:]
+    assert comments == ["# sent_id = 1", "# text = the man sleeps"]
+    assert [row.split("\t")[6] for row in table] == ["2", "3", "0"]
+    (rows,) = write([Sentence(("a", "b"), heads=(1, ROOT))], "conllu")
+    assert rows == "# sent_id = 1\n# text = a b\n1\ta\t_\t_\t_\t_\t2\tdep\t_\t_\n2\tb\t_\t_\t_\t_\t0\troot\t_\t_\n"
+    assert list(write([Sentence((), tree=Tree((), (), (), ()))], "conllu")) == []
+
+
+@pytest.mark.parametrize("form", ["brackets", "spans", "distances", "conllu"])
+def test_a_sentence_without_a_tree(form: str) -> None:
+    with pytest.raises(TreebankError, match=r"^x\.txt:7: this sentence has no tree"):
+        list(write([Sentence(("a",), place=Place("x.txt", 7))], form))
+
+
+def test_heads_over_deleted_words_go_to_the_nearest_ancestor_that_is_left() -> None:
+    sentence = Sentence(("a", ",", "b", "!"), ("DT", ",", "NN", "."), heads=(1, 2, ROOT, 2))
+    (found,) = Conversion(strip=("punctuation",))([sentence])
+    assert (found.words, found.tags, found.heads) == (("a", "b"), ("DT", "NN"), (1, ROOT))
+
+
+def test_universal_tags_go_before_the_others() -> None:
+    sentence = Sentence(("ja", ",", "geht"), ("RB", ",", "VBC"), universal_tags=("ADV", "PUNCT", "VERB"))
+    (found,) = Conversion(strip=("punctuation",))([sentence])
+    assert (found.words, found.universal_tags) == (("ja", "geht"), ("ADV", "VERB"))
+
+
+def test_tags_that_are_not_penns() -> None:
+    notes: list[str] = []
+    tree = Tree.from_text("(S (n gato) (fp .) (v 5))")
+    (found,) = Conversion(strip=("punctuation",))([Sentence((), tree=tree)], notes.append)
+    assert found.words == ("gato", "5")
+    assert len(notes) == 1
+
+
+def test_lengths_are_counted_as_in_scoring() -> None:
+    texts = ["(S (NN a) (NN b) (. .))", "(S (NN a) (NN b) (NN c))", "(S (. .))", "(S (NN a) (-NONE- *) (. .))"]
+    sentences = [Sentence((), tree=Tree.from_text(text)) for text in texts]
+    found = [str(sentence.tree) for sentence in Conversion(max_length=2)(sentences)]
+    assert found == [texts[0], texts[3]]
+
+
+def test_sentences_come_one_by_one_and_survive_an_error_after_them() -> None:
+    def source() -> Iterator[Sentence]:
+        for i in range(5):
+            yield Sentence((), tree=Tree.from_text(f"(S (NN w{i}))"))
+        raise TreebankError("x.mrg", 9, "broken")
+
+    for conversion in (Conversion(), Conversion(strip=("punctuation",)), Conversion(max_length=3)):
+        lines = write(conversion(source()), "text")
+        assert [next(lines) for _ in range(5)] == [f"w{i}" for i in range(5)]
+        with pytest.raises(TreebankError, match=r"x\.mrg:9"):
+            next(lines)
+
+
+# --- reading
+
+
+def read_lines(path: Path, *lines: str) -> list[str]:
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return [str(sentence.tree) for sentence in read_json(str(path))]
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    assert read_lines(
+        tmp_path / "a.jsonl",
+        '{"distances": [9, 1, 2]}',
+        '{"words": ["a", ",", "b"], "kept": [0, 2], "distances": [1, 2]}',
+        '{"words": ["a", "b", "c"], "spans": [[1, 3]]}',
+        '{"words": ["(", "b"], "spans": [[0, 1]], "labels": ["NP"], "tags": ["-LRB-", "B"]}',
+        "",
+    ) == [
+        "(X (X (W w0) (W w1)) (W w2))",
+        "(X (W a) (W ,) (W b))",
+        "(X (W a) (X (W b) (W c)))",
+        "(X (NP (-LRB- -LRB-)) (B b))",
+        "",
+    ]
+
+
+def test_traces_are_no_words(tmp_path: Path) -> None:
+    line = '{"words": ["go", "*"], "spans": [[0, 2]], "labels": ["S"], "tags": ["VB", "-NONE-"]}'
+    (tmp_path / "a.jsonl").write_text(line, encoding="utf-8")
+    (found,) = read_json(str(tmp_path / "a.jsonl"))
+    assert (found.words, found.tags, str(found.tree)) == (("go",), ("VB",), "(S (VB go) (-NONE- *))")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("[", "not a line of JSON"),
+        ("[" * 100_000, "not a line of JSON"),
+        ("{}", 'expected an object with "spans"'),
+        ("3", 'expected an object with "spans"'),
+        ('{"distances": ["a"]}', 'expected an object with "spans"'),
+        ('{"distances": [1, NaN, 2]}', "not a number"),
+        ('{"distances": [1], "decoder": "biased"}', "the decoder 'biased'"),
+        ('{"distances": [1], "kept": [0]}', '"kept" needs it'),
+        ('{"words": ["a"], "distances": [1, 2]}', "2 distances for 1 words"),
+        ('{"words": ["a"], "kept": [1], "distances": [1]}', '"kept" names word 1, but there are 1 words'),
+        ('{"words": ["a"], "kept": [0, 0], "distances": [1]}', "ascending"),
+        ('{"words": ["a b"], "spans": []}', "word 1 holds ' '"),
+        ('{"words": [""], "spans": []}', "word 1 is empty"),
+        ('{"words": "ab", "spans": []}', '"words" must be a list of strings'),
+        ('{"spans": [[0, 1]]}', 'expected "words"'),
+        ('{"words": ["a"], "spans": [[0, 2]]}', r"a span is \[0, 2\], but there are 1 words"),
+        ('{"words": ["a"], "spans": [[1, 1]]}', "a span is"),
+        ('{"words": ["a"], "spans": [[0, true]]}', "not a pair of whole numbers"),
+        ('{"words": ["a", "b", "c"], "spans": [[0, 2], [1, 3]]}', "crosses"),
+        ('{"words": ["a"], "spans": [[0, 1]], "labels": []}', "0 labels for 1 spans"),
+        ('{"words": ["a"], "spans": [[0, 1]], "labels": ["a)"]}', r"'\)' cannot be part"),
+        ('{"words": ["a"], "spans": [[0, 1]], "tags": ["A", "B"]}', "2 tags for 1 words"),
+    ],
+)
+def test_bad_json_lines(tmp_path: Path, line: str, problem: str) -> None:
+    with pytest.raises(TreebankError, match=rf"^.*bad\.jsonl:2: .*{problem}"):
+        read_lines(tmp_path / "bad.jsonl", '{"distances": []}', line)
+
+
+def test_inputs_by_suffix_by_name_and_from_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.mrg").write_text("(S (NN a))\n", encoding="utf-8")
+    (tmp_path / "b.conllu").write_text("1\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    (tmp_path / "c.jsonl").write_text('{"words": ["c"], "spans": []}\n', encoding="utf-8")
+    paths = [str(tmp_path / name) for name in ("a.mrg", "b.conllu", "*.jsonl")]
+    assert [sentence.words for sentence in read_treebanks(paths)] == [("a",), ("b",), ("c",)]
+    assert sum(1 for _ in read_treebanks(["sample"])) == 1000
+    for text, words in (
+        ('\n{"words": ["c"], "spans": []}', [(), ("c",)]),
+        ("# text = b\n\n1\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n", [("b",)]),
+        ("# a comment\n(S (NN d))", [("d",)]),
+        ("", []),
+    ):
+        stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode())))  # type: ignore[type-var]
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert [sentence.words for sentence in read_treebanks(["-"])] == words
+    with pytest.raises(SynparseError, match="no such file"):
+        read_treebanks(["nowhere.mrg"])
+
+
+# --- PTB-Concat-Syn
+
+
+@pytest.mark.parametrize(
+    ("word", "tag", "form", "step"),
+    [
+        ("The", "DT", "the", 1),
+        ("1989", "CD", "N", 2),
+        ("33.8", "CD", "N", 2),
+        ("-9-", "CD", "N", 2),
+        ("1,000", "CD", "1,000", None),
+        ("30-day", "JJ", "30-day", None),
+        ("$", "$", "N", 3),
+        ("C$", "$", "c$", 1),
+        ("\\", "POS", None, 4),
+        ("wa", "NNP", None, 4),
+        ("wa", "VB", "wa", None),
+        ("-", ":", None, 5),
+        ("...", ":", None, 5),
+        ("-LRB-", "-LRB-", None, 5),
+        ("``", "``", None, 5),
+        ("0", TRACE, None, 6),
+        ("%", "NN", "%", None),
+    ],
+)
+def test_the_form_of_one_token(word: str, tag: str, form: str | None, step: int | None) -> None:
+    changed: Counter[int] = Counter()
+    assert rewrite(word, tag, changed) == form
+    if step:
+        assert changed[step] == 1
+    else:
+        assert not +changed
+
+
+def test_ptb_concat_syn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treebank.convert.concat_syn.VOCABULARY_SIZE", 3)
+    texts = ["(S (NP (DT The) (NN man)) (VP (VBZ pays) (NP ($ $) (CD 5) (-NONE- *U*))) (. .))", "(S (. .) (: -))"]
+    sentences = [Sentence((), tree=Tree.from_text(text)) for text in texts]
+    counts = count_forms(sentences)
+    assert counts == Counter({"the": 1, "man": 1, "pays": 1, "N": 2, END: 1})
+    recipe = ConcatSyn(counts)
+    (found,) = recipe(sentences)
+    assert recipe.vocabulary == {"N", "the", "man"}  # the first of those that are as frequent
+    expected = f"(TOP (S (NP (DT the) (NN man)) (VP (VBZ {UNKNOWN}) (NP ($ N) (CD N)))) ({END} {UNKNOWN}))"
+    assert str(found.tree) == expected
+    report = "\n".join(recipe.report())
+    for line in ("1          1 ", "2          1 ", "3          1 ", "5          3 ", "6          1 ", "7          1 "):
+        assert f"  {line}" in report
+    assert "vocabulary: 3 of 5 forms" in report
+    assert "no word was left: 1 of 2" in report
+
+
+def test_the_mark_of_the_end_lies_behind_the_widest_gap() -> None:
+    (found,) = ConcatSyn(Counter(["a", "b", "c", END]))([Sentence((), tree=Tree.from_text("(S (A a) (B b) (C c))"))])
+    assert found.tree is not None
+    distances = distances_from_tree(found.tree)
+    assert distances[-1] == max(distances[1:])
+
+
+# --- real treebanks
+
+WSJ = SHARED / "data" / "nltk_data" / "corpora" / "treebank.zip"
+
+
+@pytest.mark.skipif(not WSJ.exists(), reason="no treebank in ../shared/data")
+def test_the_sample_of_the_wall_street_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("SYNPARSE_PTB", raising=False)
+    monkeypatch.setenv("NLTK_DATA", str(WSJ.parent.parent))
+    sentences = list(read_treebanks(["wsj"]))
+    assert list(write(sentences, "text")) == [" ".join(sentence.words) for sentence in sentences]
+    assert sum(len(line.split(" ")) for line in write(sentences, "text")) == 94_084
+    for form, name in (("brackets", "wsj.mrg"), ("spans", "wsj.jsonl")):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in write(sentences, form)), encoding="utf-8")
+        assert [one.tree for one in read_treebanks([str(tmp_path / name)])] == [one.tree for one in sentences]
+    stripped = list(Conversion(strip=("traces", "punctuation"))(sentences))
+    assert sum(len(sentence.words) for sentence in stripped) == 82_369
+    assert len(list(Conversion(max_length=10)(sentences))) == 555
+    heads = (tmp_path / "wsj.conllu").write_text("".join(f"{rows}\n" for rows in write(sentences, "conllu")))
+    assert heads
+    assert [one.words for one in read_sentences([tmp_path / "wsj.conllu"])] == [one.words for one in sentences]

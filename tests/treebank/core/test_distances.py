@@ -1,0 +1,106 @@
+"""Trees to distances and back, against plain recursion over nested lists."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.reference import REFERENCE
+from treebank.core.distances import distances_from_tree, nearest_larger, spans_from_distances
+from treebank.core.tree import Tree
+
+nested = st.recursive(st.just("w"), lambda parts: st.lists(parts, min_size=1, max_size=4), max_leaves=12)
+
+
+def plain_distances(node: Any) -> tuple[list[int], int]:
+    """Values of the gaps inside ``node``, and its height; by recursion over nested lists."""
+    if isinstance(node, str):
+        return [], 1
+    if len(node) == 1:
+        return plain_distances(node[0])
+    left, left_height = plain_distances(node[0])
+    right, right_height = plain_distances(node[1:])
+    height = max(left_height, right_height) + 1
+    return [*left, height, *right], height
+
+
+def flat(node: Any) -> Tree:
+    """The nested lists as a Tree, unary brackets included."""
+    words: list[str] = []
+    spans: list[tuple[int, int]] = []
+
+    def walk(part: Any) -> None:
+        if isinstance(part, str):
+            words.append(part)
+            return
+        place = len(spans)
+        spans.append((0, 0))
+        start = len(words)
+        for child in part:
+            walk(child)
+        spans[place] = (start, len(words))
+
+    walk(node)
+    return Tree(tuple(words), ("",) * len(words), tuple(spans), ("X",) * len(spans))  # type: ignore[arg-type]
+
+
+@given(nested)
+def test_like_plain_recursion(node: Any) -> None:
+    gaps, height = plain_distances(node)
+    assert distances_from_tree(flat(node)) == [height + 1, *gaps]
+
+
+@given(nested)
+def test_splitting_again_gives_the_binarised_tree(node: Any) -> None:
+    tree = flat(node)
+    n = len(tree)
+    spans = spans_from_distances(distances_from_tree(tree))
+    assert len(spans) == n - 1
+    assert {span for span in tree.spans if span[1] - span[0] > 1} <= set(spans)
+    binary = Tree.from_spans(tree.words, spans)
+    assert distances_from_tree(binary) == distances_from_tree(tree)
+
+
+@given(st.lists(st.integers(0, 4)))
+def test_nearest_larger(values: list[int]) -> None:
+    before, after = nearest_larger(values)
+    for i, value in enumerate(values):
+        assert before[i] == max((j for j in range(i) if values[j] >= value), default=-1)
+        assert after[i] == min((j for j in range(i + 1, len(values)) if values[j] > value), default=len(values))
+
+
+def test_no_word_and_one_word() -> None:
+    assert distances_from_tree(Tree((), (), (), ())) == []
+    assert distances_from_tree(Tree.from_spans(["a"], [])) == [2]
+    assert spans_from_distances([]) == spans_from_distances([7]) == []
+
+
+def test_a_branching_tree_of_10_000_words() -> None:
+    words = [f"w{i}" for i in range(10_000)]
+    right = Tree.from_spans(words, [(i, 10_000) for i in range(9_999)])
+    assert distances_from_tree(right) == [10_001, *range(10_000, 1, -1)]
+    assert set(spans_from_distances(distances_from_tree(right))) == set(right.spans)
+
+
+def test_random_distances_survive_the_round_trip_as_spans() -> None:
+    chance = random.Random(7)
+    for n in range(2, 60):
+        spans = spans_from_distances([chance.random() for _ in range(n)])
+        tree = Tree.from_spans(["w"] * n, spans)
+        assert set(spans_from_distances(distances_from_tree(tree))) == set(spans)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("path", sorted(REFERENCE.glob("sdlm_gold_distance*.json")), ids=lambda path: path.stem)
+def test_like_the_published_program(path: Path) -> None:
+    pytest.importorskip("treebank.io.bracketed")
+    expected = json.loads(path.read_text(encoding="utf-8"))["expected"]
+    for text, distances in zip(expected["trees"], expected["distances"], strict=True):
+        ours = distances_from_tree(Tree.from_text(text))[1:]
+        assert [value - 1 for value in ours] == distances  # the program's values are lower by one

@@ -1,0 +1,90 @@
+"""Which tag set a sentence has is asked of the sentence alone; what is said of tags and labels is said once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from treebank.convert.convert import Conversion
+from treebank.core.normalization import RECIPES
+from treebank.core.sentence import Sentence, Treebank
+from treebank.core.tags import PENN_TAGS, bare_label, has_penn_tags, tags_are_penn
+from treebank.core.tree import Tree
+
+PENN = Sentence(("%", "of", "US$", "5", "."), ("NN", "IN", "$", "CD", "."))
+GERMAN = Sentence(("Das", "Haus", "kostet", "5", "%", "."), ("ART", "NN", "VVFIN", "CARD", "NN", "$."))
+BARE = Sentence(("the", "%", "fell", "."))
+
+
+@pytest.mark.parametrize(
+    ("words", "tags", "penn"),
+    [
+        (PENN.words, PENN.tags, True),
+        (GERMAN.words, GERMAN.tags, False),
+        (("He", "is", "here", "!"), ("PRP", "AUX", "RB", "PU"), True),  # only what has letters must have its tags
+        (("a", "b"), ("DT", ""), False),
+        (("a", "*", "b"), ("DT", "-NONE-", "NN"), True),
+        ((), (), True),
+    ],
+)
+def test_a_sentence_is_judged_by_its_words(words: Sequence[str], tags: Sequence[str], penn: bool) -> None:
+    assert tags_are_penn(words, tags) is penn
+
+
+def test_the_recipe_looks_at_one_sentence() -> None:
+    """Alone, behind a thousand sentences of another treebank, or before them: the same words are left."""
+    recipe = RECIPES["ptb"]
+
+    def kept(sentences: Sequence[Sentence]) -> Iterator[tuple[str, ...]]:
+        return (recipe(sentence.words, sentence.tags).forms for sentence in sentences)
+
+    for sentence, forms in (
+        (PENN, ("%", "of", "N")),
+        (GERMAN, ("das", "haus", "kostet", "N")),
+        (BARE, ("the", "fell")),
+    ):
+        assert list(kept([sentence])) == [forms]
+        for other in (PENN, GERMAN, BARE):
+            assert list(kept([other] * 1000 + [sentence]))[-1] == forms
+            assert next(kept([sentence] + [other] * 1000)) == forms
+
+
+def test_shards_are_converted_to_what_the_whole_is() -> None:
+    notes: list[str] = []
+    sentences = [PENN, GERMAN] * 20 + [GERMAN] * 30 + [PENN] * 30
+    strip = Conversion(strip=("punctuation",))
+    whole = [sentence.words for sentence in strip(sentences, notes.append)]
+    assert whole[0] == ("%", "of", "5")
+    assert whole[1] == ("Das", "Haus", "kostet", "5")
+    assert len(notes) == 1
+    for size in (1, 7, 50):
+        shards = (sentences[start : start + size] for start in range(0, len(sentences), size))
+        assert [sentence.words for shard in shards for sentence in strip(shard)] == whole
+
+
+def test_a_treebank_has_the_tags_of_most_of_its_sentences() -> None:
+    assert has_penn_tags(Treebank("", [PENN, PENN, GERMAN]))
+    assert not has_penn_tags(Treebank("", [PENN, GERMAN, BARE]))
+    assert not has_penn_tags(Treebank("", [BARE]))
+    tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))")
+    assert has_penn_tags(Treebank("", [Sentence(tree.words, (), tree)]))
+
+
+@pytest.mark.parametrize(
+    ("label", "bare"),
+    [
+        ("NP", "NP"),
+        ("NP-SBJ-1", "NP"),
+        ("NP=2", "NP"),
+        ("NP-SBJ=2", "NP"),
+        ("-LRB-", "-LRB-"),
+        ("PRT|ADVP", "PRT|ADVP"),
+    ],
+)
+def test_bare_labels(label: str, bare: str) -> None:
+    assert bare_label(label) == bare
+
+
+def test_the_inventory_has_every_tag_once() -> None:
+    assert len(PENN_TAGS) == 36 + 2 + 7 + 3 + 7

@@ -1,0 +1,89 @@
+"""Flat trees: spans, text, nltk, deletion."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treebank.core.tree import Tree, escape
+
+SENTENCE = "(S (NP-SBJ (DT the) (NN man)) (VP (VBZ sleeps) (NP (-NONE- *))))"
+
+
+def test_words_tags_and_spans_in_preorder() -> None:
+    tree = Tree.from_text(SENTENCE)
+    assert tree.words == ("the", "man", "sleeps", "*")
+    assert tree.tags == ("DT", "NN", "VBZ", "-NONE-")
+    assert tree.spans == ((0, 4), (0, 2), (2, 4), (3, 4))
+    assert tree.labels == ("S", "NP-SBJ", "VP", "NP")
+    assert len(tree) == 4
+    assert str(tree) == SENTENCE
+
+
+def test_from_spans() -> None:
+    tree = Tree.from_spans(["a", "b", "c"], [(1, 3), (1, 3), (0, 1)])
+    assert str(tree) == "(X (W a) (X (W b) (W c)))"
+    assert str(Tree.from_spans(["Yes"], [])) == "(X (W Yes))"
+    assert str(Tree.from_spans([], [])) == ""
+
+
+@pytest.mark.parametrize("spans", [[(0, 2), (1, 3)], [(1, 4)], [(-1, 2)]])
+def test_crossing_spans_are_refused(spans: list[tuple[int, int]]) -> None:
+    with pytest.raises(ValueError, match="crosses another span or leaves the sentence"):
+        Tree.from_spans(["a", "b", "c"], spans)
+
+
+def test_brackets_in_words_are_escaped() -> None:
+    assert escape("f(x)") == "f-LRB-x-RRB-"
+    tree = Tree.from_spans([":-(", ")"], [])
+    assert str(tree) == "(X (W :--LRB-) (W -RRB-))"
+    assert Tree.from_text(str(tree)).words == (":--LRB-", "-RRB-")
+
+
+def test_from_text_takes_exactly_one_tree() -> None:
+    with pytest.raises(ValueError, match="found 2 trees where one was expected"):
+        Tree.from_text("(A (B c)) (A (B c))")
+    with pytest.raises(ValueError, match="found 0 trees"):
+        Tree.from_text(" ")
+
+
+def test_nltk_and_back() -> None:
+    import nltk
+
+    text = "(S (NP (NP (DT the) man) (PRN (NN x))) (VP (VBZ sleeps) (ADVP (RB well))))"
+    tree = Tree.from_text(text)
+    theirs = nltk.Tree.fromstring(text)
+    assert tree.to_nltk() == theirs
+    assert Tree.from_nltk(theirs) == tree
+
+
+def test_deletion_takes_empty_brackets_along() -> None:
+    tree = Tree.from_text(SENTENCE).without_traces()
+    assert str(tree) == "(S (NP-SBJ (DT the) (NN man)) (VP (VBZ sleeps)))"
+    assert tree.without_traces() is tree
+    assert str(tree.keep([False] * 3)) == ""
+
+
+def test_collapse_unary() -> None:
+    tree = Tree.from_text("(TOP (S (NP (NN we)) (VP (VP (VB go) (RB on)))))")
+    assert str(tree.collapse_unary()) == "(TOP (NN we) (VP (VB go) (RB on)))"
+    assert str(Tree.from_text("(TOP (S (VB go)))").collapse_unary()) == "(TOP (VB go))"
+
+
+def test_with_words() -> None:
+    tree = Tree.from_text("(X (W a) (W b))")
+    assert str(tree.with_words(["c", "d"])) == "(X (W c) (W d))"
+    with pytest.raises(ValueError, match="1 words for a tree of 2"):
+        tree.with_words(["c"])
+
+
+@given(st.integers(1, 8).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.booleans(), min_size=n, max_size=n))))
+def test_keep_agrees_with_deleting_from_spans(case: tuple[int, list[bool]]) -> None:
+    count, mask = case
+    words = [f"w{i}" for i in range(count)]
+    tree = Tree.from_spans(words, [(i, count) for i in range(count)])
+    kept = tree.keep(mask)
+    assert kept.words == tuple(word for word, keep in zip(words, mask, strict=True) if keep)
+    assert all(0 <= start < end <= len(kept) for start, end in kept.spans)
+    assert kept.collapse_unary() == Tree.from_spans(kept.words, [(i, len(kept)) for i in range(len(kept))])

@@ -1,0 +1,275 @@
+"""Gold treebanks by name: where they are looked for, how they are cut, and what is said when they are missing."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from treebank.base.errors import SynparseError
+from treebank.corpora.catalog import (
+    COUNTS,
+    NAMES,
+    SAMPLE_NOTE,
+    SECTIONS,
+    bound_of,
+    digest,
+    load_gold,
+    load_whole,
+    nltk_folders,
+    penn_files,
+    survey,
+)
+from treebank.io.bracketed import read_bracketed
+
+SHORT = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home))) (. .)) )\n"
+LONG = "(S\n  (NP " + " ".join(f"(NN w{i})" for i in range(12)) + ")\n  (VP (VBD slept)) (. .))\n"
+DOTS = "(S (. .) (. .))\n"
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No treebank of the machine that runs the tests is found."""
+    monkeypatch.delenv("SYNPARSE_PTB", raising=False)
+    monkeypatch.delenv("SYNPARSE_CTB", raising=False)
+    monkeypatch.delenv("NLTK_DATA", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folders = nltk_folders()
+    monkeypatch.setattr(
+        "treebank.corpora.catalog.nltk_folders", lambda: [f for f in nltk_folders() if f not in folders]
+    )
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("layout", ["00/wsj_{:04}.mrg", "WSJ/00/WSJ_{:04}.MRG", "wsj_{:04}.mrg", "a/b/wsj_{:04}.mrg"])
+def test_layouts_of_the_full_treebank(tmp_path: Path, layout: str) -> None:
+    for number, text in ((2300, LONG), (1, SHORT + LONG)):
+        write(tmp_path / layout.format(number), text)
+    write(tmp_path / "readme.mrg", "not a tree")
+    gold = load_gold("wsj", ptb=str(tmp_path))
+    assert [len(sentence.words) for sentence in gold.sentences] == [3, 14, 14]
+    assert (gold.name, gold.note) == ("wsj", "3 of 49,208 sentences")
+    assert gold.sentences[1].place.line == 2
+    assert [len(sentence.words) for sentence in load_gold("wsj23", ptb=str(tmp_path)).sentences] == [14]
+
+
+def penn(folder: Path) -> str:
+    """A made-up Penn Treebank: a short and a long sentence in the first file of every section, and one more in 23."""
+    for section in range(25):
+        write(folder / f"{section:02}" / f"wsj_{section:02}01.mrg", SHORT + LONG + SHORT * (section == 23))
+    return str(folder)
+
+
+def test_names_are_sections_and_lengths(tmp_path: Path) -> None:
+    folder = penn(tmp_path)
+    counts = {"wsj": 51, "wsj40": 51, "wsj10": 26, "wsj-train": 40, "wsj22": 2, "wsj23": 3, "wsj23-10": 2}
+    for name, count in counts.items():
+        gold = load_gold(name, ptb=folder)
+        assert (gold.name, len(gold)) == (name, count)
+        sections = {int(Path(sentence.place.path).name[4:6]) for sentence in gold.sentences}
+        assert sections == set(SECTIONS[NAMES[name][0]])
+    assert load_gold("wsj22", ptb=folder).note == "2 of 1,700 sentences"
+    assert load_whole("wsj23-10", ptb=folder).note == "cut from 3 of 2,416 sentences"
+
+
+def test_the_note_is_empty_if_the_numbers_are_the_known_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = penn(tmp_path)
+    monkeypatch.setattr("treebank.corpora.catalog.COUNTS", {"wsj": 51, "wsj10": 26, "wsj23": 3, "wsj23-10": 1})
+    assert [load_gold(name, ptb=folder).note for name in ("wsj", "wsj40", "wsj10", "wsj23")] == [""] * 4
+    assert load_gold("wsj23-10", ptb=folder).note == "2 of 1 sentences"
+
+
+def test_the_known_numbers_agree_with_each_other() -> None:
+    other = {"00": 1_921, "01": 1_993, "24": 1_346}
+    assert sum(other.values()) + COUNTS["wsj-train"] + COUNTS["wsj22"] + COUNTS["wsj23"] == COUNTS["wsj"]
+
+
+@pytest.mark.parametrize("name", ["wsj-train", "wsj22", "wsj23", "wsj23-10"])
+def test_a_section_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    full = write(tmp_path / "full" / "wsj_0001.mrg", SHORT).parent
+    write(full / "wsj_2401.mrg", SHORT)
+    with pytest.raises(SynparseError, match=rf"^{name} is sections? .*the Penn Treebank that was given holds no file"):
+        load_gold(name, ptb=str(full))
+    write(tmp_path / "corpora" / "treebank" / "combined" / "wsj_0001.mrg", SHORT)
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path))
+    with pytest.raises(SynparseError, match=rf"^{name} is .*5 % sample \(sections 00 and 01\) holds no .*--ptb DIR"):
+        load_gold(name)
+
+
+def test_the_survey_reads_every_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from treebank.corpora import catalog
+
+    folder = penn(tmp_path)
+    alone = {name: load_gold(name, ptb=folder) for name in NAMES}
+    read: list[str] = []
+    monkeypatch.setattr(catalog, "read_bracketed", lambda path, **_: read.append(path) or read_bracketed(path))  # type: ignore[func-returns-value]
+    assert dict(survey(folder)) == alone
+    assert len(read) == len(set(read)) == 25
+
+
+def test_the_survey_of_nothing(tmp_path: Path) -> None:
+    found = dict(survey())
+    assert len(found.pop("sample")) == 1000  # type: ignore[arg-type]
+    assert all("--ptb DIR" in str(error) for error in found.values())
+    found = dict(survey(str(write(tmp_path / "wsj_0007.mrg", SHORT).parent)))
+    assert [name for name, gold in found.items() if isinstance(gold, SynparseError)] == [
+        *("wsj-train", "wsj22", "wsj23", "wsj23-10")
+    ]
+
+
+def test_the_environment_names_the_full_treebank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "wsj_2301.mrg", SHORT)
+    monkeypatch.setenv("SYNPARSE_PTB", str(tmp_path))
+    assert len(load_gold("wsj")) == 1
+
+
+def test_a_folder_of_the_sample_only_is_marked(tmp_path: Path) -> None:
+    write(tmp_path / "wsj_0199.mrg", SHORT)
+    assert load_gold("wsj", ptb=str(tmp_path)).note == SAMPLE_NOTE
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_nltks_sample_zipped_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zipped: bool) -> None:
+    inner = {
+        "treebank/combined/wsj_0001.mrg": "\n" + SHORT,
+        "treebank/combined/wsj_0002.mrg": SHORT + "\n" + LONG + DOTS,
+    }
+    corpora = tmp_path / "corpora"
+    corpora.mkdir()
+    if zipped:
+        with zipfile.ZipFile(corpora / "treebank.zip", "w") as archive:
+            for name, text in inner.items():
+                archive.writestr(name, text)
+    else:
+        for name, text in inner.items():
+            write(corpora / name, text)
+    monkeypatch.setenv("NLTK_DATA", f"{tmp_path / 'nothing'}:{tmp_path}")
+    gold = load_gold("wsj10")
+    assert (gold.name, gold.note, len(gold)) == ("wsj10", SAMPLE_NOTE, 2)
+    places = [sentence.place for sentence in load_whole("wsj10").sentences]
+    assert [place.line for place in places] == [2, 1, 3, 6]
+    assert places[0].path.endswith("treebank/combined/wsj_0001.mrg")
+    assert gold.sentences[0].words == ("go", "home", ".")
+
+
+def test_a_damaged_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "corpora" / "treebank.zip", "no archive")
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path))
+    with pytest.raises(SynparseError, match=r"treebank.zip: damaged archive"):
+        load_gold("wsj")
+
+
+def test_a_damaged_name_in_an_archive_leaves_no_file_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "corpora" / "treebank.zip"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in (1, 2):
+            archive.writestr(f"treebank/combined/wsj_000{number}.mrg", SHORT)
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path))
+    whole = path.read_bytes()
+    assert load_gold("wsj").sentences
+    last = whole.rindex(b"wsj_0002")
+    path.write_bytes(whole[:last] + b"g" + whole[last + 1 :])
+    with pytest.raises(SynparseError, match="damaged archive"):
+        load_gold("wsj")
+
+
+@pytest.mark.parametrize("name", ["wsj", "wsj10", "wsj40"])
+def test_missing_data_says_how_to_get_it(name: str) -> None:
+    with pytest.raises(SynparseError, match=r"--ptb DIR .* nltk.downloader treebank.* NLTK_DATA"):
+        load_gold(name)
+
+
+def test_a_full_treebank_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(SynparseError, match="no file of the Wall Street Journal"):
+        load_gold("wsj", ptb=str(tmp_path))
+
+
+def test_the_built_in_sample() -> None:
+    gold = load_gold("sample")
+    assert (gold.name, gold.note, len(gold)) == ("sample", "", 1000)
+
+
+def test_files_folders_and_patterns(tmp_path: Path) -> None:
+    write(tmp_path / "a.mrg", SHORT)
+    write(tmp_path / "b" / "c.ptb", LONG + SHORT)
+    assert len(load_gold(str(tmp_path / "a.mrg"))) == 1
+    assert len(load_gold(str(tmp_path))) == 3
+    assert len(load_gold(str(tmp_path / "*" / "*.ptb"))) == 2
+    assert len(load_gold(str(tmp_path), max_length=10)) == 2
+
+
+def test_neither_a_file_nor_a_name() -> None:
+    with pytest.raises(SynparseError, match="did you mean 'wsj10'"):
+        load_gold("wsj100")
+
+
+def test_a_file_without_trees(tmp_path: Path) -> None:
+    with pytest.raises(SynparseError, match="there is no sentence with a tree or heads in it"):
+        load_gold(str(write(tmp_path / "empty.mrg", "\n")))
+
+
+def test_bounds_of_names() -> None:
+    assert [bound_of(name) for name in ("wsj", "wsj40", "wsj10", "x.mrg")] == [None, 40, 10, None]
+    assert (bound_of("wsj40", 10), bound_of("wsj10", 40), bound_of("x.mrg", 5)) == (10, 10, 5)
+
+
+def test_the_digest_is_of_the_trees_and_not_of_the_layout(tmp_path: Path) -> None:
+    one = load_gold(str(write(tmp_path / "one.mrg", LONG)))
+    other = load_gold(str(write(tmp_path / "other.mrg", " ".join(LONG.split()))))
+    third = load_gold(str(write(tmp_path / "third.mrg", SHORT)))
+    assert digest(one) == digest(other) != digest(third)
+
+
+def test_a_number_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "wsj_0001.mrg", SHORT)
+    write(tmp_path / "b" / "WSJ_0001.MRG", SHORT)
+    assert list(penn_files(str(tmp_path))) == [1]
+
+
+CHINESE = """<DOC>
+<DOCID> 1 </DOCID>
+<BODY>
+<S ID=1>
+( (IP (NP-SBJ (NN 上海)) (VP (VV 开放)) (PU 。)) )
+</S>
+<S ID=2>
+( (IP (NP-SBJ (-NONE- *pro*))
+      (VP (VV 来))) )
+</S>
+</BODY>
+</DOC>
+"""
+
+
+def test_parts_of_the_chinese_treebank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SynparseError, match="Set SYNPARSE_CTB to its folder"):
+        load_gold("ctb-dev")
+    monkeypatch.setenv("SYNPARSE_CTB", str(tmp_path))
+    with pytest.raises(SynparseError, match=r"no article of ctb-dev in it"):
+        load_gold("ctb-dev")
+    for number in (1, 270, 271, 300, 301, 325, 326, 439, 440, 1151):
+        path = write(tmp_path / "data" / "bracketed" / f"chtb_{number:03}.fid", CHINESE)
+        path.write_text(CHINESE, encoding="gb18030" if number % 2 else "utf-8")
+    write(tmp_path / "data" / "raw" / "chtb_301.fid", "<S ID=1>\n上海开放。\n</S>\n")
+    numbers = {"ctb-train": [1, 270, 440, 1151], "ctb-dev": [301, 325], "ctb-test": [271, 300]}
+    for name, wanted in numbers.items():
+        gold = load_gold(name)
+        places = dict.fromkeys(Path(sentence.place.path).name for sentence in gold.sentences)
+        assert list(places) == [f"chtb_{number:03}.fid" for number in wanted]
+        assert (len(gold), gold.note) == (2 * len(wanted), f"{len(wanted)} articles")
+        assert [sentence.words for sentence in gold.sentences[:2]] == [("上海", "开放", "。"), ("来",)]
+        assert [sentence.place.line for sentence in gold.sentences[:2]] == [5, 8]
+    assert [len(load_gold("ctb-dev", max_length=1)), len(load_gold("ctb-dev", max_length=2))] == [2, 4]
+    assert {name: len(gold) for name, gold in survey() if not isinstance(gold, SynparseError)} == {
+        "sample": 1000,
+        "ctb-train": 8,
+        "ctb-dev": 4,
+        "ctb-test": 4,
+    }

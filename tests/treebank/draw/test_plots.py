@@ -1,0 +1,62 @@
+"""Plots: round numbers at the axes, every name readable, nothing outside."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+
+from tests.support.browser import measured, needs_fonts, outside, overlaps
+from treebank.draw.plots import Interval, Line, draw_intervals, draw_lines, short, ticks
+from treebank.draw.scene import Scene, Text
+from treebank.draw.svg import svg
+
+CLOSE = [Line(f"a rather long name of a run {i}", [(0, 5.0 - i / 100), (10, 2.0 + i / 1000)]) for i in range(7)]
+
+
+def scenes() -> list[Scene]:
+    """Lines that end at the same place, a single point, named places, intervals from 0 to 100, nothing at all."""
+    rows = [Interval(f"system {i}", 14.3 * i, max(0.0, 14.3 * i - 5), 14.3 * i + 0.01, ours=i < 3) for i in range(8)]
+    return [
+        draw_lines(CLOSE, title="close", across="minutes", up="nats"),
+        draw_lines([Line("one", [(3, 4.5)])], title="one point", across="minutes", up="nats"),
+        draw_lines(
+            [Line("a", [(0, 40), (2, 60)])], title="named", across="words", up="%", names=["1-10", "11-20", "21-"]
+        ),
+        draw_intervals(rows, title="intervals", across="percent"),
+        draw_lines([], title="empty", across="", up=""),
+    ]
+
+
+def test_ticks_are_round_and_within() -> None:
+    assert ticks(0, 100) == ticks(0, 99.9999999) == [0, 20, 40, 60, 80, 100]
+    assert ticks(1.58, 2.43) == [1.6, 1.8, 2.0, 2.2, 2.4]
+    assert ticks(3, 3) == [3]
+
+
+def test_numbers_that_are_none_are_left_out() -> None:
+    drawn = draw_lines([Line("a", [(0, math.inf), (1, 2.0), (2, math.nan), (3, 1.0)])], title="", across="", up="")
+    assert drawn.description == "a: from 2 at 1 to 1 at 3"
+
+
+def test_a_plot_is_told_in_words() -> None:
+    drawn = draw_intervals([Interval("onlstm", 47.7, 46.2, 49.1)], title="UF1", across="%")
+    assert drawn.description == "onlstm: 47.7 (46.2 to 49.1)"
+    assert (drawn.title, draw_lines([], title="x", across="", up="").description) == ("UF1", "no numbers")
+
+
+def test_names_at_the_ends_stand_under_each_other() -> None:
+    names = [item for item in scenes()[0].items if isinstance(item, Text) and item.kind == "name"]
+    places = sorted(item.y for item in names)
+    assert len(places) == 7
+    assert all(after - before >= 15 for before, after in pairwise(places))
+    assert {item.text for item in names} == {short(one.name) for one in CLOSE}
+
+
+@needs_fonts
+def test_nothing_overlaps_and_nothing_is_outside(tmp_path: Path) -> None:
+    drawn = scenes()
+    found = measured("".join(svg(scene, name=f"p{number}") for number, scene in enumerate(drawn)), tmp_path)
+    for scene, one in zip(drawn, found, strict=True):
+        assert overlaps(one["texts"]) == [], scene.title
+        assert outside(one["texts"], one["frame"]) == [], scene.title

@@ -1,0 +1,95 @@
+"""Analyses from files of every kind."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.core.sentence import Place
+from treebank.draw.picture import Analysis
+from treebank.draw.reading import fitted, kind_of, read_analyses
+
+CONLLU = "# text = a b\n1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+BRACKETS = "(X (W a) (X (W b) (W c)))\n"
+NUMBERS = json.dumps({"words": ["a", ",", "b", "c"], "kept": [0, 2, 3], "distances": [0.5, 3, 1]})
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("a.mrg", BRACKETS, "treebank"),
+        ("a.txt", BRACKETS, "brackets"),
+        ("a", "\n  " + BRACKETS, "brackets"),
+        ("a", CONLLU, "conllu"),
+        ("a.txt", NUMBERS, "json"),
+        ("a.jsonl", "", "json"),
+        ("a.txt", "# one\n", "text"),
+        ("a.txt", "", "text"),
+        ("a.txt", "the old man\n", "text"),
+    ],
+)
+def test_what_a_file_is(tmp_path: Path, name: str, text: str, kind: str) -> None:
+    assert kind_of(write(tmp_path, name, text)) == kind
+
+
+def only(folder: Path, text: str, name: str = "a.txt") -> Analysis:
+    ((_, analysis),) = read_analyses(write(folder, name, text))
+    return analysis
+
+
+def test_trees(tmp_path: Path) -> None:
+    assert str(only(tmp_path, BRACKETS).tree) == BRACKETS.strip()
+    traced = only(tmp_path, "( (S (NP-SBJ (-NONE- *)) (VP (VB Go))))", "a.mrg")
+    assert traced.words == ("Go",)
+
+
+def test_heads(tmp_path: Path) -> None:
+    found = only(tmp_path, CONLLU)
+    assert (found.heads, found.relations, found.tags) == ((1, -1), ("det", "root"), ("DET", "NOUN"))
+
+
+def test_distances_of_the_words_that_a_model_saw(tmp_path: Path) -> None:
+    found = only(tmp_path, NUMBERS)
+    assert math.isnan(found.distances[1])
+    assert [value for value in found.distances if value == value] == [0.5, 3.0, 1.0]
+    assert found.tree is not None
+    assert (2, 4) in found.tree.spans
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"words": ["a"], "spans": [[0, 2]]}', "there are 1 words"),
+        ('{"words": ["a"]}', "expected"),
+        ("{", "not a line of JSON"),
+    ],
+)
+def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, text: str, problem: str) -> None:
+    path = write(tmp_path, "a.jsonl", f"{NUMBERS}\n{text}\n")
+    with pytest.raises(TreebankError, match=problem) as caught:
+        list(read_analyses(path))
+    assert caught.value.line == 2
+
+
+def test_plain_text_needs_a_model(tmp_path: Path) -> None:
+    with pytest.raises(SynparseError, match="name a model with -m"):
+        list(read_analyses(write(tmp_path, "a.txt", "the old man\n")))
+
+
+def test_brackets_without_labels_are_read_by_the_words_of_gold(tmp_path: Path) -> None:
+    found = only(tmp_path, "((a b) (c d))\n")
+    assert fitted(found, Place("a", 1), ["a", "b", "c", "d"]).words == ("a", "b", "c", "d")
+
+
+def test_other_words_than_those_of_gold_are_told(tmp_path: Path) -> None:
+    with pytest.raises(TreebankError, match="word 2 is 'b', in gold 'x'"):
+        fitted(only(tmp_path, BRACKETS), Place("a", 7), ["a", "x", "c"])

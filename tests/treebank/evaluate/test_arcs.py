@@ -1,0 +1,83 @@
+"""Recall of gold arcs by relation and by distance."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treebank.core.sentence import ROOT, Sentence, Treebank
+from treebank.evaluate.align import HeadView
+from treebank.evaluate.arcs import GoldArc, gold_arcs, recall_by_distance, recall_by_relation
+from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS
+from treebank.evaluate.systems import ParsedHeads
+from treebank.evaluate.uas import score_heads
+
+UDGN, _, ALL = ATTACHMENT_CONVENTIONS.values()
+BANK = Sentence(  # "girl" depends on the comma, which is deleted, and so goes to "saw"
+    ("she", "saw", ",", "a", "girl", "yesterday"),
+    tags=("PRP", "VBD", ",", "DT", "NN", "NN"),
+    heads=(1, ROOT, 1, 4, 2, 1),
+    relations=("nsubj:pass", "root", "punct", "det", "obj", "obl:tmod"),
+)
+
+
+def arcs(*heads: int) -> list[GoldArc]:
+    """Those of ``BANK``, of which a system gives heads to the five words that count."""
+    return gold_arcs(heads, HeadView.of(BANK, BANK.heads, UDGN))
+
+
+def test_deleted_words_do_not_count() -> None:
+    found = arcs(1, ROOT, 3, 2, 1)  # she saw a girl yesterday: "a" and "girl" choose each other
+    assert found == [
+        ("nsubj", "+1", True, True),
+        ("root", "root", True, True),
+        ("det", "+1", True, True),
+        ("obj", "-2", False, False),
+        ("obl", "-3", True, True),
+    ]
+
+
+def test_direction() -> None:
+    found = arcs(0, 0, ROOT, 2, 3)  # each word on the one before it, "she" on itself
+    assert recall_by_relation(found, "UAS") == {
+        "det": (0, 1),
+        "nsubj": (0, 1),
+        "obj": (0, 1),
+        "obl": (0, 1),
+        "root": (0, 1),
+    }
+    assert recall_by_distance(found, "UUAS") == {"root": (0, 1), "-3": (0, 1), "-2": (0, 1), "+1": (2, 2)}
+    assert recall_by_distance(found, "UAS")["+1"] == (0, 2)
+
+
+def test_far_away_is_one_group() -> None:
+    heads = (ROOT, *[0] * 8)
+    view = HeadView.of(Sentence(tuple("abcdefghi"), heads=heads), heads, ALL)
+    assert recall_by_distance(gold_arcs((ROOT, *range(8)), view), "UAS") == {
+        "root": (1, 1),
+        "-5 and more": (0, 4),
+        "-4": (0, 1),
+        "-3": (0, 1),
+        "-2": (0, 1),
+        "-1": (1, 1),
+    }
+    assert recall_by_relation(gold_arcs(heads, view), "UAS") is None
+
+
+@settings(deadline=None)  # the first one loads numpy
+@given(st.integers(1, 8).flatmap(lambda n: st.tuples(*[st.lists(st.integers(-1, n - 1), min_size=n, max_size=n)] * 2)))
+def test_sums_are_the_scores(heads: tuple[list[int], list[int]]) -> None:
+    """The parts of UAS make the whole, and those of UUAS where arcs are a set and gold has no cycle."""
+    predicted, drawn = heads
+    gold_heads = tuple(min(head, i - 1) for i, head in enumerate(drawn))  # heads come before their words
+    words = tuple(f"w{i}" for i in range(len(drawn)))
+    gold = Treebank(
+        "gold", [Sentence(words, tags=("NN",) * len(words), heads=gold_heads, relations=("dep",) * len(words))]
+    )
+    system = ParsedHeads("system", lambda sentences: [(words, predicted)])
+    for report in score_heads(gold, [system], [UDGN], details=True):
+        ((right, total),) = report.by_relation.values()  # type: ignore[union-attr]
+        by_distance = list(zip(*report.by_distance.values(), strict=True))  # type: ignore[union-attr]
+        assert (right, total) == (sum(by_distance[0]), sum(by_distance[1])) == (report.totals.matched, len(words))
+        assert report.by_length == {"1-10": (1, pytest.approx(report.value))}

@@ -1,0 +1,148 @@
+"""A plan of names, and what comes of it: gold goes down once, every choice is in the signature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.core.sentence import Sentence, Treebank
+from treebank.core.tree import Tree
+from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
+from treebank.evaluate.systems import Parser, parsed_by
+
+TREES = [
+    "(S (NP (DT the) (JJ old) (NN man)) (VP (VBZ sleeps)) (. .))",
+    "(S (NP (PRP it)) (VP (VBD cost) (NP (CD 5) (NNS dollars))))",
+    "(S (NP (NP (DT a) (NN cat)) (PP (IN on) (NP (DT a) (NN mat)))) (VP (VBZ sits) (ADVP (RB there))))",
+]
+
+
+def treebank() -> Treebank:
+    trees = [Tree.from_text(text) for text in TREES]
+    return Treebank("toy", [Sentence(tree.words, tree.tags, tree) for tree in trees])
+
+
+class Flat:
+    """A parser that counts how often it is asked."""
+
+    output, token, learned_from = "trees", "word", ""
+
+    def __init__(self, name: str = "flat", output: str = "trees") -> None:
+        self.name, self.output = name, output
+        self.asked: list[list[Sentence]] = []
+
+    def parse(self, sentences: Iterable[Any]) -> Iterator[Tree]:
+        self.asked.append(list(sentences))
+        return (Tree.from_spans(sentence.words, ()) for sentence in self.asked[-1])
+
+    def parse_heads(self, sentences: Iterable[Any]) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
+        self.asked.append(list(sentences))
+        return ((sentence.words, tuple(range(-1, len(sentence.words) - 1))) for sentence in self.asked[-1])
+
+
+def values(evaluation: Evaluation) -> dict[tuple[str, str, str], float]:
+    return {(one.system, one.metric, one.convention.name): one.value for one in evaluation.reports}
+
+
+def test_seed_zero_is_a_seed_of_its_own() -> None:
+    plans = [EvaluationPlan(gold=treebank(), baselines=["random"], seed=seed) for seed in range(6)]
+    reports = [evaluate(plan).reports[0] for plan in plans]
+    assert [f"|seed:{seed}|" in report.signature for seed, report in enumerate(reports)] == [True] * 6
+    assert [report.seed for report in reports] == [0, 1, 2, 3, 4, 5]
+    trees = [[tuple(spans) for spans in report.predicted] for report in reports]
+    assert trees[0] != trees[1]
+
+
+def test_without_a_seed_the_expectation_is_exact() -> None:
+    report = evaluate(EvaluationPlan(gold=treebank(), baselines=["random"])).reports[0]
+    assert "|runs:exact|" in report.signature
+
+
+def test_a_parser_is_asked_once_whatever_the_conventions() -> None:
+    parser: Parser = Flat()
+    plan = EvaluationPlan(gold=treebank(), baselines=["left"], conventions=["on-lstm", "km", "evalb"])
+    found = values(evaluate(plan, [parsed_by(parser, model="runs/flat", learned_from="gold trees: toy")]))
+    assert isinstance(parser, Flat)
+    assert [len(sentences) for sentences in parser.asked] == [3]
+    assert list(found)[:2] == [("flat", "UF1", "on-lstm"), ("left", "UF1", "on-lstm")]
+    assert len(found) == 6
+    flat = parsed_by(Flat(), model="runs/flat", learned_from="gold trees: toy", decoded="model:flat|decoder:none")
+    report = evaluate(plan, [flat]).reports[0]
+    assert "|model:flat|decoder:none|trained with gold trees: toy|" in report.signature
+    assert report.to_json()["parser"] == {"model": "flat", "decoder": "none"}
+    assert (report.model, report.learned_from) == ("runs/flat", "gold trees: toy")
+    assert "|trained with gold trees: toy|" in report.signature
+    assert report.to_json()["trained_with"] == "gold trees: toy"
+
+
+def test_only_what_is_short_enough_is_parsed() -> None:
+    parser = Flat()
+    evaluation = evaluate(EvaluationPlan(gold=treebank(), max_length=4), [parsed_by(parser)])
+    assert [len(sentence.words) for sentence in parser.asked[0]] == [5, 4]
+    assert len(evaluation.scored) == 2
+    assert evaluation.to_json()["gold"]["sentences"] == 2
+
+
+def test_parsers_of_trees_and_of_heads_side_by_side() -> None:
+    systems = [parsed_by(Flat("t")), parsed_by(Flat("h", "heads"))]
+    found = values(evaluate(EvaluationPlan(gold=treebank(), baselines=["previous"]), systems))
+    assert list(found) == [
+        ("t", "UF1", "on-lstm"),
+        *((name, metric, "udgn") for name in ("h", "previous") for metric in ("UAS", "UUAS")),
+    ]
+    assert found["h", "UAS", "udgn"] == pytest.approx(found["previous", "UAS", "udgn"])
+
+
+def test_mean_and_deviation_of_a_group() -> None:
+    systems = [parsed_by(Flat(f"flat runs/{i}"), model=f"runs/{i}") for i in range(2)]
+    groups = {"runs/*": ["runs/0", "runs/1"], "one": ["runs/0"]}
+    evaluation = evaluate(EvaluationPlan(gold=treebank(), compare=True), systems, groups)
+    (spread,) = evaluation.spreads
+    assert (spread.pattern, spread.metric, spread.convention) == ("runs/*", "UF1", "on-lstm")
+    assert set(spread.runs.values) == {"runs/0", "runs/1"}
+    assert spread.runs.deviation == 0
+    document = evaluation.to_json()
+    assert document["groups"][0]["systems"] == "runs/*"
+    assert len(document["comparisons"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ({"conventions": ["on-lstn"]}, "no convention 'on-lstn'; did you mean 'on-lstm'"),
+        ({"conventions": ["km,root:kep"]}, "root is drop or keep or node"),
+        ({"conventions": ["udgn,len:1-2"]}, "those of heads cannot be changed"),
+        ({"baselines": ["lef"]}, "no baseline 'lef'; did you mean 'left'"),
+        ({"head_rules": "colins"}, "no head rules 'colins'; did you mean 'collins'"),
+    ],
+)
+def test_names_are_checked_before_anything_is_read(plan: dict[str, Any], message: str) -> None:
+    with pytest.raises(SynparseError, match=message):
+        EvaluationPlan(gold="no/such/file", **plan)
+
+
+def test_what_no_convention_scores() -> None:
+    heads = Treebank("heads", [Sentence(("a", "b"), ("DT", "NN"), heads=(1, -1))])
+    with pytest.raises(SynparseError, match="left has trees, but no convention for trees was named"):
+        evaluate(EvaluationPlan(gold=heads, baselines=["left"]))
+    with pytest.raises(SynparseError, match="there are no trees to score those of the models against, only heads"):
+        evaluate(EvaluationPlan(gold=heads), [parsed_by(Flat())])
+    with pytest.raises(SynparseError, match="the models here give trees, not heads; name a --convention for trees"):
+        evaluate(EvaluationPlan(gold=treebank(), conventions=["udgn"]), [parsed_by(Flat())])
+    with pytest.raises(SynparseError, match="nothing to score has trees: name a file or a --baseline"):
+        evaluate(EvaluationPlan(gold=treebank()))
+
+
+def test_broken_gold_is_told_and_noted(tmp_path: Path) -> None:
+    path = tmp_path / "gold.mrg"
+    path.write_text("\n".join([TREES[0], "(S (A a", "", *TREES[1:]]) + "\n", encoding="utf-8")
+    told: list[TreebankError] = []
+    evaluation = evaluate(EvaluationPlan(gold=str(path), baselines=["left"], on_bad=told.append))
+    assert [error.line for error in told] == [2]
+    assert evaluation.gold.note == "1 broken left out"
+    with pytest.raises(TreebankError, match="never closed"):
+        evaluate(EvaluationPlan(gold=str(path), baselines=["left"]))

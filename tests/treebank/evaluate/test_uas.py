@@ -1,0 +1,284 @@
+"""UAS and UUAS against plain definitions, and against the figures of nltk's dependency sample."""
+
+from __future__ import annotations
+
+import zipfile
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.reference import SHARED
+from treebank.base.errors import SynparseError
+from treebank.core.dependency import delete
+from treebank.core.sentence import ROOT, Place, Sentence, Treebank
+from treebank.core.tree import Tree
+from treebank.evaluate.align import GivenHeads, HeadView
+from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS, AttachmentConvention, find_attachment_convention
+from treebank.evaluate.systems import HEAD_BASELINES, HeadBaseline, HeadPredictions, ParsedHeads
+from treebank.evaluate.uas import count_directed, count_undirected, score_heads
+
+UDGN, NO_PUNCT, ALL = ATTACHMENT_CONVENTIONS.values()
+SAMPLE = SHARED / "data" / "nltk_data" / "corpora" / "dependency_treebank.zip"
+
+# Percent on nltk's sample, by convention and greatest number of counted tokens: tokens, then UAS and UUAS of each word
+# on the one before it and on the one after it. Made with another program for ../shared/evaluation-conventions.md.
+FIGURES = {
+    ("udgn", None): (82369, 20.2673, 50.1342, 30.2153, 50.3988),
+    ("udgn", 40): (75163, 20.2600, 50.2468, 30.3620, 50.5302),
+    ("udgn", 10): (3856, 19.0871, 53.6566, 36.8517, 55.0311),
+    ("no-punct", None): (83109, 19.7524, 49.9465, 29.2640, 50.6287),
+    ("no-punct", 40): (75399, 19.7894, 50.1121, 29.4328, 50.8110),
+    ("no-punct", 10): (3704, 18.4935, 53.5907, 34.1523, 55.0216),
+    ("all-tokens", None): (94084, 18.9363, 45.6082, 26.6879, 45.5604),
+    ("all-tokens", 40): (80015, 18.9427, 45.8527, 26.9287, 45.7989),
+    ("all-tokens", 10): (2837, 18.1530, 47.7970, 30.1022, 47.1625),
+}
+
+
+@cache
+def nltk_sample() -> Treebank:
+    if not SAMPLE.exists():
+        pytest.skip(f"{SAMPLE} is not there")
+    sentences = []
+    with zipfile.ZipFile(SAMPLE) as archive:
+        for name in sorted(name for name in archive.namelist() if name.endswith(".dp")):
+            for block in archive.read(name).decode().strip().split("\n\n"):
+                words, tags, heads = zip(*(row.split() for row in block.strip().split("\n")), strict=True)
+                sentences.append(Sentence(words, tags, heads=tuple(int(head) - 1 for head in heads)))
+    return Treebank("dependency_treebank", sentences)
+
+
+@pytest.mark.parametrize(("name", "bound"), FIGURES)
+def test_figures_of_the_sample(name: str, bound: int | None) -> None:
+    systems = [HeadBaseline("previous"), HeadBaseline("next")]
+    reports = score_heads(nltk_sample(), systems, [ATTACHMENT_CONVENTIONS[name]], max_length=bound)
+    tokens, *values = FIGURES[name, bound]
+    assert [report.metric for report in reports] == ["UAS", "UUAS"] * 2
+    assert [f"{report.value:.4f}" for report in reports] == [f"{value:.4f}" for value in values]
+    assert {report.totals.gold for report in reports} == {tokens}
+    for report in reports:
+        assert report.interval[0] < report.value < report.interval[1]
+
+
+# --- against plain definitions
+
+
+@st.composite
+def scored(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...], list[bool]]:
+    """Gold heads, predicted heads, which words count: several roots, none, cycles, words that head themselves."""
+    n = draw(st.integers(1, 8))
+    heads = st.tuples(*[st.integers(ROOT, n - 1)] * n)
+    return draw(heads), draw(heads), draw(st.lists(st.booleans(), min_size=n, max_size=n))
+
+
+def climb(heads: tuple[int, ...], mask: list[bool], i: int) -> str:
+    """The name of the surviving word that heads word i, or its own name if there is none."""
+    at = i
+    for _ in heads:
+        at = heads[at]
+        if at == ROOT:
+            return str(i)
+        if mask[at]:
+            return str(at)
+    return str(i)  # round in circles among deleted words
+
+
+@given(scored())
+def test_udgn_is_its_definition(case: tuple[tuple[int, ...], tuple[int, ...], list[bool]]) -> None:
+    gold, predicted, mask = case
+    left = [i for i, kept in enumerate(mask) if kept]
+    one = {str(i): climb(gold, mask, i) for i in left}
+    other = {str(i): climb(predicted, mask, i) for i in left}
+    sentence = Sentence(tuple(f"w{i}" for i in range(len(gold))), tuple("NN" if kept else "," for kept in mask))
+    view = HeadView.of(sentence, gold, UDGN)
+    ours = view.reduce(GivenHeads("p", 1, sentence.words, predicted))
+    assert len(view) == len(left)
+    assert count_directed(ours, view) == sum(one[i] == other[i] for i in one)
+    edges = [{frozenset(pair) for pair in graph.items()} for graph in (one, other)]
+    assert count_undirected(ours, view, UDGN.pairs) == len(edges[0] & edges[1])
+
+
+@given(scored())
+def test_whole_trees_are_their_definition(case: tuple[tuple[int, ...], tuple[int, ...], list[bool]]) -> None:
+    gold, predicted, mask = case
+    n = len(gold)
+    sentence = Sentence(tuple(f"w{i}" for i in range(n)), tuple("NN" if kept else "," for kept in mask))
+    view = HeadView.of(sentence, gold, NO_PUNCT)
+    ours = view.reduce(GivenHeads("p", 1, sentence.words, predicted))
+    arcs = {(i, n if head in (i, ROOT) else head) for i, head in enumerate(gold)}  # n: the root of all
+    given_arcs = [(i, n if head in (i, ROOT) else head) for i, head in enumerate(predicted) if mask[i]]
+    assert len(view) == sum(mask)
+    assert count_directed(ours, view) == sum(arc in arcs for arc in given_arcs)
+    either = sum((i, head) in arcs or (head, i) in arcs for i, head in given_arcs)
+    assert count_undirected(ours, view, NO_PUNCT.pairs) == either
+
+
+@given(scored())
+def test_predictions_over_the_words_that_count(case: tuple[tuple[int, ...], tuple[int, ...], list[bool]]) -> None:
+    gold, predicted, mask = case
+    if not any(mask):
+        return
+    sentence = Sentence(tuple(f"w{i}" for i in range(len(gold))), tuple("NN" if kept else "," for kept in mask))
+    words = tuple(word for word, kept in zip(sentence.words, mask, strict=True) if kept)
+    reduced = delete(predicted, mask)
+    udgn, whole = (HeadView.of(sentence, gold, convention) for convention in (UDGN, NO_PUNCT))
+    assert udgn.reduce(GivenHeads("p", 1, words, reduced)) == reduced
+    spread = whole.reduce(GivenHeads("p", 1, words, reduced))
+    assert delete(spread, mask) == reduced
+
+
+def test_arcs_that_choose_each_other_are_one() -> None:
+    sentence = Sentence(("a", "b", "c"), ("NN", "NN", "NN"))
+    view = HeadView.of(sentence, (1, ROOT, 1), UDGN)
+    assert count_undirected((1, 0, 1), view, "set") == 2
+    assert count_undirected((1, 0, 1), view, "each") == 3
+    assert count_directed((1, 1, 1), view) == 3  # a word that heads itself is a root
+
+
+def test_ten_thousand_words() -> None:
+    n = 10_000
+    words = tuple(map(str, range(n)))
+    gold = Treebank("long", [Sentence(words, ("NN", ",") * (n // 2), heads=tuple(range(-1, n - 1)))])
+    for report in score_heads(gold, [HeadBaseline("previous")], ATTACHMENT_CONVENTIONS.values()):
+        assert report.value == 100
+
+
+# --- what counts where
+
+
+def treebank(*sentences: Sentence) -> Treebank:
+    return Treebank("t", sentences)
+
+
+def only(gold: Treebank, convention: AttachmentConvention, **settings: object) -> str:
+    reports = score_heads(gold, [HeadBaseline("next")], [convention], **settings)  # type: ignore[arg-type]
+    return f"{reports[0].signature} = {reports[0].totals.gold}"
+
+
+def test_signature_says_what_was_counted() -> None:
+    penn = treebank(Sentence(("It", "ended", "."), ("PRP", "VBD", "."), heads=(1, ROOT, 1)))
+    assert only(penn, UDGN).startswith(
+        "UAS|conv:udgn|avg:corpus|tokens:words+aux|others:deleted|pairs:set|len:1-|data:t|"
+    )
+    assert only(penn, UDGN, max_length=2).endswith("|len:1-2|data:t|sentences:1|v:0.1.0 = 2")
+    assert "|tokens:all|others:kept|pairs:each|" in only(penn, ALL)
+    assert only(penn, ALL).endswith(" = 3")
+
+
+def test_other_tag_sets() -> None:
+    words, heads = ("Es", "regnet", "!"), (1, ROOT, 1)
+    tagged = treebank(Sentence(words, ("PPER", "VVFIN", "$."), heads=heads, universal_tags=("PRON", "VERB", "PUNCT")))
+    bare = treebank(Sentence(words, heads=heads))
+    for convention in (UDGN, NO_PUNCT):
+        assert "|tokens:upos|" in only(tagged, convention)
+        assert "|tokens:letters|" in only(bare, convention)
+        assert only(tagged, convention).endswith(" = 2")
+        assert only(bare, convention).endswith(" = 2")
+    assert "|tokens:all|" in only(bare, ALL)
+
+
+def test_tag_sets_that_share_names_with_the_penn_treebank() -> None:
+    words, tags = ("Sie", "sah", "fern", "und", "las", "."), ("PRP", "VVFIN", "RB", "CC", "VVFIN", ".")
+    universal = ("PRON", "VERB", "ADV", "CCONJ", "VERB", "PUNCT")
+    gold = treebank(Sentence(words, tags, heads=(1, ROOT, 1, 4, 1, 1), universal_tags=universal))
+    assert "|tokens:upos|" in only(gold, UDGN)
+    assert only(gold, UDGN).endswith(" = 5")
+
+
+def test_a_sentence_without_tags_among_others() -> None:
+    tagged = Sentence(("a", "b"), ("NN", "NN"), heads=(ROOT, 0))
+    bare = Sentence(("c",), heads=(ROOT,), place=Place("g.conllu", 7))
+    with pytest.raises(SynparseError, match=r"g\.conllu:7: this sentence has no tags"):
+        only(treebank(*[tagged] * 9, bare), UDGN)
+
+
+def test_heads_from_trees_are_named() -> None:
+    tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (TO to) (VP (VB go))))")
+    gold = treebank(Sentence(tree.words, tree.tags, tree))
+    assert "|heads:collins|" in only(gold, UDGN)
+    assert "|heads:yamada-matsumoto|" in only(gold, UDGN, rules="yamada-matsumoto")
+    annotated = treebank(Sentence(tree.words, tree.tags, tree, heads=(1, 2, ROOT, 2)))
+    assert "|heads:" not in only(annotated, UDGN)
+    assert "|heads:stanford|" in only(annotated, UDGN, rules="stanford")
+
+
+# --- errors
+
+
+def test_names_are_answered_with_the_nearest() -> None:
+    assert find_attachment_convention("udgn") is UDGN
+    with pytest.raises(SynparseError, match="did you mean 'udgn'"):
+        find_attachment_convention("udgm")
+    gold = treebank(Sentence(("a",), ("NN",), heads=(ROOT,)))
+    with pytest.raises(SynparseError, match="did you mean 'previous'"):
+        score_heads(gold, [HeadBaseline("previos")], [UDGN])
+    assert set(HEAD_BASELINES) == {"previous", "next"}
+
+
+def gold_of_two() -> Treebank:
+    return treebank(
+        Sentence(("a", "(", "b"), ("NN", "-LRB-", "NN"), heads=(2, 2, ROOT), place=Place("g.dp", 1)),
+        Sentence(("c", "d"), ("NN", "NN"), heads=(ROOT, 0), place=Place("g.dp", 5)),
+    )
+
+
+def given_heads(*sentences: tuple[str, tuple[int, ...]]) -> HeadPredictions:
+    return HeadPredictions(
+        "p.conllu",
+        [GivenHeads("p.conllu", 10 * i, tuple(words.split()), heads) for i, (words, heads) in enumerate(sentences, 1)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("predicted", "message"),
+    [
+        (
+            given_heads(("a ( b", (2, 2, -1)), ("c x", (-1, 0))),
+            "p.conllu:20: the words differ from g.dp:5: word 2 is 'x', in gold 'd'",
+        ),
+        (
+            given_heads(("a ( b", (2, 2, -1)), ("c d e", (-1, 0, 0))),
+            "p.conllu:20: the words differ from g.dp:5: word 3 is 'e', in gold the end after 2 words",
+        ),
+        (
+            given_heads(("a ( b", (2, 2, -1))),
+            "p.conllu: 1 sentence with heads for the 2 sentences of g.dp; the one for g.dp:5 is missing",
+        ),
+        (
+            given_heads(("c d", (-1, 0))),
+            "p.conllu:10: the words differ from g.dp:1: word 1 is 'c', in gold 'a' (1 sentence",
+        ),
+        (
+            given_heads(("a ( b", (2, 2, -1)), ("c d", (-1, 0)), ("e", (-1,))),
+            "p.conllu:30: a sentence with heads too many after that for g.dp:5 "
+            "(3 sentences with heads for the 2 sentences of g.dp)",
+        ),
+        (given_heads(("a ( b", (2, 3, -1)), ("c d", (-1, 0))), "p.conllu:10: a head that is no word of the sentence"),
+    ],
+)
+def test_other_words_are_an_error(predicted: HeadPredictions, message: str) -> None:
+    with pytest.raises(SynparseError) as caught:
+        score_heads(gold_of_two(), [predicted], [ALL])
+    assert str(caught.value).startswith(message)
+
+
+def test_escaped_brackets_and_sentences_that_are_not_scored() -> None:
+    escaped = given_heads(("a -LRB- b", (2, 2, -1)), ("c d", (-1, 0)))
+    only_words = given_heads(("a b", (1, -1)), ("c d", (-1, 0)))
+    short = given_heads(("c d", (-1, 0)))
+    for predicted, convention, bound in ((escaped, ALL, None), (only_words, UDGN, None), (short, ALL, 2)):
+        for report in score_heads(gold_of_two(), [predicted], [convention], max_length=bound):
+            assert report.value == 100
+            assert report.places == ([1] if bound else [0, 1])
+    model = ParsedHeads("m", lambda sentences: [(("a", "(", "b"), (2, 2, ROOT)), (("c", "d"), (1, ROOT))])
+    assert [f"{report.value:.1f}" for report in score_heads(gold_of_two(), [model], [UDGN])] == ["50.0", "75.0"]
+
+
+def test_no_heads_and_nothing_left() -> None:
+    gold = treebank(Sentence(("a",), ("NN",), place=Place("g.txt", 3)))
+    with pytest.raises(SynparseError, match="this sentence has neither heads nor a tree"):
+        score_heads(gold, [HeadBaseline("next")], [UDGN])
+    with pytest.raises(SynparseError, match="t: no sentence is left to score"):
+        score_heads(gold_of_two(), [HeadBaseline("next")], [UDGN], max_length=1)

@@ -1,0 +1,377 @@
+"""Scores against plain recursion over nested lists, and against the published figures."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import Place, Sentence, Treebank
+from treebank.core.tags import WORD_TAGS
+from treebank.core.tree import Tree
+from treebank.evaluate import CONVENTIONS, METRICS, Counts, ScoringConvention, find_convention
+from treebank.evaluate.averaging import each_score, pooled_score
+from treebank.evaluate.flat import Brackets
+from treebank.evaluate.shape import Heights, heights
+from treebank.evaluate.systems import Baseline, Expectation, Predictions
+from treebank.evaluate.uf1 import score_trees
+from treebank.io.predictions import PredictedTree
+
+EVERY = CONVENTIONS
+
+# --- nested lists: a leaf is (tag, word), a node [label, child, ...]
+
+Node = Any
+leaves = st.sampled_from([("NN", "n"), ("VB", "v"), (".", "."), ("-NONE-", "*"), ("$", "$")])
+nodes = st.recursive(
+    leaves,
+    lambda parts: st.tuples(st.sampled_from(["S", "NP-SBJ", "VP=2", "X"]), st.lists(parts, min_size=1, max_size=4)).map(
+        lambda pair: [pair[0], *pair[1]]
+    ),
+    max_leaves=14,
+)
+roots = nodes.map(lambda node: node if isinstance(node, list) else ["S", node])
+
+
+def leaves_of(node: Node) -> list[tuple[str, str]]:
+    return [node] if isinstance(node, tuple) else [leaf for child in node[1:] for leaf in leaves_of(child)]
+
+
+def text_of(node: Node) -> str:
+    return f"({node[0]} {node[1]})" if isinstance(node, tuple) else f"({node[0]} {' '.join(map(text_of, node[1:]))})"
+
+
+def reduced(node: Node, tags: Collection[str] = WORD_TAGS) -> Node | None:
+    """The node without leaves that have other tags, and without nodes that are left empty."""
+    if isinstance(node, tuple):
+        return node if node[0] in tags else None
+    children = [child for child in (reduced(child, tags) for child in node[1:]) if child is not None]
+    return [node[0], *children] if children else None
+
+
+def collapsed(node: Node) -> Node:
+    """The published nested lists: a node with one child is that child."""
+    if isinstance(node, tuple):
+        return node
+    children = [collapsed(child) for child in node[1:]]
+    return children[0] if len(children) == 1 else [node[0], *children]
+
+
+def all_spans(node: Node, start: int = 0) -> list[tuple[str, int, int]]:
+    """(label, start, end) of every node in pre-order."""
+    if isinstance(node, tuple):
+        return []
+    found, at = [], start
+    for child in node[1:]:
+        found += all_spans(child, at)
+        at += len(leaves_of(child))
+    return [(node[0], start, at), *found]
+
+
+def below_root(node: Node) -> set[tuple[int, int]]:
+    """The published ``get_brackets``: the root's own bracket is never added, one word is none."""
+    return {(start, end) for _, start, end in all_spans(node)[1:] if end - start > 1}
+
+
+def predicted_for(gold: Node, seed: int) -> Node:
+    """Another tree over the same leaves, n-ary and without unary nodes."""
+    chance = random.Random(seed)
+
+    def build(part: list[tuple[str, str]]) -> Node:
+        if len(part) == 1:
+            return part[0]
+        inner = range(1, len(part))
+        cuts = [0, *sorted(chance.sample(inner, chance.randint(1, min(3, len(inner))))), len(part)]
+        return ["X", *(build(part[a:b]) for a, b in pairwise(cuts))]
+
+    found = build(leaves_of(gold))
+    return found if isinstance(found, list) else ["X", found]
+
+
+def plain_sentence(gold: set[tuple[int, int]], ours: set[tuple[int, int]]) -> float:
+    overlap = len(gold & ours)
+    precision, recall = overlap / (len(ours) + 1e-8), overlap / (len(gold) + 1e-8)
+    if not gold:
+        recall = 1.0
+        if not ours:
+            precision = 1.0
+    return 2 * precision * recall / (precision + recall + 1e-8)
+
+
+def plain_value(name: str, pairs: list[tuple[Node, Node]]) -> float:
+    """The percentage by the prose of each convention; pairs are reduced gold and prediction."""
+    scores, totals = [], [0, 0, 0]
+    for gold, ours in pairs:
+        n = len(leaves_of(gold))
+        whole = {(0, n)} if n > 1 else set()
+        guess, truth = below_root(collapsed(ours)), below_root(collapsed(gold))
+        if name in ("km", "km-wsj10"):
+            guess, truth = guess | whole, truth | whole
+        elif name.startswith("kim"):
+            truth = below_root(gold)
+        if n >= (1 if name == "on-lstm" else 2) and not (name == "km-wsj10" and n > 10):
+            scores.append(plain_sentence(truth, guess))
+            totals = [a + b for a, b in zip(totals, (len(guess & truth), len(guess), len(truth)), strict=True)]
+    if EVERY[name].average == "sent":
+        return 100 * sum(scores) / len(scores)
+    return 100 * (2 * totals[0] / (totals[1] + totals[2]) if totals[1] + totals[2] else 1.0)
+
+
+def plain_evalb(golds: list[Node], predictions: list[Node]) -> float:
+    """Every bracket with its multiplicity, over all tokens but traces and some punctuation."""
+    matched = total = 0
+    for pair in zip(golds, predictions, strict=True):
+        left = [reduced(node, {"NN", "VB", "$"}) for node in pair]
+        if left[0] is not None:
+            truth, guess = (Counter((start, end) for _, start, end in all_spans(node)) for node in left)
+            matched += sum(min(times, guess[span]) for span, times in truth.items())
+            total += truth.total() + guess.total()
+    return 100 * 2 * matched / total
+
+
+def treebank_of(golds: list[Node]) -> Treebank:
+    trees = [Tree.from_text(text_of(gold)) for gold in golds]
+    return Treebank(
+        "toy", [Sentence(tree.words, tree.tags, tree, place=Place("toy.mrg", i)) for i, tree in enumerate(trees, 1)]
+    )
+
+
+def files_of(predictions: list[Node]) -> list[PredictedTree]:
+    texts = [text_of(node) for node in predictions]
+    return [PredictedTree("p.txt", i, text, Tree.from_text(text)) for i, text in enumerate(texts, 1)]
+
+
+@contextmanager
+def without_interval() -> Iterator[None]:
+    """Inside, scores come without the thousand resamples, which these tests do not look at."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("treebank.evaluate.uf1.bootstrap_interval", lambda *_: (0.0, 0.0))
+        yield
+
+
+SAFE = ["S", ["NP", ("NN", "a"), ("NN", "b")], ("VB", "c")]  # so that no corpus is empty, and tags are Penn's
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    golds=st.lists(roots, min_size=1, max_size=4),
+    seed=st.integers(0, 9),
+    kept=st.sampled_from(["all", "seen", "words"]),
+)
+def test_like_plain_recursion(golds: list[Node], seed: int, kept: str) -> None:
+    golds = [gold for gold in golds if reduced(gold)] + [SAFE] * 6
+    predictions = [predicted_for(gold, seed + i) for i, gold in enumerate(golds)]
+    pairs = [(reduced(gold), reduced(ours)) for gold, ours in zip(golds, predictions, strict=True)]
+    trees = files_of([ours for _, ours in pairs] if kept == "words" else predictions)
+    if kept == "seen":
+        trees = [replace(tree, labelled=tree.labelled.without_traces()) for tree in trees if tree.labelled]
+    conventions = [EVERY[name] for name in EVERY if name != "evalb" or kept != "words"]  # evalb wants "$" too
+    with without_interval():
+        reports = score_trees(treebank_of(golds), [Predictions("p.txt", trees)], conventions)
+    for report in reports:
+        name = report.convention.name
+        plain = plain_evalb(golds, predictions) if name == "evalb" else plain_value(name, pairs)
+        assert report.value == pytest.approx(plain, abs=1e-9), name
+    on_lstm = reports[0]
+    assert on_lstm.depth == pytest.approx(sum(map(plain_depth, (ours for _, ours in pairs))) / len(pairs))
+    assert on_lstm.right_left == pytest.approx(plain_ratio([ours for _, ours in pairs]))
+    assert dict(on_lstm.by_label) == plain_recall(pairs)
+
+
+def plain_depth(node: Node) -> float:
+    spans = {(start, end) for _, start, end in all_spans(collapsed(node)) if end - start > 1}
+    n = len(leaves_of(node))
+    return sum(sum(start <= i < end for start, end in spans) for i in range(n)) / n
+
+
+def plain_ratio(nodes: list[Node]) -> float:
+    first = last = 0
+    todo = [collapsed(node) for node in nodes]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, list):
+            first += isinstance(node[1], tuple)
+            last += isinstance(node[-1], tuple)
+            todo += node[1:]
+    return first / last if last else 1.0
+
+
+def plain_recall(pairs: list[tuple[Node, Node]]) -> dict[str, tuple[int, int]]:
+    counts: dict[str, tuple[int, int]] = {}
+    for gold, ours in pairs:
+        found = below_root(collapsed(ours)) | {(0, len(leaves_of(gold)))}
+        triples = {(label.split("-")[0].split("=")[0], a, b) for label, a, b in all_spans(gold) if b - a > 1}
+        for label, start, end in triples:
+            hits, total = counts.get(label, (0, 0))
+            counts[label] = hits + ((start, end) in found), total + 1
+    return counts
+
+
+# --- the pieces
+
+
+def test_without_a_gold_bracket() -> None:
+    nothing, superfluous, missed = each_score([Counts(0, 0, 0), Counts(0, 2, 0), Counts(0, 0, 3)])
+    assert nothing[2] == pytest.approx(1, abs=1e-8)
+    assert superfluous.tolist() == [0, 1, 0]
+    assert missed[2] == 0
+    assert pooled_score(Counts(0, 0, 0)).f1 == 1
+
+
+def test_the_constant_of_the_published_script() -> None:
+    ((precision, recall, f1),) = each_score([Counts(1, 2, 4)])
+    assert precision == 1 / (2 + 1e-8)
+    assert recall == 1 / (4 + 1e-8)
+    assert f1 == 2 * precision * recall / (precision + recall + 1e-8)
+
+
+def test_repeats_all_counts_with_multiplicity() -> None:
+    """As EVALB does: a span with k gold and l predicted brackets matches min(k, l) times, one-word spans included."""
+    evalb = ScoringConvention("evalb", "corpus", "keep", trivial="keep", repeats="all")
+    gold = ["S", ["VP", ["VP", ("VB", "a"), ["NP", ("NN", "b")]]]]
+    ours = ["S", ["VP", ("VB", "a"), ["NP", ["NP", ("NN", "b")]]]]
+    report = score_trees(treebank_of([gold]), [Predictions("p", files_of([ours]))], [evalb])[0]
+    assert report.totals == Counts(matched=3, predicted=4, gold=4)
+
+
+def test_every_choice_is_in_the_signature() -> None:
+    base = ScoringConvention("name", "sent", "drop")
+    other = ScoringConvention("other", "corpus", "keep", "keep", "letters", "all", 3, 7, "seen")
+    for field in fields(base):
+        assert str(replace(base, **{field.name: getattr(other, field.name)})) != str(base), field.name
+
+
+def test_the_signature() -> None:
+    gold = replace(treebank_of([SAFE] * 2), note="5 % sample")
+    report = score_trees(gold, [Baseline("random", 4)], [find_convention("km")], max_length=10)[0]
+    assert str(report) == (
+        "UF1|conv:km|avg:corpus|root:keep|trivial:drop|tokens:words|repeats:once|len:2-10|seed:4"
+        f"|data:toy (5 % sample)|sentences:2|v:0.1.0 = {report.value:.1f}"
+    )
+
+
+def test_the_tables() -> None:
+    assert list(METRICS) == ["UF1"]
+    assert all(name == convention.name for name, convention in CONVENTIONS.items())
+    with pytest.raises(SynparseError, match="did you mean 'on-lstm'"):
+        find_convention("onlstm")
+
+
+def test_a_treebank_with_other_tags_is_scored_by_letters() -> None:
+    tree = Tree.from_text("(IP (NPR Jón) (VBDI las) (NP (D þá) (N-A bók)) (PUNC .))")
+    report = score_trees(Treebank("is", [Sentence(tree.words, tree.tags, tree)]), [Baseline("right")], EVERY.values())[
+        0
+    ]
+    assert report.convention.tokens == "letters"
+    assert "tokens:letters" in report.signature
+    assert report.totals == Counts(matched=1, predicted=2, gold=1)
+
+
+def test_a_long_sentence_needs_no_recursion() -> None:
+    n = 10_000
+    tree = Tree.from_spans(["w"] * n, [(i, n) for i in range(n - 1)], tag="NN")
+    gold = Treebank("long", [Sentence(tree.words, tree.tags, tree)])
+    values = [report.value for report in score_trees(gold, [Baseline("right"), Baseline("oracle")], [EVERY["km"]])]
+    assert values == [100, 100]
+
+
+def test_a_spelt_convention() -> None:
+    assert find_convention("avg:corpus,root:keep,len:2-") == CONVENTIONS["km"]
+    assert find_convention("km,len:2-10") == CONVENTIONS["km-wsj10"]
+    custom = find_convention("kim-corpus,trivial:keep,tokens:evalb,measure:seen,len:3-")
+    assert custom == ScoringConvention("custom", "corpus", "node", "keep", "evalb", "once", 3, None, "seen")
+    for spelt, message in [
+        ("avg:corpse", "'avg:corpse' in a convention: avg is sent or corpus"),
+        ("rot:keep", "a convention has no part 'rot'; did you mean 'root'"),
+        ("km,len:10", "write len:2-10"),
+        ("kn,len:2-10", "no convention 'kn'; did you mean 'km'"),
+    ]:
+        with pytest.raises(SynparseError, match=message):
+            find_convention(spelt)
+
+
+@pytest.mark.parametrize("label", ["TOP", "ROOT"])
+def test_an_outer_bracket_is_ignored(label: str) -> None:
+    """In gold and prediction; else every sentence would keep a bracket that Kim's figures cannot forgive."""
+    golds = [SAFE, ["S", ("NN", "a"), ["VP", ("VB", "b"), ("NN", "c")], (".", ".")]]
+    bare = score_trees(treebank_of(golds), [Predictions("p", files_of(golds))], EVERY.values())
+    outer = [[label, gold] for gold in golds]
+    topped = score_trees(treebank_of(outer), [Predictions("p", files_of(outer))], EVERY.values())
+    assert [report.totals for report in bare] == [report.totals for report in topped]
+
+
+@settings(deadline=None, max_examples=10)
+@given(golds=st.lists(roots, min_size=1, max_size=3), name=st.sampled_from(["random", "random-uniform"]))
+def test_the_exact_expectation_is_the_mean_of_many_runs(golds: list[Node], name: str) -> None:
+    """Against all binary trees of each sentence, weighted."""
+    gold = treebank_of([gold for gold in golds if reduced(gold)] + [SAFE] * 6)
+    many = Expectation(name, range(60))
+    with without_interval():
+        for report in score_trees(gold, [many], EVERY.values()):
+            assert report.runs is not None
+            assert report.value == pytest.approx(report.runs.mean, abs=5 * report.runs.deviation / math.sqrt(60) + 1e-6)
+
+
+@settings(deadline=None)
+@given(root=roots, seed=st.integers(0, 9))
+def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
+    gold, ours = collapsed(root), collapsed(predicted_for(root, seed))
+    n = len(leaves_of(root))
+
+    def height(node: Node) -> int:
+        return 1 if isinstance(node, tuple) else 1 + max(map(height, node[1:]))
+
+    def all_heights(node: Node, start: int = 0) -> dict[tuple[int, int], int]:
+        found = {}
+        if isinstance(node, list):
+            found[start, start + len(leaves_of(node))] = height(node)
+            for child in node[1:]:
+                found |= all_heights(child, start)
+                start += len(leaves_of(child))
+        return found
+
+    plain = all_heights(ours)
+    assert heights(set(plain)) == plain
+    truth = set(all_heights(gold))
+    expected: dict[int, list[bool]] = {}
+    for span, value in plain.items():
+        if span != (0, n):
+            expected.setdefault(value, []).append(span in truth)
+    ours, theirs = (Brackets.of([sorted(spans)], [n]) for spans in (plain, truth))
+    assert Heights.of(ours, theirs).precision(np.array([True])) == {
+        value: (sum(expected[value]), len(expected[value])) for value in sorted(expected)
+    }
+
+
+@settings(deadline=None, max_examples=20)
+@given(golds=st.lists(roots, min_size=2, max_size=5))
+def test_sentences_that_are_too_long_leave_no_trace(golds: list[Node]) -> None:
+    """Scores of short sentences are those of a treebank without the long ones, with all that stands beside them."""
+    golds = [SAFE, *golds, SAFE]
+    bound = replace(EVERY["on-lstm"], name="custom", max_words=4)
+    kept = [one for one in golds if (left := reduced(one)) and len(leaves_of(left)) <= 4]
+    (whole,), (short,) = (
+        score_trees(treebank_of(some), [Predictions("p", files_of(some))], [bound], details=True)
+        for some in (golds, kept)
+    )
+    assert whole.by_height == short.by_height
+    assert (whole.counts, whole.by_label, whole.by_length) == (short.counts, short.by_label, short.by_length)
+    assert (whole.depth, whole.right_left) == (short.depth, short.right_left)
+    assert list(whole.predicted) == list(short.predicted) == short.predicted[:]
+
+
+@pytest.mark.parametrize("system", [Baseline("left"), Expectation("random"), Predictions("p.txt", [])])
+def test_without_sentences_nothing_can_be_scored(system: Baseline | Expectation | Predictions) -> None:
+    with pytest.raises(SynparseError, match="nothing: no sentence is left to score"):
+        score_trees(Treebank("nothing", []), [system], [EVERY["km"]])

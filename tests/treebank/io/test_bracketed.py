@@ -1,0 +1,453 @@
+"""The bracket reader: what it accepts, what it refuses and where it lays the blame."""
+
+from __future__ import annotations
+
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.core import brackets
+from treebank.core.tree import Tree
+from treebank.io.bracketed import parse_trees, read_bracketed, read_trees
+from treebank.io.corpussearch import without_lemma
+from treebank.io.formats import read_sentences
+from treebank.io.predictions import parse_bare, read_prediction_trees
+
+ROOT = Path(__file__).resolve().parents[3]
+BRACKETS = ROOT / "tests/data/brackets"
+INVALID = ROOT / "tests/data/invalid"
+DATA = ROOT.parent / "shared/data"
+needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the treebanks of ../shared/data are not here")
+
+
+def read(name: str) -> list[tuple[int, str]]:
+    return [(line, str(tree)) for tree, line in read_trees(str(BRACKETS / name))]
+
+
+def write(folder: Path, text: str, name: str = "trees.mrg") -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return str(path)
+
+
+def test_penn_trees_with_traces_and_several_trees_in_a_line() -> None:
+    assert read("penn.mrg") == [
+        (
+            2,
+            "(S (NP-SBJ-1 (DT The) (NNS roads)) (VP (VBD were) (VP (VBN closed) (NP (-NONE- *-1))"
+            " (PP-TMP (IN at) (NP (NN night))))) (. .))",
+        ),
+        (10, "(S (NP-SBJ (-NONE- *)) (VP (VB Wait)) (. .))"),
+        (15, "(FRAG (NP (CD 5) (NNS miles)) (-LRB- -LRB-) (NP a (NN b)) (-RRB- -RRB-))"),
+        (15, "( (INTJ (UH Oh)) (. !))"),
+    ]
+
+
+def test_sentences_have_no_traces() -> None:
+    first, second, third, _ = read_bracketed(str(BRACKETS / "penn.mrg"))
+    assert first.words == ("The", "roads", "were", "closed", "at", "night", ".")
+    assert first.tags == ("DT", "NNS", "VBD", "VBN", "IN", "NN", ".")
+    assert first.tree is not None
+    assert "*-1" in first.tree.words
+    assert second.words == ("Wait", ".")
+    assert third.tags[3] == ""
+    assert third.words[3] == "a"
+    assert str(third.place).endswith("penn.mrg:15")
+
+
+def test_windows_line_ends_comments_and_blank_lines() -> None:
+    assert read("crlf.ptb") == [(3, "(TOP (S (NP (PRP I)) (VP (VBP agree))))"), (8, "(HEADING (NN Title))")]
+
+
+def test_unindented_lines_are_part_of_their_tree() -> None:
+    assert [line for line, _ in read("unindented.ptb")] == [1, 2, 6]
+
+
+def test_corpus_search() -> None:
+    assert read("history.psd") == [
+        (
+            10,
+            "(IP-MAT (NP-SBJ (PRO-N Hún)) (VBDI sá) (CP-THT (C (-NONE- 0)) (IP-SUB (NP-SBJ (-NONE- *con*))"
+            " (NP-OB1 (N-A e-póst$) (D-A $inn)))) (, -) (NUM 0) (. .))",
+        )
+    ]
+
+
+def test_corpus_search_without_lemmas_keeps_hyphens_and_zero() -> None:
+    (sentence,) = read_bracketed(str(BRACKETS / "keyaki.psd"))
+    assert sentence.words == ("猫", "が", "0", "-", "見る-x", "。")
+
+
+@pytest.mark.parametrize(
+    ("leaf", "word"),
+    [("a-b", "a"), ("---", "-"), ("e-mail-e-mail", "e-mail"), ("-x", "-x"), ("x-", "x-"), ('"-"-"', '"'), ("a", "a")],
+)
+def test_lemma(leaf: str, word: str) -> None:
+    assert without_lemma(leaf) == word
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("( (S (NN a)) )", "(S (NN a))"),
+        ("(((S (NN a))))", "(S (NN a))"),
+        ("( (NN a) )", "(NN a)"),
+        ("( (NN a) (NN b) )", "( (NN a) (NN b))"),
+        ("(S ( (NN a) (NN b)) (. .))", "(S ( (NN a) (NN b)) (. .))"),
+        ("( S (NN a))", "(S (NN a))"),
+        ("(S\n(NN\n a\n))", "(S (NN a))"),
+        ("(S (NP) (VP (VB go)) (NP ( )))", "(S (VP (VB go)))"),
+        ("(S (H Sim) (,) (--) (.))", "(S (H Sim) (, ,) (-- --) (. .))"),
+        ("(S a b (NN c))", "(S a b (NN c))"),
+        ("(S (X a\u00a0b\u2028c\x0b\x85d))", "(S (X a\u00a0b\u2028c\x0b\x85d))"),
+        ("\t(S (NN a))  ", "(S (NN a))"),
+        ("()", ""),
+    ],
+)
+def test_forms(text: str, tree: str) -> None:
+    assert [str(found) for found in parse_trees(text)] == [tree]
+
+
+@pytest.mark.parametrize(
+    "text", ["(S (NN a)", "(S (NN a)))", ")", "(S (NN a)) b", "a", "(S (NN a))\n(S", "(A a)) (B b)", "(A a)) ((B b)"]
+)
+def test_unbalanced_text_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"never closed|too many|outside"):
+        list(parse_trees(text))
+
+
+OPEN = "this tree is never closed"
+NEXT = "; add the missing ')', or take the tree out"
+ERRORS = {
+    "never_closed_one_line.mrg": (2, OPEN + NEXT),
+    "never_closed_indented.mrg": (4, f"{OPEN} (the next one starts at line 7){NEXT}"),
+    "never_closed_first.mrg": (1, f"{OPEN} (the next one starts at line 5){NEXT}"),
+    "never_closed_unindented.mrg": (4, OPEN + NEXT),
+    "swallowed.mrg": (1, f"{OPEN} (the next one starts at line 2){NEXT}"),
+    "too_many.mrg": (2, "a ')' too many in line 3, or the tree in line 4 is not at the margin; take the ')' out"),
+    "too_many_one_line.mrg": (1, "a ')' too many here; take it out, or add the missing '('"),
+    "plain_text.mrg": (2, "text outside of brackets: 'This is plain text about nothi…'"),
+    "trailing_text.mrg": (1, "text outside of brackets: 'and more'"),
+    "comment.mrg": (1, "this comment never ends; add '*/'"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_name_file_and_line(name: str) -> None:
+    line, message = ERRORS[name]
+    with pytest.raises(TreebankError) as caught:
+        list(read_bracketed(str(INVALID / name)))
+    assert caught.value.line == line
+    assert caught.value.message.startswith(message)
+    assert str(caught.value).startswith(f"{INVALID / name}:{line}: ")
+
+
+def penn_style(tree: str, words: int) -> str:
+    return "( (S\n" + "".join(f"    (NP (DT {tree}) (NN {i}))\n" for i in range(words)) + "  ) )\n"
+
+
+@pytest.mark.parametrize("broken", [0, 1, 5, 9])
+@pytest.mark.parametrize("style", ["penn", "line", "outer", "unindented", "blank"])
+def test_blame_falls_on_the_tree_that_lacks_a_bracket(tmp_path: Path, style: str, broken: int) -> None:
+    shapes = {
+        "penn": penn_style("a", 3),
+        "line": "(S (NP (DT a) (NN b)) (VP (VB c)))\n",
+        "outer": "( (S (NP (DT a) (NN b)) (VP (VB c))) )\n",
+        "unindented": "(S\n(NP (DT a) (NN b))\n(VP (VB c)))\n",
+        "blank": "(S\n  (NP (DT a) (NN b))\n  (VP (VB c)))\n\n",
+    }
+    trees = [shapes[style]] * 10
+    whole = write(tmp_path, "".join(trees))
+    assert len(list(read_trees(whole))) == 10
+    start = "".join(trees[:broken]).count("\n") + 1
+    at = trees[broken].index(")")
+    trees[broken] = trees[broken][:at] + trees[broken][at + 1 :]
+    with pytest.raises(TreebankError) as caught:
+        list(read_trees(write(tmp_path, "".join(trees), "broken.mrg")))
+    assert caught.value.line == start
+    trees[broken] = shapes[style].replace("a)", "a))", 1)
+    with pytest.raises(TreebankError) as caught:
+        list(read_trees(write(tmp_path, "".join(trees), "broken.mrg")))
+    assert "too many" in caught.value.message
+    assert start <= caught.value.line < start + shapes[style].count("\n")
+
+
+def test_trees_before_the_error_are_read() -> None:
+    trees = read_trees(str(INVALID / "never_closed_indented.mrg"))
+    assert next(trees)[1] == 1
+
+
+def test_a_deep_tree(tmp_path: Path) -> None:
+    count = 10_000
+    text = "".join(f"(X (W w{i}) " for i in range(count)) + ")" * count
+    ((tree, _),) = read_trees(write(tmp_path, text))
+    assert tree.words[-1] == f"w{count - 1}"
+    assert tree.spans == tuple((i, count) for i in range(count))
+    assert list(parse_trees(str(tree))) == [tree]
+
+
+def test_large_file_is_cut_anywhere(tmp_path: Path) -> None:
+    one = "(S\n  (NP (DT the) (NN cat))\n  (VP (VBZ sleeps)))\n"
+    count = 12_000  # several blocks of 256 KiB
+    found = list(read_trees(write(tmp_path, one * count)))
+    assert [line for _, line in found] == [3 * i + 1 for i in range(count)]
+    assert len({tree for tree, _ in found}) == 1
+
+
+words = st.text(st.characters(exclude_characters=" \t\n()\r\0", exclude_categories=["Cs"]), min_size=1, max_size=6)
+labels = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="()"), min_size=1, max_size=5)
+
+
+@st.composite
+def random_trees(draw: st.DrawFn) -> Tree:
+    """Any labelled tree with a tag for every word, unary chains included."""
+
+    def grow(start: int, end: int, depth: int) -> list[tuple[int, int, str]]:
+        nodes = [(start, end, draw(labels))]
+        while depth < 4 and start < end:
+            middle = draw(st.integers(start + 1, end))
+            if draw(st.booleans()):
+                nodes.extend(grow(start, middle, depth + 1))
+            start = middle
+        return nodes
+
+    leaves = draw(st.lists(words, min_size=1, max_size=7))
+    nodes = grow(0, len(leaves), 0)
+    tags = [draw(labels) for _ in leaves]
+    text = Tree.from_spans(leaves, ())
+    return Tree(
+        text.words,
+        tuple(tags),
+        tuple((start, end) for start, end, _ in nodes),
+        tuple(label for _, _, label in nodes),
+    )
+
+
+@given(random_trees())
+def test_text_and_back(tree: Tree) -> None:
+    assert Tree.from_text(str(tree)) == tree
+    assert [Tree(*parts) for parts in brackets.scan(str(tree))] == [tree]
+
+
+@given(st.text(st.sampled_from("()ab .\n\t"), max_size=30))
+def test_the_short_way_agrees_with_the_long_one(text: str) -> None:
+    short = brackets.scan_regular(text)
+    if short is not None:
+        assert list(brackets.scan(text)) == [short]
+
+
+@given(st.text(max_size=60))
+def test_no_text_crashes_the_reader(text: str) -> None:
+    with suppress(ValueError):
+        list(parse_trees(text))
+    with suppress(ValueError):
+        parse_bare(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("(a (b c))", "(X (W a) (X (W b) (W c)))"),
+        ("((a b) c)", "(X (X (W a) (W b)) (W c))"),
+        ("((a) ((b c)))", "(X (W a) (X (W b) (W c)))"),
+        ("Yes", "(X (W Yes))"),
+        ("(Yes)", "(X (W Yes))"),
+        ("", ""),
+    ],
+)
+def test_bare_trees(text: str, tree: str) -> None:
+    assert str(parse_bare(text)) == tree
+
+
+@pytest.mark.parametrize("text", ["(a b", "a)", "(a b) (c d)", "a b", "(a b) c"])
+def test_bare_trees_must_be_one_whole_tree(text: str) -> None:
+    with pytest.raises(ValueError, match=r"never closed|too many|more than one|outside"):
+        parse_bare(text)
+
+
+def test_predictions_one_a_line(tmp_path: Path) -> None:
+    text = "# made by parser 1.0\n(X (W a) (W b))\n\n(a (b c))\r\nYes\n#\n(A a) (B b)\n"
+    found = list(read_prediction_trees(write(tmp_path, text)))
+    assert [item.line for item in found] == [2, 3, 4, 5, 6, 7, 7]
+    assert found[0].labelled == Tree.from_text("(X (W a) (W b))")
+    assert found[1].labelled is not None
+    assert not found[1].labelled.words
+    assert not found[1].bare.words
+    assert found[2].bare.words == ("a", "b", "c")
+    assert found[3].labelled is None
+    assert found[3].bare.words == ("Yes",)
+    assert found[4].bare.words == ("#",)
+    assert found[5].bare.words == ("A", "a")
+    assert found[6].text == "(B b)"
+
+
+def test_predictions_over_several_lines() -> None:
+    path = str(BRACKETS / "penn.mrg")
+    assert [(item.labelled, item.line) for item in read_prediction_trees(path)] == list(read_trees(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("prediction_broken.txt", 3, OPEN),
+        ("prediction_words.txt", 2, "several words without brackets; a tree was expected: 'the whole sentence'"),
+        ("too_many_one_line.mrg", 1, "a ')' too many"),
+        ("never_closed_one_line.mrg", 2, OPEN),
+    ],
+)
+def test_prediction_errors(name: str, line: int, message: str) -> None:
+    with pytest.raises(TreebankError) as caught:
+        list(read_prediction_trees(str(INVALID / name)))
+    assert (caught.value.line, caught.value.message[: len(message)]) == (line, message)
+
+
+JSON_LINES = """\
+{"words": ["a", "b", "c"], "spans": [[1, 3], [0, 3], [0, 1]]}
+
+{"spans": [[0, 2]], "length": 3}
+{"spans": []}
+"""
+
+
+def test_predictions_as_spans(tmp_path: Path) -> None:
+    first, second, third, fourth = read_prediction_trees(write(tmp_path, JSON_LINES, "spans.jsonl"))
+    assert str(first.labelled) == "(X (W a) (X (W b) (W c)))"
+    assert second.labelled is not None
+    assert not second.labelled.words
+    assert (third.line, third.labelled) == (3, None)
+    assert str(third.over(("x", "y", "z"))) == "(X (X (W x) (W y)) (W z))"
+    assert str(fourth.over(("x", "y"))) == "(X (W x) (W y))"
+    with pytest.raises(SynparseError, match=r"spans\.jsonl:3: the length is 3, but the gold sentence has 2 words"):
+        third.over(("x", "y"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"spans": [[0, 2]', "not a line of JSON"),
+        ('{"words": ["a"]}', 'expected an object with "spans", a list of'),
+        ('{"spans": [[2, 1]]}', 'expected an object with "spans", a list of'),
+        ('{"spans": [[0, 1, 2]]}', 'expected an object with "spans", a list of'),
+        ("[]", 'expected an object with "spans"'),
+        ('{"spans": [[0, 2], [1, 3]]}', "the span [1, 3] crosses another one, which ends at 2"),
+        ('{"words": ["a"], "spans": [[0, 2]]}', "the span [0, 2] goes on after the last of 1 words"),
+        ('{"words": ["a", 1], "spans": []}', '"words" is not a list of words'),
+        ('{"words": ["a"], "length": 2, "spans": []}', '"length" is not the number of words'),
+    ],
+)
+def test_bad_spans(tmp_path: Path, line: str, message: str) -> None:
+    path = write(tmp_path, '{"spans": []}\n' + line + "\n", "spans.jsonl")
+    with pytest.raises(TreebankError) as caught:
+        list(read_prediction_trees(path))
+    assert str(caught.value).startswith(f"{path}:2: {message}")
+
+
+GOOD = "(S\n  (NP (DT a) (NN b))\n  (VP (VB c)))\n"
+BROKEN = {
+    "open": GOOD.replace("c)))", "c))"),
+    "open in one line": "(S (NP (DT a))\n",
+    "closed too early": GOOD.replace("b))", "b)))"),
+    "closed too early, the rest is balanced": GOOD.replace("b))", "b)))").replace("c)))", "c))"),
+    "closed too often": GOOD.replace("c)))", "c))))"),
+    "closed too often below": GOOD + "  )\n",
+    "text inside": GOOD.replace("b))", "b)))\n  text"),
+}
+
+
+@pytest.mark.parametrize("separator", ["", "\n", "\n# comment\n"])
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_trees_can_be_left_out(tmp_path: Path, name: str, separator: str) -> None:
+    told: list[TreebankError] = []
+    path = write(tmp_path, separator.join([GOOD, BROKEN[name], GOOD, BROKEN[name], GOOD]))
+    trees = list(read_trees(path, on_bad=told.append))
+    assert {str(tree) for tree, _ in trees} == {"(S (NP (DT a) (NN b)) (VP (VB c)))"}
+    step = (GOOD + separator).count("\n")
+    broken = (BROKEN[name] + separator).count("\n")
+    assert [line for _, line in trees] == [1, 1 + step + broken, 1 + 2 * step + 2 * broken]
+    blamed = BROKEN[name].count("\n", 0, BROKEN[name].find("  text")) if "text" in name else 0
+    assert [error.line - blamed for error in told] == [1 + step, 1 + 2 * step + broken]
+    with pytest.raises(TreebankError) as caught:
+        list(read_trees(path))
+    assert str(caught.value) == str(told[0])
+
+
+def test_one_tree_a_line_with_broken_ones(tmp_path: Path) -> None:
+    told: list[TreebankError] = []
+    lines = ["(S (A a))", "(S (A b)))", "(TITLE (A c))", "(S (A d)) e", "(S (A f)", "(TITLE (A g))", "(S (A h)"]
+    trees = read_trees(write(tmp_path, "\n".join(lines)), on_bad=told.append)
+    assert [line for _, line in trees] == [1, 3, 6]
+    assert [error.line for error in told] == [2, 4, 5, 7]
+
+
+def test_cess(tmp_path: Path) -> None:
+    text = "(\n  (S\n    (sn.e-SUJ *0*)\n    (grup.verb\n      (vmp cerrado_con cerrar))\n    (Fpt -Fpt- -Fpt-)))\n"
+    (sentence,) = read_sentences([write(tmp_path, text, "a.tbf")])
+    assert sentence.words == ("cerrado_con", "-RRB-")
+    assert str(sentence.tree) == "(S (sn.e-SUJ (-NONE- *0*)) (grup.verb (vmp cerrado_con)) (Fpt -RRB-))"
+
+
+SINICA = """\
+#1:1.[4257] NP(Head:Neu:一)#。(PERIODCATEGORY)
+
+#2:.[3] S(agent:NP(Head:Nab:爸爸)|Head:VE11[+ASP]:問)
+"""
+
+
+@pytest.mark.parametrize("name", ["parsed", "a.sinica"])
+def test_sinica(tmp_path: Path, name: str) -> None:
+    first, second = read_sentences([write(tmp_path, SINICA, name)], trees=True)
+    assert str(first.tree) == "(NP (Neu 一))"
+    assert str(second.tree) == "(S (NP-agent (Nab 爸爸)) (VE11[+ASP] 問))"
+    assert second.place.line == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("NP(Head:Neu:一)", "this line is not '#number:number.[number] tree'"),
+        ("#1:1.[1] NP(Head:Neu:一", "this tree is never closed"),
+        ("#1:1.[1] NP(Head:Neu:一))", "a ')' too many"),
+        ("#1:1.[1] NP(Head:Neu:一)NP(Head:Neu:一)", "more than one tree"),
+        ("#1:1.[1] NP(Head)", "'Head' is not 'role:tag:word'"),
+        ("#1:1.[1] Head:Neu:一", "'Head:Neu:一' is not"),
+        ("#1:1.[1] #。(X)", "there is no tree in this line"),
+    ],
+)
+def test_sinica_errors(tmp_path: Path, line: str, message: str) -> None:
+    path = write(tmp_path, SINICA + line + "\n" + SINICA, "a.sinica")
+    told: list[TreebankError] = []
+    assert len(list(read_sentences([path], on_bad=told.append))) == 4
+    assert [str(error)[: len(f"{path}:4: {message}")] for error in told] == [f"{path}:4: {message}"]
+    with pytest.raises(TreebankError):
+        list(read_sentences([path]))
+
+
+@pytest.fixture(scope="module")
+def wsj(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the WSJ sample's .mrg files."""
+    folder = tmp_path_factory.mktemp("wsj")
+    with zipfile.ZipFile(DATA / "nltk_data/corpora/treebank.zip") as archive:
+        names = [name for name in archive.namelist() if "/combined/" in name and name.endswith(".mrg")]
+        archive.extractall(folder, names)
+    return folder
+
+
+@needs_data
+def test_the_wsj_sample_reads_as_nltk_reads_it(wsj: Path) -> None:
+    import nltk
+
+    nltk.data.path.insert(0, str(DATA / "nltk_data"))
+    ours = list(read_sentences([wsj]))
+    assert len(ours) == 3_914
+    assert sum(len(sentence.words) for sentence in ours) == 94_084
+    compared = 0
+    for name in nltk.corpus.treebank.fileids()[::4]:  # nltk is slow
+        of_file = [one.tree for one in ours if one.place and Path(one.place.path).name == Path(name).name]
+        assert of_file == [Tree.from_nltk(tree) for tree in nltk.corpus.treebank.parsed_sents(name)]
+        compared += len(of_file)
+    assert compared > 900

@@ -1,0 +1,189 @@
+"""Dependency treebanks in columns, and predictions in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treebank.base.errors import TreebankError
+from treebank.core.sentence import ROOT, Sentence
+from treebank.io.conllu import read_conllu, read_conllx, read_dp
+from treebank.io.conllu_writer import ConlluWriter
+from treebank.io.formats import read_sentences
+from treebank.io.predictions import read_prediction_heads
+
+CONLLU = """\
+# sent_id = 1
+# text = Vâmonos al mar
+1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tVamos\tir\tVERB\tV\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\tP\t_\t1\tobj\t_\t_
+3-4\tal\t_\t_\t_\t_\t_\t_\t_\t_
+3\ta\ta\tADP\tS\t_\t5\tcase\t_\t_
+4\tel\tel\tDET\tD\t_\t5\tdet\t_\t_
+4.1\tgran\t_\t_\t_\t_\t_\t_\t5:amod\t_
+5\tmar\tmar\tNOUN\tN\t_\t1\tobl\t_\t_
+
+
+# the second has no XPOS, and its last word holds a space
+1\tMột\t_\tNUM\t_\t_\t2\tnummod\t_\t_
+2\tchính sách\t_\tNOUN\t_\t_\t0\troot\t_\t_
+"""
+
+
+def write(folder: Path, text: str, name: str = "a.conllu") -> str:
+    path = folder / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return str(path)
+
+
+def row(number: object, word: str = "a", head: object = 0) -> str:
+    return f"{number}\t{word}\t_\t_\t_\t_\t{head}\t_\t_\t_\n"
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_conllu(tmp_path: Path, ends: str) -> None:
+    first, second = read_conllu(write(tmp_path, CONLLU.replace("\n", ends)))
+    assert first.words == ("Vamos", "nos", "a", "el", "mar")
+    assert first.tags == ("V", "P", "S", "D", "N")
+    assert first.universal_tags == ("VERB", "PRON", "ADP", "DET", "NOUN")
+    assert first.heads == (ROOT, 0, 4, 4, 0)
+    assert first.place.line == 3
+    assert second.words == ("Một", "chính\u00a0sách")  # as in every other format
+    assert second.tags == second.universal_tags == ("NUM", "NOUN")
+    assert second.heads == (1, ROOT)
+    assert second.place.line == 14
+
+
+def test_nothing_but_words(tmp_path: Path) -> None:
+    (sentence,) = read_conllu(write(tmp_path, row(1, head="_") + row(2, "_", head="_")))
+    assert sentence.words == ("a", "_")
+    assert (sentence.tags, sentence.universal_tags, sentence.heads) == ((), (), ())
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", "# only a comment\n"])
+def test_no_sentence(tmp_path: Path, text: str) -> None:
+    assert list(read_conllu(write(tmp_path, text))) == []
+
+
+def test_conllx_knows_no_comments(tmp_path: Path) -> None:
+    (sentence,) = read_conllx(write(tmp_path, "1\t#\t#\tC\t#\t_\t0\tROOT\t_\t_\n", "a.conllx"))
+    assert (sentence.words, sentence.tags, sentence.universal_tags) == (("#",), ("#",), ())
+
+
+def test_three_columns(tmp_path: Path) -> None:
+    path = write(tmp_path, "\n#\t#\t2\n15\tCD\t0\n\n\nYes\tUH\t0\n", "a.dp")
+    first, second = read_dp(path)
+    assert (first.words, first.tags, first.heads) == (("#", "15"), ("#", "CD"), (1, ROOT))
+    assert (first.place.line, second.place.line) == (2, 6)
+    assert list(read_sentences([path])) == [first, second]
+
+
+def test_the_suffix_is_enough_for_training_and_parsing(tmp_path: Path) -> None:
+    path = write(tmp_path, CONLLU)
+    assert [sentence.words[-1] for sentence in read_sentences([path])] == ["mar", "chính\u00a0sách"]
+    assert [sentence.words[-1] for sentence in read_sentences([tmp_path], trees=True)] == ["mar", "chính\u00a0sách"]
+
+
+def write_conllu(words: Sequence[str], heads: Sequence[int]) -> str:
+    return ConlluWriter()(Sentence(tuple(words)), heads) + "\n"
+
+
+def test_a_word_with_a_blank_is_written_as_it_was(tmp_path: Path) -> None:
+    (sentence,) = read_conllu(write(tmp_path, row(1, word="chính sách") + row(2, head=1)))
+    assert "\n1\tchính sách\t_" in write_conllu(sentence.words, sentence.heads)
+
+
+def test_heads_need_not_make_a_tree(tmp_path: Path) -> None:
+    (sentence,) = read_conllu(write(tmp_path, row(1, head=2) + row(2, head=1) + row(3, head=3) + "\n"))
+    assert sentence.heads == (1, 0, 2)
+
+
+BAD = {
+    "1\ta\t0\n": (1, "found 3 columns where CoNLL-U has 10, separated by tabs; a blank line separates"),
+    "1 a _ _ _ _ 0 _ _ _\n": (1, "found 1 column where CoNLL-U has 10; columns are separated by tabs, not by spaces"),
+    row(1) + "text\n": (2, "found 1 column where CoNLL-U has 10, separated by tabs"),
+    row(1) + row(3): (2, "the word's number is '3' where 2 was expected; the words of a sentence count up from 1"),
+    row(1) + row(1): (2, "the word's number is '1' where 2 was expected; a blank line is missing before it"),
+    row("x"): (1, "the word's number is 'x' where 1 was expected"),
+    row("01"): (1, "the word's number is '01' where 1 was expected"),
+    row("1-2") + row(1) + row(2, head=3): (3, "the head is word 3, but the sentence has 2 words"),
+    row(1, head="a"): (1, "the head is 'a', not a word's number (0 for the root)"),
+    row(1, head=-1): (1, "the head is '-1', not a word's number"),
+    row(1, head=0) + row(2, head="_"): (2, "the head is '_', not a word's number"),
+    row(1, head="²"): (1, "the head is '²', not a word's number"),
+    row(1, word=""): (1, "the word (column FORM) is empty"),
+    row("1-2"): (1, "this sentence has no word"),
+    row(1) + "# text = b\n" + row(1): (
+        2,
+        "a comment inside a sentence; a blank line is missing before it: '# text = b'",
+    ),
+    row(1, head=5000 * "9"): (1, f"the head is '{30 * '9'}…', not a word's number"),
+    row(5000 * "9"): (1, f"the word's number is '{30 * '9'}…' where 1 was expected"),
+}
+
+
+def test_a_file_that_is_cut_inside_its_last_sentence(tmp_path: Path) -> None:
+    """However many rows are left of a sentence, they are never taken for all of it without a word."""
+    whole = CONLLU[: CONLLU.index("\n\n") + 1].replace("â", "á")
+    lines = whole.splitlines(keepends=True)
+    for kept in range(3, len(lines)):
+        with pytest.raises(TreebankError):
+            list(read_conllu(write(tmp_path, "".join(lines[:kept]))))
+    with pytest.raises(
+        TreebankError, match=r"conllu:6: the file ends before 'mar' of # text; the file seems to be cut"
+    ):
+        list(read_conllu(write(tmp_path, "".join(lines[:6]))))
+    assert [len(one.words) for one in read_conllu(write(tmp_path, "".join(lines)))] == [5]
+    assert not list(read_conllu(write(tmp_path, "".join(lines[:-2])), on_bad=lambda error: None))
+    with pytest.raises(TreebankError, match="conllu:3: after this sentence the file ends with a comment"):
+        list(read_conllu(write(tmp_path, "".join(lines) + "\n# sent_id = 2\n")))
+    with pytest.raises(TreebankError, match="no word of its last sentence is the root"):
+        list(read_conllx(write(tmp_path, row(1, head=2) + row(2, head=1), "a.conllx")))
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_errors_name_file_and_line(tmp_path: Path, text: str) -> None:
+    line, message = BAD[text]
+    path = write(tmp_path, row(1) + "\n" + text)
+    sentences = read_conllu(path)
+    assert next(sentences).words == ("a",)
+    with pytest.raises(TreebankError) as caught:
+        next(sentences)
+    assert str(caught.value).startswith(f"{path}:{line + 2}: {message}")
+
+
+def test_broken_sentences_can_be_left_out(tmp_path: Path) -> None:
+    path = write(tmp_path, "\n".join([row(1, "a"), row(2, "b"), row(1, "c"), row(1, "d", head=7), row(1, "e")]))
+    told: list[TreebankError] = []
+    assert [sentence.words for sentence in read_sentences([path], on_bad=told.append)] == [("a",), ("c",), ("e",)]
+    assert [error.line for error in told] == [3, 7]
+
+
+words = st.text(st.characters(exclude_characters="\t\n\r\0 ", exclude_categories=["Cs"]), min_size=1, max_size=4)
+
+
+@given(st.lists(st.tuples(words, st.integers(ROOT, 4)), min_size=5, max_size=8))
+def test_there_and_back(tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[str, int]]) -> None:
+    forms, heads = zip(*pairs, strict=True)
+    path = write(tmp_path_factory.mktemp("conllu"), write_conllu(forms, heads) * 2)
+    for sentence in read_conllu(path):
+        assert (sentence.words, sentence.heads) == (forms, heads)
+    assert [(item.words, item.heads) for item in read_prediction_heads(path)] == [(forms, heads)] * 2
+
+
+def test_what_is_written() -> None:
+    rows = "1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n2\ton\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
+    assert write_conllu(["Go", "on"], [ROOT, 0]) == "# sent_id = 1\n# text = Go on\n" + rows
+
+
+def test_predicted_heads(tmp_path: Path) -> None:
+    first, second = read_prediction_heads(write(tmp_path, CONLLU, "predicted.txt"))
+    assert (first.line, first.words[0], first.heads) == (3, "Vamos", (ROOT, 0, 4, 4, 0))
+    assert second.line == 14
+    with pytest.raises(TreebankError, match=r"a\.conllu:1: this sentence has no heads"):
+        read_prediction_heads(write(tmp_path, row(1, head="_")))

@@ -1,0 +1,97 @@
+"""CoNLL-U that survives: comments, ranges, empty nodes and columns stay, heads change, and the format is valid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.reference import SHARED
+from tests.support.ud_rules import violations
+from treebank.convert.convert import Conversion, convert
+from treebank.core.normalization import restore_heads
+from treebank.core.sentence import ROOT
+from treebank.io.conllu import read_conllu
+from treebank.io.conllu_writer import ConlluWriter
+from treebank.io.formats import InputOptions, read_sentences
+
+UD = SHARED / "data" / "ud"
+SAMPLE = """\
+# newdoc id = d1
+# sent_id = s1
+# text = I don't.
+# speaker = A
+1\tI\tI\tPRON\tPRP\tCase=Nom\t3\tnsubj\t3:nsubj\t_
+2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No
+2\tdo\tdo\tAUX\tVBP\t_\t3\taux\t3:aux\t_
+3\tn't\tnot\tPART\tRB\t_\t0\troot\t0:root\t_
+3.1\tgo\tgo\tVERB\t_\t_\t_\t_\t3:conj\t_
+4\t.\t.\tPUNCT\t.\t_\t3\tpunct\t3:punct\tNote=x
+
+"""
+
+
+def test_new_heads_in_the_old_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.conllu"
+    path.write_text(SAMPLE)
+    (sentence,) = read_conllu(str(path), whole=True)
+    assert ConlluWriter()(sentence, sentence.heads) + "\n" == SAMPLE
+    written = ConlluWriter()(sentence, (ROOT, 0, 0, 0)).split("\n")
+    assert written[:4] == SAMPLE.split("\n")[:4]
+    assert written[4] == "1\tI\tI\tPRON\tPRP\tCase=Nom\t0\troot\t3:nsubj\t_"
+    assert written[5] == SAMPLE.split("\n")[5]
+    assert written[8] == SAMPLE.split("\n")[8]
+    assert written[9].split("\t")[6:] == ["1", "dep", "3:punct", "Note=x"]
+
+
+TREEBANKS = ["UD_English-EWT/en_ewt-ud-test", "UD_German-PUD/de_pud-ud-test", "UD_Tamil-TTB/ta_ttb-ud-test"]
+
+
+@pytest.mark.parametrize("name", TREEBANKS)
+def test_a_treebank_there_and_back(name: str) -> None:
+    path = UD / f"{name}.conllu"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    assert "".join(text + "\n" for text in convert([str(path)], "conllu", Conversion())) == path.read_text("utf-8")
+
+
+def chain(count: int) -> tuple[int, ...]:
+    return restore_heads(tuple(range(-1, count - 1)), tuple(range(count)), count)
+
+
+@pytest.mark.parametrize("name", [*TREEBANKS, "UD_Vietnamese-VTB/vi_vtb-ud-test", "UD_Turkish-IMST/tr_imst-ud-test"])
+def test_parsed_treebanks_are_valid(name: str) -> None:
+    path = UD / f"{name}.conllu"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    writer = ConlluWriter()
+    sentences = list(read_conllu(str(path), whole=True))[:400]
+    document = "".join(writer(one, chain(len(one.words))) + "\n" for one in sentences)
+    assert violations(document) == []
+    assert document.count("# sent_id") == len(sentences)
+
+
+def test_raw_text_gets_ids_text_and_spacing(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("Güldü.  Sonra\n(belki) gitti.\n")
+    writer = ConlluWriter()
+    sentences = read_sentences([path], input_options=InputOptions(tokenize="unicode", paragraphs=True))
+    document = "".join(writer(one, chain(len(one.words))) + "\n" for one in sentences)
+    assert violations(document) == []
+    assert "# sent_id = 2\n# text = Sonra (belki) gitti.\n" in document
+    assert "1\tGüldü\t_\t_\t_\t_\t0\troot\t_\tSpaceAfter=No\n" in document
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "finding"),
+    [
+        ("sent_id = s1", "id = s1", "0 sent_id, 1 text"),
+        ("I don't.", "I do not.", "text"),
+        ("\t0\troot\t0:root", "\t9\troot\t0:root", "head 9"),
+        ("\tNote=x\n\n", "\tNote=x\n", "no blank line"),
+        ("\tI\tI\t", "\tI\t\t", "empty cell"),
+    ],
+)
+def test_the_rules_find_what_is_wrong(old: str, new: str, finding: str) -> None:
+    assert violations(SAMPLE) == []
+    assert any(finding in problem for problem in violations(SAMPLE.replace(old, new)))

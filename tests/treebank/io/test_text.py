@@ -1,0 +1,113 @@
+"""Plain text, tokenised or not."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treebank.io.formats import read_sentences
+from treebank.io.lines import count_lines
+from treebank.io.text import read_raw, read_text, split_words
+
+CONLLU = "# text = a b\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n2\tb\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "input.txt"
+    path.write_bytes(text.encode())
+    return str(path)
+
+
+def test_one_sentence_a_line(tmp_path: Path) -> None:
+    sentences = list(read_text(write(tmp_path, "\ufeffThe  cat\tsleeps .\r\n\n \t \nYes")))
+    assert [sentence.words for sentence in sentences] == [("The", "cat", "sleeps", "."), (), (), ("Yes",)]
+    assert [sentence.place.line for sentence in sentences] == [1, 2, 3, 4]
+
+
+def test_only_spaces_and_tabs_separate_words() -> None:
+    line = "a\u00a0b c\u2028d\u3000e\tf\x0bg\x0ch\x1ci\x85j\rk l"
+    assert split_words(line) == ("a\u00a0b", "c\u2028d\u3000e", "f\x0bg\x0ch\x1ci\x85j\rk", "l")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n")))
+def test_words_are_what_stands_between_blanks(line: str) -> None:
+    assert list(split_words(line)) == [word for word in line.replace("\t", " ").split(" ") if word]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\0")), min_size=1))
+def test_as_many_sentences_as_lines(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    path = write(tmp_path_factory.mktemp("text"), "".join(line + "\n" for line in lines))
+    assert len(list(read_text(path))) == len(lines)
+
+
+def test_raw_text(tmp_path: Path) -> None:
+    sentences = list(read_raw(write(tmp_path, "It rained. We stayed in.\n\nYes.\n")))
+    assert [sentence.words for sentence in sentences] == [
+        ("It", "rained", "."),
+        ("We", "stayed", "in", "."),
+        (),
+        ("Yes", "."),
+    ]
+    assert [sentence.place.line for sentence in sentences] == [1, 1, 2, 3]
+
+
+RAW = "\ufeffIt rained. We\r\nstayed in.\r\n \r\n\nYes,\n  no!\n"
+
+
+def test_paragraphs_join_broken_lines(tmp_path: Path) -> None:
+    sentences = list(read_raw(write(tmp_path, RAW), paragraphs=True))
+    assert [" ".join(sentence.words) for sentence in sentences] == [
+        "It rained .",
+        "We stayed in .",
+        "",
+        "",
+        "Yes , no !",
+    ]
+    assert [sentence.place.line for sentence in sentences] == [1, 1, 3, 4, 5]
+
+
+@pytest.mark.parametrize("paragraphs", [False, True])
+def test_offsets_lead_back_to_the_file(tmp_path: Path, paragraphs: bool) -> None:
+    whole = RAW.removeprefix("\ufeff")
+    sentences = list(read_raw(write(tmp_path, RAW), paragraphs=paragraphs))
+    for sentence in filter(lambda sentence: sentence.words, sentences):
+        assert sentence.surface is not None
+        assert tuple(whole[start:end] for start, end in sentence.surface.offsets()) == sentence.words
+    surfaces = [sentence.surface for sentence in sentences if sentence.surface]
+    assert surfaces[0].text == "It rained."
+    assert surfaces[0].spaced() == [True, False, True]
+
+
+OLD_LINES = "The cat sleeps .\r\rYes"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_lines_of_old_macs(tmp_path: Path, packed: bool) -> None:
+    path = tmp_path / "old.txt"
+    data = ("\ufeff" + OLD_LINES).encode()
+    path.write_bytes(gzip.compress(data) if packed else data)
+    sentences = list(read_sentences([path]))
+    assert [sentence.words for sentence in sentences] == [("The", "cat", "sleeps", "."), (), ("Yes",)]
+    assert [sentence.place.line for sentence in sentences] == [1, 2, 3]
+    assert count_lines(str(path)) == (None if packed else 3)
+
+
+def test_treebanks_with_lines_of_old_macs(tmp_path: Path) -> None:
+    write(tmp_path, CONLLU.replace("\n", "\r"))
+    (sentence,) = read_sentences([tmp_path / "input.txt"])
+    assert (sentence.words, sentence.heads) == (("a", "b"), (-1, 0))
+    write(tmp_path, "(S (A a)\r  (B b))\r(S (A c))\r")
+    assert [sentence.words for sentence in read_sentences([tmp_path / "input.txt"], trees=True)] == [("a", "b"), ("c",)]
+
+
+def test_a_return_within_a_line_ends_nothing_elsewhere(tmp_path: Path) -> None:
+    assert [one.words for one in read_text(write(tmp_path, "a\rb c\nd\r\n"))] == [("a\rb", "c"), ("d",)]
+
+
+def test_the_last_line_needs_no_end_to_count(tmp_path: Path) -> None:
+    for text, count in (("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3)):
+        assert count_lines(write(tmp_path, text)) == count

@@ -1,0 +1,1 @@
+"""Errors, atomic file writing and JSON text."""

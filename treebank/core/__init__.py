@@ -1,0 +1,1 @@
+"""Trees, sentences, brackets, heads and distances."""

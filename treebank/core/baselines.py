@@ -1,0 +1,153 @@
+"""Trees that know nothing of the language: what a parser has to beat. No recursion.
+
+A baseline is a function from a sentence's gold tree (over the words that a convention counts) and a source of chance
+to brackets. All but ``oracle`` look at nothing but the number of words. A random baseline is drawn over a whole
+treebank in file order from one ``random.Random(seed)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import exp, lgamma
+from random import Random
+
+from treebank.base.errors import UnknownNameError, nearest
+from treebank.core.distances import distances_from_tree, spans_from_distances
+from treebank.core.tree import Tree
+
+Spans = Sequence[tuple[int, int]]
+Baseline = Callable[[Tree, Random], Spans]
+
+
+def left(gold: Tree, chance: Random) -> Spans:
+    """Brackets of ``(((a b) c) d)``."""
+    return [(0, end) for end in range(len(gold), 1, -1)]
+
+
+def right(gold: Tree, chance: Random) -> Spans:
+    """Brackets of ``(a (b (c d)))``.
+
+    >>> right(Tree.from_spans(["a", "b", "c", "d"], []), Random(1))
+    [(0, 4), (1, 4), (2, 4)]
+    """
+    n = len(gold)
+    return [(start, n) for start in range(n - 1)]
+
+
+def balanced(gold: Tree, chance: Random) -> Spans:
+    """Brackets of the tree that splits in the middle; of an odd number of words the right part gets one more."""
+    return _halve(len(gold), lambda size: size // 2)
+
+
+def balanced_williams(gold: Tree, chance: Random) -> Spans:
+    """Brackets of the tree whose right parts get 2^ceil(log2 n)/2 words (Williams et al. 2018)."""
+    return _halve(len(gold), lambda size: size - (1 << (size - 1).bit_length()) // 2)
+
+
+def _halve(n: int, left_size: Callable[[int], int]) -> Spans:
+    """Brackets in pre-order of the tree in which a part of ``size`` words gives ``left_size(size)`` to the left."""
+    spans: list[tuple[int, int]] = []
+    todo = [(0, n)]
+    while todo:
+        start, end = todo.pop()
+        if end - start > 1:
+            spans.append((start, end))
+            middle = start + left_size(end - start)
+            todo += [(middle, end), (start, middle)]
+    return spans
+
+
+def random(gold: Tree, chance: Random) -> Spans:
+    """Brackets made by merging a random adjacent pair until one tree is left (Williams et al. 2018)."""
+    starts = list(range(len(gold) + 1))  # where each part begins; the last entry closes the sentence
+    spans: list[tuple[int, int]] = []
+    while len(starts) > 2:
+        pair = chance.choice(range(len(starts) - 2))
+        spans.append((starts[pair], starts[pair + 2]))
+        del starts[pair + 1]
+    return spans
+
+
+def random_uniform(gold: Tree, chance: Random) -> Spans:
+    """Brackets of one of all binary trees, each equally likely.
+
+    Rémy's algorithm as in Knuth, The Art of Computer Programming 4A, 7.2.1.6, algorithm R: nodes with odd numbers are
+    brackets with the children ``link[v]`` and ``link[v + 1]``, even ones words; ``link[0]`` is the root.
+    """
+    link = [0] * max(2 * len(gold) - 1, 1)
+    for inner in range(1, len(gold)):
+        place, side = divmod(chance.randrange(4 * inner - 2), 2)
+        link[2 * inner - side] = 2 * inner
+        link[2 * inner - 1 + side] = link[place]
+        link[place] = 2 * inner - 1
+    return _linked_spans(link)
+
+
+def _linked_spans(link: Sequence[int]) -> Spans:
+    """Brackets of the tree in Knuth's links, children before parents; words are numbered from left to right."""
+    spans: list[tuple[int, int]] = []
+    word = 0
+    todo = [(link[0], -1)]  # a node, and the word at which it began once its children are under way
+    while todo:
+        node, start = todo.pop()
+        if node % 2 == 0:
+            word += 1
+        elif start >= 0:
+            spans.append((start, word))
+        else:
+            todo += [(node, word), (link[node + 1], -1), (link[node], -1)]
+    return spans
+
+
+def oracle(gold: Tree, chance: Random) -> Spans:
+    """Brackets of the gold tree, unary chains collapsed and the rest right-binarised: the best a binary tree can do."""
+    return spans_from_distances(distances_from_tree(gold))
+
+
+def gold(gold: Tree, chance: Random) -> Spans:
+    """Brackets of the gold tree itself, unary chains collapsed: what no convention should call less than perfect."""
+    return [(start, end) for start, end in gold.collapse_unary().spans if end - start > 1]
+
+
+BASELINES: dict[str, Baseline] = {
+    "left": left,
+    "right": right,
+    "balanced": balanced,
+    "balanced-williams": balanced_williams,
+    "random": random,
+    "random-uniform": random_uniform,
+    "oracle": oracle,
+    "gold": gold,
+}
+
+
+def merge_probability(length: int, n: int, at_edge: bool) -> float:
+    """Probability that ``random`` gives a certain bracket over ``length`` of ``n`` words, at an edge or inside."""
+    if length == n:
+        return 1.0
+    return 1 / length if at_edge else 2 / (length * (length + 1))
+
+
+def uniform_probability(length: int, n: int, at_edge: bool) -> float:
+    """The same for ``random_uniform``: the share of all binary trees that have the bracket, Catalan numbers."""
+    return exp(_log_catalan(length - 1) + _log_catalan(n - length) - _log_catalan(n - 1))
+
+
+@cache
+def _log_catalan(k: int) -> float:
+    return lgamma(2 * k + 1) - lgamma(k + 1) - lgamma(k + 2)
+
+
+#: the random baselines, each with the probability of a bracket
+SEEDED: dict[str, Callable[[int, int, bool], float]] = {
+    "random": merge_probability,
+    "random-uniform": uniform_probability,
+}
+
+
+def find_baseline(name: str) -> Baseline:
+    """The baseline of that name. Raises SynparseError, naming the nearest, if there is none."""
+    if name not in BASELINES:
+        raise UnknownNameError(f"no baseline {name!r}; {nearest(name, BASELINES)}")
+    return BASELINES[name]

@@ -1,0 +1,77 @@
+"""Dependency trees as heads: what they look like, and what is left of them without some words. No recursion.
+
+``heads[i]`` is the index of word i's head, ``ROOT`` for a root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treebank.core.sentence import ROOT
+
+Heads = tuple[int, ...]
+
+
+def roots(heads: Sequence[int]) -> list[int]:
+    """The words without a head, in order.
+
+    >>> roots([1, ROOT, 1])
+    [1]
+    """
+    return [i for i, head in enumerate(heads) if head == ROOT]
+
+
+def is_tree(heads: Sequence[int]) -> bool:
+    """Whether there is exactly one root and every word leads up to it.
+
+    >>> is_tree([1, ROOT, 1]), is_tree([1, 0, ROOT])
+    (True, False)
+    """
+    n = len(heads)
+    if len(roots(heads)) != 1 or not all(ROOT <= head < n for head in heads):
+        return False
+    seen = [0] * n  # the walk that came by here first
+    for walk in range(1, n + 1):
+        i = walk - 1
+        while i != ROOT and not seen[i]:
+            seen[i] = walk
+            i = heads[i]
+        if i != ROOT and seen[i] == walk:
+            return False
+    return True
+
+
+def is_projective(heads: Sequence[int]) -> bool:
+    """Whether no two arcs cross, drawn above the words; that of a root comes from before the first word.
+
+    >>> is_projective([1, ROOT, 1, 2]), is_projective([2, 3, ROOT, 2])
+    (True, False)
+    """
+    arcs = sorted((min(i, head), -max(i, head)) for i, head in enumerate(heads))
+    ends: list[int] = []  # of the arcs that are still open, the innermost last
+    for start, end in arcs:
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if ends and -end > ends[-1]:
+            return False
+        ends.append(-end)
+    return True
+
+
+def delete(heads: Sequence[int], mask: Sequence[bool]) -> Heads:
+    """The heads of the words whose ``mask`` is true: each word's nearest ancestor of those, or ``ROOT``.
+
+    A word whose ancestors lead to no such word, or back to itself, is a root.
+    """
+    above: dict[int, int] = {}  # of each deleted word the nearest ancestor that is left
+    for i in range(len(heads)):
+        path = []
+        while i != ROOT and not mask[i] and i not in above:
+            above[i] = ROOT  # if the path comes back here
+            path.append(i)
+            i = heads[i]
+        for passed in path:
+            above[passed] = above.get(i, i)
+    new = {ROOT: ROOT} | {i: place for place, i in enumerate(i for i, kept in enumerate(mask) if kept)}
+    left = [(i, above.get(heads[i], heads[i])) for i in new if i != ROOT]
+    return tuple(ROOT if head == i else new[head] for i, head in left)

@@ -1,0 +1,273 @@
+"""Heads from Penn trees by head rules: three tables, and what they do with coordination. No recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from treebank.base.errors import UnknownNameError, nearest
+from treebank.core.dependency import Heads
+from treebank.core.sentence import ROOT
+from treebank.core.tags import LATER_PUNCTUATION_TAGS, PUNCTUATION_TAGS, bare_label
+from treebank.core.tree import Tree
+
+# One line a phrase: what to look for, in order, until a child is found. ``> A B|C`` means the leftmost A, else the
+# leftmost B or C; ``<`` the rightmost. ``*`` is any child. Punctuation is looked at only where there is nothing else.
+
+# Collins 1999, appendix A, its rules for noun phrases as the lines NP, NML and NX
+COLLINS = """
+ADJP    > NNS QP NN $ ADVP JJ VBN VBG ADJP JJR NP JJS DT FW RBR RBS SBAR RB *
+ADVP    < RB RBR RBS FW ADVP TO CD JJR JJ IN NP JJS NN *
+CONJP   < CC RB IN *
+FRAG    < *
+INTJ    > *
+LST     < LS : *
+NAC     > NN|NNS|NNP|NNPS NP NAC EX $ CD QP PRP VBG JJ JJS JJR ADJP FW *
+NP      < NN|NNP|NNPS|NNS|NX|NML|POS|JJR > NP < $|ADJP|PRN CD JJ|JJS|RB|QP *
+NML     < NN|NNP|NNPS|NNS|NX|NML|POS|JJR > NP < $|ADJP|PRN CD JJ|JJS|RB|QP *
+NX      < NN|NNP|NNPS|NNS|NX|NML|POS|JJR > NP < $|ADJP|PRN CD JJ|JJS|RB|QP *
+PP      < IN TO VBG VBN RP FW *
+PRN     > *
+PRT     < RP *
+QP      > $ IN NNS NN JJ RB DT CD QP JJR JJS *
+RRC     < VP NP ADVP ADJP PP *
+S       > TO IN VP S SBAR ADJP UCP NP *
+SBAR    > WHNP WHPP WHADVP WHADJP IN DT S SQ SINV SBAR FRAG *
+SBARQ   > SQ S SINV SBARQ FRAG *
+SINV    > VBZ VBD VBP VB MD VP S SINV ADJP NP *
+SQ      > VBZ VBD VBP VB MD VP SQ *
+UCP     < *
+VP      > TO VBD VBN MD VBZ VB VBG VBP VP ADJP NN NNS NP *
+WHADJP  > CC WRB JJ ADJP *
+WHADVP  < CC WRB *
+WHNP    > WDT WP WP$ WHADJP WHPP WHNP *
+WHPP    < IN TO FW *
+*       > *
+"""
+
+# Yamada & Matsumoto 2003, as the converter Penn2Malt takes them: most searches from the other side than Collins's
+YAMADA_MATSUMOTO = """
+ADJP    < NNS QP NN $ ADVP JJ VBN VBG ADJP JJR NP JJS DT FW RBR RBS SBAR RB *
+ADVP    > RB RBR RBS FW ADVP TO CD JJR JJ IN NP JJS NN *
+CONJP   > CC RB IN *
+FRAG    > *
+INTJ    < *
+LST     > LS : *
+NAC     < NN|NNS|NNP|NNPS NP NAC EX $ CD QP PRP VBG JJ JJS JJR ADJP FW *
+NP      < POS|NN|NNP|NNPS|NNS NX JJR CD JJ JJS RB QP NP *
+NX      < POS|NN|NNP|NNPS|NNS NX JJR CD JJ JJS RB QP NP *
+PP      > IN TO VBG VBN RP FW *
+PRN     < *
+PRT     > RP *
+QP      < $ IN NNS NN JJ RB DT CD QP JJR JJS *
+RRC     > VP NP ADVP ADJP PP *
+S       < TO IN VP S SBAR ADJP UCP NP *
+SBAR    < WHNP WHPP WHADVP WHADJP IN DT S SQ SINV SBAR FRAG *
+SBARQ   < SQ S SINV SBARQ FRAG *
+SINV    < VBZ VBD VBP VB MD VP S SINV ADJP NP *
+SQ      < VBZ VBD VBP VB MD VP SQ *
+UCP     > *
+VP      > VBD VBN MD VBZ VB VBG VBP VP ADJP NN NNS NP *
+WHADJP  < CC WRB JJ ADJP *
+WHADVP  > CC WRB *
+WHNP    < WDT WP WP$ WHADJP WHPP WHNP *
+WHPP    > IN TO FW *
+*       < *
+"""
+
+# Content words are heads of auxiliaries, "to" and complementisers, but copulas and prepositions of what follows: basic
+# Stanford dependencies as the converter of ClearNLP makes them, from whose output these lines were worked out
+STANFORD = """
+ADJP    < JJ|JJR|JJS|VBN|VBG|VBD|NN|NNS|NNP ADJP IN RB|ADVP CD|QP NP *
+ADVP    < RB|RBR|RBS|JJ|JJR|WRB ADVP IN NN CD RP NP *
+CONJP   > CC < IN RB *
+FRAG    < VP NP|NN|NNS|NNP|S|SBAR PP ADJP ADVP *
+INTJ    > UH VB NN *
+LST     > LS CD *
+NAC     < NN|NNS|NNP|NNPS NP *
+NML     < NN|NNS|NNP|NNPS > NML < CD|NP|QP|JJ|VBG|VBN *
+NP      < NN|NNS|NNP|NNPS|NML > NP < NX PRP FW CD QP|JJ|JJR|JJS|VBG|VBN ADJP S SBAR *
+NX      < NN|NNS|NNP|NNPS > NX|NML|NP *
+PP      > TO IN VBG|VBN RP PP NP JJ RB *
+PRN     < VP NP|NN|NNS|NNP S SBAR PP *
+PRT     > RP *
+QP      < CD NN|NNS $ JJR|RBR JJ *
+RRC     > VP VBN|VBG NP ADJP ADVP PP *
+S       > VP < S|SINV|SQ SBAR ADJP NP PP *
+SBAR    > S|SQ|SINV|SBAR VP NP ADJP FRAG IN *
+SBARQ   > SQ S|SINV SBARQ VP *
+SINV    > VP VBZ|VBD|VBP|VB|MD S|SINV ADJP PP NP *
+SQ      > VP VBZ|VBD|VBP|VB|MD SQ S *
+UCP     > *
+VP      > VP VB|VBD|VBG|VBN|VBP|VBZ TO|MD NN|NNS ADJP NP *
+WHADJP  < JJ|VBN|VBG ADJP WRB *
+WHADVP  < WRB RB *
+WHNP    < NN|NNS|NNP|NNPS|NML NP WHNP WP|WDT|WP$ CD JJ WHADJP *
+WHPP    > IN TO *
+*       > *
+"""
+
+PUNCTUATION = PUNCTUATION_TAGS | LATER_PUNCTUATION_TAGS
+CONJUNCTIONS = frozenset({"CC", "CONJP"})
+# what can be coordinated with what, by how a label begins; all else with the same label
+_KINDS = ("NN NP NM NX PR CD QP FW", "VB VP MD", "IN TO PP", "JJ AD RB", "S SB SI SQ")
+_KIND = {beginning: kind for kind in _KINDS for beginning in kind.split()}
+Children = Sequence[tuple[int, str]]  # place among the children of a phrase, and label
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class HeadRules:
+    """Which child of a phrase holds its head, and on which child each other one depends.
+
+    ``table`` has for each phrase what to look for: from the right or not, and labels of which any will do.
+    ``coordination``: conjunctions change ``nothing``; or a head after one gives way to the ``child before`` it; or each
+    conjunct depends on the one before it, a ``chain``, and conjunctions and commas on the conjunct before them.
+    """
+
+    name: str
+    table: Mapping[str, Sequence[tuple[bool, frozenset[str]]]]
+    coordination: Literal["nothing", "child before", "chain"]
+
+    @classmethod
+    def parse(cls, name: str, text: str, coordination: Literal["nothing", "child before", "chain"]) -> HeadRules:
+        """Rules from one line a phrase, as above."""
+        table = {}
+        for line in text.strip().splitlines():
+            phrase, *goals = line.split()
+            searches = []
+            for goal in goals:
+                if goal in "<>":
+                    from_right = goal == "<"
+                else:
+                    searches.append((from_right, frozenset(goal.split("|"))))
+            table[phrase] = searches
+        return cls(name, table, coordination)
+
+    def arcs(self, phrase: str, labels: tuple[str, ...]) -> tuple[int, ...]:
+        """For each child of a phrase the place of the one that it depends on; ``ROOT`` for the head."""
+        everyone = list(enumerate(labels))
+        children = [child for child in everyone if child[1] not in PUNCTUATION] or everyone
+        if self.coordination == "chain" and (conjuncts := self.conjuncts(phrase, labels)):
+            return _chain(conjuncts, len(labels))
+        head = self.head(phrase, children)
+        at = children.index((head, labels[head]))
+        if self.coordination == "child before" and at > 1 and children[at - 1][1] == "CC":
+            head = children[at - 2][0]
+        return tuple(ROOT if i == head else head for i in range(len(labels)))
+
+    def head(self, phrase: str, children: Children) -> int:
+        """The place of the head among these children."""
+        for from_right, goals in self.table.get(phrase, self.table["*"]):
+            for place, label in reversed(children) if from_right else children:
+                if label in goals or "*" in goals:
+                    return place
+        raise AssertionError("every line of a table ends in *")
+
+    def conjuncts(self, phrase: str, labels: Sequence[str]) -> list[tuple[int, int]]:
+        """Where each conjunct of a phrase starts, and where its head is; nothing if the phrase has less than two.
+
+        Conjunctions and punctuation cut the phrase into parts. The part after the last conjunction is a conjunct, and
+        so are those before it whose heads are of its kind.
+        """
+        last = max((i for i, label in enumerate(labels) if label in CONJUNCTIONS), default=0)
+        parts: list[list[tuple[int, str]]] = [[]]
+        for i, label in enumerate(labels):
+            if label not in CONJUNCTIONS and label not in PUNCTUATION:
+                parts[-1].append((i, label))
+            elif parts[-1]:
+                parts.append([])
+        found = [(part[0][0], self.head(phrase, part)) for part in parts if part]
+        closing = next((head for start, head in found if start > last), None)
+        if not last or closing is None:
+            return []
+        same = [
+            (start, head)
+            for start, head in found
+            if head <= closing and (phrase == "UCP" or _kind(labels[head]) == _kind(labels[closing]))
+        ]
+        return same if len(same) > 1 else []
+
+
+def _chain(conjuncts: Sequence[tuple[int, int]], count: int) -> tuple[int, ...]:
+    """Arcs among ``count`` children: each conjunct depends on the one before it, all else on the last to have begun."""
+    arcs = [conjuncts[0][1]] * count
+    before = ROOT
+    for start, head in conjuncts:
+        arcs[start:] = [head] * (count - start)
+        arcs[head], before = before, head
+    return tuple(arcs)
+
+
+def _kind(label: str) -> str:
+    return _KIND.get(label[:2], label)
+
+
+_arcs = lru_cache(maxsize=1 << 16)(HeadRules.arcs)
+
+HEAD_RULES = {
+    rules.name: rules
+    for rules in (
+        HeadRules.parse("collins", COLLINS, "child before"),
+        HeadRules.parse("yamada-matsumoto", YAMADA_MATSUMOTO, "nothing"),
+        HeadRules.parse("stanford", STANFORD, "chain"),
+    )
+}
+
+
+def find_rules(name: str) -> HeadRules:
+    """The head rules of that name. Raises SynparseError, naming the nearest, if there are none."""
+    if name not in HEAD_RULES:
+        raise UnknownNameError(f"no head rules {name!r}; {nearest(name, HEAD_RULES)}")
+    return HEAD_RULES[name]
+
+
+def heads_from_tree(tree: Tree, rules: str = "collins") -> Heads:
+    """The heads of the words of a tree, traces left out; one root, and no arcs that cross.
+
+    Each phrase has a head child by the rules named; the heads of the other children depend on its head.
+
+    >>> heads_from_tree(Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps)))"))
+    (1, 2, -1)
+    """
+    chosen, tree = find_rules(rules), tree.without_traces()
+    if not tree.words:
+        return ()
+    heads = [ROOT] * len(tree)
+    head_of = [0] * len(tree.spans)  # the word that heads each bracket
+    children = _children(tree)
+    for k in reversed(range(len(children))):  # the sentence as a whole comes first in the list, and so last here
+        words = [head_of[child] if child >= 0 else ~child for child in children[k]]
+        labels = tuple(tree.labels[child] if child >= 0 else tree.tags[~child] for child in children[k])
+        phrase = tree.labels[k - 1] if k else ""
+        for word, governor in zip(
+            words, _arcs(chosen, _looked_up(phrase), tuple(map(_looked_up, labels))), strict=True
+        ):
+            if governor != ROOT:
+                heads[word] = words[governor]
+            elif k:
+                head_of[k - 1] = word
+    return tuple(heads)
+
+
+def _children(tree: Tree) -> list[list[int]]:
+    """The children of the sentence as a whole, then of each bracket: k for bracket k, ``~i`` for word i."""
+    children: list[list[int]] = [[] for _ in range(len(tree.spans) + 1)]
+    open_brackets, k = [0], 0
+    ends = [len(tree), *(end for _, end in tree.spans)]
+    for i in range(len(tree)):
+        while ends[open_brackets[-1]] <= i:
+            open_brackets.pop()
+        while k < len(tree.spans) and tree.spans[k][0] == i:
+            children[open_brackets[-1]].append(k)
+            k += 1
+            open_brackets.append(k)
+        children[open_brackets[-1]].append(~i)
+    return children
+
+
+@lru_cache(maxsize=1 << 12)
+def _looked_up(label: str) -> str:
+    """The label as the tables have it: bare, and of a double one such as ``PRT|ADVP`` the first."""
+    return bare_label(label).partition("|")[0]

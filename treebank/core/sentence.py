@@ -1,0 +1,84 @@
+"""A sentence and where it came from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from treebank.core.annotation import Annotation, Surface
+from treebank.core.tree import Tree
+
+ROOT = -1  # the head of a word that has none
+
+
+class Place(NamedTuple):
+    """File and line (from 1) of a sentence, for error messages."""
+
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """The words that a reader sees (no traces), and whatever annotation the file held.
+
+    ``tags`` has one part-of-speech tag per word, in the treebank's own tag set, or is empty; ``universal_tags`` the
+    same in that of Universal Dependencies. ``tree`` is the gold tree as annotated, traces included. ``heads[i]`` is the
+    index of word i's head, ``ROOT = -1`` for the root; empty where there is none. ``relations[i]`` names how word i
+    depends on it, such as ``nsubj``; empty where there is none. ``surface`` says where the words stand in raw text that
+    was tokenised here, ``annotation`` what a CoNLL-U file says beside what is above; None where that was not kept.
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    tree: Tree | None = None
+    heads: tuple[int, ...] = ()
+    universal_tags: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    place: Place = field(default=Place("-", 0), compare=False)
+    surface: Surface | None = field(default=None, compare=False)
+    annotation: Annotation | None = field(default=None, compare=False)
+
+    def with_tree(self, tree: Tree) -> Sentence:
+        """The sentence of another tree; its heads, if it had any, are of other words and go."""
+        plain = tree.without_traces()
+        return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, place=self.place)
+
+    def to_spacy(self, vocab: Any = None) -> Any:
+        """The sentence as spaCy's ``Doc``, its brackets as ``doc.spans["constituents"]``
+        (`treebank.core.interchange`)."""
+        return import_module("treebank.core.interchange").spacy_doc(self, vocab)
+
+    def to_latex(self) -> str:
+        """Its tree for the LaTeX package forest, its heads for tikz-dependency."""
+        drawn: str = import_module("treebank.draw.notebook").draw(self).to_latex()
+        return drawn
+
+    def _repr_svg_(self) -> str:
+        """Its tree or heads as a picture, which notebooks show; the room of pictures is known here by name alone."""
+        drawn: str = import_module("treebank.draw.notebook").sentence_svg(self)
+        return drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Treebank:
+    """Sentences under the name that a score line prints."""
+
+    name: str
+    sentences: Sequence[Sentence]
+    note: str = ""  # printed beside every score, such as "5 % sample"
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @property
+    def label(self) -> str:
+        """Name and note as a score line prints them; of a path the last part, which is the same on every machine."""
+        name = os.path.basename(os.path.normpath(self.name)) if os.sep in self.name else self.name
+        return f"{name} ({self.note})" if self.note else name

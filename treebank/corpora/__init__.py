@@ -1,0 +1,1 @@
+"""Named treebanks and the built-in sample."""

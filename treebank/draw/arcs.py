@@ -1,0 +1,134 @@
+"""Heads as arcs over the words: flat, with round corners, each as high as it must be to pass over those within it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from treebank.core.sentence import ROOT
+from treebank.draw.measure import em_width
+from treebank.draw.scene import Ink, Scene, Stroke, Text
+
+SMALL = 11.0  # of relations
+LABELLED_STEP, BARE_STEP = 20.0, 13.0  # from one arc to the next above it
+APART = 5.0  # pixels between the ends of two arcs at one word
+RADIUS = 7.0
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """From ``head`` (or ``ROOT``) to ``word``."""
+
+    head: int
+    word: int
+    ink: Ink = Ink.PLAIN
+    relation: str = ""
+
+    @property
+    def left(self) -> int:
+        return min(self.head, self.word)
+
+    @property
+    def right(self) -> int:
+        return max(self.head, self.word)
+
+
+def arcs_of(heads: Sequence[int] | Mapping[int, int], inks: Sequence[Ink], relations: Sequence[str] = ()) -> list[Arc]:
+    """An arc for each word with its ink and relation; a word that heads itself counts as a root."""
+    pairs = heads.items() if isinstance(heads, Mapping) else enumerate(heads)
+    return [
+        Arc(ROOT if head == word else head, word, inks[word], relations[word] if relations else "")
+        for word, head in pairs
+    ]
+
+
+def levels_of(arcs: Sequence[Arc], count: int) -> list[int]:
+    """How high each arc is, from 1: above all shorter ones that share a gap between words with it; roots on top."""
+    heights = [0] * max(count, 1)  # of the highest arc over the gap after each word
+    levels = [0] * len(arcs)
+    for index in sorted(range(len(arcs)), key=lambda index: (arcs[index].right - arcs[index].left, arcs[index].left)):
+        arc = arcs[index]
+        if arc.head != ROOT:
+            levels[index] = 1 + max(heights[arc.left : arc.right])
+            heights[arc.left : arc.right] = [levels[index]] * (arc.right - arc.left)
+    top = max(levels, default=0) + 1
+    return [level or top for level in levels]
+
+
+def make_room(arcs: Sequence[Arc], widths: list[float]) -> None:
+    """Widen words so that all ends of arcs fit over them, and every relation over its arc."""
+    for arc in arcs:
+        for word in {arc.word, arc.head} - {ROOT}:
+            own = [other for other in arcs if word in (other.word, other.head)]
+            widths[word] = max(widths[word], APART * (2 + len(own)) * 1.2)
+    ends = _slots(arcs)
+    for arc in sorted(arcs, key=lambda arc: arc.right - arc.left):
+        needed = em_width(arc.relation) * SMALL + 14 + 2 * APART
+        if arc.head == ROOT:
+            widths[arc.word] = max(widths[arc.word], needed)
+            continue
+        between = sum(widths[arc.left + 1 : arc.right]) + (widths[arc.left] + widths[arc.right]) / 2
+        missing = needed - (between - ends[arc][0] + ends[arc][1]) if arc.relation else 0.0
+        if missing > 0:
+            widths[arc.left] += missing
+            widths[arc.right] += missing
+
+
+def draw_arcs(arcs: Sequence[Arc], words: Sequence[float], width: float, *, below: bool = False) -> Scene:
+    """The arcs over words whose middles are at ``words``, arrows at the dependents; under the words if ``below``."""
+    levels, ends = levels_of(arcs, len(words)), _slots(arcs)
+    step = LABELLED_STEP if any(arc.relation for arc in arcs) else BARE_STEP
+    height = (max(levels, default=0) + 0.5) * step + 10
+    scene = Scene(width, height)
+    for arc, level in zip(arcs, levels, strict=True):
+        if arc.head == ROOT:
+            x = words[arc.word]
+            points: tuple[tuple[float, float], ...] = ((x, level * step + 6), (x, 1.0))
+        else:
+            left, right = words[arc.left] + ends[arc][0], words[arc.right] + ends[arc][1]
+            points = ((left, 1.0), (left, level * step), (right, level * step), (right, 1.0))
+            if arc.word == arc.left:
+                points = points[::-1]
+        scene.items.append(Stroke(_placed(points, height, below), arc.ink, radius=RADIUS))
+        scene.items.append(_arrow(points[-1], height, arc.ink, below))
+        if arc.relation:
+            scene.items.append(_relation(arc, points, height, below))
+    return scene
+
+
+def _relation(arc: Arc, points: Sequence[tuple[float, float]], height: float, below: bool) -> Text:
+    """The name of the relation on its arc; that of a root beside its arrow."""
+    if arc.head == ROOT:
+        x, y = points[0][0] + 4, points[0][1] - 8
+        baseline = y if below else height - y
+        return Text(x, baseline + (SMALL if below else 0), arc.relation, arc.ink, SMALL, "start", kind="relation")
+    x, y = (points[1][0] + points[2][0]) / 2, points[1][1] + 3
+    return Text(x, y + SMALL - 2 if below else height - y, arc.relation, arc.ink, SMALL, kind="relation")
+
+
+def _slots(arcs: Sequence[Arc]) -> dict[Arc, tuple[float, float]]:
+    """How far from the middles of its words each arc's left and right end stand.
+
+    At one word the arcs to the right start beside the middle, the longest first; those to the left likewise.
+    """
+    rightward: dict[int, list[Arc]] = {}
+    leftward: dict[int, list[Arc]] = {}
+    for arc in sorted(arcs, key=lambda arc: arc.left - arc.right):
+        if arc.head != ROOT:
+            rightward.setdefault(arc.left, []).append(arc)
+            leftward.setdefault(arc.right, []).append(arc)
+    return {
+        arc: (APART * (1 + own.index(arc)), -APART * (1 + leftward[arc.right].index(arc)))
+        for own in rightward.values()
+        for arc in own
+    }
+
+
+def _placed(points: Sequence[tuple[float, float]], height: float, below: bool) -> tuple[tuple[float, float], ...]:
+    """Points given by how far they are from the words, as points of the scene."""
+    return tuple((x, y if below else height - y) for x, y in points)
+
+
+def _arrow(tip: tuple[float, float], height: float, ink: Ink, below: bool) -> Stroke:
+    x, y = tip
+    return Stroke(_placed(((x, y - 1), (x - 3.2, y + 6.5), (x + 3.2, y + 6.5)), height, below), ink, filled=True)

@@ -1,0 +1,83 @@
+"""The shape of a tree for drawing: who hangs from whom, how deep, and where. No recursion: any depth will do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from treebank.core.tree import Tree
+
+BARE_LABELS = frozenset({"", "X", "·"})  # of brackets that have no name
+BARE_TAGS = frozenset({"", "W"})  # of words that have no tag
+TOP = -1  # the parent of what hangs from nothing
+
+
+@dataclass(frozen=True)
+class Branches:
+    """The brackets and words of ``tree``, numbered: bracket k is k, word i is ``len(tree.spans) + i``."""
+
+    tree: Tree
+
+    @cached_property
+    def parents(self) -> list[int]:
+        """The bracket around each bracket, then around each word; ``TOP`` where there is none."""
+        tree, stack, k = self.tree, list[int](), 0
+        parents = [TOP] * (len(tree.spans) + len(tree))
+        for word in range(len(tree)):
+            while stack and tree.spans[stack[-1]][1] <= word:
+                stack.pop()
+            while k < len(tree.spans) and tree.spans[k][0] == word:
+                parents[k] = stack[-1] if stack else TOP
+                stack.append(k)
+                k += 1
+            parents[len(tree.spans) + word] = stack[-1] if stack else TOP
+        return parents
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """The brackets and words that hang from each bracket, from left to right."""
+        children: list[list[int]] = [[] for _ in self.tree.spans]
+        for child, parent in enumerate(self.parents):
+            if parent != TOP:
+                children[parent].append(child)
+        for several in children:
+            several.sort(key=self.start)
+        return children
+
+    @cached_property
+    def depths(self) -> list[int]:
+        """How many brackets are around each bracket."""
+        depths: list[int] = []
+        for parent in self.parents[: len(self.tree.spans)]:
+            depths.append(0 if parent == TOP else depths[parent] + 1)
+        return depths
+
+    @cached_property
+    def levels(self) -> int:
+        """How many brackets lie within one another at most."""
+        return max(self.depths, default=-1) + 1
+
+    @cached_property
+    def labelled(self) -> bool:
+        """Whether any bracket has a name that says something."""
+        return any(label not in BARE_LABELS for label in self.tree.labels)
+
+    def start(self, node: int) -> int:
+        """The first word of a bracket, or the word itself."""
+        count = len(self.tree.spans)
+        return node - count if node >= count else self.tree.spans[node][0]
+
+    def middles(self, words: Sequence[float]) -> list[float]:
+        """Where each bracket stands if ``words`` says where the words do: midway between its outermost children."""
+        count = len(self.tree.spans)
+        places = [0.0] * count + list(words)
+        for k in reversed(range(count)):  # children come after their parents
+            hanging = self.children[k]
+            places[k] = (places[hanging[0]] + places[hanging[-1]]) / 2
+        return places[:count]
+
+
+def shown(name: str, bare: frozenset[str]) -> str:
+    """``name``, or "" where it says nothing."""
+    return "" if name in bare else name

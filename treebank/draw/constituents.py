@@ -1,0 +1,115 @@
+"""A tree as a scene: brackets above the words, each level one step higher, words in one row.
+
+An edge goes down one level, slanting, and from there straight down to its word. So edges cross neither each other nor
+a label, however deep or long the tree is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treebank.draw.branches import BARE_LABELS, BARE_TAGS, TOP, Branches, shown
+from treebank.draw.measure import em_width
+from treebank.draw.scene import Ink, Scene, Stroke, Text
+
+SIZE, SMALL = 16.0, 12.0  # of words, and of labels, tags and notes
+GAP = 14.0  # between two words
+LABELLED_STEP, BARE_STEP = 38.0, 24.0  # from one level to the next
+DEEP = 40  # levels; more are drawn closer together
+ROUNDS = 30  # of making room for labels; each halves what is missing at least
+
+
+def word_widths(words: Sequence[str], tags: Sequence[str]) -> list[float]:
+    """How many pixels each word needs with its tag, the gap to the next one included."""
+    tags = tags or ("",) * len(words)
+    return [
+        max(em_width(word) * SIZE, em_width(shown(tag, BARE_TAGS)) * SMALL) + GAP
+        for word, tag in zip(words, tags, strict=True)
+    ]
+
+
+def middles(widths: Sequence[float]) -> list[float]:
+    """The middle of each word that is so wide, side by side."""
+    places, left = [], 0.0
+    for width in widths:
+        places.append(left + width / 2)
+        left += width
+    return places
+
+
+def label_halves(branches: Branches) -> list[float]:
+    """Half of how many pixels each bracket's label needs."""
+    return [em_width(shown(label, BARE_LABELS)) * SMALL / 2 + 3 for label in branches.tree.labels]
+
+
+def make_room(branches: Branches, widths: list[float], halves: Sequence[float]) -> None:
+    """Widen the outermost words of every bracket whose label, twice ``halves`` wide, would stick out over them."""
+    if not branches.labelled:
+        return
+    for _ in range(ROUNDS):
+        words = middles(widths)
+        places = branches.middles(words)
+        wider = dict[int, float]()
+        for (start, end), place, half in zip(branches.tree.spans, places, halves, strict=True):
+            left = half - (place - words[start] + widths[start] / 2)
+            right = half - (words[end - 1] + widths[end - 1] / 2 - place)
+            for word, missing in ((start, left), (end - 1, right)):
+                if missing > 0.01:
+                    wider[word] = max(wider.get(word, 0.0), missing)
+        for word, missing in wider.items():
+            widths[word] += missing * 1.5
+        if not wider:
+            return
+
+
+def draw_tree(branches: Branches, words: Sequence[float], width: float, inks: Sequence[Ink], below: float) -> Scene:
+    """The brackets over words whose middles are at ``words``; edges end ``below`` pixels under the lowest bracket."""
+    tree = branches.tree
+    step = _step(branches)
+    size = SMALL if branches.labelled else 0.0
+    bottom = branches.levels * step + below
+    scene = Scene(width, bottom)
+    places, depths = branches.middles(words), branches.depths
+    for k, hanging in enumerate(branches.children):
+        top = (places[k], depths[k] * step + size + 5)
+        for child in hanging:
+            scene.items.append(Stroke(_edge(branches, child, top, places, words, step, bottom), inks[k]))
+    for word, parent in enumerate(branches.parents[len(tree.spans) :]):
+        if parent == TOP:  # a word that no bracket holds
+            scene.items.append(Stroke(((words[word], bottom - below / 2), (words[word], bottom)), Ink.FAINT))
+    for k, label in enumerate(tree.labels):
+        if name := shown(label, BARE_LABELS):
+            ink = Ink.PLAIN if inks[k] == Ink.FAINT else inks[k]
+            scene.items.append(Text(places[k], depths[k] * step + SMALL, name, ink, SMALL))
+        else:
+            scene.items.append(_dot(places[k], depths[k] * step + size + 5, inks[k]))
+    return scene
+
+
+def _step(branches: Branches) -> float:
+    step = LABELLED_STEP if branches.labelled else BARE_STEP
+    return step if branches.levels <= DEEP else max(step * DEEP / branches.levels, 22.0 if branches.labelled else 7.0)
+
+
+def _edge(
+    branches: Branches,
+    child: int,
+    top: tuple[float, float],
+    places: Sequence[float],
+    words: Sequence[float],
+    step: float,
+    bottom: float,
+) -> tuple[tuple[float, float], ...]:
+    """From a bracket at ``top`` to a child one level lower, and on to the row of words if it is a word."""
+    count = len(branches.tree.spans)
+    size = SMALL if branches.labelled else 0.0
+    level = top[1] - size - 5 + step
+    if child < count:
+        return top, (places[child], level + (1.0 if size else 5.0))
+    place = words[child - count]
+    return top, (place, level + (1.0 if size else 5.0)), (place, bottom)
+
+
+def _dot(x: float, y: float, ink: Ink) -> Stroke:
+    """A small square on its tip: a bracket without a name."""
+    return Stroke(((x - 2.6, y), (x, y - 2.6), (x + 2.6, y), (x, y + 2.6)), ink, filled=True)

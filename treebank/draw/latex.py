@@ -1,0 +1,135 @@
+"""Pictures as LaTeX: trees for the package forest, heads for tikz-dependency, in a document that compiles by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from treebank.core.sentence import ROOT
+from treebank.core.tree import Tree
+from treebank.draw.branches import BARE_LABELS, BARE_TAGS, TOP, Branches, shown
+from treebank.draw.picture import GOLD, Marked, Picture
+from treebank.draw.scene import LIGHT, Ink
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "&": r"\symbol{38}",  # \& divides the words of tikz-dependency
+    **{character: f"\\{character}" for character in "{}$#_%"},
+}
+_LINES = {Ink.MISSED: "densely dashed", Ink.EXTRA: "densely dotted"}
+_COMPARED = (Ink.SHARED, Ink.MISSED, Ink.EXTRA, Ink.FAINT)
+PREAMBLE = r"""\documentclass{article}
+\usepackage[landscape, margin=15mm]{geometry}
+\usepackage{iftex}
+\ifPDFTeX \usepackage[T1]{fontenc} \else \usepackage{fontspec} \fi % name a font of other scripts with \setmainfont
+\usepackage{forest}
+\usepackage{tikz-dependency}
+"""
+FOREST = r"""\forestset{
+  bare/.style={inner sep=0pt, minimum size=0pt, fit=tight},
+  synparse/.style={for tree={parent anchor=south, child anchor=north, inner sep=1.5pt, l sep=3mm, s sep=2mm}},
+}
+\pagestyle{empty}
+\setlength{\parindent}{0pt}
+"""
+
+
+def document(pictures: Sequence[Picture]) -> str:
+    """A document with all pictures."""
+    body = "\n".join(line for picture in pictures for line in _picture(picture))
+    return f"{PREAMBLE}{''.join(_styles())}{FOREST}\\begin{{document}}\n{body}\\end{{document}}\n"
+
+
+def forest(tree: Tree, inks: Sequence[Ink] = ()) -> str:
+    """``tree`` for the package forest; edges below bracket k are drawn as ``inks[k]`` says."""
+    branches = Branches(tree)
+    tops = [node for node, parent in enumerate(branches.parents) if parent == TOP]
+    inks = inks or (Ink.PLAIN,) * len(tree.spans)
+    if len(tops) == 1:
+        return "\\begin{forest} synparse\n" + "".join(_brackets(branches, tops[0], inks)) + "\n\\end{forest}\n"
+    tops.sort(key=branches.start)
+    inner = " ".join("".join(_brackets(branches, top, inks)) for top in tops)
+    return f"\\begin{{forest}} synparse\n[{{}}, phantom {inner}]\n\\end{{forest}}\n"
+
+
+def dependency(marked: Marked) -> str:
+    """Heads for tikz-dependency: arcs above the words, missed ones of gold below."""
+    one = marked.analysis
+    lines = ["\\begin{dependency}", "\\begin{deptext}[column sep=1.2em]"]
+    # TikZ reads "[" at the start of a cell as an option: {} stands before it; braces around a cell it takes away
+    lines.append(" \\& ".join(f"{{}}{escaped(word)}" for word in one.words) + " \\\\")
+    lines.append("\\end{deptext}")
+    for word, head in enumerate(one.heads):
+        relation = one.relations[word] if one.relations else ""
+        lines.append(_arc(word, head, marked.arcs[word], relation))
+    lines += [_arc(word, head, Ink.MISSED, "", below=True) for word, head in marked.missed.items()]
+    return "\n".join([*lines, "\\end{dependency}"]) + "\n"
+
+
+def escaped(text: str) -> str:
+    """``text`` with all that TeX would read as a command spelt so that it is printed; ``?`` for what cannot be."""
+    return "".join(_SPECIAL.get(character, character if character.isprintable() else "?") for character in text)
+
+
+def _styles() -> Iterator[str]:
+    """A colour and a TikZ style for each ink that tells gold and prediction apart."""
+    for ink in _COMPARED:
+        yield f"\\definecolor{{{ink}}}{{HTML}}{{{LIGHT[ink].removeprefix('#').upper()}}}\n"
+        line = f", {_LINES[ink]}" if ink in _LINES else ""
+        yield f"\\tikzset{{{ink}/.style={{draw={ink}, text={ink}{line}}}}}\n"
+
+
+def _picture(picture: Picture) -> Iterator[str]:
+    """Each analysis of one sentence in a block of its own."""
+    for marked in picture.marked():
+        one = marked.analysis
+        name = "gold" if one.name == GOLD else one.name
+        title = " --- ".join(escaped(part) for part in (picture.title, name, marked.note) if part)
+        yield f"\\begin{{samepage}}{{\\footnotesize {title}}}\\par\\nopagebreak\n" if title else "\\begin{samepage}"
+        if one.tree is not None and one.words:
+            yield forest(one.tree, marked.brackets)
+        if one.heads:
+            yield dependency(marked)
+        yield "\\end{samepage}\\par\\bigskip\n"
+
+
+def _brackets(branches: Branches, top: int, inks: Sequence[Ink]) -> Iterator[str]:
+    """forest's notation of what hangs from ``top``, piece by piece, without recursion."""
+    tree, count = branches.tree, len(branches.tree.spans)
+    todo: list[int | str] = [top]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, str):
+            yield node
+            continue
+        parent = branches.parents[node]
+        edge = f", edge={{{inks[parent]}}}" if parent != TOP and inks[parent] in _COMPARED else ""
+        if node >= count:
+            yield _leaf(tree, node - count, edge)
+            continue
+        label = shown(tree.labels[node], BARE_LABELS)
+        color = f", text={inks[node]}" if label and inks[node] in _COMPARED[:3] else ""
+        yield f"[{{{escaped(label)}}}{edge}{color}" if label else f"[, bare{edge}"
+        todo.append("]")
+        todo.extend(reversed(branches.children[node]))
+
+
+def _leaf(tree: Tree, word: int, edge: str) -> str:
+    tag = shown(tree.tags[word], BARE_TAGS)
+    text = f"{{{escaped(tree.words[word])}}}"
+    return f"[{{{escaped(tag)}}}{edge}[{text}, tier=word]]" if tag else f"[{text}{edge}, tier=word]"
+
+
+def _arc(word: int, head: int, ink: Ink, relation: str, *, below: bool = False) -> str:
+    """One arrow; words count from 1."""
+    style = [f"edge style={{{ink}}}, label style={{{ink}}}"] if ink in _COMPARED else []
+    style += ["edge below"] * below + ["hide label"] * (not relation)
+    options = f"[{', '.join(style)}]" if style else ""
+    if head in (ROOT, word):
+        return f"\\deproot{options}{{{word + 1}}}{{{escaped(relation)}}}"
+    return f"\\depedge{options}{{{head + 1}}}{{{word + 1}}}{{{escaped(relation)}}}"

@@ -1,0 +1,161 @@
+"""A picture as one scene: a panel for each analysis, side by side where they fit, a legend where gold is beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from treebank.draw.arcs import Arc, arcs_of, draw_arcs
+from treebank.draw.arcs import make_room as make_room_for_arcs
+from treebank.draw.branches import BARE_TAGS, Branches, shown
+from treebank.draw.constituents import SIZE, SMALL, draw_tree, label_halves, make_room, middles, word_widths
+from treebank.draw.measure import em_width, runs_right_to_left
+from treebank.draw.picture import GOLD, Marked, Picture, plain_words
+from treebank.draw.scene import Ink, Scene, Stroke, Text
+from treebank.draw.strips import BAR, draw_distances, draw_probabilities
+
+MARGIN, BETWEEN = 14.0, 36.0  # around a picture, and between two panels
+WIDEST = 1150.0  # of panels side by side; if they need more, they stand one below the other
+LEGEND = {
+    Ink.SHARED: "in gold and predicted",
+    Ink.MISSED: "in gold only",
+    Ink.EXTRA: "predicted only",
+    Ink.FAINT: "not compared",
+}
+
+
+def scene_of(picture: Picture) -> Scene:
+    """The whole picture, with a title that names it and a description in words."""
+    marked = picture.marked()
+    alike = len({one.analysis.words for one in marked}) == 1
+    shared = _widths(marked) if alike else []
+    panels = [_panel(one, shared or _widths([one]), titled=len(marked) > 1 or bool(one.note)) for one in marked]
+    scene = Scene()
+    if picture.title:
+        scene.items.append(Text(MARGIN, MARGIN + SMALL, picture.title, Ink.FAINT, SMALL, "start", kind="note"))
+        scene.width = MARGIN + em_width(picture.title) * SMALL
+        scene.height = MARGIN + SMALL + 6
+    _place(scene, panels)
+    if picture.gold is not None:
+        scene.put(_legend(), MARGIN, scene.height + 14)
+    scene.width += MARGIN
+    scene.height += MARGIN
+    scene.title = picture.title or " ".join(picture.words)
+    scene.description = "; ".join(_in_words(one) for one in marked)
+    return scene
+
+
+def _in_words(marked: Marked) -> str:
+    """What a panel shows, for those who do not see it."""
+    name = f"{marked.analysis.name}: " if marked.analysis.name else ""
+    return f"{name}{plain_words(marked.analysis)}" + (f" ({marked.note})" if marked.note else "")
+
+
+def _place(scene: Scene, panels: Sequence[Scene]) -> None:
+    """Put the panels under what is there, in one row if it is not too wide."""
+    top = scene.height + 8
+    if sum(panel.width for panel in panels) + BETWEEN * (len(panels) - 1) <= WIDEST:
+        left, lowest = MARGIN, max((panel.height for panel in panels), default=0.0)
+        for panel in panels:
+            scene.put(panel, left, top + lowest - panel.height)
+            left += panel.width + BETWEEN
+        return
+    for panel in panels:
+        scene.put(panel, MARGIN, top)
+        top += panel.height + BETWEEN / 2
+
+
+def _widths(marked: Sequence[Marked]) -> list[float]:
+    """How wide each word must be in all of these panels, so that they stand under each other."""
+    widths = [0.0] * len(marked[0].analysis.words)
+    for one in marked:
+        own = word_widths(one.analysis.words, one.analysis.tags)
+        widths = [max(pair) for pair in zip(widths, own, strict=True)]
+    for one in marked:
+        if one.analysis.tree is not None:
+            branches = Branches(one.analysis.tree)
+            make_room(branches, widths, label_halves(branches))
+        if one.analysis.heads:
+            make_room_for_arcs([*_arcs(one), *_missed(one)], widths)
+    return widths
+
+
+def _arcs(marked: Marked) -> list[Arc]:
+    return arcs_of(marked.analysis.heads, marked.arcs, marked.analysis.relations)
+
+
+def _missed(marked: Marked) -> list[Arc]:
+    return arcs_of(marked.missed, [Ink.MISSED] * len(marked.analysis.words))
+
+
+def _panel(marked: Marked, widths: Sequence[float], *, titled: bool) -> Scene:
+    """The picture of one analysis: tree or arcs, words, numbers; mirrored if the words run from right to left."""
+    one = marked.analysis
+    if not one.words:
+        return Scene(60, SIZE * 2, [Text(0, SIZE, "(no words)", Ink.FAINT, SMALL, "start", kind="note")])
+    tags = [shown(tag, BARE_TAGS) for tag in one.tags or ("",) * len(one.words)]
+    branches = Branches(one.tree) if one.tree is not None else None
+    arcs, missed = _arcs(marked), _missed(marked)
+    places, width = middles(widths), sum(widths)
+    lefts = [0.0, *accumulate(widths)][:-1]
+    scene = Scene(width)
+    if branches:
+        bars = bool(one.distances)
+        scene.put(draw_tree(branches, places, width, marked.brackets, 10 + bars * (BAR + 6)), 0, 0)
+        if bars:
+            scene.put(draw_distances(one.distances, lefts, width), 0, scene.height - BAR - 2)
+        arcs, missed = [], arcs or missed
+    elif arcs:
+        scene.put(draw_arcs(arcs, places, width), 0, 0)
+    _words(scene, one.words, tags, places, above=branches is not None)
+    if missed:
+        scene.put(draw_arcs(missed, places, width, below=True), 0, scene.height)
+    if one.distances and not branches:
+        scene.put(draw_distances(one.distances, lefts, width), 0, scene.height + 6)
+    if one.probabilities:
+        scene.put(draw_probabilities(one.probabilities, one.words, lefts, width), 0, scene.height + 8)
+    if runs_right_to_left(one.words):
+        scene = scene.mirrored()
+    return _titled(scene, marked) if titled else scene
+
+
+def _words(scene: Scene, words: Sequence[str], tags: Sequence[str], places: Sequence[float], *, above: bool) -> None:
+    """Add the row of words, and one of tags ``above`` or below it if there are any."""
+    if any(tags) and above:
+        _row(scene, tags, places, SMALL, "tag")
+    _row(scene, words, places, SIZE, "word")
+    if any(tags) and not above:
+        _row(scene, tags, places, SMALL, "tag")
+
+
+def _row(scene: Scene, texts: Sequence[str], places: Sequence[float], size: float, kind: str) -> None:
+    """Add one row of texts under what is there."""
+    baseline = scene.height + size * 1.1
+    ink = Ink.PLAIN if kind == "word" else Ink.FAINT
+    scene.items += [
+        Text(place, baseline, text, ink, size, kind=kind) for text, place in zip(texts, places, strict=True) if text
+    ]
+    scene.height += size * 1.45
+
+
+def _titled(panel: Scene, marked: Marked) -> Scene:
+    """The panel under the name of its system and what it has in common with gold."""
+    name = marked.analysis.name
+    scene = Scene()
+    title = " — ".join(filter(None, [name if name != GOLD else "gold", marked.note]))
+    scene.items.append(Text(0, SMALL, title, Ink.PLAIN, SMALL, "start", bold=True, kind="title"))
+    scene.width, scene.height = em_width(title) * SMALL * 1.1, SMALL + 10
+    scene.put(replace(panel), 0, scene.height)
+    return scene
+
+
+def _legend() -> Scene:
+    """What each ink means, each with a piece of its line."""
+    scene, left = Scene(height=SMALL * 1.5), 0.0
+    for ink, text in LEGEND.items():
+        scene.items.append(Stroke(((left, SMALL - 4), (left + 30, SMALL - 4)), ink, 2.0))
+        scene.items.append(Text(left + 36, SMALL, text, ink, SMALL, "start", kind="legend"))
+        left += 36 + em_width(text) * SMALL + 22
+    scene.width = left
+    return scene

@@ -1,0 +1,109 @@
+"""Pictures in Python: what a notebook shows of trees and heads, and the same as files, text and LaTeX."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from treebank.core.sentence import Place, Sentence
+from treebank.core.tree import Tree
+from treebank.draw.files import write_pictures
+from treebank.draw.latex import dependency, forest
+from treebank.draw.layout import scene_of
+from treebank.draw.page import dark_inks, figure
+from treebank.draw.picture import GOLD, Analysis, Picture
+from treebank.draw.reading import fitted
+from treebank.draw.svg import column, svg
+from treebank.draw.terminal import plain
+
+Drawable = Tree | Sentence | Analysis | tuple[Sequence[str], Sequence[int]]  # the last: words and their heads
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Pictures that a notebook shows by itself; ``print`` draws them with characters."""
+
+    pictures: tuple[Picture, ...]
+
+    def _repr_html_(self) -> str:
+        """All pictures, light or dark as the page around them."""
+        lines = [
+            line for number, one in enumerate(self.pictures) for line in figure(one, f"synparse-{id(self)}-{number}")
+        ]
+        dark = f"@media (prefers-color-scheme: dark) {{\n{dark_inks()}}}"
+        return f"<style>.synparse .scroll {{ overflow-x: auto; }}\n{dark}</style>\n" + (
+            '<div class="synparse">\n' + "\n".join(lines) + "\n</div>"
+        )
+
+    def __str__(self) -> str:
+        width = shutil.get_terminal_size().columns
+        return "\n\n".join(plain(one, width) for one in self.pictures)
+
+    def to_svg(self) -> str:
+        """All pictures as one SVG."""
+        return svg(column([scene_of(one) for one in self.pictures]))
+
+    def to_latex(self) -> str:
+        """The bodies of all pictures for the packages forest and tikz-dependency."""
+        marked = [one for picture in self.pictures for one in picture.marked()]
+        trees = [forest(one.analysis.tree, one.brackets) if one.analysis.tree is not None else "" for one in marked]
+        heads = [dependency(one) if one.analysis.heads else "" for one in marked]
+        return "\n".join(text for pair in zip(trees, heads, strict=True) for text in pair if text)
+
+    def save(self, path: str, *, title: str = "Trees") -> None:
+        """Write all pictures to one file; the end of its name says of which kind, as in ``synparse draw -o``."""
+        write_pictures(self.pictures, path, title=title)
+
+
+def draw(what: Drawable | Iterable[Drawable], *others: Iterable[Drawable], gold: Iterable[Drawable] = ()) -> Drawing:
+    """Pictures of trees, heads (pairs of words and heads) or sentences, one or many.
+
+    ``others`` are further systems' analyses of the same sentences, drawn beside; ``gold`` is what they are
+    compared with. Raises SynparseError where the words of gold are others.
+    """
+    systems = [_analyses(one, str(number)) for number, one in enumerate((what, *others), start=1)]
+    references = _analyses(gold, GOLD)
+    pictures = []
+    for number, row in enumerate(zip(*systems, strict=True)):
+        reference = references[number] if references else None
+        if reference is not None:
+            row = tuple(fitted(one, Place(one.name, 0), reference.words) for one in row)
+        pictures.append(Picture(str(number + 1) if len(systems[0]) > 1 else "", row, reference))
+    return Drawing(tuple(pictures))
+
+
+def _analyses(what: Drawable | Iterable[Drawable], name: str) -> list[Analysis]:
+    if isinstance(what, Tree | Sentence | Analysis) or _is_pair(what):
+        return [_analysis(what, name)]  # type: ignore[arg-type]
+    return [_analysis(one, name) for one in what]  # type: ignore[arg-type]
+
+
+def _is_pair(what: object) -> bool:
+    """Whether this is words and heads."""
+    return isinstance(what, tuple) and len(what) == 2 and all(isinstance(head, int) for head in what[1])
+
+
+def _analysis(what: Drawable, name: str) -> Analysis:
+    if isinstance(what, Analysis):
+        return what
+    if isinstance(what, Tree):
+        return Analysis.of_tree(what, name)
+    if isinstance(what, Sentence):
+        return Analysis.of_sentence(what, name)
+    return Analysis(name, tuple(what[0]), heads=tuple(what[1]))
+
+
+def tree_svg(tree: Tree) -> str:
+    """The tree as SVG, as a notebook shows it."""
+    return svg(scene_of(Picture("", (Analysis.of_tree(tree),))), name=f"tree-{id(tree)}")
+
+
+def sentence_svg(sentence: Sentence) -> str:
+    """The tree or the heads of a sentence as SVG; its words where it has neither."""
+    return svg(scene_of(Picture("", (Analysis.of_sentence(sentence),))), name=f"sentence-{id(sentence)}")
+
+
+def tree_latex(tree: Tree) -> str:
+    """The tree for the package forest."""
+    return forest(tree.without_traces())

@@ -1,0 +1,173 @@
+"""What is to be drawn of one sentence: analyses by one or several systems, and which of their parts are in gold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from treebank.core.sentence import ROOT, Sentence
+from treebank.core.tags import UNIVERSAL_PUNCTUATION, WORD_TAGS, is_word, tags_are_penn
+from treebank.core.tree import Span, Tree
+from treebank.draw.scene import Ink
+
+GOLD = "gold"
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What one system says of a sentence; what it does not say is empty.
+
+    ``heads`` and ``relations`` have one entry a word, as in `Sentence`. ``distances`` has one a word, the gap before
+    it: NaN for a word that the model did not see. ``probabilities[i][j]`` is P(word j heads word i), on the diagonal
+    P(word i is the root).
+    """
+
+    name: str
+    words: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    tree: Tree | None = None
+    heads: tuple[int, ...] = ()
+    relations: tuple[str, ...] = ()
+    distances: tuple[float, ...] = ()
+    probabilities: tuple[tuple[float, ...], ...] = ()
+
+    @classmethod
+    def of_sentence(cls, sentence: Sentence, name: str = "") -> Analysis:
+        """The annotation of ``sentence``, traces left out."""
+        tree = sentence.tree.without_traces() if sentence.tree is not None else None
+        return cls(name, sentence.words, sentence.tags, tree, sentence.heads, sentence.relations)
+
+    @classmethod
+    def of_tree(cls, tree: Tree, name: str = "") -> Analysis:
+        """``tree``, traces left out."""
+        tree = tree.without_traces()
+        return cls(name, tree.words, tree.tags, tree)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """An analysis with an ink for each bracket of its tree and for each arc, by the word that it comes to.
+
+    ``missed`` are the heads of gold that the analysis does not have, by word.
+    """
+
+    analysis: Analysis
+    brackets: tuple[Ink, ...] = ()
+    arcs: tuple[Ink, ...] = ()
+    missed: dict[int, int] = field(default_factory=dict)
+    note: str = ""  # how many are shared, such as "5 of 8 gold brackets"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One sentence: ``title`` (its number or place), the analyses, and perhaps the gold one to compare them with."""
+
+    title: str
+    analyses: tuple[Analysis, ...]
+    gold: Analysis | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (self.gold or self.analyses[0]).words
+
+    def marked(self) -> list[Marked]:
+        """What to draw in order: a gold tree first; gold heads are drawn with each system's own."""
+        gold = self.gold
+        if gold is None:
+            return [_plain(analysis) for analysis in self.analyses]
+        if gold.tree is not None and any(analysis.tree is not None for analysis in self.analyses):
+            return _marked_trees(gold, gold.tree, self.analyses)
+        return [_marked_heads(analysis, gold) for analysis in self.analyses]
+
+
+def _plain(analysis: Analysis) -> Marked:
+    brackets = () if analysis.tree is None else (Ink.PLAIN,) * len(analysis.tree.spans)
+    return Marked(analysis, brackets, (Ink.PLAIN,) * len(analysis.heads))
+
+
+def counted(words: Sequence[str], tags: Sequence[str]) -> list[bool]:
+    """Which words are compared: by the tags of the Penn Treebank, else all that hold a letter or digit.
+
+    Where that leaves none, all are.
+    """
+    if tags and tags_are_penn(words, tags):
+        mask = [tag in WORD_TAGS for tag in tags]
+        return mask if any(mask) else [True] * len(words)
+    mask = [is_word(word) and tag != UNIVERSAL_PUNCTUATION for word, tag in zip(words, tags or words, strict=True)]
+    return mask if any(mask) else [True] * len(words)
+
+
+def projected(tree: Tree, mask: Sequence[bool]) -> list[Span | None]:
+    """Each bracket over the words that ``mask`` counts; None for the whole sentence and for less than two words."""
+    before = list(accumulate(map(int, mask), initial=0))
+    spans = [(before[start], before[end]) for start, end in tree.spans]
+    return [span if 1 < span[1] - span[0] < before[-1] else None for span in spans]
+
+
+def _marked_trees(gold: Analysis, tree: Tree, analyses: Iterable[Analysis]) -> list[Marked]:
+    """The gold tree, then the others. A gold bracket is missed where none of them has it."""
+    mask = counted(gold.words, gold.tags)
+    wanted = projected(tree, mask)
+    reference = {span for span in wanted if span}
+    found: set[Span | None] = set()
+    marked = []
+    for analysis in analyses:
+        if analysis.tree is None:
+            marked.append(_marked_heads(analysis, gold))
+            continue
+        spans = projected(analysis.tree, mask)
+        found |= set(spans)
+        inks = tuple(Ink.FAINT if span is None else Ink.SHARED if span in reference else Ink.EXTRA for span in spans)
+        distinct = {span for span in spans if span}
+        note = f"{len(distinct & reference)} of {len(reference)} gold brackets, {len(distinct - reference)} extra"
+        marked.append(Marked(analysis, inks, (Ink.PLAIN,) * len(analysis.heads), note=note))
+    inks = tuple(Ink.FAINT if span is None else Ink.SHARED if span in found else Ink.MISSED for span in wanted)
+    return [Marked(Analysis(gold.name or GOLD, gold.words, gold.tags, tree), inks), *marked]
+
+
+def _marked_heads(analysis: Analysis, gold: Analysis) -> Marked:
+    """Predicted arcs as shared, extra or (punctuation) neither, and the gold arcs that are missed."""
+    if not analysis.heads or not gold.heads:
+        return _plain(analysis)
+    mask = counted(gold.words, gold.tags)
+    inks, missed = [], {}
+    for word, (own, wanted) in enumerate(zip(analysis.heads, gold.heads, strict=True)):
+        if not mask[word]:
+            inks.append(Ink.FAINT)
+        elif own == wanted:
+            inks.append(Ink.SHARED)
+        else:
+            inks.append(Ink.EXTRA)
+            missed[word] = wanted
+    counts = Counter(inks)
+    note = f"{counts[Ink.SHARED]} of {counts[Ink.SHARED] + len(missed)} gold arcs"
+    relations = analysis.relations or gold.relations
+    shown = Analysis(
+        analysis.name,
+        analysis.words,
+        analysis.tags,
+        None,
+        analysis.heads,
+        relations if analysis.relations else tuple(_where(relations, inks)),
+        analysis.distances,
+        analysis.probabilities,
+    )
+    return Marked(shown, (), tuple(inks), missed, note)
+
+
+def _where(relations: Sequence[str], inks: Sequence[Ink]) -> list[str]:
+    """Gold relations beside the arcs that are right, none beside the others."""
+    return [name if ink == Ink.SHARED else "" for name, ink in zip(relations, inks, strict=False)]
+
+
+def plain_words(analysis: Analysis) -> str:
+    """What the analysis says, in words: brackets, or each word with its head. The alternative to looking at it."""
+    if analysis.tree is not None:
+        return str(analysis.tree)
+    words = analysis.words
+    if analysis.heads:
+        heads = ["root" if head == ROOT else words[head] for head in analysis.heads]
+        return ", ".join(f"{word} ← {head}" for word, head in zip(words, heads, strict=True))
+    return " ".join(words)

@@ -1,0 +1,113 @@
+"""A scene as SVG: plain elements with their colours written out, so that every program shows them alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from treebank.draw.measure import fonts_for
+from treebank.draw.scene import DASHES, LIGHT, Box, Ink, Item, Point, Scene, Stroke, Text
+
+PAPER = "#ffffff"
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def escaped(text: str) -> str:
+    """``text`` for XML and HTML; what neither can hold becomes U+FFFD."""
+    text = _NOT_IN_XML.sub("\ufffd", text)
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        text = text.replace(character, entity)
+    return text
+
+
+def svg(scene: Scene, *, inks: Mapping[Ink, str] = LIGHT, paper: str = PAPER, name: str = "picture") -> str:
+    """The scene as an SVG element; ``name`` makes the ids of its title and description its own.
+
+    ``paper`` is the colour behind it, "" for none.
+    """
+    return "\n".join(_lines(scene, inks, paper, name)) + "\n"
+
+
+def column(scenes: Sequence[Scene], gap: float = 18.0) -> Scene:
+    """All scenes as one, each below the other."""
+    whole = Scene(title=scenes[0].title if len(scenes) == 1 else f"{len(scenes)} sentences")
+    for number, scene in enumerate(scenes):
+        whole.put(scene, 0, whole.height + gap * (number > 0))
+    whole.description = "; ".join(scene.description for scene in scenes)
+    return whole
+
+
+def _lines(scene: Scene, inks: Mapping[Ink, str], paper: str, name: str) -> Iterator[str]:
+    width, height = _number(scene.width), _number(scene.height)
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-labelledby="{name}-t {name}-d">'
+    yield f'<title id="{name}-t">{escaped(scene.title)}</title>'
+    yield f'<desc id="{name}-d">{escaped(scene.description)}</desc>'
+    if paper:
+        yield f'<rect width="100%" height="100%" fill="{paper}"/>'
+    for item in scene.items:
+        yield _element(item, inks)
+    yield "</svg>"
+
+
+def _element(item: Item, inks: Mapping[Ink, str]) -> str:
+    color = inks[item.ink]
+    if isinstance(item, Text):
+        return _text(item, color)
+    if isinstance(item, Box):
+        return _box(item, color)
+    return _stroke(item, color)
+
+
+def _text(item: Text, color: str) -> str:
+    families = ", ".join(f"'{family}'" for family in fonts_for(item.text))
+    style = ' font-style="italic"' * item.italic + ' font-weight="bold"' * item.bold
+    anchor = f' text-anchor="{item.anchor}"' if item.anchor != "start" else ""
+    place = f'x="{_number(item.x)}" y="{_number(item.y)}" font-size="{_number(item.size)}"'
+    kind = f'class="{item.kind} {item.ink}"'
+    return f'<text {kind} {place} font-family="{families}, sans-serif"{anchor}{style} fill="{color}">' + (
+        f"{escaped(item.text)}</text>"
+    )
+
+
+def _box(item: Box, color: str) -> str:
+    place = f'x="{_number(item.x)}" y="{_number(item.y)}" width="{_number(item.width)}" height="{_number(item.height)}"'
+    frame = f' stroke="{color}" stroke-width="1.2"' if item.framed else ""
+    opacity = f' fill-opacity="{item.opacity:g}"' if item.opacity < 1 else ""
+    return f'<rect class="{item.ink}" {place} fill="{color}"{opacity}{frame}/>'
+
+
+def _stroke(item: Stroke, color: str) -> str:
+    path = _path(item.points, item.radius)
+    if item.filled:
+        return f'<path class="{item.ink} filled" d="{path}Z" fill="{color}"/>'
+    dashes = f' stroke-dasharray="{" ".join(map(_number, DASHES[item.ink]))}"' if item.ink in DASHES else ""
+    look = f'fill="none" stroke="{color}" stroke-width="{_number(item.width)}" stroke-linejoin="round"'
+    return f'<path class="{item.ink}" d="{path}" {look}{dashes}/>'
+
+
+def _path(points: Sequence[Point], radius: float) -> str:
+    """The line through ``points``, its corners rounded."""
+    pieces = [f"M{_pair(points[0])}"]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        if radius:
+            pieces.append(f"L{_pair(towards(corner, before, radius))}Q{_pair(corner)} ")
+            pieces.append(_pair(towards(corner, after, radius)))
+        else:
+            pieces.append(f"L{_pair(corner)}")
+    return "".join([*pieces, f"L{_pair(points[-1])}"])
+
+
+def towards(start: Point, end: Point, distance: float) -> Point:
+    """The point ``distance`` from ``start`` on the way to ``end``, at most half the way."""
+    length = ((end[0] - start[0]) ** 2 + (end[1] - start[1]) ** 2) ** 0.5
+    share = min(distance / length, 0.5) if length else 0.0
+    return start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1])
+
+
+def _pair(point: Point) -> str:
+    return f"{_number(point[0])} {_number(point[1])}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

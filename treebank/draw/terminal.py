@@ -1,0 +1,300 @@
+"""Pictures made of characters: trees that stand, or lie where the window is too narrow; arcs for heads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from treebank.core.sentence import ROOT
+from treebank.draw.arcs import Arc, arcs_of, levels_of
+from treebank.draw.branches import BARE_LABELS, BARE_TAGS, Branches, shown
+from treebank.draw.constituents import make_room
+from treebank.draw.grid import Grid, Piece, Side
+from treebank.draw.measure import columns, runs_right_to_left
+from treebank.draw.picture import Analysis, Marked, Picture, plain_words
+from treebank.draw.scene import Ink
+
+#: colours of rich; the marks tell the same without colour
+STYLES = {
+    Ink.PLAIN: "",
+    Ink.FAINT: "dim",
+    Ink.SHARED: "bold blue",
+    Ink.MISSED: "bold yellow",
+    Ink.EXTRA: "bold magenta",
+    Ink.BAR: "cyan",
+    Ink.SHADE: "cyan",
+}
+MARKS = {Ink.SHARED: "●", Ink.MISSED: "○", Ink.EXTRA: "×"}
+LEGEND = {Ink.SHARED: "in gold and predicted", Ink.MISSED: "in gold only", Ink.EXTRA: "predicted only"}
+EIGHTHS = " ▁▂▃▄▅▆▇█"
+SHADES = "·░▒▓█"
+LONGEST_LYING = 200  # words with arcs beside them
+LONGEST_BAR = 12  # columns of a distance beside a tree that lies
+
+
+def drawn(picture: Picture, width: int) -> Iterator[list[Piece]]:
+    """The rows of a picture for a window ``width`` columns wide, as pieces of one ink each."""
+    if picture.title:
+        yield [(picture.title, Ink.FAINT)]
+    marked = picture.marked()
+    for one in marked:
+        title = " — ".join(filter(None, [one.analysis.name, one.note])) if len(marked) > 1 or one.note else ""
+        if title:
+            yield [(title, Ink.PLAIN)]
+        yield from _drawn(one, width)
+    if picture.gold is not None:
+        yield [piece for ink, text in LEGEND.items() for piece in ((f"{MARKS[ink]} ", ink), (f"{text}   ", Ink.FAINT))]
+
+
+def plain(picture: Picture, width: int) -> str:
+    """The picture as text without colour."""
+    return "\n".join("".join(text for text, _ in row).rstrip() for row in drawn(picture, width))
+
+
+def _drawn(marked: Marked, width: int) -> Iterator[list[Piece]]:
+    """One analysis: standing, lying, or, where neither fits, in words."""
+    one = marked.analysis
+    if not one.words:
+        return
+    shapes = _shapes(one, width)
+    grid = next((grid for shape in shapes if (grid := shape(marked)).width <= width), None)
+    if grid is not None:
+        yield from (grid.mirrored() if runs_right_to_left(one.words) else grid).rows()
+    else:
+        if one.tree is not None or one.heads:
+            yield [(f"(too wide to draw in {width} columns)", Ink.FAINT)]
+        yield [(plain_words(one), Ink.PLAIN)]
+    yield from _matrix(one, width)
+
+
+def _shapes(one: Analysis, width: int) -> Sequence[Callable[[Marked], Grid]]:
+    """The ways to draw an analysis that may fit into the window: a grid that cannot is not even begun."""
+    can_stand = sum(columns(word) + 1 for word in one.words) <= width + 1
+    if one.tree is not None:
+        can_lie = Branches(one.tree).levels <= width
+        return [_standing_tree] * can_stand + [_lying_tree, _lying_bare_tree] * can_lie
+    if one.heads:
+        return [_standing_heads] * can_stand + [_lying_heads] * (len(one.words) <= LONGEST_LYING) + [_table_of_heads]
+    return []
+
+
+def _standing_tree(marked: Marked) -> Grid:
+    """Brackets above the words, one or, with labels, two rows for each level."""
+    one = marked.analysis
+    assert one.tree is not None
+    branches, tree = Branches(one.tree), one.tree
+    labels = [shown(label, BARE_LABELS) for label in tree.labels]
+    widths = _widths(one)
+    make_room(branches, widths, [(columns(label) + 1) / 2 + 0.5 for label in labels])
+    words = _columns(widths)
+    places = [math.floor(place) for place in branches.middles(words)]
+    rows = 2 if branches.labelled else 1
+    grid, bottom = Grid(), branches.levels * rows
+    for k, hanging in enumerate(branches.children):
+        ink = marked.brackets[k]
+        row = branches.depths[k] * rows + rows - 1
+        if rows == 2:
+            grid.text(row - 1, max(places[k] - (columns(labels[k]) - 1) // 2, 0), labels[k] or MARKS.get(ink, "·"), ink)
+        grid.line(row, places[k], Side.UP * (rows == 2 or branches.depths[k] > 0), ink)
+        ends = [words[child - len(places)] if child >= len(places) else places[child] for child in hanging]
+        grid.across(row, ends[0], ends[-1], ink)
+        for child, end in zip(hanging, ends, strict=True):
+            grid.line(row, end, Side.DOWN, ink)
+            if child >= len(places) and row + 1 < bottom:
+                grid.down(end, row + 1, bottom - 1, ink)
+                grid.line(row + 1, end, Side.UP, ink)
+                grid.line(bottom - 1, end, Side.DOWN, ink)
+        if rows == 1 and ink in MARKS:
+            grid.text(row, places[k], MARKS[ink], ink)
+    _word_rows(grid, bottom, one, widths, words)
+    return grid
+
+
+def _lying_tree(marked: Marked) -> Grid:
+    """A row for each word, brackets on the left, one level further to the right than what is around them."""
+    one = marked.analysis
+    assert one.tree is not None
+    branches, tree = Branches(one.tree), one.tree
+    steps = [2] * (branches.levels + 1)
+    for label, depth in zip(tree.labels, branches.depths, strict=True):
+        steps[depth] = max(steps[depth], columns(shown(label, BARE_LABELS)) + 2)
+    if branches.levels > 30 and not branches.labelled:
+        steps = [1] * len(steps)
+    places = list(accumulate(steps))
+    places = [place - 1 for place in places]
+    grid, far = Grid(), places[branches.levels - 1] + 2 if branches.levels else 0
+    for k, hanging in enumerate(branches.children):
+        ink, place = marked.brackets[k], places[branches.depths[k]]
+        first = tree.spans[k][0]
+        grid.across(first, place - steps[branches.depths[k]] + 1, place, ink)
+        grid.down(place, first, branches.start(hanging[-1]), ink)
+        for child in hanging:
+            row = branches.start(child)
+            end = far - 1 if child >= len(tree.spans) else places[branches.depths[child]]
+            grid.across(row, place, end, ink)
+        label = shown(tree.labels[k], BARE_LABELS) or MARKS.get(ink, "")
+        grid.text(first, place - columns(label), label, ink) if steps[0] > 1 else None
+    _beside(grid, far, one)
+    return grid
+
+
+def _lying_bare_tree(marked: Marked) -> Grid:
+    """The same without labels, which take most of the room."""
+    one = marked.analysis
+    assert one.tree is not None
+    bare = replace(one.tree, labels=("",) * len(one.tree.labels))
+    return _lying_tree(replace(marked, analysis=replace(one, tree=bare)))
+
+
+def _standing_heads(marked: Marked) -> Grid:
+    """Arcs above the words, those of gold that are missed below."""
+    one = marked.analysis
+    arcs = arcs_of(one.heads, marked.arcs)
+    missed = arcs_of(marked.missed, [Ink.MISSED] * len(one.words))
+    widths = _widths(one, one.relations)
+    for word in range(len(widths)):
+        ends = max(_ends(arcs, word), _ends(missed, word))
+        widths[word] = max(widths[word], 2 * ends + 2.0)
+    words = _columns(widths)
+    grid = Grid()
+    top = _arcs(grid, arcs, words, row=0, upwards=True)
+    below = _word_rows(grid, top, one, widths, words)
+    if missed:
+        _arcs(grid, missed, words, row=below, upwards=False)
+    return grid
+
+
+def _ends(arcs: Sequence[Arc], word: int) -> int:
+    """How many arcs there are on the side of ``word`` that has more."""
+    rightward = sum(arc.left == word and arc.head != ROOT for arc in arcs)
+    leftward = sum(arc.right == word and arc.head != ROOT for arc in arcs)
+    return max(rightward, leftward)
+
+
+def _arcs(grid: Grid, arcs: Sequence[Arc], words: Sequence[int], *, row: int, upwards: bool) -> int:
+    """Draw arcs from ``row`` on; what comes back is the first row below them."""
+    levels = levels_of(arcs, len(words))
+    count = max(levels, default=0)
+    at_word = row + count if upwards else row  # the row of the arrows
+    counts: dict[tuple[int, bool], int] = {}
+    for index in sorted(range(len(arcs)), key=lambda index: arcs[index].left - arcs[index].right):
+        arc, level = arcs[index], levels[index]
+        high = at_word - level if upwards else at_word + level
+        if arc.head == ROOT:
+            place = words[arc.word]
+            grid.down(place, high, at_word, arc.ink)
+        else:
+            left = words[arc.left] + _slot(counts, arc.left, True)
+            right = words[arc.right] - _slot(counts, arc.right, False)
+            grid.across(high, left, right, arc.ink)
+            grid.down(left, high, at_word, arc.ink)
+            grid.down(right, high, at_word, arc.ink)
+            place = left if arc.word == arc.left else right
+        grid.text(at_word, place, "×" if arc.ink == Ink.EXTRA else "▼" if upwards else "▲", arc.ink)
+    return at_word + 1 if upwards else at_word + count + 1
+
+
+def _slot(counts: dict[tuple[int, bool], int], word: int, rightward: bool) -> int:
+    """How many columns beside the middle of ``word`` the next arc on that side ends."""
+    counts[word, rightward] = counts.get((word, rightward), 0) + 1
+    return counts[word, rightward]
+
+
+def _table_of_heads(marked: Marked) -> Grid:
+    """A row for each word: its number, the word, its head, and the gold head where that is another."""
+    one, grid = marked.analysis, Grid()
+    arcs = arcs_of(one.heads, marked.arcs)
+    digits = len(str(len(one.words)))
+    for word, text in enumerate(one.words):
+        grid.text(word, 0, f"{word + 1:>{digits}}", Ink.FAINT)
+        grid.text(word, digits + 1, text)
+    left = digits + 3 + max(map(columns, one.words))
+    for arc in arcs:
+        head = "root" if arc.head == ROOT else f"{arc.head + 1} {one.words[arc.head]}"
+        relation = f" {one.relations[arc.word]}" if one.relations and one.relations[arc.word] not in ("", head) else ""
+        gold = f" (gold {marked.missed[arc.word] + 1 or 'root'})" if arc.word in marked.missed else ""
+        grid.text(arc.word, left, f"{MARKS.get(arc.ink, '←')} {head}{relation}{gold}", arc.ink)
+    return grid
+
+
+def _lying_heads(marked: Marked) -> Grid:
+    """The same with the arcs on the right."""
+    one, grid = marked.analysis, _table_of_heads(marked)
+    arcs = arcs_of(one.heads, marked.arcs)
+    right = grid.width + 1
+    for arc, level in zip(arcs, levels_of(arcs, len(one.words)), strict=True):
+        if arc.head != ROOT:
+            column = right + 2 * level
+            grid.down(column, arc.left, arc.right, arc.ink)
+            for row in (arc.left, arc.right):
+                grid.across(row, right, column, arc.ink)
+    for arc in arcs:
+        if arc.head != ROOT:
+            grid.text(arc.word, right, "◄", arc.ink)
+    return grid
+
+
+def _widths(one: Analysis, below: Sequence[str] = ()) -> list[float]:
+    """How many columns each word needs with its tag or its relation, a blank included."""
+    rows = [one.words, [shown(tag, BARE_TAGS) for tag in one.tags], below]
+    return [float(max(map(columns, texts)) + 1) for texts in zip(*filter(None, rows), strict=True)]
+
+
+def _columns(widths: list[float]) -> list[int]:
+    """The middle column of each word; ``widths`` become whole numbers."""
+    widths[:] = [float(math.ceil(width)) for width in widths]
+    lefts = [0, *(int(left) for left in accumulate(widths))]
+    return [left + (int(width) - 2) // 2 for left, width in zip(lefts, widths, strict=False)]
+
+
+def _word_rows(grid: Grid, row: int, one: Analysis, widths: Sequence[float], words: Sequence[int]) -> int:
+    """Write tags, words, relations and distances from ``row`` on; what comes back is the first row below them."""
+    tags = [shown(tag, BARE_TAGS) for tag in one.tags]
+    for texts, ink in ((tags, Ink.FAINT), (one.words, Ink.PLAIN), (one.relations, Ink.FAINT)):
+        if any(texts):
+            for text, place in zip(texts, words, strict=True):
+                grid.text(row, max(place - (columns(text) - 1) // 2, 0), text, ink)
+            row += 1
+    if one.distances:
+        lefts = [0, *(int(left) for left in accumulate(widths))]
+        for left, share in list(zip(lefts, _shares(one.distances), strict=False))[1:]:
+            if share is not None:
+                grid.text(row, left - 1, EIGHTHS[1 + round(share * 7)], Ink.BAR)
+        row += 1
+    return row
+
+
+def _beside(grid: Grid, left: int, one: Analysis) -> None:
+    """Write words, tags and distances to the right of a tree that lies."""
+    shares = _shares(one.distances) if one.distances else [None] * len(one.words)
+    tags = [shown(tag, BARE_TAGS) for tag in one.tags or ("",) * len(one.words)]
+    widest = max(map(columns, one.words))
+    for row, (word, tag, share) in enumerate(zip(one.words, tags, shares, strict=True)):
+        grid.text(row, left, word)
+        grid.text(row, left + columns(word) + 1, tag, Ink.FAINT)
+        if share is not None and row:
+            grid.text(row, left + widest + 2, "▇" * max(1, round(share * LONGEST_BAR)), Ink.BAR)
+
+
+def _shares(values: Sequence[float]) -> list[float | None]:
+    """Each distance between the least (0) and the greatest (1); None where there is none."""
+    known = [value for value in values[1:] if math.isfinite(value)]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    return [
+        None if not math.isfinite(value) else (value - low) / (high - low) if high > low else 0.5 for value in values
+    ]
+
+
+def _matrix(one: Analysis, width: int) -> Iterator[list[Piece]]:
+    """Head probabilities: a row for each word, a shade for each possible head; the diagonal is the root's."""
+    if not one.probabilities:
+        return
+    names = max(map(columns, one.words)) + 1
+    if names + 2 * len(one.words) > width:
+        return
+    yield [("heads of each word, by place of the head (diagonal: root)", Ink.FAINT)]
+    for word, row in zip(one.words, one.probabilities, strict=True):
+        shades = " ".join(SHADES[min(int(max(value, 0.0) * len(SHADES)), len(SHADES) - 1)] for value in row)
+        yield [(word + " " * (names - columns(word)), Ink.PLAIN), (shades, Ink.SHADE)]

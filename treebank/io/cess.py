@@ -1,0 +1,25 @@
+"""The brackets of CESS (Spanish, Catalan): a leaf is ``(tag word lemma)``, an elided subject ``(sn.e-SUJ *0*)``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from treebank.core.sentence import Sentence
+from treebank.core.tree import TRACE
+from treebank.io.bracketed import read_bracketed
+from treebank.io.lines import OnBad
+
+_LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+) [^\s()]+\)")
+_ELIDED = re.compile(r"\(([^\s()]+) (\*0\*)\)")
+
+
+def read_cess(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+    """The sentences of a ``.tbf`` file: words joined by ``_`` are one word; ``*0*`` is an empty element, not a word."""
+    return read_bracketed(path, on_bad=on_bad, rewrite=as_penn)
+
+
+def as_penn(text: str) -> str:
+    """The same, line for line: leaves ``(tag word)``, elided subjects under ``-NONE-``, round brackets ``-LRB-``."""
+    text = _ELIDED.sub(rf"(\1 ({TRACE} \2))", _LEAF.sub(r"(\1 \2)", text))
+    return text.replace(" -Fpa-)", " -LRB-)").replace(" -Fpt-)", " -RRB-)")

@@ -1,0 +1,78 @@
+"""The Sinica Treebank: one tree a line, ``#1:1.[0] S(agent:NP(Head:Nab:爸爸)|Head:VE11:問)#。(PERIODCATEGORY)``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from treebank.base.errors import TreebankError
+from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, shorten
+from treebank.core.sentence import Place, Sentence
+from treebank.core.tree import Tree, assemble
+from treebank.io.lines import OnBad, open_lines, report
+
+_LINE = re.compile(r"#\d+:[^ \[]*\[\d+\] ([^#]*)(?:#.*)?")
+_PIECE = re.compile(r"([^()|]*)([()|]|$)")
+
+
+def is_sinica(path: str) -> bool:
+    """Whether the first line of a file is one of this format; the treebank's own file (``parsed``) has no suffix."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as handle:
+        return _LINE.match(handle.readline(1000).decode(errors="replace")) is not None
+
+
+def read_sinica(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+    """The sentences of a file. The mark after a tree (``#。``) is not part of it, and not a word.
+
+    Raises TreebankError with file and line; with ``on_bad``, tells it of each broken sentence and leaves that out.
+    """
+    for number, line in open_lines(path):
+        if not line.strip():
+            continue
+        try:
+            match = _LINE.fullmatch(line.strip())
+            if match is None:
+                raise ValueError(f"this line is not '#number:number.[number] tree': {shorten(line)}")
+            tree = parse_sinica(match[1])
+        except ValueError as error:
+            report(TreebankError(path, number, str(error)), on_bad)
+        else:
+            yield Sentence(tree.words, tree.tags, tree, place=Place(path, number))
+
+
+def parse_sinica(text: str) -> Tree:
+    """The tree of ``S(agent:NP(Head:Nab:爸爸)|Head:VE11:問)``: labels ``S`` and ``NP-agent``, tags ``Nab``, ``VE11``.
+
+    Raises ValueError where brackets do not balance and for leaves that are not ``role:tag:word``.
+    """
+    words: list[str] = []
+    tags: list[str] = []
+    labels: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    stack: list[int] = []
+    for piece, mark in _PIECE.findall(text.strip()):
+        if mark == "(":
+            if labels and not stack:
+                raise ValueError(f"more than one tree, or a ')' too many; {HELP_CLOSE}")
+            *roles, category = piece.split(":")
+            stack.append(len(labels))
+            labels.append("-".join([category, *roles]))
+            starts.append(len(words))
+            ends.append(-1)
+        elif piece:
+            tag, _, word = piece.split(":", piece.count(":") - 1)[-1].partition(":")
+            if not (stack and tag and word):
+                raise ValueError(f"{piece!r} is not 'role:tag:word' inside of brackets")
+            words.append(word)
+            tags.append(tag)
+        if mark == ")":
+            if not stack:
+                raise ValueError(f"a ')' too many; {HELP_CLOSE}")
+            ends[stack.pop()] = len(words)
+    if stack or not labels:
+        raise ValueError(f"this tree is never closed; {HELP_OPEN}" if stack else "there is no tree in this line")
+    return assemble(words, tags, starts, ends, labels)

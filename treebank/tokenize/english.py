@@ -1,0 +1,31 @@
+"""English contractions as the Penn Treebank cuts them: ``do n't``, ``she 's``, ``can not``, ``gon na``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treebank.tokenize.patterns import compiled
+from treebank.tokenize.words import Span, word_spans
+
+_CLITIC = r"(?i) (?<=\w) (?: n['’]t | ['’](?:s|re|ve|ll|d|m) )$"
+_FUSED = r"(?i) (?:(can)not|(gim)me|(gon)na|(got)ta|(lem)me|(wan)na|(['’]t)is|(['’]t)was)"
+
+
+def english_spans(sentence: str) -> Iterator[Span]:
+    """The characters of each word of an English sentence: Unicode words, and contractions cut in two."""
+    for start, end in word_spans(sentence):
+        word = sentence[start:end]
+        cut = start + _cut(word) if len(word) > 2 and not word.startswith(("http", "www.")) else start
+        if start < cut < end:
+            yield start, cut
+            start = cut
+        yield start, end
+
+
+def _cut(word: str) -> int:
+    """Where the second part of a contraction begins; 0 for a word that is none."""
+    if match := compiled(_CLITIC).search(word):
+        return int(match.start())
+    if match := compiled(_FUSED).fullmatch(word):
+        return max(match.end(group) for group in range(1, 9))
+    return 0

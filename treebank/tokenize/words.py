@@ -1,0 +1,64 @@
+"""Where words begin and end: the word boundaries of Unicode (UAX 29), with whole addresses, numbers and abbreviations.
+
+The letters, digits and marks that hold a word together are those of the Unicode property Word_Break, rules WB4 to
+WB13b. UAX 29 asks for tailoring; ours keeps whole what readers take for one word: addresses of the web and of mail,
+numbers with their separators, words with hyphens, dotted abbreviations, a run of one sign (``...``, ``--``), and inside
+a sentence the full stop of an abbreviation or ordinal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treebank.tokenize.abbreviations import takes_stop
+from treebank.tokenize.patterns import compiled
+
+Span = tuple[int, int]
+
+_EXTEND = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*"  # WB4: marks go with what they stand on
+_LETTER = rf"(?:[\p{{WB=ALetter}}\p{{WB=Hebrew_Letter}}]{_EXTEND})"
+_DIGIT = rf"(?:\p{{WB=Numeric}}{_EXTEND})"
+_INSIDE_WORD = rf"(?:[\p{{WB=MidLetter}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{_EXTEND})"  # WB6, WB7
+_INSIDE_NUMBER = rf"(?:[\p{{WB=MidNum}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{_EXTEND})"  # WB11, WB12
+_JOIN = rf"(?:\p{{WB=ExtendNumLet}}{_EXTEND})"  # WB13a, WB13b: the underscore
+
+_RUN = rf"(?:{_DIGIT}(?:{_INSIDE_NUMBER}(?={_DIGIT}))?|{_LETTER}(?:{_INSIDE_WORD}(?={_LETTER}))?|{_JOIN})+"
+_KATAKANA = rf"(?:\p{{WB=Katakana}}{_EXTEND})+"
+_HYPHENS = r"[-\u2010\u2011\u00ad]"
+
+_URL_END = r"""[^\s<>"“”「」（）。，、《》]+ (?<![.,;:!?'’)\]}*])"""
+_ADDRESS = rf"""
+    (?: (?:https?|ftp)://{_URL_END} | www\.[\w-]+\.{_URL_END} )
+  | [\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+
+  | [@\#]\p{{L}}[\w]*
+"""
+_SMILE = r"""(?<![\w)(])[:;=8][-o^']?[)(DPp/\\|\]\[]+(?!\w)|<3(?!\w)|\^_?\^"""
+_SIGN = r"""[[\p{P}\p{S}]--[\p{Ps}\p{Pe}\p{Pi}\p{Pf}"'`\p{Emoji_Presentation}]]"""
+_SAME = rf"`` | '' | [.!?\u2026]{{2,}} | (?P<sign>{_SIGN})(?P=sign)+"
+_DATE = rf"{_DIGIT}+(?:[-/:]{_DIGIT}+)+(?!\w)"  # 12/05/2004, 10:30, 555-1234
+_DOTTED = r"(?<!\w)(?:\p{L}\p{M}*\.){2,}(?!\w)"  # U.S., also at the end of a sentence
+_AFTER_STOP = frozenset(" \t\n\u00a0,;:")
+
+_PATTERN = rf"""
+    {_ADDRESS}
+  | {_SMILE}
+  | {_DATE}
+  | {_DOTTED}
+  | {_RUN}(?:{_HYPHENS}{_RUN})*
+  | {_KATAKANA}
+  | {_SAME}
+  | (?![\s\x1c-\x1f])\X
+"""
+
+
+def word_spans(sentence: str) -> Iterator[Span]:
+    """The characters of each word of a sentence, half-open; white space belongs to none."""
+    last_stop = len(sentence.rstrip()) - 1
+    end = 0
+    for match in compiled(_PATTERN).finditer(sentence):
+        start, end = max(match.start(), end), match.end()
+        if start >= end:  # the stop that the word before has taken
+            continue
+        if sentence[end : end + 1] == "." and end < last_stop and sentence[end + 1] in _AFTER_STOP:
+            end += takes_stop(sentence[start:end])
+        yield start, end
