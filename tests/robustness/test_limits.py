@@ -145,7 +145,7 @@ def test_memory_that_really_runs_out_in_parsing(call: Caller, warm: str) -> None
     Path("text.txt").write_text("the dog saw a cat\na man met the dog\n" * 20)
     assert call("train", "text.txt", "--model", "udgn", "-o", "run", *options, "--set", "train.epochs=1")[0] == 0
     Path("in.txt").write_text("the dog saw a cat\n" * 40 + "dog " * 20_000 + "\nthe cat\n")
-    code, out, err = limited(warm, "udgn", 450, "extract", "-m", "run", "in.txt")
+    code, out, err = limited(warm, "masked.udgn", 450, "extract", "-m", "run", "in.txt")
     assert (code, out.count("\n")) == (1, 40)
     assert err == "synparse: memory ran out on a sentence of 20,000 words; leave it out\n"
 
