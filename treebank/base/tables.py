@@ -1,0 +1,97 @@
+"""Tables of results, independent of the output format.
+
+Every result object (scores, analyses, perplexities) offers ``tables()`` and ``to_json()``. One printer writes the
+tables to a terminal, as LaTeX or as CSV, and the object as JSON, so all formats have the same content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+Interval = tuple[float, float]
+Cell = str | int | float | Interval | None  # None is an empty cell
+
+
+class Column(NamedTuple):
+    """A column of a table. ``form`` is the format specification of its numbers, such as ``.1f`` or ``+.1f``."""
+
+    name: str
+    form: str = ""
+
+
+class Table(NamedTuple):
+    """A table with a title, one cell per row and column, and footnotes.
+
+    ``best`` holds the (row, column) indices of the values to emphasize, ``muted`` the indices of rows to print in a
+    fainter color (baselines). ``footnotes`` explain abbreviations and give the signatures of scores.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    footnotes: Sequence[str] = ()
+    best: frozenset[tuple[int, int]] = frozenset()
+    muted: frozenset[int] = frozenset()
+
+    def texts(self) -> list[list[str]]:
+        """The formatted cells, row by row.
+
+        >>> Table("", [Column("UF1", ".1f"), Column("95 % int.", ".1f")], [[9.04, (8, 10)]]).texts()
+        [['9.0', '[8.0, 10.0]']]
+        """
+        return [[_text(cell, column.form) for cell, column in zip(row, self.columns, strict=True)] for row in self.rows]
+
+    def is_text(self, index: int) -> bool:
+        """True if a column holds text, which is aligned to the left."""
+        return all(isinstance(row[index], str) for row in self.rows)
+
+    def records(self) -> list[dict[str, str | int | float | None]]:
+        """One dictionary per row with unrounded numbers.
+
+        An interval becomes the two keys ``NAME low`` and ``NAME high``.
+        """
+        intervals = {
+            column.name
+            for row in self.rows
+            for column, cell in zip(self.columns, row, strict=True)
+            if _is_interval(cell)
+        }
+        records = []
+        for row in self.rows:
+            record: dict[str, str | int | float | None] = {}
+            for column, cell in zip(self.columns, row, strict=True):
+                if column.name in intervals:
+                    low, high = cell if isinstance(cell, tuple) else (None, None)
+                    record |= {f"{column.name} low": low, f"{column.name} high": high}
+                elif not isinstance(cell, tuple):
+                    record[column.name] = cell
+            records.append(record)
+        return records
+
+
+class Result(Protocol):
+    """An object that can be printed in every output format."""
+
+    def tables(self) -> Sequence[Table]:
+        """The tables for people, the most important one first."""
+
+    def to_json(self) -> Any:
+        """The whole result as dictionaries, lists, strings and numbers."""
+
+
+def percent(part: float, total: float) -> float | None:
+    """``part`` of ``total`` in percent, or None if ``total`` is 0."""
+    return 100 * part / total if total else None
+
+
+def _is_interval(cell: Cell) -> bool:
+    return isinstance(cell, tuple)
+
+
+def _text(cell: Cell, form: str) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, tuple):
+        return f"[{cell[0]:{form}}, {cell[1]:{form}}]"
+    return f"{cell:{form}}" if isinstance(cell, float) or (form and isinstance(cell, int)) else str(cell)
