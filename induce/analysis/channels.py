@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from induce.config import kind_of
-from induce.data.loaders import bucket_by_length, pad
+from induce.data.by_length import batches_by_cost
+from induce.data.loaders import pad
 from induce.parsing.load import choose_device, read_trained
 from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base.errors import SynparseError
@@ -342,7 +343,7 @@ def add_block(
 
     wanted = [i for i, own in enumerate(arcs) if own]
     with torch.inference_mode():
-        for batch in bucket_by_length([len(ids[i]) for i in wanted], budget=POSITIONS):
+        for batch in batches_by_cost([len(ids[i]) for i in wanted], budget=POSITIONS):
             chosen = [wanted[place] for place in batch]
             tokens, lengths = pad([ids[i] for i in chosen])
             weights = model.channels(tokens.to(device), lengths)

@@ -12,7 +12,8 @@ import torch
 
 from induce.config import kind_of
 from induce.data.batches import SentenceBatch
-from induce.data.loaders import bucket_by_length, pad
+from induce.data.by_length import batches_by_cost
+from induce.data.loaders import pad
 from induce.data.tokens import split
 from induce.models.base import Model, has_vectors
 from induce.parsing.load import choose_device, read_trained
@@ -69,7 +70,7 @@ class Embedder:
         vectors: list[Any] = [None] * len(block)
         wanted = [index for index, ids in enumerate(encoded) if ids]
         lengths = [len(encoded[index]) for index in wanted]
-        for places in bucket_by_length(lengths, cost=self.model.parsing_cost):
+        for places in batches_by_cost(lengths, cost=self.model.parsing_cost):
             chosen = [wanted[place] for place in places]
             batch = SentenceBatch(*pad([encoded[index] for index in chosen])).to(self.device)
             for index, row in zip(chosen, self.model.sentence_vectors(batch).cpu().numpy(), strict=True):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch, SpanTargetBatch
+from induce.data.by_length import batches_of_equal_length
 from induce.data.loaders import Step, shuffled
 from induce.data.punctuation import SEPARATED
 from treebank.base.errors import SynparseError
@@ -37,11 +38,8 @@ class FragmentLoader:
     def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
         self.corpus, self.config, self.device = corpus, config, device
         lengths = corpus.lengths
-        order = np.argsort(lengths, kind="stable")
-        self.batches: list[np.ndarray] = []
-        for same in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
-            size = max(1, config.batch_words // max(1, int(lengths[same[0]])))
-            self.batches += np.split(same, range(size, len(same), size))
+        equal = batches_of_equal_length(lengths, lambda length: config.batch_words // max(1, length))
+        self.batches = [rows for rows, _ in equal]
         self.lengths = np.array([lengths[batch[0]] for batch in self.batches])
         self.words = self.lengths * np.array([len(batch) for batch in self.batches])
         self.passes = [self._within(number) for number in range(1, config.epochs + 1)]  # how many batches each has

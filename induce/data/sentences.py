@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch, SupervisedBatch
-from induce.data.loaders import Step, batches_of_words, shuffled
+from induce.data.by_length import batches_by_size, batches_by_words
+from induce.data.loaders import Step, shuffled
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,10 +31,10 @@ class SentenceLoader:
     def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
         self.corpus, self.device = corpus, device
         size = max(1, min(batch_size, len(corpus)))
-        order = np.argsort(corpus.lengths, kind="stable") if config.bucketed else np.arange(len(corpus))
-        self.batches = np.split(order, range(size, len(order), size))
+        self.batches = np.split(np.arange(len(corpus)), range(size, len(corpus), size))
         if config.bucketed:
-            self.batches = [self.batches[k] for k in np.random.RandomState(0).permutation(len(self.batches))]
+            batches = batches_by_size(corpus.lengths, size)
+            self.batches = [np.array(batches[k]) for k in np.random.RandomState(0).permutation(len(batches))]
         # What does not fill the last batch of consecutive ones is left out in training, as in the program.
         self.whole = self.batches if config.bucketed or len(self.batches[-1]) == size else self.batches[:-1]
 
@@ -66,7 +67,7 @@ class MaskedLoader:
 
     def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
         self.corpus, self.device = corpus, device
-        self.batches = batches_of_words(corpus.lengths, config.batch_words)
+        self.batches = batches_by_words(corpus.lengths, config.batch_words)
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
         """One pass from batch ``start`` on."""

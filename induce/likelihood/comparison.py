@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from induce.data.batches import MaskedBatch, SentenceBatch
-from induce.data.loaders import bucket_by_length, pad
+from induce.data.by_length import batches_by_cost
+from induce.data.loaders import pad
 from induce.data.sentences import MASKINGS
 from induce.models.em.word_probabilities import target_log_probabilities
 from induce.storage.checkpoint import Checkpoint, build_model
@@ -135,7 +136,7 @@ def sentence_sums(model: Any, scorer: GivenText) -> np.ndarray:
     """Nats and tokens, the end included, of each sentence (sentences, 2) by itself."""
     sentences = list(scorer.encoded())
     rows = np.array([[0.0, len(ids) + 1.0] for ids in sentences])
-    for chosen in bucket_by_length(list(map(len, sentences)), cost=model.parsing_cost):
+    for chosen in batches_by_cost(list(map(len, sentences)), cost=model.parsing_cost):
         batch = SentenceBatch(*pad([sentences[index] for index in chosen])).to(scorer.device)
         rows[chosen, 0] = -model.log_probability(batch).double().cpu().numpy()
     return rows
@@ -147,7 +148,7 @@ def masked_sums(model: Any, scorer: GivenText) -> np.ndarray:
     generators = [torch.Generator().manual_seed(number) for number in range(MASKINGS)]
     maskings = [[torch.rand(len(ids), generator=one) for ids in sentences] for one in generators]
     rows = []
-    for chosen in bucket_by_length(list(map(len, sentences)), budget=SEGMENT):
+    for chosen in batches_by_cost(list(map(len, sentences)), budget=SEGMENT):
         tokens, lengths = pad([sentences[index] for index in chosen])
         total, count = 0.0, 0
         for masking in maskings:

@@ -16,7 +16,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from induce.config import entry_of
 from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch
-from induce.data.loaders import bucket_by_length, pad
+from induce.data.by_length import batches_by_cost
+from induce.data.loaders import pad
 from induce.data.sentences import MASKINGS
 from induce.data.tokens import TOKENS, split
 from induce.data.vocabulary import Vocabulary
@@ -352,7 +353,7 @@ def sentence_nll(model: Any, blocks: Iterable[list[list[int]]], device: str) -> 
     """Each sentence by itself, its end included: a mark behind it, or of a grammar the last of its decisions."""
     total, count = 0.0, 0
     for block in blocks:
-        for chosen in bucket_by_length(list(map(len, block)), cost=model.parsing_cost):
+        for chosen in batches_by_cost(list(map(len, block)), cost=model.parsing_cost):
             batch = SentenceBatch(*pad([block[index] for index in chosen])).to(device)
             total -= float(model.log_probability(batch).double().sum())
             count += batch.token_count + len(chosen)
@@ -365,7 +366,7 @@ def masked_nll(model: Any, blocks: Iterable[list[list[int]]], device: str) -> _T
     total, count = 0.0, 0
     for block in blocks:
         maskings = [[torch.rand(len(sentence), generator=one) for sentence in block] for one in generators]
-        for chosen in bucket_by_length(list(map(len, block))):
+        for chosen in batches_by_cost(list(map(len, block))):
             tokens, lengths = pad([block[index] for index in chosen])
             for masking in maskings:
                 uniforms = pad_sequence([masking[index] for index in chosen], batch_first=True, padding_value=1.0)

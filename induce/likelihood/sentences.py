@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import SentenceBatch
-from induce.data.loaders import bucket_by_length, pad
+from induce.data.by_length import batches_by_cost
+from induce.data.loaders import pad
 from induce.data.tokens import split
 from induce.models.base import scores_sentences, scores_words
 from induce.parsing.load import choose_device, read_trained
@@ -118,7 +119,7 @@ class SentenceScorer:
         first.pop((), None)
         chosen, values = list(first.values()), {}
         lengths = [len(block[index].ids) for index in chosen]
-        for places in bucket_by_length(lengths, cost=self.model.parsing_cost):
+        for places in batches_by_cost(lengths, cost=self.model.parsing_cost):
             batch = [block[chosen[place]] for place in places]
             for one, value in zip(batch, self._values(batch), strict=True):
                 values[one.ids] = value

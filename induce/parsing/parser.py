@@ -12,7 +12,8 @@ from typing import Any, Protocol
 from induce import registry
 from induce.config import check_layer, default_layer, entry_of, kind_of
 from induce.data.batches import FragmentBatch, SentenceBatch
-from induce.data.loaders import bucket_by_length, pad
+from induce.data.by_length import batches_by_cost
+from induce.data.loaders import pad
 from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
 from induce.decoding.branching_direction import FACT as EDGES
@@ -258,7 +259,7 @@ class ModelParser(StructureParser):
         wanted = [index for index, row in enumerate(rows) if row is None]
         batches = [
             [wanted[place] for place in batch]
-            for batch in bucket_by_length(
+            for batch in batches_by_cost(
                 [lengths[index] for index in wanted], cost=self.model.parsing_cost, budget=BUDGET
             )
         ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from induce.config import DataConfig, kind_of
-from induce.data.loaders import bucket_by_length
+from induce.data.by_length import batches_by_cost
 from induce.parsing.load import choose_device
 from induce.parsing.parser import ModelParser
 from induce.registry import find_task
@@ -185,7 +185,7 @@ def correct(checkpoint: Checkpoint, examples: Sequence[Example], device: str) ->
     loader = ExpressionLoader(items, checkpoint.config.train, batch_size=1, device=device)
     found = [False] * len(items)
     with torch.inference_mode():
-        for chosen in bucket_by_length(loader.lengths, budget=2**13):
+        for chosen in batches_by_cost(loader.lengths, budget=2**13):
             batch = loader.batch(chosen)
             scores = model(batch.tokens, batch.lengths, batch.trees)
             for index, right in zip(chosen, (scores.argmax(-1) == batch.labels).tolist(), strict=True):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.data.batches import Batch, LabelledBatch, Side
+from induce.data.by_length import batches_by_size
 from induce.data.loaders import Step, pad
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ class LengthLoader:
 
     def check(self) -> Iterator[Batch]:
         """Every item, shortest first."""
-        order = sorted(range(len(self.lengths)), key=self.lengths.__getitem__)
-        for start in range(0, len(order), self.batch_size):
-            yield self.batch(order[start : start + self.batch_size])
+        return map(self.batch, batches_by_size(self.lengths, self.batch_size))
 
     def share(self, start: int) -> float:
         """How many of the batches lie before ``start``."""
@@ -58,8 +57,9 @@ class LengthLoader:
         tenth = max(self.batch_size, -(-len(order) // TENTHS))
         batches = []
         for start in range(0, len(order), tenth):
-            part = sorted(order[start : start + tenth], key=self.lengths.__getitem__)
-            batches += [part[begin : begin + self.batch_size] for begin in range(0, len(part), self.batch_size)]
+            part = order[start : start + tenth]
+            by_size = batches_by_size([self.lengths[index] for index in part], self.batch_size)
+            batches += [[part[k] for k in batch] for batch in by_size]
         return batches
 
 

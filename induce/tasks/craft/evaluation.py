@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from induce.data.loaders import bucket_by_length
+from induce.data.by_length import batches_by_cost
 from induce.data.vocabulary import FIRST
 from induce.parsing.load import choose_device
 from induce.storage.checkpoint import Checkpoint, build_model
@@ -156,7 +156,7 @@ def segment_scores(model: Any, shown: Demonstrations, checkpoint: Checkpoint, de
     items, with_options = shown.encode(checkpoint.vocabulary), hasattr(model.config, "options")
     rows: dict[str, list[float]] = {name: [] for name in ("F1 tol 0", "F1 tol 1", "F1 own", "align")}
     chosen, subtasks, right, weights = [], [], 0, []
-    for part in bucket_by_length(items.lengths):
+    for part in batches_by_cost(items.lengths):
         batch = make_batch(items, part).to(device)
         trace = model.along(batch)
         best_actions = trace.actions[..., : len(ACTIONS)].argmax(-1)  # without being done

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from induce.data.loaders import bucket_by_length
+from induce.data.by_length import batches_by_cost
 from induce.models.base import Query
 from induce.parsing.parser import ModelParser
 from induce.parsing.reading import Reading
@@ -30,7 +30,7 @@ class TrajectoryParser(ModelParser):
         wanted = [index for index, one in enumerate(shown) if one is not None]
         rows: list[list[float]] = [[] for _ in shown]
         items = replay([one for one in shown if one is not None], sketches)
-        for chosen in bucket_by_length(items.lengths):
+        for chosen in batches_by_cost(items.lengths):
             with torch.inference_mode():
                 batch = make_batch(items, chosen).to(self.device)
                 structure = self.model.structure(batch, Query(self.structure, self.layer, self.distances))

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from induce.data.batches import MaskedBatch, SentenceBatch
-from induce.data.loaders import batches_of_words
+from induce.data.by_length import batches_by_words
 from induce.decoding.heads import argmax, chu_liu_edmonds
 from induce.layers.masked_words import mask_words, without_self
 from induce.layers.padding import real_words
@@ -145,8 +145,8 @@ def test_the_same_trees_as_the_released_program(name: str) -> None:
 
 
 def listed(lengths: list[int], budget: int, **options: bool) -> list[list[int]]:
-    """`batches_of_words` in lists."""
-    return [batch.tolist() for batch in batches_of_words(lengths, budget, **options)]
+    """`batches_by_words` in lists."""
+    return [batch.tolist() for batch in batches_by_words(lengths, budget, **options)]
 
 
 @pytest.mark.parametrize("name", fixtures("mlm_batching"))
@@ -161,12 +161,6 @@ def test_masks_and_batches_like_the_released_programs(name: str) -> None:
     assert len(lengths) == fixture.sizes["sentences"]
     assert listed(lengths, budget) == fixture.doc["expected"]["udgn"]
     assert listed(lengths, budget, shortest_first=True) == fixture.doc["expected"]["structformer"]
-
-
-def test_a_sentence_longer_than_the_budget_is_a_batch() -> None:
-    assert listed([3, 30, 2, 10], 10) == [[1], [3], [0, 2]]
-    assert listed([3, 30, 2, 10], 10, shortest_first=True) == [[2, 0, 3], [1]]
-    assert listed([], 10) == []
 
 
 # --- settings -------------------------------------------------------------------------------------------------------
