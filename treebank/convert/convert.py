@@ -16,7 +16,7 @@ from treebank.base.errors import SynparseError
 from treebank.convert.concat_syn import ConcatSyn, count_forms
 from treebank.core.dependency import delete
 from treebank.core.sentence import Sentence
-from treebank.core.tags import UNIVERSAL_PUNCTUATION, bare_label, tags_are_penn, words_by_letters, words_by_tag
+from treebank.core.tags import bare_label, tags_are_penn, word_mask
 from treebank.core.tree import TRACE, Span, Tree
 from treebank.corpora.catalog import NAMES, load_gold
 from treebank.io.formats import AS_FOUND, InputOptions, read_sentences
@@ -96,12 +96,12 @@ def words_of(sentence: Sentence, note: Tell) -> list[bool]:
     ``note`` hears if the last was needed.
     """
     if sentence.tree is None and len(sentence.universal_tags) == len(sentence.words):
-        return [tag != UNIVERSAL_PUNCTUATION for tag in sentence.universal_tags]
+        return word_mask("upos", sentence.words, sentence.tags, sentence.universal_tags)
     tree = leaves(sentence)
     if tags_are_penn(tree.words, tree.tags):
-        return words_by_tag(tree)
+        return word_mask("words", tree.words, tree.tags)
     note("the tags are not those of the Penn Treebank, so a word is what has a letter or a digit in it")
-    return words_by_letters(tree)
+    return word_mask("letters", tree.words, tree.tags)
 
 
 # --- the conversion

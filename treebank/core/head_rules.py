@@ -10,7 +10,7 @@ from typing import Literal
 from treebank.base.errors import UnknownNameError, nearest
 from treebank.core.dependency import Heads
 from treebank.core.sentence import ROOT
-from treebank.core.tags import LATER_PUNCTUATION_TAGS, PUNCTUATION_TAGS, bare_label
+from treebank.core.tags import ALL_PUNCTUATION_TAGS, bare_label
 from treebank.core.tree import Tree
 
 # One line a phrase: what to look for, in order, until a child is found. ``> A B|C`` means the leftmost A, else the
@@ -109,7 +109,6 @@ WHPP    > IN TO *
 *       > *
 """
 
-PUNCTUATION = PUNCTUATION_TAGS | LATER_PUNCTUATION_TAGS
 CONJUNCTIONS = frozenset({"CC", "CONJP"})
 # what can be coordinated with what, by how a label begins; all else with the same label
 _KINDS = ("NN NP NM NX PR CD QP FW", "VB VP MD", "IN TO PP", "JJ AD RB", "S SB SI SQ")
@@ -148,7 +147,7 @@ class HeadRules:
     def arcs(self, phrase: str, labels: tuple[str, ...]) -> tuple[int, ...]:
         """For each child of a phrase the place of the one that it depends on; ``ROOT`` for the head."""
         everyone = list(enumerate(labels))
-        children = [child for child in everyone if child[1] not in PUNCTUATION] or everyone
+        children = [child for child in everyone if child[1] not in ALL_PUNCTUATION_TAGS] or everyone
         if self.coordination == "chain" and (conjuncts := self.conjuncts(phrase, labels)):
             return _chain(conjuncts, len(labels))
         head = self.head(phrase, children)
@@ -174,7 +173,7 @@ class HeadRules:
         last = max((i for i, label in enumerate(labels) if label in CONJUNCTIONS), default=0)
         parts: list[list[tuple[int, str]]] = [[]]
         for i, label in enumerate(labels):
-            if label not in CONJUNCTIONS and label not in PUNCTUATION:
+            if label not in CONJUNCTIONS and label not in ALL_PUNCTUATION_TAGS:
                 parts[-1].append((i, label))
             elif parts[-1]:
                 parts.append([])

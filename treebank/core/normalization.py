@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads, is_tree
 from treebank.core.sentence import ROOT
-from treebank.core.tags import AUXILIARIES, WORD_TAGS, is_word, tags_are_penn
+from treebank.core.tags import is_word, tags_are_penn, word_mask
 from treebank.core.tree import Tree
 
 _DIGITS = re.compile(r"\d+")  # decimal digits of any script
@@ -109,9 +110,10 @@ def _cased(words: Sequence[str], tags: Sequence[str]) -> Normalized:
 
 def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
     if tags and tags_are_penn(words, tags):
-        kept = tuple(i for i, tag in enumerate(tags) if tag in WORD_TAGS or tag in AUXILIARIES)
+        mask = word_mask("words+aux", words, tags)
     else:
-        kept = tuple(i for i, word in enumerate(words) if is_word(word))
+        mask = word_mask("letters", words, ())
+    kept = tuple(compress(range(len(words)), mask))
     return Normalized(tuple(fold_published(words[i]) for i in kept), kept)
 
 
@@ -120,8 +122,8 @@ def _tags(words: Sequence[str], tags: Sequence[str]) -> Normalized:
         raise SynparseError(
             "normalization 'tags' needs part-of-speech tags, and a sentence here has none; give a treebank"
         )
-    penn = tags_are_penn(words, tags)
-    kept = tuple(i for i, tag in enumerate(tags) if (tag in WORD_TAGS if penn else is_word(words[i])))
+    mask = word_mask("words", words, tags) if tags_are_penn(words, tags) else word_mask("letters", words, ())
+    kept = tuple(compress(range(len(words)), mask))
     return Normalized(tuple(tags[i] for i in kept), kept)
 
 

@@ -1,43 +1,40 @@
-"""What tags and labels say: which tag set a sentence has, what is a word, what a label is without its additions.
-
-Only the tags of the Penn Treebank say here what is a word. Whether a sentence has them is asked of that sentence alone,
-so that nothing that is made of it depends on what stands before or behind it in a file.
-"""
+"""Tag sets and labels: which tokens are words, which tag set a sentence has, labels without function tags."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import repeat
 
 from treebank.core.sentence import Treebank
-from treebank.core.tree import TRACE, Tree
+from treebank.core.tree import TRACE
 
 _PENN_WORDS = (
     "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP "
     "VBZ WDT WP WP$ WRB"
 )
-#: The Penn Treebank's 36 tags of words. A whitelist: ``$``, ``#``, punctuation, ``-NONE-`` and other tags are out.
+#: The Penn Treebank's 36 tags of words. ``$``, ``#``, punctuation, ``-NONE-`` and tags of other sets are excluded.
 WORD_TAGS = frozenset(_PENN_WORDS.split())
-AUXILIARIES = frozenset({"AUX", "AUXG"})  # further word tags, those of the automatic treebank BLLIP
+AUXILIARIES = frozenset({"AUX", "AUXG"})  # additional word tags of the automatic treebank BLLIP
 PUNCTUATION_TAGS = frozenset({".", ",", ":", "``", "''", "-LRB-", "-RRB-"})
-LATER_PUNCTUATION_TAGS = frozenset({'"', "HYPH", "NFP"})  # further ones of OntoNotes and the English Web Treebank
-#: All tags of treebanks in the style of the Penn Treebank, of words or not
-PENN_TAGS = (
-    WORD_TAGS | AUXILIARIES | PUNCTUATION_TAGS | LATER_PUNCTUATION_TAGS | {TRACE, *["$", "#", "ADD", "AFX", "GW", "XX"]}
-)
+#: Punctuation tags of the Penn Treebank and those added by OntoNotes and the English Web Treebank
+ALL_PUNCTUATION_TAGS = PUNCTUATION_TAGS | {'"', "HYPH", "NFP"}
+EVALB_DELETED = PUNCTUATION_TAGS - {"-LRB-", "-RRB-"} | {TRACE}  # tags that EVALB deletes (COLLINS.prm)
+#: All tags of treebanks in the style of the Penn Treebank
+PENN_TAGS = WORD_TAGS | AUXILIARIES | ALL_PUNCTUATION_TAGS | {TRACE, *["$", "#", "ADD", "AFX", "GW", "XX"]}
 UNIVERSAL_PUNCTUATION = "PUNCT"  # the tag of Universal Dependencies
-_BRACKETS = frozenset(f"-{side}{kind}b-" for side in "lr" for kind in "rcs")  # -LRB- and its kin, in lower case
+_BRACKETS = frozenset(f"-{side}{kind}b-" for side in "lr" for kind in "rcs")  # -LRB- and similar, in lower case
 
 
 @lru_cache(maxsize=1 << 17)
 def is_word(token: str) -> bool:
     """Whether ``token`` is more than punctuation and symbols.
 
-    A letter or a number makes a word (so do private-use and unassigned characters, since nobody knows better).
-    Punctuation and symbols (Unicode categories P and S) do not, with or without combining marks, joiners, control
-    characters or spaces around them: an emoji with a variation selector is still a symbol. A token of marks alone
-    counts as a word, one of invisible characters alone does not. ``-LRB-``, ``-rrb-`` and so on are brackets.
+    A token with a letter or a number is a word, and so is one with a private-use or unassigned character. A token of
+    punctuation and symbols (Unicode categories P and S) is not, even with combining marks, joiners, control characters
+    or spaces around them: an emoji with a variation selector is still a symbol. A token of combining marks alone is a
+    word, a token of invisible characters alone is not. ``-LRB-``, ``-rrb-`` and similar tokens are brackets.
     """
     if token.isalnum():
         return True
@@ -49,11 +46,39 @@ def is_word(token: str) -> bool:
     return any(kind[0] == "M" for kind in kinds) and not any(kind[0] in "PS" for kind in kinds)
 
 
-def tags_are_penn(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """Whether the ``tags`` of a sentence, one a word, are the Penn Treebank's, so that they can say what is a word.
+Strings = Sequence[str]
+#: Name of a rule -> which tokens are words by their forms, treebank tags and universal tags
+WORD_RULES: dict[str, Callable[[Strings, Strings, Strings], list[bool]]] = {
+    "words": lambda words, tags, universal: [tag in WORD_TAGS for tag in tags],
+    "words+aux": lambda words, tags, universal: [tag in WORD_TAGS or tag in AUXILIARIES for tag in tags],
+    "no-punct": lambda words, tags, universal: [tag not in PUNCTUATION_TAGS for tag in tags],
+    "evalb": lambda words, tags, universal: [tag not in EVALB_DELETED for tag in tags],
+    "upos": lambda words, tags, universal: [tag != UNIVERSAL_PUNCTUATION for tag in universal],
+    "letters": lambda words, tags, universal: [
+        tag != TRACE and is_word(word) for word, tag in zip(words, tags or repeat(""), strict=False)
+    ],
+    "all": lambda words, tags, universal: [True] * len(words),
+}
+PENN_RULES = frozenset({"words", "words+aux", "no-punct"})  # rules that need the tags of the Penn Treebank
 
-    Every token with a letter or a digit (see ``is_word``) must carry one of ``PENN_TAGS``. A short sentence of another
-    tag set may pass that has names in common with it, and loses nothing: the words among its tokens all have word tags.
+
+def word_mask(rule: str, words: Strings, tags: Strings, universal: Strings = ()) -> list[bool]:
+    """For each token, whether it is a word by a rule in `WORD_RULES`.
+
+    The result is shorter than ``words`` if the tags that the rule needs are missing.
+
+    >>> word_mask("words", ["$", "5", "."], ["$", "CD", "."]), word_mask("letters", ["$", "5", "."], [])
+    ([False, True, False], [False, True, False])
+    """
+    return WORD_RULES[rule](words, tags, universal)
+
+
+def tags_are_penn(words: Sequence[str], tags: Sequence[str]) -> bool:
+    """Whether the ``tags`` of a sentence, one per word, are the Penn Treebank's, so that they distinguish words.
+
+    Every token with a letter or a digit (see ``is_word``) must have one of ``PENN_TAGS``. A short sentence with another
+    tag set can pass if the two sets share these tags. This does no harm, since all its words have word tags then. The
+    decision depends on this sentence alone, not on its neighbors in the file.
     """
     return PENN_TAGS.issuperset(tags) or not any(
         tag not in PENN_TAGS and is_word(word) for word, tag in zip(words, tags, strict=True)
@@ -61,7 +86,7 @@ def tags_are_penn(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def has_penn_tags(gold: Treebank) -> bool:
-    """Whether most sentences of ``gold`` have tags of the Penn Treebank: for scores, which name one rule for all."""
+    """Whether most sentences of ``gold`` have tags of the Penn Treebank. Scores use one rule for the whole treebank."""
     fitting = 0
     for sentence in gold.sentences:
         tree = sentence.tree
@@ -72,26 +97,17 @@ def has_penn_tags(gold: Treebank) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def bare_label(label: str) -> str:
-    """The label without function tags and indices: ``NP`` of ``NP-SBJ=2``; one such as ``-LRB-`` as it is."""
+    """The label without function tags and indices, ``NP`` for ``NP-SBJ=2``. ``-LRB-`` and the like are unchanged."""
     return label if label.startswith("-") else label.partition("-")[0].partition("=")[0]
 
 
-def words_by_tag(tree: Tree) -> list[bool]:
-    """True for each leaf whose tag is one of the 36 word tags of the Penn Treebank; ``$`` and ``#`` are not."""
-    return [tag in WORD_TAGS for tag in tree.tags]
-
-
-def words_by_letters(tree: Tree) -> list[bool]:
-    """True for each leaf that is no trace and does not consist of punctuation and symbols only."""
-    return [tag != TRACE and is_word(word) for word, tag in zip(tree.words, tree.tags, strict=True)]
-
-
 def count_words(gold: Treebank) -> list[int]:
-    """Words of each sentence with a tree, counted as the default convention of scores does; 0 where there is none."""
-    mask = words_by_tag if has_penn_tags(gold) else words_by_letters
-    return [0 if sentence.tree is None else sum(mask(sentence.tree)) for sentence in gold.sentences]
+    """Number of words of each tree by the default convention of scores, or 0 for a sentence without a tree."""
+    rule = "words" if has_penn_tags(gold) else "letters"
+    trees = [sentence.tree for sentence in gold.sentences]
+    return [0 if tree is None else sum(word_mask(rule, tree.words, tree.tags)) for tree in trees]
 
 
 def short_enough(length: int, max_length: int | None) -> bool:
-    """Whether a sentence is within the bound and not empty; without a bound every sentence is."""
+    """Whether a sentence has 1 to ``max_length`` words. Without a bound, every sentence passes."""
     return max_length is None or 0 < length <= max_length

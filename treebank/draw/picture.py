@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from treebank.core.sentence import ROOT, Sentence
-from treebank.core.tags import UNIVERSAL_PUNCTUATION, WORD_TAGS, is_word, tags_are_penn
+from treebank.core.tags import tags_are_penn, word_mask
 from treebank.core.tree import Span, Tree
 from treebank.draw.scene import Ink
 
@@ -88,14 +88,11 @@ def _plain(analysis: Analysis) -> Marked:
 
 
 def counted(words: Sequence[str], tags: Sequence[str]) -> list[bool]:
-    """Which words are compared: by the tags of the Penn Treebank, else all that hold a letter or digit.
+    """For each token, whether it is a word that is compared with gold.
 
-    Where that leaves none, all are.
+    Penn Treebank tags decide, else letters and digits. If this excludes every token, all tokens are compared.
     """
-    if tags and tags_are_penn(words, tags):
-        mask = [tag in WORD_TAGS for tag in tags]
-        return mask if any(mask) else [True] * len(words)
-    mask = [is_word(word) and tag != UNIVERSAL_PUNCTUATION for word, tag in zip(words, tags or words, strict=True)]
+    mask = word_mask("words" if tags and tags_are_penn(words, tags) else "letters", words, tags)
     return mask if any(mask) else [True] * len(words)
 
 

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, Protocol
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads, delete
 from treebank.core.sentence import ROOT, Sentence, Treebank
+from treebank.core.tags import word_mask
 from treebank.core.tree import TRACE, Tree
-from treebank.evaluate.conventions import HEAD_TOKENS, TOKENS, AttachmentConvention
+from treebank.evaluate.conventions import AttachmentConvention
 from treebank.io.predictions import PredictedTree
 
 Spans = Sequence[tuple[int, int]]
@@ -110,12 +111,11 @@ class View:
 
 def view_treebank(treebank: Treebank, tokens: str) -> list[View]:
     """Every sentence, reduced to the surviving ``tokens``. Raises SynparseError if one has no tree."""
-    survive = TOKENS[tokens]
     views = []
     for sentence in treebank.sentences:
         if sentence.tree is None:
             raise SynparseError(f"{sentence.place}: this sentence has no tree to score against")
-        views.append(View(sentence, sentence.tree, survive(sentence.tree)))
+        views.append(View(sentence, sentence.tree, word_mask(tokens, sentence.tree.words, sentence.tree.tags)))
     return views
 
 
@@ -195,7 +195,7 @@ class HeadView:
     @classmethod
     def of(cls, sentence: Sentence, heads: Sequence[int], convention: AttachmentConvention) -> HeadView:
         """The view of a sentence with gold ``heads`` over all its words. Raises SynparseError if tags are missing."""
-        mask = HEAD_TOKENS[convention.tokens](sentence)
+        mask = word_mask(convention.tokens, sentence.words, sentence.tags, sentence.universal_tags)
         if len(mask) != len(sentence.words):
             raise SynparseError(f"{sentence.place}: this sentence has no tags to tell which words count")
         if convention.others == "deleted":

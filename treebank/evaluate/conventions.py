@@ -1,54 +1,31 @@
-"""Scoring conventions, of trees and of heads: which words and brackets or arcs count, how sentences are averaged.
+"""Scoring conventions for trees and for heads: which words, brackets and arcs count, and how sentences are averaged.
 
-A convention is one frozen value. The counting reads every choice from it and the signature prints every choice of it,
-so a score cannot claim another convention than the one that it was counted by.
+A convention is one frozen value. Counting reads every choice from it, and the signature of a score prints every choice,
+so a score cannot claim a different convention from the one it was counted by.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from treebank.base.errors import SynparseError, UnknownNameError, nearest
-from treebank.core.sentence import Sentence, Treebank
-from treebank.core.tags import (
-    AUXILIARIES,
-    PUNCTUATION_TAGS,
-    UNIVERSAL_PUNCTUATION,
-    WORD_TAGS,
-    has_penn_tags,
-    is_word,
-    words_by_letters,
-    words_by_tag,
-)
-from treebank.core.tree import TRACE, Tree
+from treebank.core.sentence import Treebank
+from treebank.core.tags import PENN_RULES, has_penn_tags
 
-
-def _evalb(tree: Tree) -> list[bool]:
-    """True for each token that EVALB keeps (COLLINS.prm): no trace, comma, colon, full stop or quote by its tag."""
-    return [tag not in DELETED_BY_EVALB for tag in tree.tags]
-
-
-DELETED_BY_EVALB = {TRACE, *PUNCTUATION_TAGS} - {"-LRB-", "-RRB-"}
-
-# name in the signature -> which tokens survive
-TOKENS: dict[str, Callable[[Tree], list[bool]]] = {
-    "words": words_by_tag,
-    "letters": words_by_letters,
-    "evalb": _evalb,
-}
+TREE_RULES = ("words", "letters", "evalb")  # rules of `treebank.core.tags.WORD_RULES` for the words of trees
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringConvention:
-    """Everything that changes an unlabelled F1.
+    """All choices that change an unlabeled F1.
 
-    ``average``: F1 of each sentence and their mean, or one F1 of the summed counts. ``root``: brackets over the whole
-    sentence dropped, kept, or only the root node's own one dropped (``node``). ``trivial``: the same for brackets over
-    one word. ``tokens``: a name in ``TOKENS``. ``repeats``: several brackets over one span count once or all.
-    Sentences have ``min_words`` to ``max_words`` tokens: those that survive, or (``measure``) all but traces.
+    ``average``: the mean F1 of the sentences (``sent``), or one F1 of the summed counts (``corpus``). ``root``:
+    full-sentence brackets are dropped, kept, or only the bracket of the root node is dropped (``node``). ``trivial``:
+    one-word brackets are dropped or kept. ``tokens``: the rule that selects words, one of ``TREE_RULES``. ``repeats``:
+    several brackets over one span count once or separately. Scored sentences have ``min_words`` to ``max_words``
+    tokens; ``measure`` counts the surviving tokens, or all except traces (``seen``).
     """
 
     name: str
@@ -62,7 +39,7 @@ class ScoringConvention:
     measure: Literal["surviving", "seen"] = "surviving"
 
     def __str__(self) -> str:
-        """The part of a signature that says how was counted: ``conv:on-lstm|avg:sent|root:drop|…``."""
+        """The part of a signature with all choices: ``conv:on-lstm|avg:sent|root:drop|…``."""
         longest = "" if self.max_words is None else self.max_words
         return (
             f"conv:{self.name}|avg:{self.average}|root:{self.root}|trivial:{self.trivial}|tokens:{self.tokens}"
@@ -70,20 +47,14 @@ class ScoringConvention:
             + ("" if self.measure == "surviving" else f"|measure:{self.measure}")
         )
 
-    def includes(self, surviving: int, seen: int) -> bool:
-        """Whether a sentence is scored that has so many surviving tokens, and so many that are no traces."""
-        length = surviving if self.measure == "surviving" else seen
+    def includes(self, surviving: int, visible: int) -> bool:
+        """Whether a sentence with ``surviving`` words, and ``visible`` tokens that are not traces, is scored."""
+        length = surviving if self.measure == "surviving" else visible
         return surviving > 0 and length >= self.min_words and (self.max_words is None or length <= self.max_words)
 
     def up_to(self, max_words: int | None) -> ScoringConvention:
-        """The same convention for sentences of at most ``max_words`` words."""
-        if max_words is None or (self.max_words is not None and self.max_words <= max_words):
-            return self
-        return replace(self, max_words=max_words)
-
-    def over(self, tokens: str) -> ScoringConvention:
-        """The same convention over other tokens."""
-        return replace(self, tokens=tokens)
+        """This convention for sentences of at most ``max_words`` words."""
+        return replace(self, max_words=_least(self.max_words, max_words))
 
 
 CONVENTIONS = {
@@ -91,7 +62,7 @@ CONVENTIONS = {
     for convention in (
         # the script of PRPN, Htut et al. 2018, ON-LSTM and Du et al. 2020
         ScoringConvention("on-lstm", "sent", "drop"),
-        # Klein & Manning 2002 as their figures were counted, and as their prose says; the first also with their bound
+        # Klein & Manning 2002: as their figures were counted, with their length limit, and as their text defines it
         ScoringConvention("km", "corpus", "keep", min_words=2),
         ScoringConvention("km-wsj10", "corpus", "keep", min_words=2, max_words=10),
         ScoringConvention("km-prose", "corpus", "drop", min_words=2),
@@ -102,21 +73,21 @@ CONVENTIONS = {
         ScoringConvention("evalb", "corpus", "keep", trivial="keep", tokens="evalb", repeats="all", measure="seen"),
     )
 }
-CHOICES: dict[str, tuple[str, ...]] = {  # what a spelt convention may say
+CHOICES: dict[str, tuple[str, ...]] = {  # part of a composed convention -> its values
     "avg": ("sent", "corpus"),
     "root": ("drop", "keep", "node"),
     "trivial": ("drop", "keep"),
-    "tokens": tuple(TOKENS),
+    "tokens": TREE_RULES,
     "repeats": ("once", "all"),
     "measure": ("surviving", "seen"),
 }
 
 
 def find_convention(name: str) -> ScoringConvention:
-    """The convention of that name, or one spelt like a signature: ``avg:corpus,root:keep``, ``km,len:2-40``.
+    """The convention with this name, or a composed one such as ``avg:corpus,root:keep`` or ``km,len:2-40``.
 
-    A spelt one starts from the convention that it names first, else from ``on-lstm``; it is called ``custom`` unless
-    it is the same as a named one. Raises SynparseError, naming the nearest, for what there is not.
+    A composed convention starts from the convention named first, or from ``on-lstm``. It is called ``custom`` unless it
+    equals a named one. Raises SynparseError if a name, a part or a value is unknown, with the nearest known one.
     """
     if name in CONVENTIONS:
         return CONVENTIONS[name]
@@ -125,23 +96,23 @@ def find_convention(name: str) -> ScoringConvention:
         first, parts = "on-lstm", [first, *parts]
     if first not in CONVENTIONS:
         raise UnknownNameError(f"no convention {first!r}; {nearest(first, CONVENTIONS)}")
-    spelt = replace(CONVENTIONS[first], name="custom")
+    composed = replace(CONVENTIONS[first], name="custom")
     for part in parts:
-        spelt = replace(spelt, **_choice(part))
+        composed = replace(composed, **_choice(part))
     for known in CONVENTIONS.values():
-        if replace(spelt, name=known.name) == known:
+        if replace(composed, name=known.name) == known:
             return known
-    return spelt
+    return composed
 
 
 def _choice(part: str) -> dict[str, Any]:
-    """What one part of a spelt convention sets."""
+    """The field that one part of a composed convention sets, and its value."""
     key, _, value = part.partition(":")
     if key == "len":
-        found = re.fullmatch(r"(\d+)-(\d*)", value)
-        if not found:
+        bounds = re.fullmatch(r"(\d+)-(\d*)", value)
+        if not bounds:
             raise SynparseError(f"{part!r} in a convention: write len:2-10, or len:2- without an upper bound")
-        return {"min_words": int(found[1]), "max_words": int(found[2]) if found[2] else None}
+        return {"min_words": int(bounds[1]), "max_words": int(bounds[2]) if bounds[2] else None}
     if key not in CHOICES:
         raise UnknownNameError(f"a convention has no part {key!r}; {nearest(key, [*CHOICES, 'len'])}")
     if value not in CHOICES[key]:
@@ -149,26 +120,15 @@ def _choice(part: str) -> dict[str, Any]:
     return {"average" if key == "avg" else key: value}
 
 
-# name in the signature -> which tokens count
-HEAD_TOKENS: dict[str, Callable[[Sentence], list[bool]]] = {
-    "words+aux": lambda sentence: [tag in WORD_TAGS or tag in AUXILIARIES for tag in sentence.tags],
-    "no-punct": lambda sentence: [tag not in PUNCTUATION_TAGS for tag in sentence.tags],
-    "upos": lambda sentence: [tag != UNIVERSAL_PUNCTUATION for tag in sentence.universal_tags],
-    "letters": lambda sentence: [is_word(word) for word in sentence.words],
-    "all": lambda sentence: [True] * len(sentence.words),
-}
-PENN_TOKENS = frozenset({"words+aux", "no-punct"})  # those that need the tags of the Penn Treebank
-
-
 @dataclass(frozen=True, slots=True)
 class AttachmentConvention:
-    """Everything that changes a UAS or UUAS; both are summed over all sentences, root words included.
+    """All choices that change a UAS or UUAS. Both are summed over all sentences and include root words.
 
-    ``tokens``: a name in ``HEAD_TOKENS``. ``others``: tokens that do not count are deleted, and words that depend on
-    one go to its nearest ancestor that is left, or else are roots; or they are kept, and only their own heads are not
-    scored. ``pairs``: for UUAS the arcs of a sentence are a set, so that two words that choose each other make one arc
-    (a root makes one with itself); or each word's arc counts. Sentences have ``min_words`` to ``max_words`` tokens
-    that count. ``heads``: the rules that made the gold heads from trees, "" if they were annotated.
+    ``tokens``: the rule that selects words, one of `treebank.core.tags.WORD_RULES`. ``others``: the other tokens are
+    deleted, and their dependents are attached to the nearest remaining ancestor or become roots; or they are kept, and
+    only their own heads are not scored. ``pairs``: for UUAS the arcs of a sentence are a set, so two words that head
+    each other make one arc (a root makes one with itself); or the arc of each word counts (``each``). Scored sentences
+    have ``min_words`` to ``max_words`` counted tokens. ``heads``: the head rules that gave the gold heads, or "".
     """
 
     name: str
@@ -181,7 +141,7 @@ class AttachmentConvention:
     average: ClassVar[str] = "corpus"
 
     def __str__(self) -> str:
-        """The part of a signature that says how was counted: ``conv:udgn|avg:corpus|tokens:words+aux|…``."""
+        """The part of a signature with all choices: ``conv:udgn|avg:corpus|tokens:words+aux|…``."""
         longest = "" if self.max_words is None else self.max_words
         heads = f"|heads:{self.heads}" if self.heads else ""
         return (
@@ -190,22 +150,20 @@ class AttachmentConvention:
         )
 
     def includes(self, length: int) -> bool:
-        """Whether a sentence with ``length`` tokens that count is scored."""
+        """Whether a sentence with ``length`` counted tokens is scored."""
         return length >= self.min_words and (self.max_words is None or length <= self.max_words)
 
     def up_to(self, max_words: int | None) -> AttachmentConvention:
-        """The same convention for sentences of at most ``max_words`` words."""
-        if max_words is None or (self.max_words is not None and self.max_words <= max_words):
-            return self
-        return replace(self, max_words=max_words)
+        """This convention for sentences of at most ``max_words`` words."""
+        return replace(self, max_words=_least(self.max_words, max_words))
 
     def fitted(self, gold: Treebank) -> AttachmentConvention:
-        """The same convention with a rule for tokens that the tags of ``gold`` can answer.
+        """This convention with a rule for tokens that the tags of ``gold`` support.
 
-        Where they are not those of the Penn Treebank: all but ``PUNCT`` by universal tags (``upos``); without these,
-        every token with a letter or a digit (``letters``).
+        If the tags are not the Penn Treebank's, universal tags decide (``upos``: all tokens except ``PUNCT``). Without
+        universal tags, every token with a letter or a digit counts (``letters``).
         """
-        if self.tokens not in PENN_TOKENS or has_penn_tags(gold):
+        if self.tokens not in PENN_RULES or has_penn_tags(gold):
             return self
         universal = all(len(sentence.universal_tags) == len(sentence.words) for sentence in gold.sentences)
         return replace(self, tokens="upos" if universal else "letters")
@@ -221,11 +179,9 @@ ATTACHMENT_CONVENTIONS = {
 }
 
 
-def find_attachment_convention(name: str) -> AttachmentConvention:
-    """The convention of that name. Raises SynparseError, naming the nearest, if there is none."""
-    if name not in ATTACHMENT_CONVENTIONS:
-        raise UnknownNameError(f"no convention {name!r} for heads; {nearest(name, ATTACHMENT_CONVENTIONS)}")
-    return ATTACHMENT_CONVENTIONS[name]
-
-
 Convention = ScoringConvention | AttachmentConvention
+
+
+def _least(first: int | None, second: int | None) -> int | None:
+    """The smaller of two limits. None means unlimited."""
+    return min((limit for limit in (first, second) if limit is not None), default=None)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from treebank.core.sentence import Sentence, Treebank
+from treebank.core.tags import word_mask
 from treebank.core.tree import Tree
 from treebank.evaluate.align import without_top
 from treebank.evaluate.averaging import each_score, pooled_score
-from treebank.evaluate.conventions import TOKENS, ScoringConvention
+from treebank.evaluate.conventions import ScoringConvention
 from treebank.evaluate.score import Counts, ScoreReport
 
 
@@ -42,5 +43,6 @@ def both_trees(report: ScoreReport, one: SentenceScore) -> tuple[Tree, Tree]:
     """The gold tree and the predicted one over the tokens that count."""
     assert isinstance(report.convention, ScoringConvention)
     assert one.sentence.tree is not None
-    tree = without_top(one.sentence.tree.keep(TOKENS[report.convention.tokens](one.sentence.tree)))
+    gold = one.sentence.tree
+    tree = without_top(gold.keep(word_mask(report.convention.tokens, gold.words, gold.tags)))
     return tree, Tree.from_spans(tree.words, report.predicted[one.number], label="\u00b7")

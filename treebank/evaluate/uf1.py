@@ -149,7 +149,7 @@ def score_trees(
     reports = []
     for convention in conventions:
         if convention.tokens == "words" and not tokens_of_penn:
-            convention = convention.over("letters")
+            convention = replace(convention, tokens="letters")
         if convention.tokens not in seen:
             views = Gold.of(view_treebank(gold, convention.tokens))
             seen[convention.tokens] = views, [_trees(system, views, wanted, details) for system in systems]

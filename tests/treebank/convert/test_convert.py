@@ -19,8 +19,8 @@ from treebank.convert.concat_syn import END, UNKNOWN, ConcatSyn, count_forms, re
 from treebank.convert.convert import Conversion, binarize, read_treebanks, strip_functions
 from treebank.core.distances import distances_from_tree, spans_from_distances
 from treebank.core.sentence import ROOT, Place, Sentence
+from treebank.core.tags import word_mask
 from treebank.core.tree import TRACE, Tree
-from treebank.evaluate.conventions import TOKENS
 from treebank.io.formats import read_sentences
 from treebank.io.jsonl import read_json, tree_of
 from treebank.io.write import FORMS, write
@@ -130,7 +130,8 @@ def test_what_is_stripped(root: Node, strip: set[str]) -> None:
 
     left = kept(root, wanted)
     sentence = Sentence((), tree=flat(root))
-    survives = TOKENS["words"](flat(root))
+    tree = flat(root)
+    survives = word_mask("words", tree.words, tree.tags)
     assert Conversion(strip=tuple(strip)).changed(sentence, survives).tree == (
         flat(left) if left else Tree((), (), (), ())
     )
