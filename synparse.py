@@ -104,9 +104,9 @@ def load(run: str | os.PathLike[str] | None = None, **options: Any) -> ModelPars
     ``device``, as of ``synparse parse``.
     """
     from induce.parsing.load import load_parser
-    from induce.storage.builtin import parsing_run
+    from induce.storage.locate import default_model
 
-    return load_parser(parsing_run() if run is None else run, **options)
+    return load_parser(default_model() if run is None else run, **options)
 
 
 def combine(members: Sequence[str], run: str, **options: Any) -> Ensemble:

@@ -9,17 +9,14 @@ from typing import Any
 
 import click
 
-from induce.storage import builtin
+from induce.storage import locate
 
 Decorated = Callable[..., Any]
 
 
-def parsing_run() -> str:
-    """The model to parse with when none is named, with a word where it is the built-in one."""
-    run = builtin.parsing_run()
-    if run == builtin.NAME:
-        note(f"no model is trained here yet; this is the built-in one of English ({builtin.ORIGIN})")
-    return run
+def default_model() -> str:
+    """The model to use if none is named, with a note if it is the built-in one."""
+    return locate.default_model(note)
 
 
 def inputs(given: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.help import command
-from cli.options import decoder_option, device_option, distances_option, inputs, layer_option, parsing_run
+from cli.options import decoder_option, default_model, device_option, distances_option, inputs, layer_option
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
@@ -80,7 +80,7 @@ def _parsers(runs: Sequence[str], paths: Sequence[str], parsing: dict[str, Any])
 
     if not runs and not holds_text(paths):
         return []
-    parsers = [(run, load_parser(run, **parsing)) for run in runs or [parsing_run()]]
+    parsers = [(run, load_parser(run, **parsing)) for run in runs or [default_model()]]
     return [(f"{parser.name} {run}" if len(parsers) > 1 else parser.name, parser) for run, parser in parsers]
 
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.help import command
-from cli.options import device_option, inputs, reading_options
+from cli.options import default_model, device_option, inputs, reading_options
 from cli.output import opened
 from cli.status import reading
-from induce.storage.builtin import default_run
 from treebank.base.atomic_write import write_whole
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def embed(
     paths = inputs(input)
     files = expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
-    embedder = Embedder(run or default_run(), device=device)
+    embedder = Embedder(run or default_model(), device=device)
     options, shown = embedder.input_options(input_options), not output and sys.stdout.isatty()
     with reading("reading", files, options, results_shown=shown) as counted:
         found = embedder.embed(read_sentences(paths, input_options=counted))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from os.path import lexists
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,10 +12,9 @@ import click
 from cli.commands.eval_pairs import pairs_options
 from cli.commands.eval_text import check_usage, show_text, text_options
 from cli.help import command
-from cli.options import decoder_option, device_option, distances_option, layer_option, note
+from cli.options import decoder_option, default_model, device_option, distances_option, layer_option, note
 from cli.status import Meter
-from induce.storage.builtin import default_run, place_of
-from treebank.base.errors import SynparseError
+from induce.storage.locate import DEFAULT_FOLDER, default_output
 
 if TYPE_CHECKING:
     from treebank.evaluate.evaluate import EvaluationPlan
@@ -106,30 +104,31 @@ def evaluate(
     """Score models, files of trees or heads, and baselines against a treebank.
 
     PREDICTED are files with one tree a line, one for each gold sentence, or CoNLL-U files with heads, or folders of
-    such files. Without any, and without -m, the model in $SYNPARSE_MODEL or ./synparse-model is scored. With --text in
-    the place of --gold, the perplexity of a text is printed, with --pairs how often a model prefers the grammatical one
-    of two sentences; with --task, PREDICTED are test files of that task in the published format, and without any, test
-    examples are generated.
+    such files. Without any, and without -m, the default model is scored: that in $SYNPARSE_MODEL or ./synparse-model,
+    else the built-in one. With --text in the place of --gold, the perplexity of a text is printed, with --pairs how
+    often a model prefers the grammatical one of two sentences; with --task, PREDICTED are test files of that task in
+    the published format, and without any, test examples are generated.
     """
     form = _form(others)
     if worst and form:
         raise click.UsageError(f"--worst draws trees below a table, so it does not go with --{form}")
     digits = others.pop("digits")
     check_usage(context, {**others, "form": form})
-    from induce.parsing.systems import find_runs, is_model, load_systems
+    from induce.parsing.systems import load_systems
+    from induce.storage.model_spec import expand_models, is_model
 
     runs = [*runs, *filter(is_model, others["predicted"])]  # what a shell makes of -m runs/seed-*
     others["predicted"] = [path for path in others["predicted"] if not is_model(path)]
     if text is not None:
-        return show_text(text, find_runs(runs or [default_run()]), form, others)
+        return show_text(text, expand_models(runs or [default_model()]), form, others)
     if pairs is not None:
         from cli.commands.eval_pairs import show_pairs
 
-        return show_pairs(pairs, find_runs(runs or [default_run()]), form, others)
+        return show_pairs(pairs, expand_models(runs or [default_model()]), form, others)
     if task:
         from cli.commands.eval_task import show_task
 
-        return show_task(task, others["predicted"], find_runs(runs or [default_run()]), others, form)
+        return show_task(task, others["predicted"], expand_models(runs or [default_model()]), others, form)
     from cli.commands.eval_report import show
     from treebank.evaluate.evaluate import EvaluationPlan
     from treebank.evaluate.evaluate import evaluate as run_plan
@@ -139,7 +138,7 @@ def evaluate(
     plan = EvaluationPlan(
         **{name: others[name] for name in PLAN}, details=form == "json" or bool(by), on_bad=_tell if skip_bad else None
     )
-    groups = find_runs(runs or _default_runs(plan))
+    groups = expand_models(runs or _default_models(plan))
     evaluation = run_plan(plan, load_systems(groups, tell=note, watched=_watched, **parsing), groups)
     show(evaluation, form=form, by=by, worst=worst, save=save, digits=digits)
 
@@ -166,16 +165,8 @@ def _tell(error: Exception) -> None:
     click.echo(f"synparse: {error}", err=True)
 
 
-def _default_runs(plan: EvaluationPlan) -> list[str]:
-    """The default model, if it is wanted and there. Raises SynparseError if nothing can be scored."""
-    run = default_run()
-    if not plan.needs_models:
+def _default_models(plan: EvaluationPlan) -> list[str]:
+    """The default model if there is nothing else to score; next to baselines, only if it was trained or named."""
+    if not plan.needs_models or (plan.baselines and default_output() == DEFAULT_FOLDER and not lexists(DEFAULT_FOLDER)):
         return []
-    if place_of(Path(run)).exists():
-        return [run]
-    if plan.baselines and not os.environ.get("SYNPARSE_MODEL"):
-        return []
-    raise SynparseError(
-        f"nothing to score: there is no model in {run}; run `synparse train`, or name a model with -m "
-        "(-m english is built in), a file of trees, or a --baseline"
-    )
+    return [default_model()]

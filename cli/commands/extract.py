@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.help import command
-from cli.options import device_option, distances_option, inputs, layer_option, note, parsing_run, reading_options
+from cli.options import default_model, device_option, distances_option, inputs, layer_option, note, reading_options
 from cli.output import opened
 from cli.status import reading
 from induce.registry import DECODERS
@@ -58,7 +58,7 @@ def extract(
     paths = inputs(input)
     files = expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
-    parser = load_parser(run or parsing_run(), tell=note, **parsing)
+    parser = load_parser(run or default_model(), tell=note, **parsing)
     if what:
         parser.offer(what)
     options, shown = parser.input_options(input_options), not output and sys.stdout.isatty()

@@ -56,9 +56,10 @@ def _ensemble(run: Path) -> Iterator[str]:
 
 def _model(run: Path) -> Iterator[str]:
     from induce.decoding.branching_direction import Edges
-    from induce.storage.checkpoint import ENSEMBLE, find, read
+    from induce.storage.checkpoint import find, read
+    from induce.storage.locate import PathType, locate
 
-    if (run / ENSEMBLE).exists():
+    if locate(run).type is PathType.ENSEMBLE:
         yield from _ensemble(run)
         return
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cli.help import command
-from induce.storage.builtin import default_run
+from cli.options import default_model
 
 
 @command()
@@ -22,5 +22,5 @@ def pack(run: str | None, output: str, half: bool) -> None:
     """
     from induce.storage.publishing import publish
 
-    digest = publish(Path(run or default_run()), output, half=half)
+    digest = publish(Path(run or default_model()), output, half=half)
     click.echo(f"{output}: sha256 {digest}")

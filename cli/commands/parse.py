@@ -11,12 +11,12 @@ import click
 from cli.help import command
 from cli.options import (
     decoder_option,
+    default_model,
     device_option,
     distances_option,
     inputs,
     layer_option,
     note,
-    parsing_run,
     reading_options,
 )
 from cli.output import drawing, opened
@@ -88,7 +88,7 @@ def parse(
     paths = inputs(input)
     files = expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
-    parser = load_parser(run or parsing_run(), tell=note, **parsing)
+    parser = load_parser(run or default_model(), tell=note, **parsing)
     form = form or ("conllu" if parser.output == "heads" else "brackets")
     if form == "conllu":
         parser.must_give("heads", "another --format")

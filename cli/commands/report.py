@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from cli.help import command
-from cli.options import decoder_option, device_option, distances_option, layer_option, note
+from cli.options import decoder_option, default_model, device_option, distances_option, layer_option, note
 from cli.output import opened
-from induce.storage.builtin import default_run
 
 
 @command()
@@ -55,7 +54,7 @@ def report(
     """
     from induce.reporting.report import Report, ReportPlan
 
-    asked = ReportPlan(runs=runs or [default_run()], **plan)
+    asked = ReportPlan(runs=runs or [default_model()], **plan)
     page = Report(asked, tell=note, decoder=decoder, layer=layer, distances=distances, device=device).html()
     with opened(output) as write:
         write(page)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.help import command
-from cli.options import device_option, inputs, reading_options
+from cli.options import default_model, device_option, inputs, reading_options
 from cli.output import opened
 from cli.status import reading
-from induce.storage.builtin import default_run
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def score(
     paths = inputs(input)
     files = expand(paths)  # a misspelt path is told before a model is loaded
     check_output(output, paths)
-    scorer = SentenceScorer(run or default_run(), device=device)
+    scorer = SentenceScorer(run or default_model(), device=device)
     if form == "words" and not scorer.gives_words:
         raise SynparseError(f"model {scorer.name!r} has probabilities of sentences, not of words; leave out --words")
     line = LINES[form or "sentence"]

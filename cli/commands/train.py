@@ -14,7 +14,7 @@ from cli.options import device_option, reading_options
 from cli.signals import ending_after_the_step
 from cli.status import Meter
 from induce.registry import MODELS
-from induce.storage.builtin import default_run
+from induce.storage.locate import default_output
 
 if TYPE_CHECKING:
     from induce.training.events import Event
@@ -84,7 +84,7 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
     from induce.training.run import RunRequest, UnchangeableError, prepare_run
 
-    request = RunRequest(run=run or default_run(), text=text, **options)
+    request = RunRequest(run=run or default_output(), text=text, **options)
     from cli.progress import next_steps, shown
     from induce.training.events import Finished
     from induce.training.process_group import join

@@ -11,7 +11,7 @@ import click
 from cli.help import command
 from cli.signals import ending_after_the_step
 from cli.status import LOG_SECONDS, StatusLine, clock, left, on_terminal
-from induce.storage.builtin import default_run
+from induce.storage.locate import default_output
 
 
 @command()
@@ -58,7 +58,7 @@ def transfer(
         raise click.UsageError("name models whose options are used, or say --from-scratch")
     from induce.tasks.craft.transfer import TransferRequest, prepare_transfer
 
-    folder = run or default_run()
+    folder = run or default_output()
     learning = prepare_transfer(TransferRequest(run=folder, runs=runs, **options))
     line, due = StatusLine() if on_terminal() else None, 0.0
     with ending_after_the_step() as ending:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from induce.parsing.voters import Voter, Votes, make_voter, spelt
+from induce.parsing.voters import Voter, Votes, make_voter
+from induce.storage.model_spec import parse_model_spec
 from treebank.base.errors import SynparseError
 from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
@@ -96,12 +97,12 @@ def agreement(
     baselines: Sequence[str] = (),
     watched: Callable[[Sequence[Voter]], Iterable[Voter]] = iter,
 ) -> Agreement:
-    """The agreement of ``systems`` (spelt as members of an ensemble are) and ``baselines`` on a text.
+    """The agreement of ``systems`` (model specifications) and ``baselines`` on a text.
 
     ``load`` makes a parser of a run; ``watched`` passes on the voters and sees how far they are.
     Raises SynparseError for fewer than two, or trees and heads at a time.
     """
-    members = [spelt(name) for name in (*systems, *(f"baseline:{name}" for name in baselines))]
+    members = [parse_model_spec(name) for name in (*systems, *(f"baseline:{name}" for name in baselines))]
     names = [member.name for member in members]
     if len(set(names)) < max(2, len(names)):
         raise SynparseError("agreement is between two different systems or more")

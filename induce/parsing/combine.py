@@ -13,16 +13,17 @@ from pathlib import Path
 
 from induce.parsing.ensemble import DECODERS, SUMS, Description, Ensemble, digest_of
 from induce.parsing.load import load_parser, read_trained
-from induce.parsing.voters import Member, ParserVoter, Voter, is_model, make_voter, spelt
+from induce.parsing.voters import ParserVoter, Voter, make_voter
 from induce.registry import Output, decoders_of
-from induce.storage.checkpoint import ENSEMBLE, find
+from induce.storage.checkpoint import find
+from induce.storage.locate import ENSEMBLE, PathType, locate
 from induce.storage.lock import RunLock
-from induce.storage.run_folder import check_kind
+from induce.storage.model_spec import ModelSpec, parse_model_spec
+from induce.storage.run_folder import check_type
 from induce.structures import HeadDistribution
 from treebank.base.atomic_write import sync, write_whole
 from treebank.base.errors import SynparseError, placed
 from treebank.core.normalization import RECIPES
-from treebank.io.parsed_folder import is_parsed
 
 COPIES = "members"  # the folder of packed members; -2 and so on after it where that name is taken
 Tell = Callable[[str], None]
@@ -41,7 +42,7 @@ def combine(
     normalization: str = "",
     tell: Tell = lambda line: None,
 ) -> Ensemble:
-    """The ensemble of ``members``, spelt as `induce.parsing.voters` says, written into the folder ``run``.
+    """The ensemble of ``members``, given as model specifications, written into the folder ``run``.
 
     With ``pack`` the members are copied into it. ``heads``: it gives heads, though some members give trees; these vote
     for the best heads that agree with their tree. ``threshold``: the share of votes that a phrase needs. ``sums``:
@@ -50,7 +51,7 @@ def combine(
     """
     folder = Path(run)
     _check_free(folder, overwrite)
-    named = [spelt(text) for text in members]
+    named = [_with_path(parse_model_spec(text)) for text in members]
     if not named:
         raise SynparseError("an ensemble needs members: runs, files of trees, or baseline:right")
     recipe = normalization or _common_recipe(named)
@@ -84,7 +85,7 @@ def combine(
     return ensemble
 
 
-def _put(description: Description, folder: Path, copied: Sequence[Member]) -> None:
+def _put(description: Description, folder: Path, copied: Sequence[ModelSpec]) -> None:
     """Write ``description`` into ``folder``, with copies of the members that are to be ``copied``."""
     before, home = _own_folder(folder), _free_folder(folder)
     try:
@@ -109,22 +110,27 @@ def write(description: Description, folder: Path) -> None:
 def _check_free(folder: Path, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise SynparseError(f"{folder}: this is a file; name a folder with -o")
-    check_kind(folder, ENSEMBLE)
-    if (folder / "checkpoint.json").exists():
-        raise SynparseError(f"{folder}: this is the folder of a model; name another one with -o")
+    check_type(folder, PathType.ENSEMBLE)
     if (folder / ENSEMBLE).exists() and not overwrite:
         raise SynparseError(f"{folder}: there is an ensemble already; replace it with --overwrite")
 
 
-def _common_recipe(members: Sequence[Member]) -> str:
+def _with_path(spec: ModelSpec) -> ModelSpec:
+    """The specification with the path of the built-in model if it names that."""
+    return spec if spec.baseline else replace(spec, path=str(locate(spec.path).path))
+
+
+def _common_recipe(members: Sequence[ModelSpec]) -> str:
     """The recipe by which all runs see their words, if it is one; else ``words``."""
     recipes = set()
     for member in members:
-        place = Path(member.path)
-        if (place / ENSEMBLE).exists():
-            recipes.add(Description.read(place).normalization)
-        elif is_model(str(place)):
-            recipes.add(read_trained(place).config.data.normalization)
+        if member.baseline:
+            continue
+        located = locate(member.path)
+        if located.type is PathType.ENSEMBLE:
+            recipes.add(Description.read(located.path).normalization)
+        elif located.is_model:
+            recipes.add(read_trained(located.path).config.data.normalization)
     return recipes.pop() if len(recipes) == 1 else "words"
 
 
@@ -137,7 +143,7 @@ def _common_decoder(voters: Sequence[Voter], output: Output) -> str:
     return shared if output == "heads" and shared in decoders_of((HeadDistribution,)) else DECODERS[output]
 
 
-def _made_to_fit(member: Member, voter: Voter, output: Output, tell: Tell) -> Member:
+def _made_to_fit(member: ModelSpec, voter: Voter, output: Output, tell: Tell) -> ModelSpec:
     """The member, with the decoder ``heads-to-tree`` where a run of heads votes for trees."""
     if voter.output == output or output == "heads":
         return member
@@ -153,7 +159,7 @@ def _made_to_fit(member: Member, voter: Voter, output: Output, tell: Tell) -> Me
     )
 
 
-def _placed(member: Member, folder: Path) -> Member:
+def _placed(member: ModelSpec, folder: Path) -> ModelSpec:
     """The member with a path that leads there from ``folder``: relative beside or below it, else absolute."""
     if member.baseline:
         return member
@@ -162,7 +168,7 @@ def _placed(member: Member, folder: Path) -> Member:
     return replace(member, path=os.path.relpath(path, home) if near else str(path))
 
 
-def _packed(members: Sequence[Member], home: Path) -> list[Member]:
+def _packed(members: Sequence[ModelSpec], home: Path) -> list[ModelSpec]:
     """The members after they were copied to the folder ``home`` in that of the ensemble."""
     paths = list(dict.fromkeys(one.path for one in members if not one.baseline))
     copies = {path: home / f"{number}-{Path(path).resolve().name}" for number, path in enumerate(paths, 1)}
@@ -189,7 +195,7 @@ def _own_folder(folder: Path) -> Path | None:
     return next((folder / Path(one.path).parts[0] for one in members if _is_packed(one)), None)
 
 
-def _is_packed(member: Member) -> bool:
+def _is_packed(member: ModelSpec) -> bool:
     """Whether the member lies in the folder of its ensemble."""
     return not member.baseline and bool(re.match(rf"{COPIES}(-\d+)?/", member.path))
 
@@ -197,11 +203,12 @@ def _is_packed(member: Member) -> bool:
 def _copy(source: Path, target: Path) -> None:
     """A file, parsed text, a run's best checkpoint without the trainer's state, or an ensemble with packed members."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_file():
+    type_ = locate(source).type
+    if type_ in (PathType.FILE, PathType.PACKED):
         shutil.copyfile(source, target)
-    elif is_parsed(source):
+    elif type_ is PathType.PARSED:
         shutil.copytree(source, target)
-    elif (source / ENSEMBLE).exists():
+    elif type_ is PathType.ENSEMBLE:
         members = Description.read(source).members
         if not all(member.baseline or _is_packed(member) for member in members):
             raise SynparseError(f"{source}: the members of this ensemble lie elsewhere; combine it with --pack first")

@@ -25,9 +25,11 @@ from induce.decoding.chart import mbr_splits
 from induce.decoding.heads_in_tree import heads_in_tree
 from induce.parsing.parser import Parser, StructureParser, Words
 from induce.parsing.reading import Reading
-from induce.parsing.voters import BASELINE, Member, ParserVoter, Voter, Votes, is_model, make_voter
+from induce.parsing.voters import ParserVoter, Voter, Votes, make_voter
 from induce.registry import Output
-from induce.storage.checkpoint import ENSEMBLE, CheckpointError, find
+from induce.storage.checkpoint import CheckpointError, find
+from induce.storage.locate import ENSEMBLE, PathType, locate
+from induce.storage.model_spec import BASELINE, ModelSpec
 from induce.structures import HeadDistribution, SpanScores, Structure
 from induce.workers.pool import cores, in_copies
 from treebank.base.errors import SynparseError, placed
@@ -35,7 +37,7 @@ from treebank.base.json_text import parse_json
 from treebank.base.version import VERSION
 from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
-from treebank.io.parsed_folder import is_parsed, parsed_files
+from treebank.io.parsed_folder import parsed_files
 
 FORMAT = 1
 CHUNK = 128  # sentences that a process votes on at a time, at least: members read many of one length side by side
@@ -52,7 +54,7 @@ class Description:
     sums: bool  # probabilities are summed where a member gives them, else each member's tree votes
     normalization: str  # the recipe that says for which words there are votes
     decoder: str
-    members: tuple[Member, ...]
+    members: tuple[ModelSpec, ...]
     digests: tuple[str, ...]  # sha256 of each member; "" of a baseline
     threshold: float = 0.0
     learned_from: str = ""
@@ -74,7 +76,7 @@ class Description:
             del content["synparse"]
             entries = content.pop("members")
             digests = tuple(str(entry.pop("sha256")) for entry in entries)
-            found = cls(members=tuple(Member(**entry) for entry in entries), digests=digests, **content)
+            found = cls(members=tuple(ModelSpec(**entry) for entry in entries), digests=digests, **content)
             if found.output not in STRUCTURES or found.normalization not in RECIPES or not found.members:
                 raise ValueError("its output, normalization or members are none")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -203,37 +205,37 @@ def load_ensemble(folder: Path, load: Callable[..., Parser], *, decoder: str | N
 
 
 def models_of(run: str) -> list[str]:
-    """The folders of the models in an ensemble, and in the ensembles in it; of a model its own folder.
+    """The models in an ensemble and in the ensembles among its members; a model by itself is its only one.
 
-    Raises SynparseError for an ensemble of files and baselines alone.
+    Raises SynparseError if all members are files and baselines.
     """
-    if not (Path(run) / ENSEMBLE).exists():
+    if locate(run).type is not PathType.ENSEMBLE:
         return [run]
     members = Description.read(Path(run)).members
-    folders = [os.path.normpath(Path(run) / member.path) for member in members if not member.baseline]
-    models = [model for folder in folders if is_model(folder) for model in models_of(folder)]
+    paths = [os.path.normpath(Path(run) / member.path) for member in members if not member.baseline]
+    models = [model for path in paths if locate(path).is_model for model in models_of(path)]
     if not models:
         raise SynparseError(f"{run}: no member of this ensemble is a model, so there are no probabilities of words")
     return list(dict.fromkeys(models))
 
 
 def digest_of(path: str) -> str:
-    """The sha256 of what decides a member's trees: a file, parsed text, a run's best checkpoint, or a description."""
+    """The SHA-256 of the files that decide a member's trees; "" for a baseline."""
     if path.startswith(BASELINE):
         return ""
-    place = Path(path)
-    if place.is_file():
-        files = [place]
-    elif is_parsed(path):
+    located = locate(path)
+    if located.type is PathType.PARSED:
         files = list(map(Path, parsed_files(path)))
-    elif (place / ENSEMBLE).exists():
-        files = [place / ENSEMBLE]
+    elif located.type is PathType.ENSEMBLE:
+        files = [located.path / ENSEMBLE]
+    elif located.type in (PathType.FILE, PathType.PACKED):
+        files = [located.path]
     else:
-        folder = find(place)
+        folder = find(located.path)
         files = [folder / name for name in ("checkpoint.json", "vocabulary.txt", "weights.safetensors")]
-    own = sha256()
+    digest = sha256()
     for file in files:
         with placed(file), file.open("rb") as stream:
-            while part := stream.read(1 << 20):
-                own.update(part)
-    return own.hexdigest()
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()

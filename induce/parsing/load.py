@@ -1,4 +1,4 @@
-"""A parser from a folder."""
+"""Loading of parsers from model folders, packed models and ensembles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 from induce import registry
 from induce.parsing.ensemble import Ensemble, load_ensemble
 from induce.parsing.parser import ModelParser
-from induce.storage.checkpoint import ENSEMBLE, Checkpoint, find, read
+from induce.storage.checkpoint import Checkpoint, find, read
+from induce.storage.locate import PathType, locate
+from induce.storage.model_spec import ModelSpec, parse_model_spec
 from treebank.base.errors import SynparseError
 
 
@@ -24,36 +26,53 @@ def load_parser(
     distances: str | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> ModelParser | Ensemble:
-    """The parser of the model in ``run`` (its best checkpoint), with the model's own decoder and layer by default.
+    """The parser of a trained model (its best checkpoint), a packed model or an ensemble.
 
-    ``distances`` names one of the two sets of a model that learned from trees, ``lm`` or ``syd``. An ensemble is a
-    parser, too; its members have their layers and distances named, and ``tell`` hears of sentences for which one has no
-    vote.
+    ``run`` is a model specification. Its options come before ``decoder``, ``layer`` and ``distances``, and these before
+    the model's own. ``distances`` is ``lm`` or ``syd`` for a model that learned from trees. ``tell`` is called with a
+    message for sentences that a member of an ensemble has no vote for.
     """
-    if decoder is not None:
-        registry.decoder_entry(decoder)
-    if (Path(run) / ENSEMBLE).exists():
-        if layer is not None or distances is not None:
-            raise SynparseError(f"{run}: an ensemble has no layers or distances; its members have: RUN@layer=2")
-        ensemble = load_ensemble(Path(run), partial(load_parser, device=device), decoder=decoder)
+    spec, chosen = _spec_and_options(run, decoder=decoder, layer=layer, distances=distances)
+    if chosen["decoder"] is not None:
+        registry.decoder_entry(chosen["decoder"])
+    if locate(spec.path).type is PathType.ENSEMBLE:
+        if chosen["layer"] is not None or chosen["distances"] is not None:
+            raise SynparseError(f"{spec.path}: an ensemble has no layers or distances; its members have: RUN@layer=2")
+        ensemble = load_ensemble(Path(spec.path), partial(load_parser, device=device), decoder=chosen["decoder"])
         ensemble.tell = tell or ensemble.tell
         return ensemble
-    return load_model_parser(run, device=device, decoder=decoder, layer=layer, distances=distances)
+    return load_model_parser(spec.path, device=device, **chosen)
 
 
 def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **options: Any) -> ModelParser:
-    """The parser of a trained model, for those who need the model itself. Raises SynparseError for an ensemble."""
-    checkpoint = read_trained(run)
+    """The parser of a trained model. Raises SynparseError for an ensemble, which has no model of its own."""
+    spec, chosen = _spec_and_options(run, **options)
+    checkpoint = read_trained(spec.path)
     task = checkpoint.config.data.task
-    kind: type[ModelParser] = registry.load(registry.TASKS[task].parser) if task else ModelParser
-    return kind(checkpoint, device=choose_device(device), **options)
+    parser: type[ModelParser] = registry.load(registry.TASKS[task].parser) if task else ModelParser
+    return parser(checkpoint, device=choose_device(device), **chosen)
+
+
+def _spec_and_options(run: str | os.PathLike[str], **options: Any) -> tuple[ModelSpec, dict[str, Any]]:
+    """The specification, and ``options`` with those of the specification instead, without its weight."""
+    spec = parse_model_spec(run)
+    if "weight" in spec.options:
+        raise SynparseError(f"{spec.name}: only the members of an ensemble have a weight; leave out @weight")
+    return spec, options | spec.options
 
 
 def read_trained(run: str | os.PathLike[str]) -> Checkpoint:
-    """The best checkpoint in ``run``. Raises SynparseError if nothing has been learned yet."""
-    checkpoint = read(find(Path(run)))
+    """The best checkpoint of a model. Raises SynparseError if it has not been trained yet.
+
+    The options of a specification are refused: they concern parsing only.
+    """
+    spec = parse_model_spec(run)
+    spec.check_no_options("these options concern parsing, and this uses the model itself")
+    checkpoint = read(find(Path(spec.path)))
     if checkpoint.facts.get("step") == 0:
-        raise SynparseError(f"{run}: this model has not been trained yet; go on with: synparse train --resume -o {run}")
+        raise SynparseError(
+            f"{run}: this model has not been trained yet; resume with: synparse train --resume -o {run}"
+        )
     return checkpoint
 
 

@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from induce.storage.model_spec import expand_models, is_model
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import BASELINES
 from treebank.core.sentence import Treebank
 from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
 from treebank.evaluate.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees, parsed_by
-from treebank.io.parsed_folder import is_parsed
 
 if TYPE_CHECKING:
     from induce.parsing.ensemble import Ensemble
     from induce.parsing.parser import ModelParser, Parser
 
 Watched = Callable[[str, Iterable[Any], int], Iterable[Any]]
-
-
-def find_runs(patterns: Sequence[str]) -> dict[str, list[str]]:
-    """Pattern -> the model folders that it names, or the one folder. Raises SynparseError if no folder fits one."""
-    return {pattern: _folders(pattern) for pattern in patterns}
-
-
-def is_model(path: str) -> bool:
-    """Whether a path is the folder of a model or of an ensemble, and no file or folder of trees."""
-    names = ("best", "last", "checkpoint.json", "ensemble.json")
-    return os.path.isdir(path) and any(os.path.exists(os.path.join(path, name)) for name in names)
-
-
-def _folders(pattern: str) -> list[str]:
-    if os.path.lexists(pattern) or not glob.has_magic(pattern):
-        return [pattern]
-    folders = sorted(glob.glob(pattern))
-    if not folders:
-        raise SynparseError(f"{pattern}: no model folder fits this pattern")
-    return folders
 
 
 def load_systems(
@@ -118,11 +97,11 @@ def evaluate_systems(gold: str | Treebank, systems: Sequence[Any], **options: An
     parsers = [one for one in systems if not isinstance(one, str | os.PathLike)]
     names = [os.fspath(one) for one in systems if isinstance(one, str | os.PathLike)]
     baselines = [name for name in names if name in BASELINES or name in HEAD_BASELINES]
-    folders = [name for name in names if name not in baselines and os.path.isdir(name) and not is_parsed(name)]
+    folders = [name for name in names if name not in baselines and is_model(name)]
     files = [name for name in names if name not in baselines and name not in folders]
     models = [
         parsed_by(one, name=one.name, learned_from=one.learned_from, decoded=getattr(one, "decoded", ""))
         for one in parsers
     ]
-    models += load_systems(find_runs(folders))
+    models += load_systems(expand_models(folders))
     return evaluate(EvaluationPlan(gold=gold, predicted=files, baselines=baselines, **options), models)

@@ -1,26 +1,21 @@
-"""Members of an ensemble: runs, files of trees or heads, and baselines; how they are spelt, and how they vote.
-
-A member is spelt ``RUN``, ``FILE`` or ``baseline:NAME``, and may be followed by ``@`` and settings between commas:
-``RUN@layer=2,decoder=unbiased,weight=2``.
-"""
+"""Voters: the members of an ensemble, which are models, files of trees or heads, and baselines."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
 
 import numpy as np
 
 from induce.parsing.parser import Parser
-from induce.storage.builtin import NAME, place_of
-from induce.storage.packed import is_packed
+from induce.storage.checkpoint import CheckpointError
+from induce.storage.locate import PathType, locate
+from induce.storage.model_spec import BASELINE, ModelSpec
 from induce.structures import HeadDistribution, SpanScores
-from treebank.base.errors import SynparseError, UnknownNameError, nearest
+from treebank.base.errors import SynparseError
 from treebank.core.baselines import find_baseline
 from treebank.core.dependency import delete
 from treebank.core.normalization import Recipe
@@ -28,68 +23,9 @@ from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Tree
 from treebank.evaluate.align import plain
 from treebank.evaluate.systems import HEAD_BASELINES
-from treebank.io.parsed_folder import is_parsed
 from treebank.io.predictions import gives_heads, read_prediction_heads, read_prediction_trees
 
-BASELINE = "baseline:"
 Votes = np.ndarray  # (N, N + 1) of spans, or (N, N) of heads: row word, column head, the diagonal for the root
-
-
-@dataclass(frozen=True, kw_only=True)
-class Member:
-    """One member as it was named; what is empty, or layer 0, is left to the run."""
-
-    path: str  # a run, a file, or baseline:NAME
-    weight: float = 1.0
-    decoder: str = ""
-    layer: int = 0
-    distances: str = ""
-
-    @property
-    def name(self) -> str:
-        """The member as a user would spell it."""
-        values = {key: getattr(self, key) for key in SETTINGS}
-        told = [f"{key}={value:g}" if key == "weight" else f"{key}={value}" for key, value in values.items() if value]
-        told = [text for text in told if text != "weight=1"]
-        return self.path + ("@" + ",".join(told) if told else "")
-
-    @property
-    def baseline(self) -> str:
-        """The name of the baseline that it is, else nothing."""
-        return self.path.removeprefix(BASELINE) if self.path.startswith(BASELINE) else ""
-
-
-SETTINGS: dict[str, Callable[[str], Any]] = {"decoder": str, "layer": int, "distances": str, "weight": float}
-
-
-def spelt(text: str) -> Member:
-    """The member that ``text`` names. Raises SynparseError for an unknown setting, or a value that cannot be."""
-    path, at, settings = text.rpartition("@")
-    if not at or "=" not in settings or os.path.lexists(text):
-        return Member(path=_place(text))
-    values: dict[str, Any] = {}
-    for part in settings.split(","):
-        key, _, value = part.partition("=")
-        if key not in SETTINGS:
-            raise UnknownNameError(f"{text}: a member has no {key!r}; {nearest(key, SETTINGS)}")
-        try:
-            values[key] = SETTINGS[key](value)
-        except ValueError:
-            raise SynparseError(f"{text}: {key} cannot be {value!r}") from None
-    member = replace(Member(path=_place(path)), **values)
-    if not (0 < member.weight < 1e9) or member.layer < 0:
-        raise SynparseError(f"{text}: a weight and a layer are numbers above 0")
-    return member
-
-
-def _place(path: str) -> str:
-    """``path``, and the file of the built-in model where ``english`` means it."""
-    return str(place_of(Path(path))) if path == NAME else path
-
-
-def is_model(path: str) -> bool:
-    """Whether a member is a run, an ensemble or a packed model, and not a file of trees or a folder of parsed text."""
-    return is_packed(Path(path)) or (os.path.isdir(path) and not is_parsed(path))
 
 
 class Voter(Protocol):
@@ -284,22 +220,24 @@ def _moved_heads(row: np.ndarray, own: Sequence[int], kept: Sequence[int]) -> Vo
     return votes / np.maximum(votes.sum(1, keepdims=True), 1e-12)
 
 
-def make_voter(member: Member, path: str, recipe: Recipe, load: Callable[..., Parser]) -> Voter:
-    """The voter that ``member`` names; its run or file is at ``path``, and ``load`` makes a parser of a run.
+def make_voter(member: ModelSpec, path: str, recipe: Recipe, load: Callable[..., Parser]) -> Voter:
+    """The voter for ``member``, whose model or file is at ``path``; ``load`` makes a parser of a model.
 
-    Raises SynparseError for what is not there, and for settings of what has none.
+    Raises SynparseError if the path does not exist, and for options of a file or a baseline.
     """
-    settings = {"decoder": member.decoder, "layer": member.layer, "distances": member.distances}
-    given = {key: value for key, value in settings.items() if value}
-    if given and (member.baseline or not is_model(path)):
-        raise SynparseError(f"{member.name}: only a run has {' or '.join(given)}")
+    options = {name: value for name, value in member.options.items() if name != "weight"}
+    located = locate(path)
+    if options and (member.baseline or not located.is_model):
+        raise SynparseError(f"{member.name}: only a model has {' or '.join(options)}")
     if member.baseline:
         return BaselineVoter(member.baseline)
-    if not is_model(path):
-        if not os.path.exists(path):
-            raise SynparseError(f"{path}: there is no such run or file")
+    if located.type in (PathType.MISSING, PathType.TREEBANK):
+        raise SynparseError(f"{path}: there is no such model or file")
+    if located.type is PathType.FOLDER:
+        raise CheckpointError(f"{path}: this folder holds no model")
+    if not located.is_model:
         return FileVoter(path, recipe)
-    parser = load(path, **given)
+    parser = load(path, **options)
     if parser.token != "word":
         raise SynparseError(f"{path}: a model of {parser.token}s cannot vote with those of words")
     return ParserVoter(member.name, parser)

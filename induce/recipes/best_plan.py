@@ -11,7 +11,8 @@ from shutil import rmtree
 from typing import Any
 
 from induce.decoding.branching_direction import Edges, edges_of
-from induce.storage.run_folder import check_kind, resumable
+from induce.storage.locate import PathType
+from induce.storage.run_folder import check_type, resumable
 from induce.training.run import RunRequest, load_data
 from treebank.base.atomic_write import write_whole
 from treebank.base.errors import SynparseError
@@ -128,7 +129,7 @@ class Plan:
             return cls._stored(path, request, minutes)
         if "-" in request.text:
             raise SynparseError("--best reads its text several times; give it as a file, not as standard input")
-        check_kind(folder, "ensemble.json")
+        check_type(folder, PathType.ENSEMBLE)
         if any((folder / name).exists() for name in ("parts", "ensemble.json", PLAN)):
             if not request.overwrite or not path.exists():
                 raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or --resume")

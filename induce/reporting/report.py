@@ -10,11 +10,12 @@ from functools import cached_property
 from typing import Any
 
 from induce.parsing.load import load_parser
-from induce.parsing.systems import check_words, find_runs, system_of
+from induce.parsing.systems import check_words, system_of
 from induce.reporting import sections
 from induce.reporting.markup import command, note, report_page
 from induce.reporting.parsed import Compared, Parsed
 from induce.reporting.runs import RunStory
+from induce.storage.model_spec import expand_models
 from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
 from treebank.core.sentence import Treebank
@@ -73,7 +74,7 @@ class Report:
 
     def __init__(self, plan: ReportPlan, *, tell: Callable[[str], None] = lambda line: None, **parsing: Any) -> None:
         self.plan, self.tell, self.parsing = plan, tell, parsing
-        self.groups = find_runs(plan.runs)
+        self.groups = expand_models(plan.runs)
         self.runs = list(dict.fromkeys(run for group in self.groups.values() for run in group))
         self.stories = [RunStory.read(run) for run in self.runs]
 

@@ -11,7 +11,9 @@ from induce.data.corpus_checks import Health
 from induce.data.tokens import TOKENS, leaf
 from induce.parsing.ensemble import Description
 from induce.parsing.parser import own_decoder, trees_learned_from
-from induce.storage.checkpoint import ENSEMBLE, Checkpoint, find, read
+from induce.storage.checkpoint import Checkpoint, find, read
+from induce.storage.locate import PathType, locate
+from induce.storage.model_spec import parse_model_spec
 from induce.storage.run_folder import LOG
 from treebank.base.json_text import parse_json
 
@@ -33,8 +35,9 @@ class RunStory:
     @classmethod
     def read(cls, run: str) -> RunStory:
         """The story of the run, ensemble or packed model at this path. Raises CheckpointError if it is none."""
-        if (Path(run) / ENSEMBLE).exists():
-            found = Description.read(Path(run))
+        path = Path(parse_model_spec(run).path)
+        if locate(path).type is PathType.ENSEMBLE:
+            found = Description.read(path)
             facts = {
                 "members": ", ".join(member.name for member in found.members),
                 "votes for": found.output,
@@ -42,8 +45,8 @@ class RunStory:
                 "learned from": found.learned_from or "no trees",
             }
             return cls(run, "ensemble", facts)
-        checkpoint = read(find(Path(run)))
-        events = read_log(Path(run) / LOG)
+        checkpoint = read(find(path))
+        events = read_log(path / LOG)
         health = _health(checkpoint)
         return cls(
             run,

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from induce.config import RunConfig
 from induce.data.vocabulary import Vocabulary
 from induce.storage import weights as tensors
-from induce.storage.builtin import place_of
 from induce.storage.facts import (
     DAMAGED,
     FACTS_FILE,
@@ -41,6 +40,7 @@ from induce.storage.facts import (
     shown,
 )
 from induce.storage.folders import save, settle, whole
+from induce.storage.locate import CHECKPOINTS, PathType, locate
 from induce.storage.packed import unpack
 from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "CheckpointError", "build_model", "find", "gist", "pack", "read", "save", "settle"]
 
 ATTEMPTS, PAUSE = 200, 0.005  # to read a folder that a training is replacing; seconds
-ENSEMBLE = "ensemble.json"  # what a folder has in the place of a checkpoint where several runs vote
 
 
 class _Held:
@@ -196,14 +195,15 @@ def pack(
     return {**packed, FACTS_FILE: seal(content)}
 
 
-def find(run: Path, which: tuple[str, ...] = ("best", "last")) -> Path:
-    """The checkpoint folder of ``run``: its ``best``, else its ``last``, else ``run`` itself. Touches nothing.
+def find(run: Path, which: tuple[str, ...] = CHECKPOINTS) -> Path:
+    """The checkpoint folder of the model ``run``: its ``best``, else its ``last``, else ``run`` itself.
 
-    Of a packed model (a file, or the built-in ``english``) it is a folder with its parts, which is there until the
-    program ends.
+    A packed model is unpacked into a temporary folder, which exists until the program ends. Nothing else is written.
+    Raises CheckpointError if there is no model.
     """
-    if (place := place_of(run)).is_file():
-        return unpack(place)
+    located = locate(run)
+    if located.type in (PathType.PACKED, PathType.FILE):
+        return unpack(located.path)
     for name in which:
         if whole(run / name):
             return run / name
@@ -211,17 +211,20 @@ def find(run: Path, which: tuple[str, ...] = ("best", "last")) -> Path:
             raise CheckpointError(f"{seal}: this link leads nowhere; mend or remove it to use what else is in {run}")
     if (run / FACTS_FILE).exists():
         return run
-    if (run / ENSEMBLE).exists():
-        raise CheckpointError(f"{run}: this is an ensemble, which parses; it has no model of its own for anything else")
-    if run.is_dir():
-        models = sorted(one.name for one in run.iterdir() if any(whole(one / name) for name in which))
-        if models:
-            shown = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
-            raise CheckpointError(
-                f"{run}: this is a folder of models ({shown}); name one of them: -m {run / models[0]}"
-            )
-        raise CheckpointError(f"{run}: this folder holds no model; train one with: synparse train -o {run}")
-    raise CheckpointError(f"{run}: there is no such model; train one with: synparse train -o {run}")
+    raise CheckpointError(_no_model(run, located.type, which))
+
+
+def _no_model(run: Path, type_: PathType, which: tuple[str, ...]) -> str:
+    """The message for a path without a model."""
+    if type_ is PathType.ENSEMBLE:
+        return f"{run}: this is an ensemble, which can only parse; name one of its members instead"
+    if not run.is_dir():
+        return f"{run}: there is no such model; train one with: synparse train -o {run}"
+    models = sorted(path.name for path in run.iterdir() if any(whole(path / name) for name in which))
+    if models:
+        names = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
+        return f"{run}: this is a folder of models ({names}); name one of them: -m {run / models[0]}"
+    return f"{run}: this folder holds no model; train one with: synparse train -o {run}"
 
 
 def read(folder: Path) -> Checkpoint:

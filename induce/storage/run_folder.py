@@ -8,17 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from induce.storage.folders import remove, settle, strangers, versions, whole
+from induce.storage.locate import CHECKPOINTS, PathType, folder_types
 from treebank.base.errors import SynparseError
-from treebank.io.parsed_folder import NOTE
 
-MODELS = ("best", "last")  # the folders in a run's folder
 LOG = "log.jsonl"
-#: what says what else a folder of ours holds -> what that is
-KINDS = {
-    "ensemble.json": "an ensemble",
-    "family.json": "a family of seeds",
-    NOTE: "parsed text",
-}
 
 
 def resumable(run: Path) -> bool:
@@ -26,21 +19,19 @@ def resumable(run: Path) -> bool:
     return whole(run / "last") is not None
 
 
-def check_kind(folder: Path, own: str = "") -> None:
-    """Raises SynparseError if ``folder`` holds something of another kind than ``own``, a name in `KINDS`.
+def check_type(folder: Path, allowed: PathType = PathType.MODEL) -> None:
+    """Raises SynparseError if ``folder`` holds something of another type than ``allowed``.
 
-    Of two kinds in one folder a command would take one, and nobody would see that the other is not used.
+    A folder with two types would be read as one of them, and the other would be silently ignored.
     """
-    for name, kind in KINDS.items():
-        if name != own and (folder / name).exists():
-            raise SynparseError(f"{folder}: this folder holds {kind}; name another one with -o")
-    if own and any(versions_of(folder)):
-        raise SynparseError(f"{folder}: there is a trained model in this folder; name another one with -o")
+    for type_ in folder_types(folder):
+        if type_ is not allowed:
+            raise SynparseError(f"{folder}: this folder holds {type_}; name another one with -o")
 
 
 def versions_of(run: Path) -> Iterator[Path]:
     """The folders of models in ``run``, and what an interrupted writing left of them."""
-    return chain.from_iterable(versions(run / name) for name in MODELS)
+    return chain.from_iterable(versions(run / name) for name in CHECKPOINTS)
 
 
 def check_free(run: Path, *, overwrite: bool) -> None:
@@ -50,8 +41,8 @@ def check_free(run: Path, *, overwrite: bool) -> None:
     """
     if run.is_file():
         raise SynparseError(f"{run}: this is a file; name a folder with -o")
-    check_kind(run)
-    for folder in (run / name for name in MODELS):
+    check_type(run)
+    for folder in (run / name for name in CHECKPOINTS):
         for path in versions(folder):
             ours = path.is_dir() and (len(strangers(path)) < len(list(path.iterdir())) or not any(path.iterdir()))
             if not ours:
@@ -89,11 +80,11 @@ def _check_log(log: Path, *, overwrite: bool) -> None:
 def clear(run: Path) -> None:
     """Remove the run in ``run``, and nothing else."""
     (run / LOG).unlink(missing_ok=True)
-    for name in MODELS:
+    for name in CHECKPOINTS:
         remove(run / name)
 
 
 def settle_run(run: Path) -> None:
     """Put the folders of ``run`` back in their places after a kill; for the one who holds its lock."""
-    for name in MODELS:
+    for name in CHECKPOINTS:
         settle(run / name)

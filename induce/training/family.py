@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from induce.storage.run_folder import check_kind, resumable
+from induce.storage.locate import FAMILY, PathType
+from induce.storage.run_folder import check_type, resumable
 from induce.training.events import Event
 from induce.training.parallel import ParallelTraining, Task
 from induce.training.run import RunRequest, Stop, UnchangeableError, load_data, prepare_run
@@ -21,7 +22,6 @@ from treebank.base.atomic_write import write_whole
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
 
-FAMILY = "family.json"
 KEPT = ("text", "dev", "trees", "focus", "model", "preset", "settings", "task")  # of a request
 READING = ("tokenize", "paragraphs", "form", "encoding")  # of how its input is read
 
@@ -67,7 +67,7 @@ def train_family(
     join another training, and if a training comes to an end that is none.
     """
     folder = Path(request.run)
-    check_kind(folder, FAMILY)
+    check_type(folder, PathType.FAMILY)
     request, seeds, everyone = _joined(folder, request, list(seeds))
     runs = [_of_seed(request, seed) for seed in seeds]
     data = load_data(runs[0], tell, stop)

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from induce.registry import DECODERS, Output
-from induce.storage.builtin import place_of
-from induce.storage.packed import is_packed
+from induce.storage.locate import PathType, locate
 from induce.structures import HeadDistribution
 from induce.workers.pool import cores, in_copies
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Tree
-from treebank.io.parsed_folder import is_parsed
 
 if TYPE_CHECKING:
     from induce.parsing.parser import StructureParser
@@ -79,14 +77,14 @@ def focus_kind(names: Sequence[str], output: Output = "trees") -> str:
 
 def is_file(name: str) -> bool:
     """Whether a reference is a file of trees or heads, or parsed text, and not a run."""
-    return is_parsed(name) or (Path(name).is_file() and not is_packed(Path(name)))
+    return locate(name).type in (PathType.FILE, PathType.PARSED)
 
 
 def _parser(name: str, device: str, output: Output = "trees") -> StructureParser:
     from induce.parsing.load import load_parser
 
     run, decoder = _run_and_decoder(name)
-    if not place_of(Path(run)).exists():
+    if locate(run).type in (PathType.MISSING, PathType.TREEBANK):
         raise SynparseError(f"{name}: there is no run and no file of {output} to focus on")
     parser = load_parser(run, device=device, decoder=decoder or None)
     parser.must_give(output, f"name a run that gives {output}")
@@ -156,10 +154,9 @@ def _saw_gold(name: str) -> bool:
     """Whether a run learned from gold trees, or from a run that did."""
     from induce.parsing.ensemble import Description
     from induce.parsing.load import read_trained
-    from induce.storage.checkpoint import ENSEMBLE
 
     run = _run_and_decoder(name)[0]
-    if (Path(run) / ENSEMBLE).exists():
+    if locate(run).type is PathType.ENSEMBLE:
         return "gold" in Description.read(Path(run)).learned_from
     facts = read_trained(run).facts
     given = facts.get("trees", {"kind": "parsed", "note": ""})

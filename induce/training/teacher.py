@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from induce.data.sources import Sources, read_text
-from induce.storage.builtin import place_of
-from induce.storage.checkpoint import ENSEMBLE
-from induce.storage.folders import whole
-from induce.storage.packed import is_packed
+from induce.storage.model_spec import is_model
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Treebank
 
@@ -21,13 +17,8 @@ PARSED = "parsed"  # the kind of such trees, in a run's facts
 
 
 def is_teacher(trees: str | None) -> bool:
-    """Whether what is named as trees is a run or an ensemble."""
-    folder = place_of(Path(trees or ""))
-    if folder.is_file():
-        return is_packed(folder)
-    if not trees or not folder.is_dir():
-        return False
-    return (folder / ENSEMBLE).exists() or any(whole(folder / name) for name in ("best", "last"))
+    """Whether ``trees`` names a model, which gives the trees to learn from."""
+    return bool(trees) and is_model(str(trees))
 
 
 def taught(sources: Sources, tokenization: str, *, device: str = "auto") -> Treebank:

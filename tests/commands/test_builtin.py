@@ -13,6 +13,7 @@ import synparse
 from induce.reporting.runs import RunStory
 from induce.storage import builtin
 from induce.storage.checkpoint import build_model, find, read
+from induce.storage.locate import default_model
 from induce.storage.publishing import publish
 from tests.support.calls import Caller
 from tests.support.reference import ROOT
@@ -45,11 +46,11 @@ def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller)
 
 
 def test_a_model_of_ones_own_is_preferred(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert builtin.parsing_run() == "english"
+    assert default_model() == "english"
     Path("synparse-model").mkdir()
-    assert builtin.parsing_run() == "synparse-model"
+    assert default_model() == "synparse-model"
     monkeypatch.setenv("SYNPARSE_MODEL", "mine")
-    assert builtin.parsing_run() == "mine"
+    assert default_model() == "mine"
     monkeypatch.setenv("SYNPARSE_MODEL", "english")
     Path("gold.ptb").write_text("(S (NP the old man) (VP (V saw) (NP a dog)))\n", encoding="utf-8")
     assert "|model:npcfg|" in call.result("eval", "--gold", "gold.ptb")
@@ -95,3 +96,12 @@ def test_numbers_too_large_for_half_precision_are_told(model: Path, monkeypatch:
 
 def test_a_report_says_with_which_trees_it_began() -> None:
     assert RunStory.read("english").facts["trees"].startswith("parsed trees: ")
+
+
+def test_packed_models_among_predictions_are_scored_as_models(call: Caller) -> None:
+    Path("gold.ptb").write_text("(S (NP the old man) (VP (V saw) (NP a dog)))\n", encoding="utf-8")
+    for name in ("a.synparse", "b.synparse"):
+        Path(name).write_bytes(builtin.FILE.read_bytes())
+    output = call.result("eval", "--gold", "gold.ptb", "-m", "a.synparse", "b.synparse", "english@decoder=brackets")
+    assert all(name in output for name in ("a.synparse", "b.synparse", "english@decoder=brackets"))
+    assert len(synparse.evaluate("gold.ptb", "a.synparse", "english").reports) == 2

@@ -220,7 +220,6 @@ def test_a_disk_that_fills_up_while_training(call: Caller, trained: Path, small_
 def test_no_model(call: Caller, trained: Path) -> None:
     text = trained / "text.txt"
     hint = "train one with: synparse train -o"
-    assert call.refusal("score", text) == f"synparse-model: there is no such model; {hint} synparse-model"
     assert call.refusal("parse", "-m", "none", text) == f"none: there is no such model; {hint} none"
     problem = (
         "file: this file is no packed model, or it is damaged (File is not a zip file); -m takes the folder of a model"
@@ -228,7 +227,6 @@ def test_no_model(call: Caller, trained: Path) -> None:
     assert call.refusal("info", write("file", "x")).startswith(problem)
     Path("empty").mkdir()
     assert call.refusal("extract", "-m", "empty", text) == f"empty: this folder holds no model; {hint} empty"
-    assert "nothing to score" in call.refusal("eval", "--gold", write("gold.mrg", TREES))
 
 
 def test_a_missing_model_leaves_an_earlier_output_and_part_alone(call: Caller, trained: Path) -> None:
@@ -339,7 +337,7 @@ def test_a_model_without_training(call: Caller, copy: Path, trained: Path) -> No
     path = copy / "best" / "checkpoint.json"
     path.write_bytes(edit(step=0)(path.read_bytes()))
     message = call.refusal("parse", "-m", copy, trained / "text.txt")
-    assert message == f"{copy}: this model has not been trained yet; go on with: synparse train --resume -o {copy}"
+    assert message == f"{copy}: this model has not been trained yet; resume with: synparse train --resume -o {copy}"
 
 
 def test_weights_that_are_no_numbers(call: Caller, copy: Path, trained: Path) -> None:
@@ -495,8 +493,8 @@ def test_one_kind_of_thing_in_a_folder(call: Caller, trained: Path) -> None:
             assert f"{folder}: this folder holds {kind}" in call.refusal("train", text, "-o", folder, *more)
     assert "holds a family of seeds" in call.refusal("combine", trained / "run", "-o", "seeds", "--overwrite")
     assert "holds an ensemble" in call.refusal("train", text, "-o", "vote", "--seeds", "1,2")
-    assert "a trained model in this folder" in call.refusal("train", text, "-o", trained / "run", "--seeds", "1,2")
-    assert "a trained model in this folder" in call.refusal("train", text, "-o", trained / "run", "--best")
+    assert "this folder holds a trained model" in call.refusal("train", text, "-o", trained / "run", "--seeds", "1,2")
+    assert "this folder holds a trained model" in call.refusal("train", text, "-o", trained / "run", "--best")
     assert contents(Path()) == before
 
 

@@ -49,10 +49,10 @@ def agreement(
     """
     from induce.analysis.agreement import agreement as agree
     from induce.parsing.load import load_parser
-    from induce.parsing.systems import find_runs
+    from induce.storage.model_spec import expand_models
     from treebank.io.formats import read_sentences
 
-    named = [folder for found in find_runs(runs).values() for folder in found]
+    named = [folder for found in expand_models(runs).values() for folder in found]
     load = partial(load_parser, device=device)
     report = agree(
         [*named, *more],

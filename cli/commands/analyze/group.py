@@ -11,11 +11,10 @@ from cli.commands.analyze.agreement import agreement
 from cli.commands.analyze.numbers import boundaries, sharpness
 from cli.commands.analyze.skills import curves, options
 from cli.help import HELP, Command, Group
-from cli.options import device_option, seeds_option
+from cli.options import default_model, device_option, seeds_option
 from cli.output import print_json, print_table
 from cli.picture import check_picture, draw_channels, draw_sweep
 from cli.status import reading
-from induce.storage.builtin import default_run
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
 
@@ -71,11 +70,11 @@ def channels(
     from functools import partial
 
     from induce.analysis.channels import channels_over_runs, correlate_channels
-    from induce.parsing.systems import find_runs
+    from induce.storage.model_spec import expand_models
     from treebank.corpora.catalog import is_name
     from treebank.io.formats import AS_FOUND, expand, read_sentences
 
-    folders = [folder for found in find_runs(runs or [default_run()]).values() for folder in found]
+    folders = [folder for found in expand_models(runs or [default_model()]).values() for folder in found]
     if save:
         if len(folders) > 1:
             raise click.UsageError("--save draws the channels of one model")
@@ -134,7 +133,7 @@ def grammar(text: tuple[str, ...], run: str | None, member: int, words: int, arc
 
     with reading("parsing", expand(text), AS_FOUND) as counted:
         sentences = read_sentences(text, input_options=counted) if text else None
-        report = describe_grammar(run or default_run(), member=member, words=words, arcs=arcs, text=sentences)
+        report = describe_grammar(run or default_model(), member=member, words=words, arcs=arcs, text=sentences)
     if as_json:
         print_json(report.to_json())
     else:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.help import command
-from cli.options import decoder_option, device_option, layer_option, seeds_option
+from cli.options import decoder_option, default_model, device_option, layer_option, seeds_option
 from cli.output import print_json, print_table
-from induce.storage.builtin import default_run
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
 
@@ -38,10 +37,10 @@ def sharpness(runs: Sequence[str], text: str, scores: str | None, metric: str, a
     """
     from induce.analysis.sharpness import measure, scores_of, with_scores
     from induce.parsing.load import load_model_parser
-    from induce.parsing.systems import find_runs
+    from induce.storage.model_spec import expand_models
     from treebank.io.formats import read_sentences
 
-    folders = [folder for found in find_runs(runs or [default_run()]).values() for folder in found]
+    folders = [folder for found in expand_models(runs or [default_model()]).values() for folder in found]
     measured = []
     for folder in folders:
         parser = load_model_parser(folder, **parsing)
@@ -105,7 +104,7 @@ def boundaries(
     from treebank.corpora.catalog import load_gold
     from treebank.io.formats import read_sentences
 
-    folder = run or default_run()
+    folder = run or default_model()
     parser = load_model_parser(folder, decoder=decoder, **parsing)
     if text is None:
         assert gold is not None

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.help import command
-from cli.options import seeds_option
+from cli.options import default_model, seeds_option
 from cli.output import print_json, print_table
-from induce.storage.builtin import default_run
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def options(demonstrations: Sequence[str], run: str | None, as_json: bool, save:
     from induce.tasks.craft.pictures import follow_options
 
     _check_target(save)
-    found = follow_options(run or default_run(), demonstrations)
+    found = follow_options(run or default_model(), demonstrations)
     if as_json:
         print_json([one.to_json() for one in found])
     for one in [] if as_json else found:
@@ -49,12 +48,12 @@ def curves(runs: Sequence[str], as_json: bool, save: str | None) -> None:
 
     Steps are updates, and calls of options in a run of transfer, where what is counted are episodes that were solved.
     """
-    from induce.parsing.systems import find_runs
+    from induce.storage.model_spec import expand_models
     from induce.tasks.craft.pictures import learning_curves
     from treebank.draw.plots import draw_lines
 
     _check_target(save)
-    folders = [str(folder) for found in find_runs(runs or [default_run()]).values() for folder in found]
+    folders = [str(folder) for found in expand_models(runs or [default_model()]).values() for folder in found]
     lines = learning_curves(folders)
     if as_json:
         print_json([{"run": one.name, "points": [list(point) for point in one.points]} for one in lines])

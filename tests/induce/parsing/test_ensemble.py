@@ -20,7 +20,7 @@ from induce.parsing import ensemble as ensembles
 from induce.parsing.combine import combine
 from induce.parsing.ensemble import Ensemble
 from induce.parsing.load import load_parser
-from induce.parsing.voters import head_votes, span_votes, spelt
+from induce.parsing.voters import head_votes, span_votes
 from induce.storage.lock import RunLock
 from induce.workers.pool import in_copies
 from tests.support import tiny
@@ -284,25 +284,6 @@ def test_two_programs_do_not_write_one_ensemble(runs: Path, tmp_path: Path) -> N
 
 def full(*_: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("run@lyer=2", "no 'lyer'; did you mean 'layer'"),
-        ("run@layer=two", "layer cannot be 'two'"),
-        ("run@weight=0", "numbers above 0"),
-        ("run@weight=nan", "numbers above 0"),
-    ],
-)
-def test_a_wrong_member(text: str, problem: str) -> None:
-    with pytest.raises(SynparseError, match=problem):
-        spelt(text)
-
-
-def test_a_member_is_spelt_as_it_was(tmp_path: Path) -> None:
-    for text in ("run", "run@layer=2", "run@decoder=unbiased,layer=2,weight=0.5", "a@b", "baseline:right@weight=2"):
-        assert spelt(text).name == text
 
 
 def test_a_damaged_description_is_told(tmp_path: Path) -> None:

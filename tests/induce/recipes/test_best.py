@@ -275,7 +275,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match="several times"):
         list(train_best(RunRequest(run=str(tmp_path / "run"), text=("-",)), parts=PARTS, pupils=PUPILS))
     (tmp_path / "mine" / "best").mkdir(parents=True)
-    with pytest.raises(SynparseError, match="there is a trained model in this folder"):
+    (tmp_path / "mine" / "best" / "checkpoint.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(SynparseError, match="this folder holds a trained model"):
         list(train_best(request(tmp_path / "mine", overwrite=True), parts=PARTS, pupils=PUPILS))
     (tmp_path / "bad").mkdir()
     for text, problem in (("{}", "a plan of another version, without '"), ("[", "not the plan of a run")):

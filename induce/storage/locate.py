@@ -1,0 +1,104 @@
+"""The type of a path: the one place that decides what a name on the command line or in Python refers to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from induce.storage import builtin
+from induce.storage.folders import FILES, SEAL, is_whole, versions
+from induce.storage.packed import is_packed
+from treebank.io.parsed_folder import NOTE
+
+DEFAULT_FOLDER = "synparse-model"
+CHECKPOINTS = ("best", "last")  # folders of checkpoints in the folder of a training run
+ENSEMBLE = "ensemble.json"
+FAMILY = "family.json"
+CORPUS = "corpus.json"
+
+
+class PathType(StrEnum):
+    """The types of paths, with the words that messages use for them."""
+
+    MODEL = "a trained model"
+    PACKED = "a packed model"
+    ENSEMBLE = "an ensemble"
+    FAMILY = "a family of seeds"
+    PARSED = "parsed text"
+    CORPUS = "a prepared corpus"
+    FOLDER = "a folder"
+    FILE = "a file"
+    TREEBANK = "the name of a treebank"
+    MISSING = "a missing path"
+
+
+MARKERS = {
+    ENSEMBLE: PathType.ENSEMBLE,
+    FAMILY: PathType.FAMILY,
+    NOTE: PathType.PARSED,
+    CORPUS: PathType.CORPUS,
+}  # file in a folder -> the type of the folder
+
+
+@dataclass(frozen=True)
+class Located:
+    """A path with its type; ``path`` of the built-in model is its file in the package."""
+
+    path: Path
+    type: PathType
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it can be loaded as a parser: a trained model, a packed model or an ensemble."""
+        return self.type in (PathType.MODEL, PathType.PACKED, PathType.ENSEMBLE)
+
+
+def locate(name: str | os.PathLike[str]) -> Located:
+    """The path that ``name`` refers to, with its type. Reads no more than the directory and the start of a file.
+
+    An existing path always comes first, then the built-in model ``english``, then the names of treebanks.
+    """
+    path = Path(name)
+    if not os.path.lexists(path):
+        if str(name) == builtin.NAME:
+            return Located(builtin.FILE, PathType.PACKED)
+        from treebank.corpora.catalog import is_name
+
+        return Located(path, PathType.TREEBANK if is_name(str(name)) else PathType.MISSING)
+    if path.is_dir():
+        return Located(path, next(folder_types(path), PathType.FOLDER))
+    return Located(path, PathType.PACKED if is_packed(path) else PathType.FILE)
+
+
+def folder_types(folder: Path) -> Iterator[PathType]:
+    """The types of everything that synparse has written into ``folder``; the first one decides its type."""
+    yield from (type_ for name, type_ in MARKERS.items() if os.path.lexists(folder / name))
+    if os.path.lexists(folder / SEAL) or any(_has_checkpoint(folder / name) for name in CHECKPOINTS):
+        yield PathType.MODEL
+
+
+def _has_checkpoint(folder: Path) -> bool:
+    """Whether there is a checkpoint in ``folder`` or, after a kill, next to it; also if files of it are missing."""
+    if any(is_whole(path) for path in versions(folder)):
+        return True
+    return any(os.path.lexists(folder / name) for name in FILES)
+
+
+def default_output() -> str:
+    """The model folder to write if no other is given: $SYNPARSE_MODEL, else ./synparse-model."""
+    return os.environ.get("SYNPARSE_MODEL") or DEFAULT_FOLDER
+
+
+def default_model(report: Callable[[str], None] = lambda line: None) -> str:
+    """The model to use if none is given: that of `default_output`, else the built-in model.
+
+    ``report`` is called with a note if it is the built-in one.
+    """
+    name = default_output()
+    if name != DEFAULT_FOLDER or os.path.lexists(name):
+        return name
+    report(f"no model is trained here yet; this is the built-in one of English ({builtin.ORIGIN})")
+    return builtin.NAME

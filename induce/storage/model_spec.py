@@ -1,0 +1,112 @@
+"""Model specifications: a model with the options that apply to it, ``RUN@layer=2,decoder=unbiased,weight=2``."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from induce.storage.locate import locate
+from treebank.base.errors import SynparseError, UnknownNameError, nearest
+
+BASELINE = "baseline:"
+MAX_WEIGHT = 1e9
+OPTIONS: dict[str, Callable[[str], Any]] = {"decoder": str, "layer": int, "distances": str, "weight": float}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec:
+    """A model, a file of trees or heads, or a baseline, with its options; an empty option is left to the model."""
+
+    path: str  # a model, a file, or baseline:NAME
+    weight: float = 1.0  # in an ensemble
+    decoder: str = ""
+    layer: int = 0  # from 1
+    distances: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if the weight or the layer is out of range."""
+        if not 0 < self.weight < MAX_WEIGHT:
+            raise ValueError(f"a weight is a number above 0, not {self.weight:g}")
+        if self.layer < 0:
+            raise ValueError(f"layers count from 1, so there is no layer {self.layer}")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that were given, by name; ``weight`` if it is not 1."""
+        values = {name: getattr(self, name) for name in OPTIONS}
+        return {name: value for name, value in values.items() if value and (name, value) != ("weight", 1)}
+
+    @property
+    def name(self) -> str:
+        """The specification as text, which `parse_model_spec` reads."""
+        options = ",".join(
+            f"{key}={value:g}" if key == "weight" else f"{key}={value}" for key, value in self.options.items()
+        )
+        return f"{self.path}@{options}" if options else self.path
+
+    @property
+    def baseline(self) -> str:
+        """The name of the baseline, or "" for a model or a file."""
+        return self.path.removeprefix(BASELINE) if self.path.startswith(BASELINE) else ""
+
+    @property
+    def is_model(self) -> bool:
+        """Whether the path is a trained model, a packed model or an ensemble."""
+        return not self.baseline and locate(self.path).is_model
+
+    def check_no_options(self, reason: str) -> None:
+        """Raises SynparseError, giving the ``reason``, if there are options."""
+        if self.options:
+            raise SynparseError(f"{self.name}: {reason}; leave out @{', @'.join(self.options)}")
+
+
+def parse_model_spec(text: str | os.PathLike[str]) -> ModelSpec:
+    """The specification in ``text``. An existing path is never split at its ``@``.
+
+    Raises SynparseError for an unknown option and for a value that is not valid.
+
+    >>> parse_model_spec("runs/a@layer=2,weight=0.5")
+    ModelSpec(path='runs/a', weight=0.5, decoder='', layer=2, distances='')
+    """
+    text = os.fspath(text)
+    path, at, options = text.rpartition("@")
+    if not at or "=" not in options or os.path.lexists(text):
+        return ModelSpec(path=text)
+    values: dict[str, Any] = {}
+    for option in options.split(","):
+        key, _, value = option.partition("=")
+        if key not in OPTIONS:
+            raise UnknownNameError(f"{text}: a model has no option {key!r}; {nearest(key, OPTIONS)}")
+        try:
+            values[key] = OPTIONS[key](value)
+            replace(ModelSpec(path=path), **values)
+        except ValueError as error:
+            reason = f" ({error})" if str(error).startswith(("a weight", "layers")) else ""
+            raise SynparseError(f"{text}: {key} cannot be {value!r}{reason}") from None
+    return ModelSpec(path=path, **values)
+
+
+def is_model(text: str | os.PathLike[str]) -> bool:
+    """Whether a model specification names something that can be loaded as a parser."""
+    return parse_model_spec(text).is_model
+
+
+def expand_models(patterns: Sequence[str]) -> dict[str, list[str]]:
+    """Each pattern with the specifications of the models that match it, or with itself if it is not a pattern.
+
+    Raises SynparseError if no path matches a pattern.
+    """
+    return {pattern: _expand(pattern) for pattern in patterns}
+
+
+def _expand(pattern: str) -> list[str]:
+    spec = parse_model_spec(pattern)
+    if os.path.lexists(spec.path) or not glob.has_magic(spec.path):
+        return [pattern]
+    paths = sorted(glob.glob(spec.path))
+    if not paths:
+        raise SynparseError(f"{pattern}: no model folder matches this pattern")
+    return [replace(spec, path=path).name for path in paths]

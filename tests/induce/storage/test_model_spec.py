@@ -1,0 +1,59 @@
+"""Tests of model specifications: parsing, printing, errors, patterns, and the same spelling everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from induce.parsing.load import load_parser, read_trained
+from induce.parsing.systems import evaluate_systems
+from induce.storage.model_spec import expand_models, parse_model_spec
+from treebank.base.errors import SynparseError
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("run@lyer=2", "no option 'lyer'; did you mean 'layer'"),
+        ("run@layer=two", "layer cannot be 'two'"),
+        ("run@layer=-1", "layers count from 1"),
+        ("run@weight=0", "a number above 0"),
+        ("run@weight=-2", "a number above 0"),
+        ("run@weight=nan", "a number above 0"),
+    ],
+)
+def test_invalid_options_are_refused(text: str, problem: str) -> None:
+    with pytest.raises(SynparseError, match=problem):
+        parse_model_spec(text)
+
+
+def test_name_is_the_text_that_was_parsed() -> None:
+    for text in ("run", "run@layer=2", "run@decoder=unbiased,layer=2,weight=0.5", "a@b", "baseline:right@weight=2"):
+        assert parse_model_spec(text).name == text
+
+
+def test_existing_path_is_not_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run@layer=2").mkdir()
+    assert parse_model_spec("run@layer=2").path == "run@layer=2"
+
+
+def test_pattern_keeps_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("seed-1", "seed-2"):
+        Path(name).mkdir()
+    assert expand_models(["seed-*@layer=1"]) == {"seed-*@layer=1": ["seed-1@layer=1", "seed-2@layer=1"]}
+    with pytest.raises(SynparseError, match="no model folder matches"):
+        expand_models(["none-*@layer=1"])
+
+
+def test_specification_is_accepted_by_loading_and_scoring() -> None:
+    assert load_parser("english@decoder=brackets").decoder == "brackets"
+    with pytest.raises(SynparseError, match="only the members of an ensemble have a weight"):
+        load_parser("english@weight=2")
+    with pytest.raises(SynparseError, match="leave out @decoder"):
+        read_trained("english@decoder=brackets")
+    gold = "tests/data/none.mrg"
+    with pytest.raises(SynparseError, match=r"none\.mrg"):
+        evaluate_systems(gold, ["english@decoder=brackets"])
