@@ -73,8 +73,8 @@ def check_usage(context: click.Context, given: Mapping[str, Any]) -> None:
         raise click.UsageError(f"{wrong[0]} does not go with --text")
     if "cache" not in names and any(name in names for name in CACHE):
         raise click.UsageError("--cache-theta and --cache-lambda go with --cache")
-    if "compare" in names and ("batch_size" in names or "cache" in names):
-        raise click.UsageError("--compare goes without --batch-size and --cache")
+    if "compare" in names and "batch_size" in names:
+        raise click.UsageError("--compare goes without --batch-size")
     for name in CACHE:
         if name in names and not given[name] < math.inf:  # NaN is not, either
             raise click.UsageError(f"{names[name]}: {given[name]} is no number to count with")
@@ -82,11 +82,11 @@ def check_usage(context: click.Context, given: Mapping[str, Any]) -> None:
 
 def show_text(text: str, groups: Mapping[str, Sequence[str]], form: str | None, given: Mapping[str, Any]) -> None:
     """Score ``text`` under the models in the folders of ``groups`` and print a table, or JSON."""
-    from induce.likelihood.perplexity import score_file
+    from induce.likelihood.perplexity import evaluate_text
 
     meter = Meter("scoring", "tokens")
     try:
-        evaluation = score_file(
+        evaluation = evaluate_text(
             text,
             groups,
             device=given["device"],

@@ -1,7 +1,7 @@
-"""Targeted syntactic evaluation (Marvin and Linzen 2018): how often the grammatical sentence is the more probable one.
+"""Targeted syntactic evaluation (Marvin and Linzen 2018): how often the grammatical sentence is more probable.
 
-And beside it, where the verb's subject is known: whether the tree that the model itself gives connects the two, and the
-accuracy where it does and where it does not.
+If the subject of the verb is known, the evaluation also reports whether the model's own tree connects the two, and the
+accuracy for pairs with and without such a connection.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from induce.likelihood.language_model import EncodedSentence
 from induce.likelihood.ngrams import NgramModel
 from induce.likelihood.pair_files import Pair, read_pairs
-from induce.likelihood.sentences import Encoded, SentenceScorer
+from induce.likelihood.sentences import SentenceScorer
 from induce.parsing.load import load_parser
 from induce.parsing.parser import StructureParser
 from treebank.base.version import VERSION
@@ -25,20 +26,20 @@ from treebank.io.formats import read_sentences
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How many of some pairs were ordered rightly; equal probabilities count half."""
+    """Number of pairs ordered correctly, where pairs of equal probabilities count half."""
 
-    right: float
+    correct: float
     pairs: int
 
     @property
     def value(self) -> float:
-        """In percent."""
-        return 100 * self.right / self.pairs
+        """Accuracy in percent."""
+        return 100 * self.correct / self.pairs
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 %, in percent, by Wilson's score; too narrow where pairs are made from few templates."""
-        return wilson_interval(self.right, self.pairs)
+        """Wilson's 95 % interval in percent, which is too narrow if the pairs come from few templates."""
+        return wilson_interval(self.correct, self.pairs)
 
     def to_json(self) -> dict[str, Any]:
         """Value, interval and number of pairs."""
@@ -46,20 +47,31 @@ class Accuracy:
 
 
 def accuracy(outcomes: Iterable[float]) -> Accuracy | None:
-    """Of 1, 0.5 and 0 for each pair; None of no pair."""
-    listed = list(outcomes)
-    return Accuracy(math.fsum(listed), len(listed)) if listed else None
+    """Accuracy over outcomes of 1, 0.5 or 0, or None if there are none."""
+    outcomes = list(outcomes)
+    return Accuracy(math.fsum(outcomes), len(outcomes)) if outcomes else None
+
+
+def accuracies(names: Iterable[str], outcomes: Iterable[float]) -> dict[str, Accuracy]:
+    """Accuracy over the outcomes of each name, in the order of first occurrence."""
+    by_name: dict[str, list[float]] = {}
+    for name, outcome in zip(names, outcomes, strict=True):
+        by_name.setdefault(name, []).append(outcome)
+    return {name: Accuracy(math.fsum(values), len(values)) for name, values in by_name.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class PairScore:
-    """One system on a collection: for each pair 1, 0.5 or 0, whether it has an unknown word, whether the system's own
-    tree connects verb and subject (None where that was not asked)."""
+    """The result of one system on a collection of pairs, with one entry per pair in each of the last four fields.
+
+    ``outcomes`` are 1, 0.5 or 0; ``with_unknown`` whether the pair has an unknown word; ``connected`` whether the
+    system's own tree connects verb and subject, None if that is not evaluated.
+    """
 
     system: str
     run: str
     data: str
-    counted: str  # what the probabilities are over
+    counted: str  # tokens that the probabilities are over
     pairs: Sequence[Pair]
     outcomes: Sequence[float]
     with_unknown: Sequence[bool]
@@ -67,70 +79,64 @@ class PairScore:
 
     @property
     def overall(self) -> Accuracy:
-        """Of all pairs together."""
+        """Accuracy over all pairs."""
         return Accuracy(math.fsum(self.outcomes), len(self.outcomes))
 
     @property
     def mean(self) -> float:
-        """Mean over phenomena, however many pairs each has, in percent."""
-        values = [found.value for found in self.by_phenomenon.values()]
+        """Mean of the accuracies of the phenomena in percent, whatever their numbers of pairs."""
+        values = [accuracy.value for accuracy in self.by_phenomenon.values()]
         return math.fsum(values) / len(values)
 
     @property
     def by_phenomenon(self) -> dict[str, Accuracy]:
-        """In the order of the collection."""
-        return self._by([pair.phenomenon for pair in self.pairs])
+        """Accuracy of each phenomenon, in the order of the collection."""
+        return accuracies((pair.phenomenon for pair in self.pairs), self.outcomes)
 
     @property
     def by_group(self) -> dict[str, Accuracy]:
-        """Short-term and long-term dependencies, or the terms of BLiMP; empty where there are no groups."""
-        found = self._by([pair.group for pair in self.pairs])
-        return {name: value for name, value in found.items() if name}
-
-    def _by(self, names: Sequence[str]) -> dict[str, Accuracy]:
-        parts: dict[str, list[float]] = {name: [] for name in names}
-        for name, outcome in zip(names, self.outcomes, strict=True):
-            parts[name].append(outcome)
-        return {name: Accuracy(math.fsum(part), len(part)) for name, part in parts.items()}
+        """Accuracy of short-term and long-term dependencies, or of the terms of BLiMP, empty without groups."""
+        groups = accuracies((pair.group for pair in self.pairs), self.outcomes)
+        return {name: value for name, value in groups.items() if name}
 
     def by_connection(self, connected: bool) -> Accuracy | None:
-        """Of the pairs whose verb and subject the system's tree connects, or does not; None if there are none."""
-        return accuracy(
-            outcome for outcome, found in zip(self.outcomes, self.connected, strict=True) if found is connected
-        )
+        """Accuracy over the pairs whose verb and subject the system's tree connects, or does not connect."""
+        links = zip(self.outcomes, self.connected, strict=True)
+        return accuracy(outcome for outcome, link in links if link is connected)
 
     @property
     def known(self) -> Accuracy | None:
-        """Of the pairs all of whose words are in the vocabulary; None if there are none."""
-        return accuracy(outcome for outcome, some in zip(self.outcomes, self.with_unknown, strict=True) if not some)
+        """Accuracy over the pairs without unknown words, or None if there are none."""
+        pairs = zip(self.outcomes, self.with_unknown, strict=True)
+        return accuracy(outcome for outcome, has_unknown in pairs if not has_unknown)
 
     @property
     def unknown_percent(self) -> float:
-        """Of the pairs, how many have a word that is not in the vocabulary."""
+        """Percentage of pairs with an unknown word."""
         return 100 * sum(self.with_unknown) / len(self.pairs)
 
     @property
     def tied_percent(self) -> float:
-        """Of the pairs, how many have two equal probabilities."""
+        """Percentage of pairs with two equal probabilities."""
         return 100 * sum(outcome == 0.5 for outcome in self.outcomes) / len(self.pairs)
 
     @property
     def signature(self) -> str:
         """``pairs|data:…|logp:words+eos|ties:half|mean:phenomena|pairs:2880|v:0.1.0``."""
-        how = f"logp:{self.counted}|ties:half|mean:phenomena"
-        return f"pairs|data:{self.data}|{how}|pairs:{len(self.pairs)}|v:{VERSION}"
+        convention = f"logp:{self.counted}|ties:half|mean:phenomena"
+        return f"pairs|data:{self.data}|{convention}|pairs:{len(self.pairs)}|v:{VERSION}"
 
     def to_json(self) -> dict[str, Any]:
-        """The entry of this system in the output of ``synparse eval --pairs … --json``."""
+        """The result as a JSON object."""
         links = {name: self.by_connection(value) for name, value in (("connected", True), ("apart", False))}
         return {
             "system": self.system,
             "run": self.run,
             "mean": self.mean,
             "overall": self.overall.to_json(),
-            "groups": {name: found.to_json() for name, found in self.by_group.items()},
-            "phenomena": {name: found.to_json() for name, found in self.by_phenomenon.items()},
-            "own_tree": {name: found and found.to_json() for name, found in links.items()},
+            "groups": {name: value.to_json() for name, value in self.by_group.items()},
+            "phenomena": {name: value.to_json() for name, value in self.by_phenomenon.items()},
+            "own_tree": {name: value and value.to_json() for name, value in links.items()},
             "known": self.known and self.known.to_json(),
             "unknown_percent": self.unknown_percent,
             "tied_percent": self.tied_percent,
@@ -139,94 +145,97 @@ class PairScore:
 
 
 class Scorer(Protocol):
-    """What gives sentences their log-probability."""
+    """A system that assigns log-probabilities to sentences."""
 
     name: str
     run: str
 
     @property
     def counted(self) -> str:
-        """What the log-probability is over."""
+        """Tokens that a log-probability is over."""
         ...
 
-    def log_probabilities(self, sentences: Iterable[Sentence]) -> Iterator[tuple[Encoded, float]]:
-        """Of each sentence as it is seen; 0 for one without words."""
+    def log_probabilities(self, sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
+        """Each sentence as it is read, with its log-probability, or 0 if it has no words."""
         ...
 
 
 class ModelScorer:
-    """A trained model."""
+    """A trained model as a `Scorer`."""
 
     def __init__(self, run: str, device: str = "auto") -> None:
         self.scorer = SentenceScorer(run, device=device)
         self.name, self.run, self.counted = self.scorer.name, run, self.scorer.counted
 
-    def log_probabilities(self, sentences: Iterable[Sentence]) -> Iterator[tuple[Encoded, float]]:
-        """Of each sentence as it is seen; 0 for one without words."""
-        return ((one.sentence, one.log_probability or 0.0) for one in self.scorer.score(sentences))
+    def log_probabilities(self, sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
+        """Each sentence as it is read, with its log-probability, or 0 if it has no words."""
+        return ((score.sentence, score.log_probability or 0.0) for score in self.scorer.score(sentences))
 
 
 class NgramScorer:
-    """An n-gram model of a text in the words of a trained model."""
+    """An n-gram model of a text over the vocabulary of a trained model, as a `Scorer`."""
 
     counted = "words+eos"
 
     def __init__(self, order: int, text: Iterable[Sentence], scorer: SentenceScorer) -> None:
         self.name, self.run, self.scorer = "unigram" if order == 1 else f"{order}-gram", "", scorer
-        ids = (scorer.encode(sentence).ids for sentence in text)
-        self.model = NgramModel((one for one in ids if one), order=order, size=len(scorer.vocabulary))
+        encoded = (scorer.encode(sentence).ids for sentence in text)
+        self.model = NgramModel((ids for ids in encoded if ids), order=order, size=len(scorer.vocabulary))
 
-    def log_probabilities(self, sentences: Iterable[Sentence]) -> Iterator[tuple[Encoded, float]]:
-        """Of each sentence as it is seen; 0 for one without words."""
-        known: dict[tuple[int, ...], float] = {}
+    def log_probabilities(self, sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
+        """Each sentence as it is read, with its log-probability, or 0 if it has no words."""
+        scores: dict[tuple[int, ...], float] = {(): 0.0}
         for sentence in sentences:
-            seen = self.scorer.encode(sentence)
-            if seen.ids not in known:
-                known[seen.ids] = self.model.log_probability(seen.ids) if seen.ids else 0.0
-            yield seen, known[seen.ids]
+            encoded = self.scorer.encode(sentence)
+            if encoded.ids not in scores:
+                scores[encoded.ids] = self.model.log_probability(encoded.ids)
+            yield encoded, scores[encoded.ids]
 
 
 def score_pairs(pairs: Sequence[Pair], scorer: Scorer, data: str, parser: StructureParser | None = None) -> PairScore:
-    """How ``scorer`` orders ``pairs``; with ``parser`` also whether its trees connect verb and subject."""
-    both = [sentence for pair in pairs for sentence in (pair.good, pair.bad)]
-    scores = list(scorer.log_probabilities(both))
+    """The result of ``scorer`` on ``pairs``, and if ``parser`` is given whether its trees connect verb and subject."""
+    sentences = [sentence for pair in pairs for sentence in (pair.good, pair.bad)]
+    scores = list(scorer.log_probabilities(sentences))
     outcomes, unknown = [], []
-    for (good, better), (bad, worse) in zip(scores[::2], scores[1::2], strict=True):
-        outcomes.append(0.5 if good.ids == bad.ids or better == worse else float(better > worse))
+    for (good, good_score), (bad, bad_score) in zip(scores[::2], scores[1::2], strict=True):
+        is_tie = good.ids == bad.ids or good_score == bad_score
+        outcomes.append(0.5 if is_tie else float(good_score > bad_score))
         unknown.append(bool(good.unknown or bad.unknown))
     connected = connections(pairs, parser) if parser else [None] * len(pairs)
     return PairScore(scorer.name, scorer.run, data, scorer.counted, pairs, outcomes, unknown, connected)
 
 
 def connections(pairs: Sequence[Pair], parser: StructureParser) -> list[bool | None]:
-    """For each pair with a known subject, whether the parse of its good sentence connects it with its verb.
+    """For each pair with a known subject, whether the parse of its good sentence connects the subject with the verb.
 
-    A tree does if the subject, all words from its first one up to the verb, is a constituent; heads do if the verb and
-    the subject's noun are head and dependent, either way.
+    A tree connects them if the subject, all words from its first one up to the verb, is a constituent. Heads connect
+    them if one of the verb and the subject's noun is the head of the other.
     """
-    asked = [pair for pair in pairs if pair.agreement]
-    sentences = [pair.good for pair in asked]
-    found: list[bool] = []
+    sentences = [pair.good for pair in pairs if pair.agreement]
     if parser.output == "trees":
-        for pair, tree in zip(asked, parser.parse(sentences), strict=True):
-            found.append(bool(pair.agreement and pair.agreement[:2] in tree.spans))
-    else:
-        for pair, (_, heads) in zip(asked, parser.parse_heads(sentences), strict=True):
-            place = pair.agreement
-            found.append(bool(place and (heads[place.verb] == place.noun or heads[place.noun] == place.verb)))
-    answers = iter(found)
-    return [next(answers) if pair.agreement else None for pair in pairs]
+        trees = iter(parser.parse(sentences))
+        return [pair.agreement[:2] in next(trees).spans if pair.agreement else None for pair in pairs]
+    parses = iter(parser.parse_heads(sentences))
+    connected: list[bool | None] = []
+    for pair in pairs:
+        if pair.agreement is None:
+            connected.append(None)
+            continue
+        _, verb, noun = pair.agreement
+        heads = next(parses)[1]
+        connected.append(heads[verb] == noun or heads[noun] == verb)
+    return connected
 
 
 @dataclass(frozen=True, slots=True)
 class PairEvaluation:
-    """The scores of several systems, and mean and deviation of the models that one pattern names."""
+    """The results of several systems, with mean and deviation of the models that match one pattern."""
 
     scores: Sequence[PairScore]
     spreads: Mapping[str, Runs]
 
     def to_json(self) -> dict[str, Any]:
-        """What ``synparse eval --pairs … --json`` writes."""
+        """The evaluation as a JSON object."""
         groups = [{"systems": pattern, **runs.to_json()} for pattern, runs in self.spreads.items()]
         return {"chance": 50.0, "scores": [score.to_json() for score in self.scores], "groups": groups}
 
@@ -240,10 +249,10 @@ def evaluate_pairs(
     ngram_text: str | None = None,
     device: str = "auto",
 ) -> PairEvaluation:
-    """The models in the folders of ``groups`` (pattern -> folders) on the pairs called ``name``, as `read_pairs` says.
+    """Evaluate the models in the folders of ``groups`` (pattern -> folders) on the pairs that `read_pairs` reads.
 
-    ``ngram_text``: a text of which a unigram and a 5-gram model are made, as baselines in the words of the first model.
-    Raises SynparseError for a model without probabilities.
+    With ``ngram_text`` a unigram and a 5-gram model of that text are baselines, over the first model's vocabulary.
+    Raises SynparseError if a model assigns no probabilities to sentences.
     """
     pairs = read_pairs(name, folder=folder, limit=limit)
     folders = list(dict.fromkeys(run for group in groups.values() for run in group))
@@ -263,7 +272,7 @@ def evaluate_pairs(
 
 
 def own_parser(scorer: SentenceScorer, device: str) -> StructureParser | None:
-    """The parser of a model; None if it gives no trees or they are not over words."""
-    if not scorer.model.gives or scorer.config.data.token != "word":
+    """The parser of a model, or None if it predicts no trees, or trees over characters."""
+    if not scorer.model.gives or scorer.token != "word":
         return None
     return load_parser(scorer.run, device=device)

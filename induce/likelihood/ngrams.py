@@ -6,15 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-BOUNDARY = 0  # stands before and behind each sentence
+BOUNDARY = 0  # before and after each sentence
 
 
 class NgramModel:
-    """Probabilities of the next word given up to ``order`` - 1 words, over a vocabulary of ``size`` words.
+    """N-gram model of the next word given up to ``order`` - 1 words, over a vocabulary of ``size`` words.
 
     p(w | c) = max(n(c w) - D, 0) / n(c) + D t(c) / n(c) p(w | c'), where t(c) counts the different words after c and c'
-    is c without its first word. Below the highest order n counts the different words in front of an n-gram. At the end
-    every word has 1 / ``size``. D = n1 / (n1 + 2 n2) of each order: n1 and n2 n-grams were counted once and twice.
+    is c without its first word. Below the highest order n counts the different words before an n-gram. The shortest
+    context is empty, where every word has 1 / ``size``. D = n1 / (n1 + 2 n2) for each order, where n1 and n2 are the
+    numbers of n-grams with count one and two.
     """
 
     def __init__(self, sentences: Iterable[Sequence[int]], *, order: int, size: int) -> None:
@@ -30,36 +31,36 @@ class NgramModel:
         self.totals = [_grouped(counts) for counts in self.counts]
 
     def probability(self, context: Sequence[int], word: int) -> float:
-        """p(word | context); only the last ``order`` - 1 words of ``context`` matter."""
+        """p(word | context), where only the last ``order`` - 1 words of ``context`` matter."""
         value = 1 / self.size
         for level in range(self.order - 1, -1, -1):  # from words alone to the longest context
             length = self.order - 1 - level
             before = tuple(context[len(context) - length :])
-            total, kinds = self.totals[level].get(before, (0, 0))
+            total, types = self.totals[level].get(before, (0, 0))
             if total:
                 discount = self.discounts[level]
                 count = self.counts[level].get((*before, word), 0)
-                value = (max(count - discount, 0) + discount * kinds * value) / total
+                value = (max(count - discount, 0) + discount * types * value) / total
         return value
 
     def log_probability(self, sentence: Sequence[int]) -> float:
-        """Of a sentence and the mark behind it, in nats."""
+        """Log-probability in nats of a sentence and its end."""
         padded = [*[BOUNDARY] * (self.order - 1), *sentence, BOUNDARY]
         first = self.order - 1
         return math.fsum(math.log(self.probability(padded[:end], padded[end])) for end in range(first, len(padded)))
 
 
 def _discount(counts: Counter[tuple[int, ...]]) -> float:
-    """What is taken from each count: n1 / (n1 + 2 n2), 0.5 where nothing was counted once or twice."""
+    """Discount of each count: n1 / (n1 + 2 n2), or 0.5 if no n-gram has count one or two."""
     frequencies = Counter(counts.values())
     once, twice = frequencies[1], frequencies[2]
     return once / (once + 2 * twice) if once and twice else 0.5
 
 
 def _grouped(counts: Counter[tuple[int, ...]]) -> dict[tuple[int, ...], tuple[int, int]]:
-    """Context -> sum of the counts of what follows it, and how many different words do."""
+    """For each context, the sum of the counts of the words after it, and the number of different words."""
     totals: dict[tuple[int, ...], tuple[int, int]] = {}
     for ngram, count in counts.items():
-        total, kinds = totals.get(ngram[:-1], (0, 0))
-        totals[ngram[:-1]] = total + count, kinds + 1
+        total, types = totals.get(ngram[:-1], (0, 0))
+        totals[ngram[:-1]] = total + count, types + 1
     return totals

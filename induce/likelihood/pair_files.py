@@ -1,7 +1,7 @@
-"""Minimal pairs: sentences that differ in one thing, of which one is grammatical and the other is not.
+"""Readers of minimal pairs: two sentences with one difference, of which one is grammatical and the other is not.
 
-Marvin and Linzen (2018), *Targeted Syntactic Evaluation of Language Models*, as converted to columns; BLiMP (Warstadt
-et al. 2020), as published; and files of the user's own in either format.
+The collections are Marvin and Linzen (2018), *Targeted Syntactic Evaluation of Language Models*, converted to columns,
+and BLiMP (Warstadt et al. 2020) as published. Other files may have either format.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from treebank.io.formats import open_lines
 from treebank.io.lines import member_lines
 from treebank.io.text import tokenize
 
-FOLDER = "SYNPARSE_PAIRS"  # the environment variable that names the folder of the two collections
-#: name -> the files that may hold the collection, in the folder or in one of these below it
+FOLDER_VARIABLE = "SYNPARSE_PAIRS"  # environment variable: the folder of the two collections
+#: name -> file names of the collection, in the folder or in its subfolder
 COLLECTIONS = {
     "marvin-linzen": ("marvin_linzen_all.tsv.gz", "marvin_linzen_all.tsv", "marvin_linzen_sample.tsv"),
     "blimp": ("BLiMP.zip", "blimp.jsonl", "blimp_sample_20x67.jsonl"),
 }
-BELOW = {"marvin-linzen": "marvin_linzen", "blimp": "blimp"}
+SUBFOLDERS = {"marvin-linzen": "marvin_linzen", "blimp": "blimp"}
 SHORT, LONG = "short-term dependency", "long-term dependency"
 
 
 class Agreement(NamedTuple):
-    """Where the subject of the verb that matters stands: the ``start`` and the end of its phrase, its ``noun``."""
+    """Word indices of the evaluated ``verb``, and of its subject: first word and head noun of the phrase."""
 
     start: int
     verb: int
@@ -42,7 +42,7 @@ class Agreement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two sentences, what they test, and to which part of the table that belongs; where the subject is, if known."""
+    """Two sentences, the phenomenon that they test, its group in the table, and the subject if it is known."""
 
     good: Sentence
     bad: Sentence
@@ -56,10 +56,10 @@ class Phenomenon(NamedTuple):
 
     title: str
     group: str
-    subject: str = ""  # "near": the phrase in front of the verb; "far": the phrase that begins the sentence
+    subject: str = ""  # "near": the phrase before the verb; "far": the phrase at the start of the sentence
 
 
-#: the names of Marvin and Linzen's templates, without _anim and _inanim
+#: names of Marvin and Linzen's templates, without _anim and _inanim
 PHENOMENA = {
     "simple_agrmt": Phenomenon("agreement: simple", SHORT, "near"),
     "sent_comp": Phenomenon("agreement: in a sentential complement", SHORT, "near"),
@@ -81,41 +81,42 @@ AFTER_NOUN = frozenset(["that", "the", "next", "to", "behind", "in", "near", "ac
 
 
 class _Entry(NamedTuple):
-    """A line of a file: what it tests, and what makes its pairs (cutting into words takes long)."""
+    """A line of a file: its phenomenon, and a function that makes its pairs (tokenizing is slow)."""
 
     phenomenon: str
     pairs: Callable[[], Iterable[Pair]]
 
 
 def read_pairs(name: str, *, folder: str | None = None, limit: int | None = None) -> list[Pair]:
-    """The pairs of ``marvin-linzen`` or ``blimp``, looked for in ``folder`` or $SYNPARSE_PAIRS, or of a file.
+    """The pairs of ``marvin-linzen`` or ``blimp`` in ``folder`` or $SYNPARSE_PAIRS, or of a file.
 
-    A file has tab-separated columns, ``good`` and ``bad`` or those that its first line names (``phenomenon``,
-    ``config``, ``good``, ``bad``, ``bad2``), or JSON lines with ``sentence_good`` and ``sentence_bad``, alone or in a
-    zip. With ``limit`` only about that many pairs of each phenomenon, evenly spread. Raises SynparseError.
+    A file has tab-separated columns, ``good`` and ``bad`` or those named in its first line (``phenomenon``,
+    ``config``, ``good``, ``bad``, ``bad2``), or JSON lines with ``sentence_good`` and ``sentence_bad``, possibly in a
+    zip. ``limit`` selects about that many lines of each phenomenon, evenly spread. Raises SynparseError if a file is
+    missing, malformed or empty.
     """
     path = _collection(name, folder) if name in COLLECTIONS else name
     if path.endswith(".zip"):
         entries = list(_zipped(path))
     elif path.removesuffix(".gz").endswith((".jsonl", ".json")):
-        entries = [_of_json(line, f"{path}:{number}") for number, line in enumerate(_lines(path), 1) if line.strip()]
+        entries = [_json_entry(line, f"{path}:{number}") for number, line in enumerate(_lines(path), 1) if line.strip()]
     else:
         entries = list(_columns(path))
     if not entries:
-        raise SynparseError(f"{path}: there is no pair in it")
-    return [pair for entry in (entries if limit is None else _thinned(entries, limit)) for pair in entry.pairs()]
+        raise SynparseError(f"{path}: contains no pairs")
+    return [pair for entry in (entries if limit is None else _sample(entries, limit)) for pair in entry.pairs()]
 
 
 def _collection(name: str, folder: str | None) -> str:
-    """The file of a collection."""
-    given = folder or os.environ.get(FOLDER)
-    if not given:
-        raise SynparseError(f"{name}: where are its files? Give --pairs-folder DIR or set {FOLDER}")
-    for place in (Path(given), Path(given) / BELOW[name]):
+    """Path of the file of a collection."""
+    root = folder or os.environ.get(FOLDER_VARIABLE)
+    if not root:
+        raise SynparseError(f"{name}: the folder of its files is unknown; use --pairs-folder DIR or {FOLDER_VARIABLE}")
+    for parent in (Path(root), Path(root) / SUBFOLDERS[name]):
         for file in COLLECTIONS[name]:
-            if (place / file).is_file():
-                return str(place / file)
-    raise SynparseError(f"{given}: there is none of {', '.join(COLLECTIONS[name])} in it")
+            if (parent / file).is_file():
+                return str(parent / file)
+    raise SynparseError(f"{root}: contains none of {', '.join(COLLECTIONS[name])}")
 
 
 def _lines(path: str) -> Iterator[str]:
@@ -123,47 +124,47 @@ def _lines(path: str) -> Iterator[str]:
 
 
 def _zipped(path: str) -> Iterator[_Entry]:
-    """All ``.jsonl`` files of a zip, by name."""
+    """The entries of all ``.jsonl`` files of a zip, sorted by file name."""
     try:
         with zipfile.ZipFile(path) as archive:
             for name in sorted(filter(_holds_pairs, archive.namelist())):
                 with archive.open(name) as stream:
                     for number, line in member_lines(stream, f"{path}/{name}"):
-                        yield _of_json(line, f"{path}/{name}:{number}")
+                        yield _json_entry(line, f"{path}/{name}:{number}")
     except (zipfile.BadZipFile, UnicodeDecodeError) as error:
         raise SynparseError(f"{path}: cannot be read as a zip of JSON lines ({error})") from None
 
 
 def _holds_pairs(name: str) -> bool:
-    """Whether a file of a zip is one of JSON lines, and none of those that macOS adds."""
+    """Whether a file of a zip has JSON lines, and is not one that macOS adds."""
     return name.endswith(".jsonl") and not name.rpartition("/")[2].startswith(".")
 
 
-def _of_json(line: str, place: str) -> _Entry:
-    """A pair of BLiMP, its text split into words as in the Penn Treebank."""
+def _json_entry(line: str, location: str) -> _Entry:
+    """A pair of BLiMP, its text tokenized as in the Penn Treebank."""
     try:
         entry: Any = parse_json(line)
         good, bad = (str(entry[f"sentence_{name}"]) for name in ("good", "bad"))
     except (ValueError, KeyError, TypeError):
-        raise SynparseError(f'{place}: expected an object with "sentence_good" and "sentence_bad"') from None
+        raise SynparseError(f'{location}: expected an object with "sentence_good" and "sentence_bad"') from None
     phenomenon, group = str(entry.get("UID", "all")), str(entry.get("linguistics_term", ""))
 
     def pairs() -> Iterator[Pair]:
-        one, other = (Sentence(tokenize(text, "english")) for text in (good, bad))
-        yield Pair(one, other, phenomenon, group)
+        good_words, bad_words = (Sentence(tokenize(text, "english")) for text in (good, bad))
+        yield Pair(good_words, bad_words, phenomenon, group)
 
     return _Entry(phenomenon, pairs)
 
 
 def _columns(path: str) -> Iterator[_Entry]:
-    """The pairs of a file of columns."""
+    """The entries of a file of columns."""
     names: list[str] = []
     for number, line in enumerate(_lines(path), 1):
         cells = line.rstrip("\r\n").split("\t")
         if number == 1:
-            named = {"good", "bad"} <= set(cells)
-            names = cells if named else ["good", "bad"]
-            if named:
+            has_header = {"good", "bad"} <= set(cells)
+            names = cells if has_header else ["good", "bad"]
+            if has_header:
                 continue
         row = dict(zip(names, cells, strict=False))
         if not row.get("good", "").strip() or not row.get("bad", "").strip():
@@ -171,26 +172,27 @@ def _columns(path: str) -> Iterator[_Entry]:
                 continue
             raise SynparseError(f"{path}:{number}: expected a good and a bad sentence with a tab between them")
         name = row.get("phenomenon", "all")
-        known = PHENOMENA.get(name.removesuffix("_anim").removesuffix("_inanim"), Phenomenon(name, ""))
-        yield _Entry(known.title, partial(_of_row, row, known))
+        phenomenon = PHENOMENA.get(name.removesuffix("_anim").removesuffix("_inanim"), Phenomenon(name, ""))
+        yield _Entry(phenomenon.title, partial(_row_pairs, row, phenomenon))
 
 
-def _of_row(row: dict[str, str], known: Phenomenon) -> Iterator[Pair]:
-    """The pair of a row, or the three of a row with a second bad sentence."""
+def _row_pairs(row: dict[str, str], phenomenon: Phenomenon) -> Iterator[Pair]:
+    """The pair of a row, or the three pairs of a row with a second bad sentence."""
     good, bad, worse = (Sentence(tuple(row.get(key, "").split())) for key in ("good", "bad", "bad2"))
     if not worse.words:
-        yield Pair(good, bad, known.title, known.group, _agreement(good.words, bad.words, known.subject))
+        agreement = _agreement(good.words, bad.words, phenomenon.subject)
+        yield Pair(good, bad, phenomenon.title, phenomenon.group, agreement)
         return
-    for title, one, other in (
+    for title, better, other in (
         ("grammatical vs. intrusive", good, bad),
         ("intrusive vs. ungrammatical", bad, worse),
         ("grammatical vs. ungrammatical", good, worse),
     ):
-        yield Pair(one, other, f"{known.title} ({title})", known.group)
+        yield Pair(better, other, f"{phenomenon.title} ({title})", phenomenon.group)
 
 
 def _agreement(good: Sequence[str], bad: Sequence[str], subject: str) -> Agreement | None:
-    """Where the verb in which the sentences differ stands, and its subject; None where that is not looked at."""
+    """The verb in which the sentences differ, and its subject, or None if the phenomenon has no known subject."""
     verb = next((index for index, words in enumerate(zip(good, bad, strict=False)) if words[0] != words[1]), 0)
     if not subject or verb < 2 or "the" not in good[:verb]:
         return None
@@ -201,12 +203,12 @@ def _agreement(good: Sequence[str], bad: Sequence[str], subject: str) -> Agreeme
     return Agreement(0, verb, noun)
 
 
-def _thinned(entries: Sequence[_Entry], limit: int) -> Iterator[_Entry]:
-    """About ``limit`` entries of each phenomenon, from all over it."""
+def _sample(entries: Sequence[_Entry], limit: int) -> Iterator[_Entry]:
+    """About ``limit`` entries of each phenomenon, evenly spread."""
     counts = Counter(entry.phenomenon for entry in entries)
-    seen: Counter[str] = Counter()
+    indices: Counter[str] = Counter()
     for entry in entries:
-        total, place = counts[entry.phenomenon], seen[entry.phenomenon]
-        seen[entry.phenomenon] += 1
-        if total <= limit or place * limit // total != (place + 1) * limit // total:
+        total, index = counts[entry.phenomenon], indices[entry.phenomenon]
+        indices[entry.phenomenon] += 1
+        if total <= limit or index * limit // total != (index + 1) * limit // total:
             yield entry

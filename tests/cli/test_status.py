@@ -143,7 +143,7 @@ def test_long_calls_tell_how_far_they_are(
     monkeypatch.chdir(tmp_path)
     Path("in.ptb").write_text("(S (NP (A the) (B dog)) (VP (C saw) (NP (A a) (B cat))))\n" * 40)
     monkeypatch.setattr(status, "LOG_SECONDS", 0.0)
-    monkeypatch.setattr("induce.likelihood.perplexity.POSITIONS", 60)
+    monkeypatch.setattr("induce.likelihood.units.STREAM_TOKENS", 60)
     code, _, err = call(*(model if part == "MODEL" else part for part in command))
     assert code == 0, err
     lines = [line for line in err.splitlines() if line.startswith(told.partition(" ")[0])]

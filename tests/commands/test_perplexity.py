@@ -145,9 +145,8 @@ def test_options_that_do_not_fit_together(call: Caller, arguments: list[str], pr
 
 def test_what_cannot_be_scored(call: Caller, lstm: Path) -> None:
     assert call.refusal("eval", "--text", "none.txt", "-m", lstm) == "none.txt: no such file or folder"
-    assert call.refusal("eval", "--text", "in.txt").startswith("synparse-model: there is no such model")
     Path("empty.txt").write_text("\n.\n", encoding="utf-8")
-    problem = "empty.txt: there is no word in it after normalisation 'words'"
+    problem = "empty.txt: there is no word in it after normalization 'words'"
     assert call.refusal("eval", "--text", "empty.txt", "-m", lstm) == problem
 
 

@@ -70,4 +70,4 @@ def test_own_trees(call: Caller, model: Path) -> None:
 def test_wrong_usage(call: Caller, model: Path) -> None:
     assert "does not go with --pairs" in call.usage("eval", "--pairs", "pairs.tsv", "--gold", "sample")
     assert "--limit goes with --pairs" in call.usage("eval", "--gold", "sample", "--limit", "3")
-    assert call.refusal("eval", "--pairs", "blimp", "-m", model).startswith("blimp: where are its files?")
+    assert call.refusal("eval", "--pairs", "blimp", "-m", model).startswith("blimp: the folder of its files is unknown")

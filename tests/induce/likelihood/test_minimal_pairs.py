@@ -1,4 +1,4 @@
-"""Minimal pairs: reading them, ordering them, n-grams as a baseline."""
+"""Minimal pairs: their files, the accuracy of a scorer, and n-grams as a baseline."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from induce.likelihood.language_model import EncodedSentence
 from induce.likelihood.minimal_pairs import Accuracy, score_pairs
 from induce.likelihood.ngrams import NgramModel
 from induce.likelihood.pair_files import COLLECTIONS, LONG, SHORT, Agreement, read_pairs
-from induce.likelihood.sentences import Encoded
 from tests.support.reference import SHARED
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -29,7 +29,7 @@ ROWS = [
 ]
 
 
-def test_columns_as_in_table_3(tmp_path: Path) -> None:
+def test_columns_have_the_groups_and_subjects_of_table_3(tmp_path: Path) -> None:
     (tmp_path / "marvin_linzen").mkdir()
     with gzip.open(tmp_path / "marvin_linzen" / "marvin_linzen_all.tsv.gz", "wt", encoding="utf-8") as file:
         file.write("\n".join(ROWS) + "\n")
@@ -46,16 +46,16 @@ def test_columns_as_in_table_3(tmp_path: Path) -> None:
     assert pairs[4].phenomenon == "polarity items: simple (intrusive vs. ungrammatical)"
 
 
-def test_blimp_in_a_zip_and_files_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blimp_zip_and_tab_separated_file_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = {"sentence_good": "She isn't old.", "sentence_bad": "Old isn't she.", "UID": "x", "linguistics_term": "y"}
     with zipfile.ZipFile(tmp_path / "BLiMP.zip", "w") as archive:
         archive.writestr("data/x.jsonl", json.dumps(entry) + "\n")
     monkeypatch.setenv("SYNPARSE_PAIRS", str(tmp_path))
     (pair,) = read_pairs("blimp")
     assert (pair.good.words, pair.phenomenon, pair.group) == (("She", "is", "n't", "old", "."), "x", "y")
-    own = tmp_path / "own.txt"
-    own.write_text("a b\tb a\n\nc d\td c\n", encoding="utf-8")
-    assert [pair.good.words for pair in read_pairs(str(own))] == [("a", "b"), ("c", "d")]
+    columns = tmp_path / "columns.txt"
+    columns.write_text("a b\tb a\n\nc d\td c\n", encoding="utf-8")
+    assert [pair.good.words for pair in read_pairs(str(columns))] == [("a", "b"), ("c", "d")]
 
 
 @pytest.mark.parametrize(
@@ -64,25 +64,25 @@ def test_blimp_in_a_zip_and_files_of_ones_own(tmp_path: Path, monkeypatch: pytes
         ("a.txt", "good only\n", "a.txt:1: expected a good and a bad sentence with a tab between them"),
         ("a.jsonl", '{"sentence_good": "x"}\n', 'a.jsonl:1: expected an object with "sentence_good"'),
         ("a.zip", "no zip", "a.zip: cannot be read as a zip"),
-        ("a.txt", "", "a.txt: there is no pair in it"),
+        ("a.txt", "", "a.txt: contains no pairs"),
     ],
 )
-def test_broken_files(name: str, content: str, problem: str, tmp_path: Path) -> None:
+def test_malformed_file_is_reported(name: str, content: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(SynparseError, match=problem):
         read_pairs(str(tmp_path / name))
 
 
-def test_where_the_collections_are_must_be_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_folder_of_a_collection_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SYNPARSE_PAIRS", raising=False)
-    with pytest.raises(SynparseError, match="Give --pairs-folder DIR or set SYNPARSE_PAIRS"):
+    with pytest.raises(SynparseError, match="use --pairs-folder DIR or SYNPARSE_PAIRS"):
         read_pairs("blimp")
-    with pytest.raises(SynparseError, match=r"there is none of BLiMP\.zip"):
+    with pytest.raises(SynparseError, match=r"contains none of BLiMP\.zip"):
         read_pairs("blimp", folder=str(tmp_path))
 
 
-@pytest.mark.skipif(not (SHARED / "data" / "syneval").is_dir(), reason="no collections beside this repository")
-def test_the_collections() -> None:
+@pytest.mark.skipif(not (SHARED / "data" / "syneval").is_dir(), reason="the collections are not available")
+def test_collections_have_the_published_phenomena() -> None:
     folder = str(SHARED / "data" / "syneval")
     pairs = read_pairs("marvin-linzen", folder=folder, limit=5)
     assert len({pair.phenomenon for pair in pairs}) == 19  # rows of table 3
@@ -95,29 +95,29 @@ def test_the_collections() -> None:
     assert set(COLLECTIONS) == {"marvin-linzen", "blimp"}
 
 
-class Longer:
-    """Prefers the longer sentence."""
+class LengthScorer:
+    """Scorer that prefers the longer sentence."""
 
     name, run, counted = "longer", "", "words+eos"
 
-    def log_probabilities(self, sentences: Iterable[Sentence]) -> Iterator[tuple[Encoded, float]]:
-        for one in sentences:
-            ids = tuple(1 if word == "?" else ord(word[0]) for word in one.words)
-            yield Encoded(one.words, ids, tuple(word == "?" for word in one.words)), float(len(ids))
+    def log_probabilities(self, sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
+        for words in (sentence.words for sentence in sentences):
+            ids = tuple(1 if word == "?" else ord(word[0]) for word in words)
+            yield EncodedSentence(words, ids, tuple(word == "?" for word in words), 0), float(len(ids))
 
 
-def test_accuracy_ties_and_unknown_words(tmp_path: Path) -> None:
-    own = tmp_path / "own.tsv"
-    own.write_text("phenomenon\tgood\tbad\np\ta a\ta\np\ta\ta a\nq\ta ?\ta ?\nq\ta b\tb a\n", encoding="utf-8")
-    score = score_pairs(read_pairs(str(own)), Longer(), "own")
+def test_ties_count_half_and_unknown_words_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.tsv"
+    file.write_text("phenomenon\tgood\tbad\np\ta a\ta\np\ta\ta a\nq\ta ?\ta ?\nq\ta b\tb a\n", encoding="utf-8")
+    score = score_pairs(read_pairs(str(file)), LengthScorer(), "own")
     assert list(score.outcomes) == [1.0, 0.0, 0.5, 0.5]
-    assert {name: found.value for name, found in score.by_phenomenon.items()} == {"p": 50.0, "q": 50.0}
+    assert {name: accuracy.value for name, accuracy in score.by_phenomenon.items()} == {"p": 50.0, "q": 50.0}
     assert (score.unknown_percent, score.tied_percent, score.mean) == (25.0, 50.0, 50.0)
     assert score.signature.startswith("pairs|data:own|logp:words+eos|ties:half|mean:phenomena|pairs:4|")
 
 
-def test_interval() -> None:
-    """Wilson's interval of 8 of 10 (as in Brown, Cai and DasGupta 2001: 0.4902 to 0.9433)."""
+def test_interval_equals_the_published_one() -> None:
+    """Wilson's interval of 8 of 10 (Brown, Cai and DasGupta 2001: 0.4902 to 0.9433)."""
     assert Accuracy(8, 10).interval == pytest.approx((49.02, 94.33), abs=0.01)
 
 
@@ -125,32 +125,32 @@ TEXT = [[2, 3, 2], [3, 2], [2, 4], [2, 3, 4, 4]]
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
-def test_ngrams_sum_to_one(order: int) -> None:
+def test_ngram_probabilities_sum_to_one(order: int) -> None:
     model = NgramModel(TEXT, order=order, size=6)
     for context in itertools.product(range(6), repeat=max(1, order - 1)):
         assert math.fsum(model.probability(context, word) for word in range(6)) == pytest.approx(1)
 
 
-def test_bigrams_by_hand() -> None:
-    """Four sentences begin, three of them with 2; 2 follows 0 and 3."""
+def test_bigram_probability_equals_hand_computed_one() -> None:
+    """Three of the four sentences start with 2, and 2 follows 0 and 3."""
     model = NgramModel(TEXT, order=2, size=6)
     # bigrams counted once: 0 3, 2 0 is twice, 2 4, 3 4, 4 4; twice: 2 0, 2 3 … n1 = 4, n2 = 4
     counts = {(0, 2): 3, (0, 3): 1, (2, 3): 2, (3, 2): 2, (2, 0): 2, (2, 4): 1, (4, 0): 2, (3, 4): 1, (4, 4): 1}
     assert dict(model.counts[0]) == counts
     discount = 4 / (4 + 2 * 4)
     assert model.discounts[0] == pytest.approx(discount)
-    kinds = {2: 2, 3: 2, 0: 2, 4: 3}  # different words in front: 0 and 3; 0 and 2; 2 and 4; 2, 3 and 4
-    lower = (kinds[2] - 0.5 + 0.5 * 4 / 6) / 9  # n1 = 0 among these: the discount is 0.5
+    types = {2: 2, 3: 2, 0: 2, 4: 3}  # different preceding words: 0 and 3; 0 and 2; 2 and 4; 2, 3 and 4
+    lower = (types[2] - 0.5 + 0.5 * 4 / 6) / 9  # n1 = 0 among these: the discount is 0.5
     assert model.probability([0], 2) == pytest.approx((3 - discount + discount * 2 * lower) / 4)
 
 
-def test_an_unseen_context_has_the_shorter_one() -> None:
+def test_unseen_context_backs_off_to_the_shorter_one() -> None:
     model = NgramModel(TEXT, order=3, size=6)
     assert model.probability([5, 2], 3) == pytest.approx(NgramLower(model).probability(2, 3))
 
 
 class NgramLower:
-    """The second order of a model of three words, by its definition."""
+    """Bigram probabilities inside a trigram model, by definition."""
 
     def __init__(self, model: NgramModel) -> None:
         self.counts, self.discount = model.counts[1], model.discounts[1]
@@ -159,15 +159,15 @@ class NgramLower:
     def probability(self, before: int, word: int) -> float:
         follow = {ngram: count for ngram, count in self.counts.items() if ngram[0] == before}
         total = sum(follow.values())
-        kept = max(follow.get((before, word), 0) - self.discount, 0)
+        discounted = max(follow.get((before, word), 0) - self.discount, 0)
         alone = self.model.counts[2]
         discount = self.model.discounts[2]
         everything = sum(alone.values())
         below = (max(alone[(word,)] - discount, 0) + discount * len(alone) / 6) / everything
-        return (kept + self.discount * len(follow) * below) / total
+        return (discounted + self.discount * len(follow) * below) / total
 
 
-def test_a_sentence_and_its_end() -> None:
+def test_log_probability_includes_the_end_of_the_sentence() -> None:
     model = NgramModel(TEXT, order=2, size=6)
     parts = [model.probability([0], 2), model.probability([2], 4), model.probability([4], 0)]
     assert model.log_probability([2, 4]) == pytest.approx(math.log(math.prod(parts)))

@@ -185,7 +185,7 @@ def test_a_chart_parser_learns_the_trees_of_a_run_or_file(tmp_path: Path, trees:
             pass
         parser = load_parser(tmp_path / name)
         assert parser.learned_from == f"parsed trees: {teacher} (focus)"
-        with pytest.raises(SynparseError, match="this 'chart' gives no probabilities of a text"):
+        with pytest.raises(SynparseError, match="this 'chart' assigns no probabilities to text"):
             TextScorer(str(tmp_path / name))
         tree = next(parser.parse(["The big dog saw a cat"]))
         assert {(start, end) for start, end in tree.spans if end - start > 1} == {(start, 6) for start in range(5)}

@@ -1,0 +1,87 @@
+"""A trained model that assigns probabilities to text, and the way it reads text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from induce.data.batches import Batch, MaskedBatch, StreamBatch
+from induce.data.tokens import split
+from induce.models.base import scores_sentences, scores_words
+from induce.parsing.load import choose_device, read_trained
+from induce.registry import READINGS, model_class
+from induce.storage.checkpoint import Checkpoint, build_model
+from treebank.base.errors import SynparseError
+from treebank.core.normalization import RECIPES
+from treebank.core.sentence import Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedSentence:
+    """A sentence as a model reads it: normalized words, their indices, and which of them are unknown.
+
+    ``characters`` counts the normalized line: its words, a space between two words, and the end of the line.
+    """
+
+    words: Sequence[str]
+    ids: tuple[int, ...]
+    is_unknown: tuple[bool, ...]
+    characters: int
+
+    @property
+    def unknown(self) -> int:
+        """Number of words that are not in the vocabulary."""
+        return sum(self.is_unknown)
+
+
+class LanguageModel:
+    """A trained model that scores text, with its vocabulary and normalization."""
+
+    def __init__(self, run: str, *, device: str = "auto") -> None:
+        """Raises SynparseError if the model in ``run`` was trained on a task, or not at all."""
+        self.run, self.device = run, choose_device(device)
+        self.checkpoint: Checkpoint = read_trained(run)
+        self.config = self.checkpoint.config
+        self.name, self.vocabulary = self.config.model_name, self.checkpoint.vocabulary
+        task = self.config.data.task
+        if task:
+            problem = f"{run}: this {self.name!r} was trained on the task {task}, not on text"
+            raise SynparseError(f"{problem}; score it with --task {task}")
+        self.recipe, self.token = RECIPES[self.config.data.normalization], self.config.data.token
+        self.model_type = model_class(self.name)
+        self._batch_type: type[Batch] = READINGS[self.config.data.reading].batches[0]
+
+    @property
+    def reads_stream(self) -> bool:
+        """Whether the model reads a text as one stream, its state carried from sentence to sentence."""
+        return issubclass(self._batch_type, StreamBatch)
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether the model predicts masked words, not next words."""
+        return issubclass(self._batch_type, MaskedBatch)
+
+    @property
+    def gives_words(self) -> bool:
+        """Whether the model assigns each word a probability, not only each sentence."""
+        return scores_words(self.model_type)
+
+    def check_probabilities(self, *, of_sentences: bool) -> None:
+        """Raises SynparseError if the model assigns no probabilities, to sentences or at least to a text."""
+        has_loss = (self.reads_stream or self.is_masked) and self._batch_type in self.model_type.reads
+        if not (scores_sentences(self.model_type) or (has_loss and not of_sentences)):
+            text = "sentences" if of_sentences else "text"
+            raise SynparseError(f"{self.run}: this {self.name!r} assigns no probabilities to {text}")
+
+    def build(self) -> Any:
+        """Build the model on its device. Each call builds another, so that the scorer itself stays small."""
+        return build_model(self.checkpoint).to(self.device)
+
+    def encode(self, sentence: Sentence) -> EncodedSentence:
+        """The sentence as the model reads it."""
+        forms = self.recipe(sentence.words, sentence.tags).forms
+        words = split(forms, self.token)
+        is_unknown = tuple(not self.vocabulary.knows(word) for word in words)
+        characters = sum(map(len, forms)) + len(forms)
+        return EncodedSentence(words, tuple(self.vocabulary.encode(words)), is_unknown, characters)

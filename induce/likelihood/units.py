@@ -1,0 +1,197 @@
+"""Likelihood of each unit of a text under a model, computed once.
+
+Every score of a text is a sum over its units. A unit is the smallest part of a text for which a model has a likelihood
+of its own: a token of a stream, a sentence, or a group of sentences whose masked words are predicted together. T steps,
+B columns of a stream, U units.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from induce.data.batches import MaskedBatch, SentenceBatch, StreamBatch
+from induce.data.by_length import batches_by_cost, map_by_length
+from induce.data.loaders import pad
+from induce.data.sentences import MASKINGS
+from induce.likelihood.cache import Cache, CacheMemory
+from induce.likelihood.language_model import LanguageModel
+from induce.models.base import Loss
+from induce.models.em.word_probabilities import target_log_probabilities
+
+STREAM_TOKENS = 512  # tokens of a stream that are read at a time
+BLOCK_SENTENCES = 512  # sentences that are read at a time
+GROUP_WORDS = 512  # words, padding included, of a group of sentences with masked words
+CACHE_SIMILARITIES = 2**24  # similarities of states that are held at a time, if the cache is large
+SEGMENT_TOKENS = 512  # scored tokens of a segment
+
+
+class Units(NamedTuple):
+    """Consecutive units of a text."""
+
+    nats: np.ndarray  # (U,) negative log-likelihood of each unit
+    counts: np.ndarray  # (U,) scored tokens of each unit
+    ends: np.ndarray  # (U,) whether the unit is the end of a sentence
+    tokens_read: int  # tokens of the text that these units cover
+
+    @property
+    def sums(self) -> np.ndarray:
+        """Nats and scored tokens of each unit (U, 2)."""
+        return np.stack([self.nats, self.counts], 1)
+
+
+class EncodedText:
+    """The sentences of a text as word indices, four bytes per token: index 0 precedes and ends each sentence."""
+
+    def __init__(self) -> None:
+        self.ids = array("i", [0])
+
+    def add(self, ids: Sequence[int]) -> None:
+        """Append a sentence of one or more words."""
+        self.ids.extend(ids)
+        self.ids.append(0)
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens: words and ends of sentences."""
+        return len(self.ids) - 1
+
+    def sentences(self) -> Iterator[list[int]]:
+        """Word indices of each sentence."""
+        start = 1
+        while start < len(self.ids):
+            end = self.ids.index(0, start)
+            yield self.ids[start:end].tolist()
+            start = end + 1
+
+    def blocks(self) -> Iterator[list[list[int]]]:
+        """The sentences in blocks of `BLOCK_SENTENCES`."""
+        sentences = self.sentences()
+        while block := list(islice(sentences, BLOCK_SENTENCES)):
+            yield block
+
+    def pieces(self, columns: int, steps: int) -> Iterator[StreamBatch]:
+        """The text as a stream in parallel ``columns``, ``steps`` tokens of each at a time.
+
+        Each column is a consecutive part of the text; tokens that do not fill all columns at the end are left out.
+        """
+        rows = self.tokens // columns
+        flat = torch.frombuffer(self.ids, dtype=torch.int32)
+        tokens, targets = (flat[first : first + rows * columns].view(columns, rows) for first in (0, 1))
+        for start in range(0, rows, steps):
+            part = slice(start, start + steps)
+            yield StreamBatch(tokens[:, part].t().long().contiguous(), targets[:, part].t().long().contiguous())
+
+
+def text_units(
+    scorer: LanguageModel, text: EncodedText, *, columns: int = 1, cache: Cache | None = None
+) -> Iterator[Units]:
+    """The units of ``text`` in order, one block at a time.
+
+    ``columns`` and ``cache`` are for models that read a stream; the ends of sentences are known for one column only.
+    """
+    model = scorer.build()
+    if scorer.reads_stream:
+        steps = max(1, STREAM_TOKENS // columns)
+        if cache is not None:
+            steps = max(1, min(steps, CACHE_SIMILARITIES // (columns * cache.size)))
+        pieces = (piece.to(scorer.device) for piece in text.pieces(columns, steps))
+        return stream_units(model, pieces, cache)
+    units = masked_units if scorer.is_masked else sentence_units
+    return units(model, text.blocks(), scorer.device)
+
+
+@torch.inference_mode()
+def stream_units(model: Any, pieces: Iterable[StreamBatch], cache: Cache | None = None) -> Iterator[Units]:
+    """One unit per token of a stream, whose state is carried from piece to piece.
+
+    A model without ``predictions`` has one unit per piece, from its loss.
+    """
+    state, memory = None, CacheMemory(cache) if cache else None
+    for piece in pieces:
+        if not hasattr(model, "predictions"):
+            loss = model.loss(piece, state)
+            state = loss.state
+            yield group_units([loss], piece.token_count)
+            continue
+        hidden, state = model.predictions(piece.tokens, state)
+        targets = piece.targets.flatten()
+        log_probabilities = target_log_probabilities(
+            hidden.flatten(0, 1), model.decoder_weight, model.decoder_bias, targets
+        ).double()
+        if memory is not None:
+            log_probabilities = memory.mix(hidden, piece.targets, log_probabilities.view(piece.targets.shape)).flatten()
+        nats = -log_probabilities.cpu().numpy()
+        yield Units(nats, np.ones(len(nats)), (targets == 0).cpu().numpy(), len(nats))
+
+
+@torch.inference_mode()
+def sentence_units(model: Any, blocks: Iterable[Sequence[Sequence[int]]], device: str) -> Iterator[Units]:
+    """One unit per sentence, each read by itself.
+
+    The end of a sentence is one of its scored tokens. It is the end-of-sentence token of a model of next words, and the
+    last decision of a grammar.
+    """
+
+    def score(sentences: Sequence[Sequence[int]]) -> list[float]:
+        scores: list[float] = (-model.log_probability(SentenceBatch(*pad(sentences)).to(device))).tolist()
+        return scores
+
+    for block in blocks:
+        nats = np.array(map_by_length(score, block, cost=model.parsing_cost))
+        counts = np.array([len(ids) + 1.0 for ids in block])
+        yield Units(nats, counts, np.ones(len(block), dtype=bool), int(counts.sum()))
+
+
+@torch.inference_mode()
+def masked_units(model: Any, blocks: Iterable[Sequence[Sequence[int]]], device: str) -> Iterator[Units]:
+    """One unit per group of sentences of similar length: the masked words of `MASKINGS` maskings.
+
+    The maskings depend on the text and on the mask rate of the model alone.
+    """
+    generators = [torch.Generator().manual_seed(seed) for seed in range(MASKINGS)]
+    for block in blocks:
+        maskings = [[torch.rand(len(ids), generator=generator) for ids in block] for generator in generators]
+        for group in batches_by_cost(list(map(len, block)), budget=GROUP_WORDS):
+            tokens, lengths = pad([block[index] for index in group])
+            losses = []
+            for masking in maskings:
+                uniforms = pad_sequence([masking[index] for index in group], batch_first=True, padding_value=1.0)
+                losses.append(model.loss(MaskedBatch(tokens, lengths, uniforms).to(device)))
+            yield group_units(losses, int(lengths.sum()) + len(group))
+
+
+def group_units(losses: Iterable[Loss], tokens_read: int) -> Units:
+    """The one unit that ``losses`` belong to, or none if they scored no token."""
+    nats = count = 0.0
+    for loss in losses:
+        nats += float(loss.nll) * loss.count
+        count += loss.count
+    units = int(count > 0)
+    return Units(np.full(units, nats), np.full(units, count), np.zeros(units, dtype=bool), tokens_read)
+
+
+def concatenate(units: Iterable[Units]) -> Units:
+    """All units in one."""
+    nats, counts, ends, read = zip(*units, strict=True)
+    return Units(np.concatenate(nats), np.concatenate(counts), np.concatenate(ends), sum(read))
+
+
+def sentence_sums(units: Units) -> np.ndarray | None:
+    """Nats and scored tokens of each sentence (S, 2), or None if the units are larger than sentences."""
+    ends = np.flatnonzero(units.ends)
+    return np.add.reduceat(units.sums, [0, *(ends[:-1] + 1)], axis=0) if len(ends) else None
+
+
+def segment_sums(units: Units) -> np.ndarray:
+    """Nats and scored tokens (S, 2) of segments of about `SEGMENT_TOKENS` tokens: whole units, at least one each."""
+    before = units.counts.cumsum() - units.counts
+    starts = np.flatnonzero(np.diff(before // SEGMENT_TOKENS)) + 1
+    sums: np.ndarray = np.add.reduceat(units.sums, [0, *starts], axis=0)
+    return sums
