@@ -1,8 +1,4 @@
-"""The settings of one run: a preset (TOML), changed by ``table.key=value``; and all settings of a model in words.
-
-The [model] table of a preset names every setting of its model, so that a misspelt one is found without importing the
-model.
-"""
+"""The settings of one run: a preset (TOML), changed by ``table.key=value``; and all settings of a model in words."""
 
 from __future__ import annotations
 
@@ -31,25 +27,63 @@ def preset_names() -> list[str]:
 
 
 def load_preset(name: str, baseline: str | None = None) -> RunConfig:
-    """The settings of preset ``name``; with the [baselines.…] table of a task's preset in the place of its [model].
+    """Settings of the preset ``name``, or of one of its baselines.
 
-    A name that ends in ``.toml`` is a file of the user's own: what it leaves out of [model] is as in the model's
-    default preset. Raises SynparseError for what is unknown, missing or no TOML.
+    A preset holds the settings that differ from those of the preset that it extends (``extends = "npcfg-small"``) and
+    from the defaults of the model. A name that ends in ``.toml`` is a file of the user's; without ``extends`` it
+    extends the default preset of its model. A table [baselines.MODEL] of a task's preset replaces [model] and [parse].
+    Loads torch. Raises SynparseError if the preset or one of its settings is unknown, or if the file is not TOML.
     """
-    content = _own_preset(name) if name.endswith(".toml") else _shipped_preset(name)
+    content = _read_preset(name)
     model = dict(content["model"])
     if baseline in content.get("baselines", {}):
         model = {"name": baseline, **content["baselines"][baseline]}
-        content["parse"] = {"layer": 1, "decoder": model.pop("decoder", ParseConfig.decoder)}
+        content["parse"] = {"decoder": model.pop("decoder", ParseConfig.decoder)}
         content["source"] = model.pop("source", content["source"])
+    model_name = model.pop("name")
+    entry = known(models_of(content.get("data", {}).get("task", "")), model_name, "model")
+    defaults = {one.name: one.default for one in fields(load(entry.place).Config)}
+    try:
+        for key in model:
+            _value(defaults, "model", key, key)
+    except SynparseError as error:
+        raise SynparseError(f"{name}: {error}") from None
     return RunConfig(
         preset=name,
         source=content["source"],
-        model_name=model.pop("name"),
-        model=model,
+        model_name=model_name,
+        model={**defaults, **model},
         on_sample=content.get("on-sample", {}),
         **{table: kind(**content.get(table, {})) for table, kind in TABLES.items()},
     )
+
+
+def _read_preset(name: str, extending: Sequence[str] = ()) -> dict[str, Any]:
+    """Tables of a preset with those of the preset that it extends; ``extending`` are the presets that extend it."""
+    if name in extending:
+        raise SynparseError(f"preset {name} extends itself: {' -> '.join([*extending, name])}")
+    own = _user_preset(name) if name.endswith(".toml") else _shipped_preset(name)
+    base = own.pop("extends", None)
+    if base is None:
+        return own
+    if name.endswith(".toml") and base.endswith(".toml"):
+        base = str(Path(name).parent / base)
+    return _extended(_read_preset(base, [*extending, name]), own)
+
+
+def _extended(base: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables of ``base`` changed by those of ``preset``. Settings of another model and [on-sample] are replaced."""
+    tables = dict(base)
+    for name, table in preset.items():
+        inherited: Any = tables.get(name)
+        if isinstance(inherited, dict) and name != "on-sample" and not _is_of_another_model(table, inherited):
+            table = _extended(inherited, table) if name == "baselines" else {**inherited, **table}
+        tables[name] = table
+    return tables
+
+
+def _is_of_another_model(table: Mapping[str, Any], inherited: Mapping[str, Any]) -> bool:
+    return "name" in inherited and table.get("name", inherited["name"]) != inherited["name"]
 
 
 def _shipped_preset(name: str) -> dict[str, Any]:
@@ -59,33 +93,37 @@ def _shipped_preset(name: str) -> dict[str, Any]:
     return tomllib.loads((files("induce") / "presets" / f"{name}.toml").read_text("utf-8"))
 
 
-def _own_preset(path: str) -> dict[str, Any]:
-    """The tables of a user's file, checked, the model's settings completed from its default preset."""
+def _user_preset(path: str) -> dict[str, Any]:
+    """Tables of a user's file, checked; without ``extends`` it extends the default preset of its model."""
     try:
         content = tomllib.loads(Path(path).read_bytes().decode("utf-8"))
     except FileNotFoundError:
         raise SynparseError(f"{path}: there is no such preset") from None
     except (ValueError, OSError, RecursionError) as error:
         raise SynparseError(f"{path}: cannot be read as TOML ({error})") from None
-    tables = ("source", "model", "on-sample", *TABLES)
-    for key in content:
-        if key not in tables:
-            raise SynparseError(f"{path}: there is no table [{key}]; {nearest(key, tables)}")
-    model = content.get("model")
-    if not isinstance(model, dict) or not isinstance(model.get("name"), str):
-        raise SynparseError(f'{path}: [model] must give the name of a model, such as name = "onlstm"')
+    tables = ("model", "on-sample", *TABLES)
+    for key, value in content.items():
+        if key in ("source", "extends") and not isinstance(value, str):
+            raise SynparseError(f"{path}: {key} must be a text in quotation marks")
+        if key in tables and not isinstance(value, dict):
+            raise SynparseError(f"{path}: write {key} as a table [{key}]")
+        if key not in ("source", "extends", *tables):
+            raise SynparseError(f"{path}: there is no table [{key}]; {nearest(key, ('source', 'extends', *tables))}")
     try:
-        usual = known(MODELS, model["name"], "model").preset
-        base = {} if Path(usual) == Path(path) else load_preset(usual).model
-        for key in model:
-            if base and key != "name":
-                _value(base, "model", key, key)
         for table, kind in TABLES.items():
             for key in content.get(table, {}):
                 _value(kind(), table, key, key)
+        if "extends" not in content:
+            model = content.get("model", {}).get("name")
+            if not isinstance(model, str):
+                hint = 'name a model ([model] name = "onlstm") or a preset to extend (extends = "onlstm-small")'
+                raise SynparseError(hint)
+            default = known(MODELS, canonical(MODELS, model), "model").preset
+            if Path(default) != Path(path):  # a model of an extension may have a user's file as default preset
+                content["extends"] = default
     except SynparseError as error:
         raise SynparseError(f"{path}: {error}") from None
-    return {"source": path, **content, "model": {**base, **model}}
+    return {"source": path, **content}
 
 
 def resolve(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from induce.config import RunConfig, default_layer
-from induce.settings import resolve
+from induce.settings import load_preset, resolve
 from induce.training.compatibility import check_fits
 from treebank.base.errors import SynparseError
 
@@ -52,3 +53,46 @@ def test_the_layer_that_learned_from_trees_is_the_one_parsed() -> None:
     assert (default_layer(config, "syd"), default_layer(config, "lm")) == (2, 3)
     plain = resolve(model="onlstm", settings=["parse.layer=1"])
     assert default_layer(plain, "lm") == 1
+
+
+def test_preset_inherits_from_the_preset_that_it_extends() -> None:
+    right, small = load_preset("npcfg-right").as_dict(), load_preset("npcfg-small").as_dict()
+    assert {name for name in small if small[name] != right[name]} == {"preset", "model"}
+    lstm, onlstm = load_preset("lstm-ptb"), load_preset("onlstm-ptb")
+    assert lstm.data == onlstm.data
+    assert "chunk_size" not in lstm.model  # another model inherits no settings of [model]
+
+
+def test_user_preset_inherits_all_tables(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text('extends = "npcfg-small"\n[train]\nepochs = 3\n', "utf-8")
+    derived = tmp_path / "derived.toml"
+    derived.write_text('extends = "base.toml"\n[data]\nminimum_count = 7\n', "utf-8")
+    config, small = load_preset(str(derived)), load_preset("npcfg-small")
+    assert (config.train.epochs, config.data.minimum_count, config.source) == (3, 7, str(derived))
+    assert (config.model, config.train.clip, config.parse) == (small.model, small.train.clip, small.parse)
+    (tmp_path / "model.toml").write_text('[model]\nname = "npcfg"\n', "utf-8")
+    assert load_preset(str(tmp_path / "model.toml")).train == small.train
+
+
+def test_sample_settings_are_replaced_and_not_merged(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "onlstm-small"\n[on-sample]\n', "utf-8")
+    assert load_preset("onlstm-small").on_sample
+    assert not load_preset(str(path)).on_sample
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('extends = "mine.toml"', "extends itself"),
+        ('extends = "npcfg-smal"', "did you mean 'npcfg-small'"),
+        ("extends = 3", "extends must be a text in quotation marks"),
+        ("train = 3", "write train as a table"),
+        ('extends = "npcfg-small"\n[model]\nlayers = 2', "has no setting 'layers'"),
+    ],
+)
+def test_refused_user_presets(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(SynparseError, match=message):
+        load_preset(str(path))
