@@ -29,7 +29,7 @@ PAGE = HERE.parent / "docs" / "ensembles.md"
 FEWEST = 4  # runs of a correlation; of three there is no interval
 CRITERIA = {
     "others": "agreement with other kinds",
-    "own": "with its own kind",
+    "same": "with its own kind",
     "all": "with all",
     "right": "with right branching",
     "left": "with left branching",
@@ -71,13 +71,13 @@ def measure(runs: Sequence[str], gold: str) -> list[Measured]:
     for run, system in zip(runs, models, strict=True):
         partners = agreed[system["name"]]
         among = [value for name, value in partners.items() if name not in baselines]
-        values = {key: system[key] for key in ("others", "own") if system[key] is not None}
+        values = {key: system[key] for key in ("others", "same") if system[key] is not None}
         values["all"] = sum(among) / len(among)
         values |= dict(zip(("right", "left"), (partners[name] for name in baselines), strict=True))
-        if system["kind"].endswith("pcfg"):
+        if system["type"].endswith("pcfg"):
             told = json.loads(synparse(["eval", "--text", gold, "-m", run, "--json"])[0])["scores"][0]
             values["likelihood"] = -told["nats"]
-        measured.append(Measured(run, system["kind"], scores[run], values))
+        measured.append(Measured(run, system["type"], scores[run], values))
     return measured
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from induce.decoding.sharpness import distance_sharpness, head_sharpness, span_sharpness
 from treebank.core.sentence import ROOT
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ class Structure:
         """How many words a row is of."""
         return len(row)
 
+    @classmethod
+    def sharpness(cls, row: Any) -> dict[str, float]:
+        """Measures of how clearly ``row`` (three or more words) prefers one tree, by name; empty without any."""
+        return {}
+
 
 def _cut(values: Tensor, lengths: Tensor) -> list[Any]:
     """The first ``lengths`` entries of each row, as lists."""
@@ -78,6 +84,11 @@ class Distances(Structure):
     def trivial(cls, length: int) -> list[float]:
         """No gap is wider than another."""
         return [0.0] * length
+
+    @classmethod
+    def sharpness(cls, row: Sequence[float]) -> dict[str, float]:
+        """Margin and entropy of the splits."""
+        return distance_sharpness(row)
 
     @classmethod
     def to_json(cls, row: Sequence[float]) -> list[float]:
@@ -114,6 +125,11 @@ class Heights(Structure):
         return [[0.0, 0.0]] * length
 
     @classmethod
+    def sharpness(cls, row: Sequence[Sequence[float]]) -> dict[str, float]:
+        """Margin and entropy of the splits by the distances."""
+        return distance_sharpness([gap for gap, _ in row])
+
+    @classmethod
     def to_json(cls, row: Sequence[Sequence[float]]) -> list[list[float]]:
         """A pair for each word."""
         return [list(pair) for pair in row]
@@ -147,6 +163,11 @@ class HeadDistribution(Structure):
     def trivial(cls, length: int) -> list[list[float]]:
         """All heads are equally probable."""
         return [[1.0] * length] * length
+
+    @classmethod
+    def sharpness(cls, row: Any) -> dict[str, float]:
+        """Entropy and largest probability of the heads."""
+        return head_sharpness(row)
 
     @classmethod
     def to_json(cls, row: Any) -> list[list[float]]:
@@ -218,6 +239,11 @@ class SpanScores(Structure):
     def trivial(cls, length: int) -> list[list[float]]:
         """All spans are equally probable."""
         return [[0.0] * (length + 1)] * length
+
+    @classmethod
+    def sharpness(cls, row: Any) -> dict[str, float]:
+        """Entropy and largest probabilities of the spans; empty if the scores are not probabilities."""
+        return span_sharpness(row)
 
     @classmethod
     def to_json(cls, row: Any) -> list[list[float]]:

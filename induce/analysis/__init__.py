@@ -1,1 +1,1 @@
-"""What a trained model holds and how well it predicts, beside its trees."""
+"""Analyses of trained models: agreement, sharpness, gaps, channels, grammars, sweeps over settings, vectors."""

@@ -1,54 +1,85 @@
-"""How much runs, files of trees and baselines agree with each other, without any gold tree.
+"""Agreement of trained models, parsed files and baselines with each other, without gold annotation.
 
-Agreement with *other kinds* of model tells good kinds from bad ones; that of seeds of one kind says how steady the kind
-is, and not how good.
+The agreement of two trees is the F1 of their brackets, and the agreement on a text is its mean over sentences. The
+agreement of heads is the share of words with the same head. Agreement with models of *other types* separates good types
+of model from bad ones; agreement of seeds of one type measures how stable the type is, but not how good.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from induce.parsing.voters import Voter, Votes, make_voter
+from induce.parsing.voters import Voter, make_voter
 from induce.storage.model_spec import parse_model_spec
 from treebank.base.errors import SynparseError
+from treebank.base.tables import Cell, Column, Table
 from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
 from treebank.evaluate.statistics import bootstrap_interval
 
 RECIPE = "words"
 BASELINE = "baseline"
+MIN_WORDS = 3  # a shorter sentence has one binary tree only
+
+Parts = Set[tuple[int, int]]  # brackets (start, end) without the full-sentence span, or arcs (word, head)
+
+
+class Overlap(NamedTuple):
+    """Agreement of two analyses of one sentence: of ``total`` trees or words, how many agree, times 100."""
+
+    agreed: float
+    total: float
+    undirected: float = 0.0  # like ``agreed``, with arcs that agree in either direction
+
+
+def tree_overlap(first: Parts, second: Parts) -> Overlap:
+    """F1 of the brackets of two trees, 100 if neither tree has a bracket."""
+    total = len(first) + len(second)
+    return Overlap(200 * len(first & second) / total if total else 100.0, 1.0)
+
+
+def head_overlap(first: Parts, second: Parts) -> Overlap:
+    """Words of a sentence that have the same head in both analyses."""
+    undirected = sum(arc in first or arc[::-1] in first for arc in second)
+    return Overlap(100.0 * len(first & second), len(first), 100.0 * undirected)
+
+
+def overall_agreement(overlaps: Sequence[Overlap]) -> float:
+    """Agreement in percent over all sentences: mean of their F1, or share of their words."""
+    return sum(overlap.agreed for overlap in overlaps) / sum(overlap.total for overlap in overlaps)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """How much two systems agree, in percent, over the sentences that both have trees for."""
+    """Agreement of two systems in percent, over the sentences that both have analyzed."""
 
     first: str
     second: str
     value: float
     interval: tuple[float, float]
-    undirected: float | None = None  # of heads: arcs whichever way they point
+    undirected: float | None = None  # of heads: arcs in either direction
     sentences: int = 0
 
 
 @dataclass(frozen=True)
 class System:
-    """One system and its mean agreement, in percent; None where there is nobody to agree with."""
+    """A system and its mean agreement in percent, or None if there is no system to compare with."""
 
     name: str
-    kind: str
-    others: float | None  # with systems of other kinds, baselines aside
-    own: float | None  # with systems of its kind, such as other seeds
+    type: str
+    others: float | None  # with systems of other types, without baselines
+    same: float | None  # with systems of the same type, such as other seeds
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """All systems and all pairs of them."""
+    """Agreement of each system and of each pair of systems."""
 
     metric: str  # F1 or UAS
     systems: tuple[System, ...]
@@ -57,35 +88,57 @@ class Agreement:
 
     @property
     def signature(self) -> str:
-        """What was counted."""
-        counted = "avg:sent|root:drop|sentences:3 words and more" if self.metric == "F1" else "avg:words|root:counts"
+        """The convention of the values."""
+        heads, trees = "avg:words|root:counts", f"avg:sent|root:drop|sentences:{MIN_WORDS} words and more"
+        counted = trees if self.metric == "F1" else heads
         return f"agreement|{self.metric}|{counted}|recipe:{RECIPE}|text:{self.sentences} sentences"
 
     @property
+    def ranking(self) -> list[System]:
+        """The systems that can be compared with other types, the highest agreement first."""
+        ranked = [system for system in self.systems if system.others is not None]
+        return sorted(ranked, key=lambda system: -(system.others or 0.0))
+
+    @property
     def chosen(self) -> System:
-        """The system that agrees most with other kinds. Raises SynparseError where there is one kind only."""
-        ranked = [one for one in self.systems if one.others is not None and one.kind != BASELINE]
-        if not ranked:
-            raise SynparseError("a choice needs models of two kinds at least: agreement does not tell seeds apart")
-        return max(ranked, key=lambda one: one.others or 0.0)
+        """The model that agrees most with other types. Raises SynparseError if all models have one type."""
+        models = [system for system in self.ranking if system.type != BASELINE]
+        if not models:
+            raise SynparseError("a choice needs models of two types: agreement does not rank seeds of one type")
+        return models[0]
+
+    def tables(self) -> list[Table]:
+        """One row per system, and one per pair."""
+        systems: list[list[Cell]] = [[system.name, system.type, system.others, system.same] for system in self.systems]
+        columns = [Column("System"), Column("Type"), Column("Others", ".2f"), Column("Own", ".2f")]
+        has_heads = self.metric == "UAS"
+        pair_columns = [Column("System"), Column("And"), Column(self.metric, ".2f"), Column("95 % int.", ".1f")]
+        pairs: list[list[Cell]] = [
+            [pair.first, pair.second, pair.value, pair.interval, *[pair.undirected] * has_heads]
+            for pair in sorted(self.pairs, key=lambda pair: -pair.value)
+        ]
+        pair_columns += [Column("UUAS", ".2f")] * has_heads
+        return [
+            Table("Mean agreement of each system", columns, systems),
+            Table("Agreement of pairs", pair_columns, pairs, footnotes=[self.signature]),
+        ]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dictionaries."""
+        """The agreement as a JSON object."""
         return {
             "signature": self.signature,
-            "systems": [vars(one) for one in self.systems],
-            "pairs": [vars(one) for one in self.pairs],
+            "systems": [vars(system) for system in self.systems],
+            "pairs": [vars(pair) for pair in self.pairs],
         }
 
     def choice(self) -> dict[str, Any]:
-        """What `--select` writes: the one chosen, its kind, and why."""
-        ranked = sorted((one for one in self.systems if one.others is not None), key=lambda one: -(one.others or 0.0))
+        """The chosen model with its type and the ranking, as a JSON object."""
         return {
             "chosen": self.chosen.name,
-            "kind": self.chosen.kind,
-            "criterion": "largest mean agreement with other kinds; seeds of the same kind are not told apart by it",
+            "type": self.chosen.type,
+            "criterion": "largest mean agreement with other types, which does not rank seeds of one type",
             "signature": self.signature,
-            "ranking": [{"name": one.name, "kind": one.kind, "others": one.others} for one in ranked],
+            "ranking": [{"name": system.name, "type": system.type, "others": system.others} for system in self.ranking],
         }
 
 
@@ -97,63 +150,58 @@ def agreement(
     baselines: Sequence[str] = (),
     watched: Callable[[Sequence[Voter]], Iterable[Voter]] = iter,
 ) -> Agreement:
-    """The agreement of ``systems`` (model specifications) and ``baselines`` on a text.
+    """Agreement of ``systems`` (model specifications) and ``baselines`` on a text.
 
-    ``load`` makes a parser of a run; ``watched`` passes on the voters and sees how far they are.
-    Raises SynparseError for fewer than two, or trees and heads at a time.
+    ``load`` makes a parser of a model folder; ``watched`` iterates over the systems to show progress. Raises
+    SynparseError if there are fewer than two systems, or both trees and heads.
     """
-    members = [parse_model_spec(name) for name in (*systems, *(f"baseline:{name}" for name in baselines))]
-    names = [member.name for member in members]
+    specs = [parse_model_spec(name) for name in (*systems, *(f"baseline:{name}" for name in baselines))]
+    names = [spec.name for spec in specs]
     if len(set(names)) < max(2, len(names)):
-        raise SynparseError("agreement is between two different systems or more")
-    voters = [make_voter(member, member.path, RECIPES[RECIPE], load) for member in members]
+        raise SynparseError("agreement needs two or more different systems")
+    voters = [make_voter(spec, spec.path, RECIPES[RECIPE], load) for spec in specs]
     outputs = {voter.output for voter in voters}
     if len(outputs) > 1:
-        raise SynparseError("some give trees and some heads; name a decoder: RUN@decoder=heads-to-tree")
-    sentences = [one for one in text if one.words]
-    kept = [RECIPES[RECIPE](sentence.words, sentence.tags).kept for sentence in sentences]
-    votes = [voter.vote(sentences, kept, False) for voter in watched(voters)]
-    compare = shared_spans if outputs == {"trees"} else shared_heads
-    pairs = [
-        _pair((names[i], names[j]), [compare(a, b) for a, b in zip(votes[i], votes[j], strict=True)])
-        for i in range(len(names))
-        for j in range(i)
+        raise SynparseError("some systems predict trees and some heads; add a decoder: RUN@decoder=heads-to-tree")
+    sentences = [sentence for sentence in text if sentence.words]
+    kept_indices = [RECIPES[RECIPE](sentence.words, sentence.tags).kept for sentence in sentences]
+    is_tree = outputs == {"trees"}
+    parts = [
+        [_parts(vote, is_tree) for vote in voter.vote(sentences, kept_indices, False)]  # one list per system
+        for voter in watched(voters)
     ]
-    found = tuple(_system(name, voter, voters, names, pairs) for name, voter in zip(names, voters, strict=True))
-    return Agreement("F1" if outputs == {"trees"} else "UAS", found, tuple(pairs), len(sentences))
+    pairs = [_pair((names[i], names[j]), parts[i], parts[j], is_tree) for i, j in combinations(range(len(names)), 2)]
+    types = {name: voter.kind for name, voter in zip(names, voters, strict=True)}
+    return Agreement(
+        "F1" if is_tree else "UAS", tuple(_system(name, types, pairs) for name in names), tuple(pairs), len(sentences)
+    )
 
 
-def shared_spans(first: Votes | None, second: Votes | None) -> tuple[float, float, float] | None:
-    """F1 of two trees' brackets without the whole, as ``(100 F1, 1, 0)``; None for fewer than three words."""
-    if first is None or second is None or len(first) < 3:
+def _parts(vote: np.ndarray | None, is_tree: bool) -> Parts | None:
+    """Brackets of a sentence of `MIN_WORDS` or more words, or arcs, or None if the system has no analysis of it."""
+    if vote is None or len(vote) < (MIN_WORDS if is_tree else 1):
         return None
-    shared, total = float((first * second).sum()) - 1, float(first.sum() + second.sum()) - 2  # both have the whole
-    return (200 * shared / total if total else 100.0), 1.0, 0.0
+    pairs = {(int(i), int(j)) for i, j in np.argwhere(vote)}
+    return pairs - {(0, len(vote))} if is_tree else pairs
 
 
-def shared_heads(first: Votes | None, second: Votes | None) -> tuple[float, float, float] | None:
-    """Words whose heads are the same, times 100, of how many; and arcs that both have in either direction."""
-    if first is None or second is None or not len(first):
-        return None
-    same = float((first * second).sum())
-    either = float((np.minimum(first + first.T, 1) * second).sum())
-    return 100 * same, float(len(first)), 100 * either
-
-
-def _pair(names: tuple[str, str], counts: Sequence[tuple[float, float, float] | None]) -> Pair:
-    columns = [count for count in counts if count is not None]
-    if not columns:
+def _pair(names: tuple[str, str], first: Sequence[Parts | None], second: Sequence[Parts | None], is_tree: bool) -> Pair:
+    """Agreement of two systems. Raises SynparseError if no sentence was analyzed by both."""
+    overlap = tree_overlap if is_tree else head_overlap
+    both = zip(first, second, strict=True)
+    overlaps = [overlap(left, right) for left, right in both if left is not None and right is not None]
+    if not overlaps:
         raise SynparseError(f"{names[0]} and {names[1]} have no sentence of this text in common")
-    matched, total, either = map(sum, zip(*columns, strict=True))
-    interval = bootstrap_interval(columns, lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1e-12))
-    undirected = either / total if either else None
-    return Pair(names[1], names[0], matched / total, interval, undirected, len(columns))
+    interval = bootstrap_interval(overlaps, lambda sums: sums[:, 0] / np.maximum(sums[:, 1], 1e-12))
+    words = sum(overlap.total for overlap in overlaps)
+    undirected = None if is_tree else sum(overlap.undirected for overlap in overlaps) / words
+    return Pair(*names, overall_agreement(overlaps), interval, undirected, len(overlaps))
 
 
-def _system(name: str, voter: Voter, voters: Sequence[Voter], names: Sequence[str], pairs: Sequence[Pair]) -> System:
-    kinds = dict(zip(names, (one.kind for one in voters), strict=True))
-    partners = {one.second: one.value for one in pairs if one.first == name}
-    partners |= {one.first: one.value for one in pairs if one.second == name}
-    others = [v for partner, v in partners.items() if kinds[partner] not in (voter.kind, BASELINE)]
-    own = [v for partner, v in partners.items() if kinds[partner] == voter.kind != BASELINE]
-    return System(name, voter.kind, fmean(others) if others else None, fmean(own) if own else None)
+def _system(name: str, types: dict[str, str], pairs: Sequence[Pair]) -> System:
+    """Mean agreement of a system with systems of other types and of its own type."""
+    partners = {pair.second: pair.value for pair in pairs if pair.first == name}
+    partners |= {pair.first: pair.value for pair in pairs if pair.second == name}
+    others = [value for partner, value in partners.items() if types[partner] not in (types[name], BASELINE)]
+    same = [value for partner, value in partners.items() if types[partner] == types[name] != BASELINE]
+    return System(name, types[name], fmean(others) if others else None, fmean(same) if same else None)

@@ -1,4 +1,4 @@
-"""Correlations of two lists of numbers, with intervals that need no resampling."""
+"""Correlations and rank statistics with intervals that need no resampling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treebank.evaluate.statistics import Z
 
 
 class Correlation(NamedTuple):
-    """A correlation with its 95 % interval, from -1 to 1; all NaN where one of the lists has one value only."""
+    """A correlation from -1 to 1 with its 95 % interval, all NaN if one of the lists is constant."""
 
     value: float
     low: float
@@ -20,23 +20,28 @@ class Correlation(NamedTuple):
 
 
 def pearson(first: Sequence[float], second: Sequence[float]) -> Correlation:
-    """Pearson's correlation; the interval is Fisher's."""
+    """Pearson's correlation with Fisher's interval."""
     value = _correlation(np.asarray(first, float), np.asarray(second, float))
     return _with_interval(value, len(first), 1.0)
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> Correlation:
-    """Spearman's correlation, of ranks, equal values sharing their mean; the interval is that of Bonett and Wright
-    (2000)."""
+    """Spearman's rank correlation with the interval of Bonett and Wright (2000)."""
     value = _correlation(ranks(first), ranks(second))
     return _with_interval(value, len(first), 1 + value * value / 2)
 
 
-def ranks(values: Sequence[float]) -> np.ndarray:
-    """Ranks from 1, the mean of their ranks for equal values."""
-    _, place, counts = np.unique(np.asarray(values, float), return_inverse=True, return_counts=True)
-    found: np.ndarray = (counts.cumsum() - (counts - 1) / 2)[place]
-    return found
+def ranks(values: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Ranks from 1, where equal values share the mean of their ranks."""
+    _, index, counts = np.unique(np.asarray(values, float), return_inverse=True, return_counts=True)
+    means: np.ndarray = (counts.cumsum() - (counts - 1) / 2)[index]
+    return means
+
+
+def probability_larger(values: np.ndarray, is_positive: np.ndarray) -> float:
+    """Probability that a positive value is larger than a negative one, ties counted half (Mann-Whitney's U)."""
+    positive, negative = int(is_positive.sum()), int((~is_positive).sum())
+    return float((ranks(values)[is_positive].sum() - positive * (positive + 1) / 2) / (positive * negative))
 
 
 def _correlation(first: np.ndarray, second: np.ndarray) -> float:
@@ -46,7 +51,7 @@ def _correlation(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _with_interval(value: float, count: int, variance: float) -> Correlation:
-    """The interval under a normal distribution of atanh(value), whose variance is ``variance`` / (count - 3)."""
+    """Interval under a normal distribution of atanh(value) with variance ``variance`` / (count - 3)."""
     if math.isnan(value) or count < 4 or abs(value) >= 1:
         return Correlation(value, value, value)
     half = Z * math.sqrt(variance / (count - 3))

@@ -1,4 +1,4 @@
-"""The grammar of a trained `dmv` as a person reads it: classes by their words, and which class heads which."""
+"""Readable description of a grammar over word classes (`dmv`): classes by their words, and which class heads which."""
 
 from __future__ import annotations
 
@@ -6,23 +6,46 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from treebank.base.errors import SynparseError
+from treebank.base.tables import Cell, Column, Table
 from treebank.core.sentence import ROOT
 
 if TYPE_CHECKING:
-    from induce.models.em.dmv import Dmv
-    from induce.parsing.parser import Words
+    from torch import Tensor
+
+    from induce.models.em.valence_grammar import ValenceGrammar
+    from induce.parsing.parser import ModelParser, Words
 
 SIDES = ("right", "left")  # of the head, in the order of the model's tables
+EXAMPLES = 3  # examples of an arc
+
+
+@runtime_checkable
+class ClassModel(Protocol):
+    """A model of one or more grammars over word classes (K classes, V words, M grammars)."""
+
+    config: Any  # with ``members``, the number M of grammars
+    share: Tensor  # (V,) relative frequency of each word in the training text
+    classes: Tensor  # (M, V) class of each word
+    root: Tensor  # (M, K) probability of each class as root
+
+    @property
+    def class_count(self) -> int:
+        """Number K of classes."""
+        ...
+
+    def grammar(self, member: int) -> ValenceGrammar:
+        """The probabilities of a grammar."""
+        ...
 
 
 @dataclass(frozen=True)
 class WordClass:
-    """One class: its most frequent words, its share of the text, how often it is the root of a sentence."""
+    """A class: its most frequent words, its share of the training text, and its probability as root."""
 
     number: int
     words: tuple[str, ...]
@@ -32,18 +55,18 @@ class WordClass:
 
 @dataclass(frozen=True)
 class ClassArc:
-    """Children of a class: how often head class, side and child class come together, for a word of the text."""
+    """Dependents of one class in another: head class, side, dependent class and their rate per word of a text."""
 
     head: int
-    side: str  # where the child stands: "left" or "right" of its head
+    side: str  # "left" or "right" of the head
     child: int
-    rate: float  # arcs a word; of a grammar by itself that of first children
-    examples: tuple[str, ...]  # "head child" in the order of the text
+    rate: float  # arcs per word; expected first dependents, if there is no text
+    examples: tuple[str, ...]  # head and dependent in the order of the text
 
 
 @dataclass(frozen=True)
 class GrammarReport:
-    """What one member of a model holds; classes by their share, arcs by how frequent they are."""
+    """One grammar of a model: classes by their share, arcs by their rate."""
 
     run: str
     member: int  # from 1
@@ -51,90 +74,107 @@ class GrammarReport:
     classes: tuple[WordClass, ...]
     arcs: tuple[ClassArc, ...]
 
+    def tables(self) -> list[Table]:
+        """One row per class, and one per arc."""
+        classes: list[list[Cell]] = [
+            [str(group.number), " ".join(group.words), group.share, group.root] for group in self.classes
+        ]
+        names = {group.number: f"{group.number} ({group.words[0]})" for group in self.classes}
+        arcs: list[list[Cell]] = []
+        for arc in self.arcs:
+            head, child = (names.get(number, str(number)) for number in (arc.head, arc.child))
+            arcs.append([head, arc.side, child, ", ".join(arc.examples), arc.rate])
+        class_columns = [Column("Class"), Column("Words"), Column("Of text", ".1%"), Column("Root", ".1%")]
+        arc_columns = [Column(name) for name in ("Head", "Dependent is", "Dependent", "Examples")]
+        title = f"Word classes of grammar {self.member} of {self.members}"
+        return [
+            Table(title, class_columns, classes),
+            Table("Arcs between classes", [*arc_columns, Column("Of words", ".2%")], arcs),
+        ]
+
     def to_json(self) -> dict[str, Any]:
-        """Plain dictionaries."""
+        """The report as a JSON object."""
         return asdict(self)
 
 
 def describe_grammar(
     run: str, *, member: int = 1, words: int = 8, arcs: int = 30, text: Iterable[Words] | None = None
 ) -> GrammarReport:
-    """Member ``member`` of the model in ``run``, with so many ``words`` a class and so many ``arcs``.
+    """Describe grammar ``member`` of the model in ``run``, with ``words`` per class and ``arcs`` arcs.
 
-    With ``text`` arcs are counted in its trees and have examples from it; without, they are what the grammar says of a
-    word of the text it learned from, and examples are its classes' most frequent words. Raises SynparseError if the
-    model is none of these, or has fewer members.
+    With ``text``, arcs are counted in its trees and exemplified from it. Otherwise they are the expected first
+    dependents in the training text, exemplified by the most frequent words of the classes. Raises SynparseError if the
+    model has no grammar over word classes, or fewer members.
     """
-    from induce.models.em.dmv import Dmv
     from induce.parsing.load import load_model_parser
 
     parser = load_model_parser(run, device="cpu")
     model = parser.model
-    if not isinstance(model, Dmv):
-        raise SynparseError(f"{run}: model {parser.name!r} holds no grammar over word classes; dmv does")
-    if not 1 <= member <= model.config.members:
-        raise SynparseError(f"{run}: there is no member {member}; this model has {model.config.members}")
-    vocabulary = parser.checkpoint.vocabulary
-    classes = _classes(model, member - 1, vocabulary.names, words)
+    if not isinstance(model, ClassModel):
+        raise SynparseError(f"{run}: model {parser.name!r} has no grammar over word classes; dmv has")
+    members = model.config.members
+    if not 1 <= member <= members:
+        raise SynparseError(f"{run}: there is no grammar {member}; this model has {members}")
+    classes = _classes(model, member - 1, parser.checkpoint.vocabulary.names, words)
     if text is None:
-        found = _expected_arcs(model, member - 1, {one.number: one.words for one in classes}, arcs)
+        class_arcs = _expected_arcs(model, member - 1, {group.number: group.words for group in classes}, arcs)
     else:
-        recipe = parser.recipe
-        trees = ((sentence, recipe(sentence).kept, heads) for sentence, heads in parser.parse_heads(text))
-        numbers = model.classes[member - 1].tolist()
-        parsed = (
-            (words, {i: numbers[vocabulary.id(recipe(words).forms[j])] for j, i in enumerate(kept)}, heads)
-            for words, kept, heads in trees
-        )
-        found = _counted_arcs(parsed, arcs)
-    return GrammarReport(Path(run).name, member, model.config.members, classes, found)
+        class_arcs = _counted_arcs(parser, model.classes[member - 1].tolist(), text, arcs)
+    return GrammarReport(Path(run).name, member, members, classes, class_arcs)
 
 
-def _classes(model: Dmv, member: int, words: Sequence[str], count: int) -> tuple[WordClass, ...]:
-    """Classes that hold a word of the text, the largest first."""
+def _classes(model: ClassModel, member: int, names: Sequence[str], count: int) -> tuple[WordClass, ...]:
+    """Classes with at least one word of the training text, the largest first."""
     share, classes = model.share.numpy(), model.classes[member].numpy()
     sums = np.bincount(classes, share, model.class_count)
     root = model.root[member].numpy()
-    result = []
+    groups = []
     for number in np.argsort(-sums, kind="stable").tolist():
-        own = np.flatnonzero((classes == number) & (share > 0))
-        if len(own):
-            first = own[np.argsort(-share[own], kind="stable")][:count]
-            shown = tuple(words[i] for i in first.tolist())
-            result.append(WordClass(number, shown, float(sums[number]), float(root[number])))
-    return tuple(result)
+        words = np.flatnonzero((classes == number) & (share > 0))
+        if len(words):
+            frequent = words[np.argsort(-share[words], kind="stable")][:count]
+            forms = tuple(names[word] for word in frequent.tolist())
+            groups.append(WordClass(number, forms, float(sums[number]), float(root[number])))
+    return tuple(groups)
 
 
-def _expected_arcs(model: Dmv, member: int, words: dict[int, tuple[str, ...]], count: int) -> tuple[ClassArc, ...]:
-    """First children: share of the head's class times the probabilities of going on and of the child."""
+def _expected_arcs(
+    model: ClassModel, member: int, words: dict[int, tuple[str, ...]], count: int
+) -> tuple[ClassArc, ...]:
+    """Expected first dependents: share of the head's class times the probabilities to continue and of the dependent."""
     grammar = model.grammar(member)
     share = np.bincount(model.classes[member].numpy(), model.share.numpy(), model.class_count)
     rates = share[:, None, None] * (1 - grammar.stop[:, :, 0])[..., None] * grammar.choose[:, :, 0]  # (K, 2, K)
-    result = []
-    for place in np.argsort(-rates, axis=None, kind="stable")[:count].tolist():
-        head, side, child = (int(i) for i in np.unravel_index(place, rates.shape))
-        pairs = zip(words.get(head, ()), words.get(child, ()), strict=False)
-        examples = tuple(f"{one} {other}" if side == 0 else f"{other} {one}" for one, other in list(pairs)[:3])
-        result.append(ClassArc(head, SIDES[side], child, float(rates[head, side, child]), examples))
-    return tuple(result)
+    arcs = []
+    for index in np.argsort(-rates, axis=None, kind="stable")[:count].tolist():
+        head, side, child = (int(i) for i in np.unravel_index(index, rates.shape))
+        pairs = list(zip(words.get(head, ()), words.get(child, ()), strict=False))[:EXAMPLES]
+        examples = tuple(" ".join(pair if side == 0 else pair[::-1]) for pair in pairs)
+        arcs.append(ClassArc(head, SIDES[side], child, float(rates[head, side, child]), examples))
+    return tuple(arcs)
 
 
 def _counted_arcs(
-    parsed: Iterable[tuple[Sequence[str], dict[int, int], Sequence[int]]], count: int
+    parser: ModelParser, classes: Sequence[int], text: Iterable[Words], count: int
 ) -> tuple[ClassArc, ...]:
-    """Arcs between words that have a class, in trees: words, classes by place, heads."""
-    arcs: Counter[tuple[int, str, int]] = Counter()
+    """The most frequent arcs between words with a class in the trees of a text."""
+    vocabulary = parser.checkpoint.vocabulary
+    counts: Counter[tuple[int, str, int]] = Counter()
     examples: dict[tuple[int, str, int], Counter[str]] = {}
     total = 0
-    for words, classes, heads in parsed:
-        total += len(classes)
+    for words, heads in parser.parse_heads(text):
+        normalized = parser.recipe(words)
+        class_of = {
+            index: classes[vocabulary.id(form)] for index, form in zip(normalized.kept, normalized.forms, strict=True)
+        }
+        total += len(class_of)
         for child, head in enumerate(heads):
-            if head != ROOT and child in classes and head in classes:
-                key = (classes[head], SIDES[child < head], classes[child])
-                arcs[key] += 1
-                pair = sorted((child, head))
-                examples.setdefault(key, Counter())[f"{words[pair[0]]} {words[pair[1]]}"] += 1
+            if head != ROOT and child in class_of and head in class_of:
+                key = (class_of[head], SIDES[child < head], class_of[child])
+                counts[key] += 1
+                first, last = sorted((child, head))
+                examples.setdefault(key, Counter())[f"{words[first]} {words[last]}"] += 1
     return tuple(
-        ClassArc(*key, times / total, tuple(pair for pair, _ in examples[key].most_common(3)))
-        for key, times in arcs.most_common(count)
+        ClassArc(*key, arcs / total, tuple(pair for pair, _ in examples[key].most_common(EXAMPLES)))
+        for key, arcs in counts.most_common(count)
     )

@@ -1,34 +1,31 @@
-"""How decided a model is about its trees: numbers that need no gold tree, and whether they go with the scores of seeds.
+"""Sharpness of trained models on a text, without gold annotation, and its correlation with scores.
 
-Of heads it is the entropy of a word's head; of distances how far the widest gap of a bracket is ahead of the next one,
-and the entropy of where a bracket is split; of span scores the entropy of whether a span is a constituent.
+The structure of a model declares its measures (`induce.structures.Structure.sharpness`): entropy of the head of a word,
+margin and entropy of the splits by distances, entropy of span probabilities.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
 from induce.analysis.correlation import Correlation, pearson, spearman
 from induce.parsing.parser import ModelParser
-from induce.structures import Distances, HeadDistribution, Heights, SpanScores, Structure
+from induce.parsing.reading import Reading
 from treebank.base.errors import SynparseError
+from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
-from treebank.core.distances import nearest_larger
 from treebank.core.sentence import Sentence
 
-LEAST = 3  # words of a sentence that there is something to decide in
-FEWEST = 3  # models that a correlation is over
+MIN_WORDS = 3  # a shorter sentence has one binary tree only
+MIN_MODELS = 3  # models that a correlation is over
 
 
 @dataclass(frozen=True)
 class Sharpness:
-    """What one model's structures are like on a text: name of a number -> its mean over sentences."""
+    """Means over sentences of the measures of one model on a text, by name."""
 
     model: str
     run: str
@@ -37,112 +34,111 @@ class Sharpness:
 
     @property
     def signature(self) -> str:
-        """How the values came about."""
-        counted = f"sentences:{self.sentences}|words:{LEAST}-"
+        """The convention of the values."""
+        counted = f"sentences:{self.sentences}|words:{MIN_WORDS}-"
         return f"sharpness|model:{self.model}|run:{self.run}|{counted}|v:{VERSION}"
 
     def to_json(self) -> dict[str, Any]:
-        """The entry in the output of ``synparse analyze sharpness --json``."""
-        head = {"system": self.model, "model": self.run, "sentences": self.sentences}
-        return {**head, "values": dict(self.values), "signature": self.signature}
+        """The measures as a JSON object."""
+        names = {"system": self.model, "model": self.run, "sentences": self.sentences}
+        return {**names, "values": dict(self.values), "signature": self.signature}
+
+
+@dataclass(frozen=True)
+class SharpnessReport:
+    """Sharpness of several models, and the correlation of each measure (Spearman's, Pearson's) with their scores."""
+
+    systems: Sequence[Sharpness]
+    metric: str = ""
+    correlations: Mapping[str, tuple[Correlation, Correlation]] | None = None
+
+    def tables(self) -> list[Table]:
+        """One row per model, and one per measure with its correlations."""
+        names = list(dict.fromkeys(name for system in self.systems for name in system.values))
+        rows: list[list[Cell]] = [
+            [f"{system.model} {system.run}", *(system.values.get(name) for name in names)] for system in self.systems
+        ]
+        signatures = [system.signature for system in self.systems]
+        columns = [Column("System"), *(Column(name, ".3f") for name in names)]
+        tables = [Table("Sharpness, mean over sentences", columns, rows, footnotes=signatures)]
+        if self.correlations:
+            title = f"Correlation with {self.metric} over {len(self.systems)} models"
+            columns = [Column("Measure")]
+            for name in ("Spearman", "Pearson"):
+                columns += [Column(name, ".2f"), Column(f"{name} 95 % int.", ".2f")]
+            by_measure: list[list[Cell]] = [
+                [name, *(cell for value, *interval in pair for cell in (value, (interval[0], interval[1])))]
+                for name, pair in self.correlations.items()
+            ]
+            tables.append(Table(title, columns, by_measure))
+        return tables
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        correlations = {
+            name: {"spearman": ranked._asdict(), "pearson": linear._asdict()}
+            for name, (ranked, linear) in (self.correlations or {}).items()
+        }
+        systems = [system.to_json() for system in self.systems]
+        return {"systems": systems, "metric": self.metric, "correlations": correlations}
+
+
+def sentence_sharpness(reading: Reading) -> dict[str, float]:
+    """The measures of one sentence, empty if it is short or its structure has none."""
+    return reading.structure.sharpness(reading.row) if len(reading.kept) >= MIN_WORDS else {}
+
+
+def mean_sharpness(values: Iterable[Mapping[str, float]]) -> tuple[dict[str, float], int]:
+    """Means of the measures over the sentences that have any, and the number of these sentences."""
+    sentences = [measures for measures in values if measures]
+    return {name: fmean(each[name] for each in sentences) for name in (sentences or [{}])[0]}, len(sentences)
 
 
 def measure(parser: ModelParser, run: str, text: Iterable[Sentence]) -> Sharpness:
-    """The numbers of the structure that the model's decoder reads. Raises SynparseError for a structure without any."""
-    if parser.structure not in MEASURES:
-        known = " and ".join(sorted(kind.name for kind in MEASURES))
-        raise SynparseError(f"{run}: nothing is known of how sharp {parser.structure.name} are; it is of {known}")
-    rows = (np.asarray(reading.row, float) for reading in parser.read(text))
-    found = [MEASURES[parser.structure](row) for row in rows if len(row) >= LEAST]
-    if not found:
-        raise SynparseError(f"{run}: no sentence of the text has {LEAST} words or more after normalisation")
-    values = {name: fmean(one[name] for one in found) for name in found[0]}
-    return Sharpness(parser.name, run, values, len(found))
+    """Sharpness of the structure that the model's decoder reads.
 
-
-def of_heads(row: np.ndarray) -> dict[str, float]:
-    """Of head distributions (N, N), the diagonal that of the root: mean entropy of a word's head in bits, mean largest
-    probability."""
-    probability = row / np.maximum(row.sum(1, keepdims=True), 1e-30)
-    logs = np.log2(np.maximum(probability, 1e-30))
-    entropy = -(probability * logs).sum(1)
-    return {"head entropy": float(entropy.mean()), "largest": float(probability.max(1).mean())}
-
-
-def of_distances(row: np.ndarray) -> dict[str, float]:
-    """Of distances (N,), in standard deviations of the sentence's gaps: mean margin of the widest gap of a bracket over
-    the next widest, and mean entropy in bits of a softmax over a bracket's gaps, as a share of the largest possible."""
-    gaps = row[1:]
-    spread = float(gaps.std())
-    if not spread > 0 or not math.isfinite(spread):
-        return {"margin": 0.0, "split entropy": 1.0}
-    gaps = (gaps - gaps.mean()) / spread
-    margins, entropies = [], []
-    for place, (left, right) in enumerate(zip(*nearest_larger(gaps.tolist()), strict=True)):
-        inside = gaps[left + 1 : right]
-        if len(inside) < 2:
-            continue
-        others = np.delete(inside, place - left - 1)
-        margins.append(float(gaps[place] - others.max()))
-        weights = np.exp(inside - inside.max())
-        weights /= weights.sum()
-        entropies.append(float(-(weights * np.log(np.maximum(weights, 1e-30))).sum() / math.log(len(inside))))
-    return {"margin": fmean(margins), "split entropy": fmean(entropies)}
-
-
-def of_heights(row: np.ndarray) -> dict[str, float]:
-    """Of distances with heights (N, 2): the distances'."""
-    return of_distances(row[:, 0])
-
-
-def of_spans(row: np.ndarray) -> dict[str, float]:
-    """Of the probabilities (N, N + 1) of spans of two words or more but the whole: mean entropy in bits of whether each
-    is there, and the mean probability of the N - 2 most probable ones."""
-    count = len(row)
-    start, end = np.indices(row.shape)
-    share = np.clip(row[(end - start >= 2) & (end - start < count)], 1e-12, 1 - 1e-12)
-    entropy = -(share * np.log2(share) + (1 - share) * np.log2(1 - share))
-    return {"span entropy": float(entropy.mean()), "largest": float(np.sort(share)[-(count - 2) :].mean())}
-
-
-MEASURES: dict[type[Structure], Callable[[np.ndarray], dict[str, float]]] = {
-    Distances: of_distances,
-    Heights: of_heights,
-    HeadDistribution: of_heads,
-    SpanScores: of_spans,
-}
-
-
-def with_scores(found: Sequence[Sharpness], scores: Mapping[str, float]) -> dict[str, tuple[Correlation, Correlation]]:
-    """Name of a number -> its correlations (Spearman's, Pearson's) with the ``scores`` of the same runs.
-
-    Raises SynparseError for a run without a score, and for too few runs.
+    Raises SynparseError if the structure has no measure, or no sentence is long enough.
     """
-    missing = next((one.run for one in found if one.run not in scores), None)
+    values, sentences = mean_sharpness(map(sentence_sharpness, parser.read(text)))
+    if not sentences:
+        structure = f"its {parser.structure.name} have no measure of sharpness"
+        raise SynparseError(f"{run}: {structure}, or no sentence of the text has {MIN_WORDS} words")
+    return Sharpness(parser.name, run, values, sentences)
+
+
+def with_scores(
+    systems: Sequence[Sharpness], scores: Mapping[str, float]
+) -> dict[str, tuple[Correlation, Correlation]]:
+    """Correlations (Spearman's, Pearson's) of each measure with the ``scores`` of the same models, by measure.
+
+    Raises SynparseError if a model has no score, or if there are fewer than `MIN_MODELS` models.
+    """
+    missing = next((system.run for system in systems if system.run not in scores), None)
     if missing is not None:
-        raise SynparseError(f"{missing}: there is no score of this run in the file")
-    if len(found) < FEWEST:
-        raise SynparseError(f"a correlation is over {FEWEST} models or more, and {len(found)} are named")
-    wanted = [scores[one.run] for one in found]
-    names = [name for name in found[0].values if all(name in one.values for one in found)]
-    values = {name: [one.values[name] for one in found] for name in names}
-    return {name: (spearman(own, wanted), pearson(own, wanted)) for name, own in values.items()}
+        raise SynparseError(f"{missing}: the file has no score of this model")
+    if len(systems) < MIN_MODELS:
+        raise SynparseError(f"a correlation needs {MIN_MODELS} or more models; {len(systems)} are named")
+    by_model = [scores[system.run] for system in systems]
+    names = [name for name in systems[0].values if all(name in system.values for system in systems)]
+    values = {name: [system.values[name] for system in systems] for name in names}
+    return {name: (spearman(column, by_model), pearson(column, by_model)) for name, column in values.items()}
 
 
 def scores_of(document: Any, metric: str = "") -> tuple[str, dict[str, float]]:
-    """The metric and, by run, its value in what ``synparse eval --json`` wrote: ``metric``, or the first one there.
+    """The scores of one metric, by model, in a document of ``synparse eval --format json``.
 
-    Raises ValueError for another document.
+    ``metric`` is the first one of the document by default; if there are several conventions, the first one counts.
+    Raises ValueError if the document has no such scores.
     """
     entries = document.get("scores") if isinstance(document, dict) else None
     if not isinstance(entries, list):
-        raise ValueError('expected an object with "scores", as synparse eval --json writes it')
-    of_models = [one for one in entries if isinstance(one, dict) and one.get("model") and "metric" in one]
-    metric = metric or (str(of_models[0]["metric"]) if of_models else "")
-    found: dict[str, float] = {}
-    for one in of_models:
-        if one["metric"] == metric:
-            found.setdefault(str(one["model"]), float(one["value"]))  # under the first convention
-    if not found:
+        raise ValueError('expected an object with "scores", as synparse eval --format json writes it')
+    models = [entry for entry in entries if isinstance(entry, dict) and entry.get("model") and "metric" in entry]
+    metric = metric or (str(models[0]["metric"]) if models else "")
+    scores: dict[str, float] = {}
+    for entry in models:
+        if entry["metric"] == metric:
+            scores.setdefault(str(entry["model"]), float(entry["value"]))
+    if not scores:
         raise ValueError(f"there is no score {metric} of a model".replace("  ", " "))
-    return metric, found
+    return metric, scores

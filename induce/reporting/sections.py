@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from induce.decoding.sharpness import MEANINGS
 from induce.parsing.pictures import analyses_of
 from induce.reporting.markup import command, hidden, listing, note, plot, table
-from induce.reporting.parsed import Compared, Parsed, frequent_constituents, frequent_heads, words_that_count
+from induce.reporting.parsed import Compared, Parsed, frequent_constituents, frequent_heads
 from induce.reporting.runs import RunStory
 from treebank.draw.page import figure
 from treebank.draw.picture import GOLD, Analysis, Picture
@@ -221,16 +222,16 @@ def frequent(compared: Compared) -> Section:
 
 def _constituent_table(compared: Compared, model: Parsed) -> str:
     rows = []
-    for text, count, occurs, right, example in frequent_constituents(compared, model):
-        rows.append([text, example, str(count), str(occurs), *([] if right is None else [str(right)])])
+    for text, count, occurrences, in_gold, example in frequent_constituents(compared, model):
+        rows.append([text, example, str(count), str(occurrences), *([] if in_gold is None else [str(in_gold)])])
     header = ["Words", "Example", "Bracketed", "In the text", *["In gold"] * (len(rows) > 0 and len(rows[0]) > 4)]
     return table(f"The most frequent constituents of two to four words: {model.name}", header, rows, text_columns=2)
 
 
 def _head_table(compared: Compared, model: Parsed) -> str:
     rows = []
-    for text, count, right, example in frequent_heads(compared, model):
-        rows.append([text, example, str(count), *([] if right is None else [str(right)])])
+    for text, count, _, in_gold, example in frequent_heads(compared, model):
+        rows.append([text, example, str(count), *([] if in_gold is None else [str(in_gold)])])
     header = ["Word ← head", "Example", "Times", *["In gold"] * (len(rows) > 0 and len(rows[0]) > 3)]
     return table(f"The most frequent words with their heads: {model.name}", header, rows, text_columns=2)
 
@@ -243,21 +244,29 @@ def agreement(compared: Compared) -> Section:
         if len(models) > 1:
             names = short_names([model.run for model in models])
             rows = [
-                [name, *("" if other is model else f"{compared.agreement(model, other):.1f}" for other in models)]
+                [name, *("" if other is model else _percent(compared.agreement(model, other)) for other in models)]
                 for name, model in zip(names, models, strict=True)
             ]
-            what = "brackets" if output == "trees" else "arcs"
-            parts.append(table(f"Agreement: F1 of the {what} of two models, in percent", ["", *names], rows))
-    rows = [[model.name, *told] for model in compared.models for told in model.sharpness.told()]
-    parts.append(
-        table("How sure each model is, mean over sentences", ["Model", "Measure", "Value"], rows, text_columns=2)
-    )
+            counted = "mean F1 of the brackets" if output == "trees" else "share of words with the same head"
+            parts.append(table(f"Agreement of two models: {counted}, in percent", ["", *names], rows))
+    rows = [
+        [model.name, MEANINGS.get(name, name), f"{value:.2f}"]
+        for model in compared.models
+        for name, value in model.sharpness.items()
+    ]
+    if rows:
+        caption = "Sharpness of each model, mean over sentences"
+        parts.append(table(caption, ["Model", "Measure", "Value"], rows, text_columns=2))
     return "agreement", "Agreement and sharpness", "\n".join(parts)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
 
 
 def pictures(compared: Compared, evaluation: Evaluation | None, count: int) -> Iterator[Section]:
     """Sentences drawn: the best, the worst, the most and the least agreed; without any of these the first ones."""
-    lengths = [len(words_that_count(compared, place)) for place in range(len(compared.sentences))]
+    lengths = [len(compared.words(place)) for place in range(len(compared.sentences))]
     drawable = [place for place, length in enumerate(lengths) if length in DRAWN]
     groups: list[tuple[str, str, str, Mapping[int, float], bool]] = []
     has_gold = evaluation is not None
@@ -266,7 +275,7 @@ def pictures(compared: Compared, evaluation: Evaluation | None, count: int) -> I
         groups.append(("best", "The best sentences", "mean score", scored, True))
         groups.append(("worst", "The worst sentences", "mean score", scored, False))
     if compared.pairs():
-        agreed = {place: value for place, value in enumerate(compared.by_sentence()) if value is not None}
+        agreed = {place: value for place, value in enumerate(compared.agreement_by_sentence()) if value is not None}
         groups.append(("agreed", "The most agreed sentences", "mean agreement", agreed, True))
         groups.append(("disputed", "The least agreed sentences", "mean agreement", agreed, False))
     if not groups:

@@ -64,7 +64,7 @@ def test_grammar_counted_in_a_text(call: Caller, dmv: Path, tmp_path: Path) -> N
 
 
 def test_what_has_no_grammar_is_refused(call: Caller, dmv: Path) -> None:
-    assert "no member 3; this model has 2" in call.refusal("analyze", "grammar", "-m", dmv, "--member", "3")
+    assert "no grammar 3; this model has 2" in call.refusal("analyze", "grammar", "-m", dmv, "--member", "3")
 
 
 def test_a_dmv_parses_extracts_and_decodes(call: Caller, dmv: Path, tmp_path: Path) -> None:

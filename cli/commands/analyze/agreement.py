@@ -77,7 +77,7 @@ def _watched(systems: Sequence[Any]) -> Iterable[Any]:
 def _print(report: Agreement) -> None:
     """A row for each system, then one for each pair, and the signature."""
     rows = [
-        [one.name, one.kind, *("-" if value is None else f"{value:.2f}" for value in (one.others, one.own))]
+        [one.name, one.type, *("-" if value is None else f"{value:.2f}" for value in (one.others, one.same))]
         for one in report.systems
     ]
     print_table(["System", "Kind", "Others", "Own"], rows, text_columns=2)

@@ -98,8 +98,7 @@ def boundaries(
     """
     if (text is None) == (gold is None):
         raise click.UsageError("name a --text, for ends of words, or a --gold treebank, for ends of chunks")
-    from induce.analysis.boundaries import word_boundaries
-    from induce.analysis.chunks import chunk_boundaries
+    from induce.analysis.gaps import chunk_boundaries, word_boundaries
     from induce.parsing.load import load_model_parser
     from treebank.corpora.catalog import load_gold
     from treebank.io.formats import read_sentences

@@ -1,4 +1,4 @@
-"""Ends of chunks: the lowest constituents of gold trees, and a model whose gaps are known."""
+"""Chunk boundaries of gold trees, and the score of a model with given gaps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from induce.analysis.chunks import chunk_boundaries, chunk_ends
+from induce.analysis.gaps import chunk_boundaries, chunk_ends
 from induce.structures import Distances, Heights
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence, Treebank
@@ -17,10 +17,10 @@ TREE = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (NP (DT a) (JJ big) (NN cat)
 
 
 def parser(*rows: list[float], **others: Any) -> Any:
-    """A model that says ``rows`` of sentences of which it leaves out the last word."""
+    """A model with distances ``rows``, which does not read the last word of a sentence."""
     readings = [SimpleNamespace(row=row, kept=range(len(row))) for row in rows]
-    known = {"token": "word", "structure": Distances, "decoder": "segments", "name": "ocn"}
-    return SimpleNamespace(**{**known, "read": lambda sentences: readings, **others})
+    attributes = {"token": "word", "structure": Distances, "decoder": "segments", "name": "ocn"}
+    return SimpleNamespace(**{**attributes, "read": lambda sentences: readings, **others})
 
 
 def gold(text: str = TREE) -> Treebank:
@@ -34,10 +34,19 @@ def test_lowest_constituents_are_chunks() -> None:
     assert chunk_ends(Tree.from_text("(S (NN dog))")) == []
 
 
-def test_widest_gaps_and_own_cuts() -> None:
-    row = [1.0, 0.1, 0.9, 0.6, 0.2, 0.3, 0.4, 0.7]  # before the, dog, saw, a, big, cat, in, town; the end is left out
+def test_score_of_widest_gaps_and_of_own_cuts() -> None:
+    row = [
+        1.0,
+        0.1,
+        0.9,
+        0.6,
+        0.2,
+        0.3,
+        0.4,
+        0.7,
+    ]  # before the, dog, saw, a, big, cat, in, town; the full stop is left out
     score = chunk_boundaries(parser(row), "run", gold())
-    assert (score.boundaries, score.gaps, score.found, score.cuts, score.right) == (3, 7, 2, 3, 2)
+    assert (score.boundaries, score.gaps, score.correct, score.cuts, score.correct_cuts) == (3, 7, 2, 3, 2)
     assert score.values["value"] == pytest.approx(200 / 3)
     assert score.values["own"] == pytest.approx(200 * 2 / 6)
     assert score.values["own_chance"] == pytest.approx(score.values["chance"]) == pytest.approx(300 / 7)
@@ -46,12 +55,12 @@ def test_widest_gaps_and_own_cuts() -> None:
     assert "own" not in chunk_boundaries(parser(row, decoder="biased"), "run", gold()).to_json()
 
 
-def test_what_has_no_ends_of_chunks() -> None:
+def test_models_without_distances_and_trees_without_chunks_are_refused() -> None:
     row = [1.0, 0.5]
-    for asked, trees, problem in (
+    for model, trees, problem in (
         (parser(row, token="character"), gold(), "reads characters"),
-        (parser(row, structure=Heights), gold(), "gives heights and no distances"),
-        (parser([1.0]), gold("(S (NN dog))"), "no end of a chunk"),
+        (parser(row, structure=Heights), gold(), "predicts heights, not distances"),
+        (parser([1.0]), gold("(S (NN dog))"), "0 of 0 gaps are boundaries"),
     ):
         with pytest.raises(SynparseError, match=problem):
-            chunk_boundaries(asked, "run", trees)
+            chunk_boundaries(model, "run", trees)
