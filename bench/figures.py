@@ -13,7 +13,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 
 TOOLS = (  # what measures no speed, or takes too long
-    *("all", "allocations", "builtin", "busy", "calls", "choice", "compare", "copies", "decoders", "faults"),
+    *("all", "allocations", "builtin", "calls", "choice", "compare", "copies", "decoders", "faults"),
     *("figures", "forked", "hostile", "kills", "languages", "machine", "pairs", "votes"),
     *("pretraining", "rounding", "scale", "scores", "similarity", "skills", "tables", "tokenizing", "toys", "trees"),
 )

@@ -37,9 +37,9 @@ from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
 from induce.decoding.branching_direction import Edges  # noqa: E402
 from induce.layers import plain  # noqa: E402
 from induce.layers.awd_dropout import dropped_weight  # noqa: E402
-from induce.layers.backend import MKL, backend_for, multiplying  # noqa: E402
 from induce.layers.cross_entropy import cross_entropy  # noqa: E402
 from induce.layers.dropout import keep_mask  # noqa: E402
+from induce.layers.matrix_library import MKL, choose_library, multiplying  # noqa: E402
 from induce.layers.rounding import BFLOAT16, FLOAT32, computing  # noqa: E402
 from induce.models.language.onlstm import OnLstm, OnLstmConfig  # noqa: E402
 from induce.parsing.load import load_parser  # noqa: E402
@@ -130,18 +130,18 @@ def training(size: str, rounds: int) -> dict[str, float]:
         with multiplying(by):
             peer.loss(segment.tokens, segment.targets).backward()
 
-    backend, _ = backend_for(lambda: step(MKL))
+    library = choose_library(lambda: step(MKL))
     seconds = by_turns(
         {
-            "onlstm": lambda: step(backend),
+            "onlstm": lambda: step(library),
             "onlstm by MKL": lambda: step(MKL),
-            "onlstm in bfloat16": lambda: step(backend, BFLOAT16),
-            "lstm": lambda: peer_step(backend),
+            "onlstm in bfloat16": lambda: step(library, BFLOAT16),
+            "lstm": lambda: peer_step(library),
             "lstm by MKL": lambda: peer_step(MKL),
         },
         rounds,
     )
-    print(f"{size}: products by {backend}")
+    print(f"{size}: products by {library}")
     return {
         "onlstm words/s": steps * batch / min(seconds["onlstm"]),
         "torch.nn.LSTM words/s": steps * batch / min(seconds["lstm"]),

@@ -26,9 +26,9 @@ from torch.nn import functional  # noqa: E402
 
 from induce.data.batches import StreamBatch  # noqa: E402
 from induce.layers import plain  # noqa: E402
-from induce.layers.backend import backend_for, multiplying  # noqa: E402
 from induce.layers.cross_entropy import cross_entropy  # noqa: E402
 from induce.layers.dropout import dropped_at  # noqa: E402
+from induce.layers.matrix_library import choose_library, multiplying  # noqa: E402
 from induce.models.language.gated_attention import attend, remembered, scores  # noqa: E402
 from induce.models.language.prpn import Masks, Prpn, PrpnConfig  # noqa: E402
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes  # noqa: E402
@@ -159,8 +159,8 @@ def training(size: str, rounds: int) -> dict[str, float]:
     if difference > 1e-9:
         raise SystemExit(f"{size}: the plain loop computes something else (gradients differ by {difference:.1e})")
     segment = StreamBatch(tokens, targets)
-    backend, _ = backend_for(lambda: model.loss(segment).objective.backward())  # as training would choose
-    with multiplying(backend):
+    library = choose_library(lambda: model.loss(segment).objective.backward())  # as training would choose
+    with multiplying(library):
         seconds = by_turns(
             {
                 "prpn": lambda: model.loss(segment, masks=drawn(model, steps, batch)).objective.backward(),
@@ -169,7 +169,7 @@ def training(size: str, rounds: int) -> dict[str, float]:
             },
             rounds,
         )
-    print(f"{size}: products by {backend}")
+    print(f"{size}: products by {library}")
     return {
         "prpn words/s": steps * batch / seconds["prpn"],
         "plain loop words/s": steps * batch / seconds["plain"],

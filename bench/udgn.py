@@ -25,7 +25,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 from induce.data.batches import MaskedBatch  # noqa: E402
-from induce.layers.backend import backend_for, multiplying  # noqa: E402
+from induce.layers.matrix_library import choose_library, multiplying  # noqa: E402
 from induce.layers.rounding import BFLOAT16, FLOAT32, computing  # noqa: E402
 from induce.models.masked.transformer import Transformer, TransformerConfig  # noqa: E402
 from induce.models.masked.udgn import Udgn, UdgnConfig  # noqa: E402
@@ -72,8 +72,8 @@ def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]
             objective = model.train().loss(batch).objective
         objective.backward()
 
-    backend, _ = backend_for(lambda: step(model))  # as training would choose
-    with multiplying(backend):
+    library = choose_library(lambda: step(model))  # as training would choose
+    with multiplying(library):
         steps = by_turns(
             {
                 "udgn": lambda: step(model),

@@ -44,14 +44,31 @@ def seeds_option(command: Decorated) -> Decorated:
 
 
 def device_option(command: Decorated) -> Decorated:
-    """``command`` with ``--device``."""
-    return click.option(
+    """``command`` with ``--device`` and ``--threads``."""
+    device = click.option(
         "--device",
         type=click.Choice(["auto", "cpu", "cuda"]),
         default="auto",
         show_default=True,
         help="Where the model computes.",
-    )(command)
+    )
+    threads = click.option(
+        "--threads",
+        type=click.IntRange(min=1),
+        metavar="N",
+        expose_value=False,
+        is_eager=True,
+        callback=_use_threads,
+        help="Number of threads; by default OMP_NUM_THREADS, else the number of cores.",
+    )
+    return device(threads(command))
+
+
+def _use_threads(context: click.Context, parameter: click.Parameter, count: int | None) -> None:
+    from induce.workers.pool import use_threads
+
+    if count is not None:
+        use_threads(count)
 
 
 def decoder_option(command: Decorated) -> Decorated:

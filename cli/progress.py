@@ -11,7 +11,7 @@ import click
 
 from cli.status import LOG_SECONDS, StatusLine, clock, left, on_terminal
 from induce.data.tokens import TOKENS
-from induce.training.events import Check, Computing, Event, Finished, Halved, Progress, Scoring, Started
+from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
 
 REASONS = {
     "epochs": "all epochs done",
@@ -94,9 +94,6 @@ def lines(event: Event) -> list[str]:
     if isinstance(event, Halved):
         parts = f"memory ran out at step {event.step}, so its sentences were taken in {event.parts} parts"
         return [f"note: {parts}; a smaller train.batch_words saves the attempt"]
-    if isinstance(event, Computing):
-        why = "other programs keep cores busy" if event.threads < event.most else "the cores are free again"
-        return [f"note: {why}, so training goes on in {event.threads} of {event.most} threads"]
     if isinstance(event, Check):
         bits = "" if event.development_bits is None else f" ({event.development_bits:.3f} bits per character)"
         notes = (", best so far" if event.best else "") + (f", {event.note}" if event.note else "")

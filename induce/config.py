@@ -143,8 +143,9 @@ class TrainConfig:
     )
     products: str = setting(
         "auto",
-        choices=("auto", "right", "left", "mkl", "onednn", "bfloat16"),
-        help="of a recurrence's few rows with its large matrix; auto: the way that measuring finds fastest",
+        choices=("auto", "mkl", "onednn"),
+        help="library that multiplies matrices on a CPU; auto: oneDNN if the processor is not Intel's, oneDNN is exact "
+        "on it, and the model's products are large; else MKL",
     )
     seed: int = setting(1, low=0, high=2**32 - 1)
 

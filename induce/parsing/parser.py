@@ -221,7 +221,7 @@ class ModelParser(StructureParser):
         self.joining = frozenset(checkpoint.facts.get("joining", ()))
         self.learned_from = trees_learned_from(checkpoint)
         self.model: Any = build_model(checkpoint).to(device)
-        self._backend = ""  # for many words; found when there are so many
+        self._library = ""  # of matrix products, for blocks of many words; chosen at the first such block
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
 
     @property
@@ -282,15 +282,15 @@ class ModelParser(StructureParser):
         return spelt, Normalized(spelt, tuple(range(len(spelt))))
 
     def _multiplying(self, words: int) -> AbstractContextManager[None]:
-        """Products by the library that is faster for this model and so many words; it depends on nothing else."""
-        from induce.layers.backend import MKL, backend_for, multiplying
+        """Multiply by the library that suits this model and this number of words; it depends on nothing else."""
+        from induce.layers.matrix_library import MKL, choose_library, multiplying
 
         if self.device != "cpu" or words < MANY:
             return multiplying(MKL)
-        if not self._backend:
-            one = self.checkpoint.vocabulary.encode(["x"] * TYPICAL), [NOTHING] * TYPICAL
-            self._backend, _ = backend_for(lambda: self._rows([one] * FEW), least=LARGE_FOR_FEW)
-        return multiplying(self._backend)
+        if not self._library:
+            sentence = self.checkpoint.vocabulary.encode(["x"] * TYPICAL), [NOTHING] * TYPICAL
+            self._library = choose_library(lambda: self._rows([sentence] * FEW), LARGE_FOR_FEW)
+        return multiplying(self._library)
 
     def _at_once(self, batches: Sequence[Any]) -> Iterator[list[Any]]:
         """The rows of each batch. On a CPU every thread takes batches of its own: one batch gains little."""

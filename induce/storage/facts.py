@@ -46,8 +46,7 @@ FACTS: dict[str, Any] = {
     "device": str,
     "threads": int,
     "edges": {"first": float, "last": float, "sentences": int},  # of the text, where they choose the decoder
-    "backend": str,  # that multiplied matrices
-    "products": [str],  # shapes of thin products and how they were computed
+    "matrix_library": str,  # library that multiplied matrices
     "history": [{"epoch": int, "step": int, "development_perplexity": _NUMBER, "best": bool}],
 }
 

@@ -49,15 +49,6 @@ class Halved:
 
 
 @dataclass(frozen=True)
-class Computing:
-    """The number of threads has changed, since other programs keep cores busy, or no longer do."""
-
-    step: int
-    threads: int
-    most: int  # that there could be
-
-
-@dataclass(frozen=True)
 class Scoring:
     """While the development text is scored, where that takes long; not in the log."""
 
@@ -105,4 +96,4 @@ class Finished:
     measure: str = "perplexity"  # as in `Progress`
 
 
-Event = Started | Progress | Halved | Computing | Scoring | Check | Finished
+Event = Started | Progress | Halved | Scoring | Check | Finished

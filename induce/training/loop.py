@@ -12,27 +12,29 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy
 import torch
 
 from induce.config import RunConfig, kind_of
+from induce.data.batches import Batch
 from induce.data.corpus import unknown_share
 from induce.data.loaders import Loader, Step
 from induce.data.tokens import bits
 from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
 from induce.decoding.branching_direction import Edges, edges_of
+from induce.layers.matrix_library import multiplying
 from induce.models.base import FittedModel, detach
 from induce.registry import BY_BRANCHING, READINGS, decoder_entry, fitting_decoder, load
 from induce.storage import checkpoint as store
 from induce.storage.lock import RunLock
 from induce.training.compatibility import check_enough, check_fits
 from induce.training.distributed import learn
-from induce.training.events import Check, Computing, Event, Finished, Halved, Progress, Scoring, Started
+from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
 from induce.training.optimizer import EpochEnd
 from induce.training.position import Clock
 from induce.training.process_group import ALONE, ProcessGroup
 from induce.training.scoring import TextScore, score_text
 from induce.training.state import RunState
-from induce.training.threads import Threads
 from induce.training.time_limit import ENDINGS, Limits, never
 
 SAVE_SECONDS = 30.0  # between two writings of RUN/last
@@ -84,11 +86,6 @@ class Trainer(RunState):
         self.parts = 1  # of a batch, the most so far
         self.resumed = checkpoint is not None
         self.lock: RunLock | None = None  # of the folder, given back after training
-        by_gradients = not isinstance(self.model, FittedModel)
-        self.threads = Threads(
-            checkpoint.facts.get("threads") if checkpoint else None,
-            measure=by_gradients and device == "cpu" and group.size == 1,
-        )
         self.limits = Limits()
         self.scored = True  # whether there was time to score the model of the last step
         self.scoring_seconds = 0.0  # that the development text took the last time
@@ -115,27 +112,30 @@ class Trainer(RunState):
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
         self.limits = Limits(deadline, stop, hurry)
         try:
-            with self.threads, self.backend:
-                yield from self._train()
+            yield from self._train()
         finally:
             if self.lock:
                 self.lock.release()
 
     def _train(self) -> Iterator[Event]:
         began = time.monotonic()
-        chosen = [] if self.resumed else list(self._choose_threads())
         if not self.resumed:
             self.model.prepare(self.corpus)
             self.group.equalize(self.model)
+            self.choose_matrix_library(self._first_batch)
             self.position.seconds = time.monotonic() - began
             self.save_last()  # a kill before the first step leaves something to go on from, too
         yield self.log(self._started())
-        yield from map(self.log, chosen)
         reason = self._over()
         while not reason:
             reason = yield from self._fit() if isinstance(self.model, FittedModel) else self._epoch()
         self.save_last()
         yield self.log(self._finished(reason))
+
+    def _first_batch(self) -> Batch:
+        """The first batch that training will use, drawn without advancing the run's random numbers."""
+        rng = numpy.random.RandomState(self.config.train.seed)
+        return next(iter(self.loader.steps(rng, 0, 1))).batch
 
     def _finished(self, reason: str) -> Finished:
         at, config = self.position, self.config
@@ -156,10 +156,6 @@ class Trainer(RunState):
             measure=self.model.measure,
             on_sample=not config.data.task and not self.facts.get("texts"),
         )
-
-    def _choose_threads(self) -> Iterator[Event]:
-        if self.threads.choose():
-            yield Computing(self.position.step, self.threads.number, self.threads.most)
 
     def _started(self) -> Started:
         return Started(
@@ -197,7 +193,6 @@ class Trainer(RunState):
                 return reason
             if save:
                 self.save_last()
-                yield from map(self.log, self._choose_threads())
         ended = yield from self._check(end_of_epoch=True)
         at.seconds = clock.seconds()
         if reason := self._unscored():
@@ -277,9 +272,8 @@ class Trainer(RunState):
         """One update. Returns in how many parts the batch was taken."""
         at, config = self.position, self.config.train
         self.model.train()
-        loss, parts = self.backend.step(
-            lambda: learn(self.group, self.model, step.batch, self.state, key=(config.seed, at.step))
-        )
+        with multiplying(self.matrix_library):
+            loss, parts = learn(self.group, self.model, step.batch, self.state, key=(config.seed, at.step))
         nll = float(loss.nll.detach())
         if not math.isfinite(nll):
             raise self.exploded("loss", at.step + 1)
@@ -331,7 +325,8 @@ class Trainer(RunState):
         tokens, scoring = 0, score_text(self.model, self.held_out.check(), self.group)
         while True:
             try:
-                tokens += next(scoring)
+                with multiplying(self.matrix_library):
+                    tokens += next(scoring)
             except StopIteration as end:
                 self.scoring_seconds = time.monotonic() - began
                 score: TextScore = end.value

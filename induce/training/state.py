@@ -6,6 +6,7 @@ moment and resumed ends with the same weights, bit for bit, as one left alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from typing import Any
 import torch
 
 from induce.config import RunConfig
+from induce.data.batches import Batch
 from induce.data.vocabulary import Vocabulary
-from induce.layers.backend import MKL, ONEDNN, Backend
-from induce.layers.products import Products, use
+from induce.layers.matrix_library import MKL, choose_library
 from induce.models.base import FittedModel, Model
 from induce.models.build import make_model
 from induce.storage import checkpoint as store
@@ -47,11 +48,8 @@ class RunState:
         self.facts, self.vocabulary = facts, vocabulary
         self.rng = seed_everything(config.train.seed)
         self.model = self._build(checkpoint)
-        choices = checkpoint.facts.get("products", ()) if checkpoint else ()
-        self.products = Products(config.train.products, choices, measure=group.size == 1)
-        use(self.products, self.model)
         self.model.precision = config.train.precision
-        self.backend = Backend(self._backend(checkpoint))
+        self.matrix_library = str(checkpoint.facts.get("matrix_library", MKL)) if checkpoint else ""
         self.optimizer: Any = Unoptimized()
         if isinstance(self.model, FittedModel):
             self.model.group = group
@@ -67,14 +65,26 @@ class RunState:
             where = f"{checkpoint.folder}: " if checkpoint else ""
             raise SynparseError(f"{where}{error}") from None
 
-    def _backend(self, checkpoint: store.Checkpoint | None) -> str:
-        """The library that multiplies, "" if the first step is to decide; processes that must agree have MKL."""
-        products = self.config.train.products
-        if products in (MKL, ONEDNN):
-            return products
-        if products != "auto" or self.device != "cpu" or self.group.size > 1 or isinstance(self.model, FittedModel):
-            return MKL
-        return str(checkpoint.facts.get("backend", "")) if checkpoint else ""
+    def choose_matrix_library(self, batch: Callable[[], Batch]) -> None:
+        """Choose the library that multiplies matrices, by the setting or by the products of one step on ``batch``.
+
+        The trial step leaves random numbers, buffers and gradients as they were. Several processes use MKL, so that
+        all of them agree.
+        """
+        choice = self.config.train.products
+        if choice == "auto":
+            fixed = self.device != "cpu" or self.group.size > 1 or isinstance(self.model, FittedModel)
+            choice = MKL if fixed else choose_library(lambda: self._try_step(batch()))
+        self.matrix_library = choice
+
+    def _try_step(self, batch: Batch) -> None:
+        buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
+        with torch.random.fork_rng([]):
+            self.model.train()
+            self.model.loss(batch, None).objective.backward()
+        self.model.zero_grad(set_to_none=True)
+        for buffer, value in buffers:
+            buffer.copy_(value)
 
     def take_up(self, checkpoint: store.Checkpoint) -> None:
         """Go on from ``checkpoint``, which ``RUN/last`` holds. SynparseError: it is damaged, or one of another text."""
@@ -155,8 +165,7 @@ class RunState:
             "device": self.device,
             "threads": torch.get_num_threads(),
             **({"processes": self.group.size} if self.group.size > 1 else {}),
-            "backend": self.backend.name,
-            "products": self.products.record(),
+            "matrix_library": self.matrix_library,
             "history": at.history,
         }
         return store.pack(self.model, self.config, self.vocabulary, facts, trainer)

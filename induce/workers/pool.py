@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -23,6 +24,15 @@ def cores() -> int:
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(available, int(limit)) if limit.isdigit() and int(limit) else available
+
+
+def use_threads(count: int) -> None:
+    """Compute with ``count`` threads from here on, in this process and in those that it starts."""
+    os.environ["OMP_NUM_THREADS"] = str(count)  # read by torch when it is loaded
+    if "torch" in sys.modules:
+        import torch
+
+        torch.set_num_threads(count)
 
 
 def can_copy() -> bool:

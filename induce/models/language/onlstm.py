@@ -33,7 +33,6 @@ from induce.layers.awd_dropout import (
     temporal_activation_penalty,
 )
 from induce.layers.cross_entropy import cross_entropy
-from induce.layers.products import Products
 from induce.models.base import Loss, Model, NextWords, Query, bounded, next_words
 from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
 from induce.models.language.onlstm_kernel import recurrence
@@ -101,7 +100,6 @@ class OnLstmLayer(nn.Module):
         rows = 2 * self.chunks + 4 * units
         self.input = nn.Linear(input_size, rows)
         self.recurrent = nn.Linear(units, rows)
-        self.products = Products()
 
     def initial_state(self, batch: int) -> LayerState:
         """Zeros."""
@@ -112,7 +110,7 @@ class OnLstmLayer(nn.Module):
         """Run over ``x`` (T, B, input); ``recurrent_weight`` stands in for the layer's own (dropped or scaled)."""
         weight = self.recurrent.weight if recurrent_weight is None else recurrent_weight
         projected = functional.linear(x, self.input.weight, self.input.bias + self.recurrent.bias)
-        hidden, c, distance_forget, distance_input = recurrence(projected, weight, *state, self.products)
+        hidden, c, distance_forget, distance_input = recurrence(projected, weight, *state)
         return SegmentOutput(hidden, LayerState(hidden[-1], c), distance_forget, distance_input, x, state.h)
 
     def forget_logits(self, output: SegmentOutput, recurrent_weight: Tensor) -> Tensor:

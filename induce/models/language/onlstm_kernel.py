@@ -35,8 +35,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from induce.layers.products import Products
 from induce.layers.rounding import in_float32, product, rounds
+from induce.layers.thin_products import add_product
 
 CACHED = 2**16  # entries of one factor of the backward pass computed at a time, so that they stay in the cache
 
@@ -46,16 +46,12 @@ def cumax(x: Tensor) -> Tensor:
     return x.softmax(-1).cumsum(-1)
 
 
-def recurrence(
-    projected: Tensor, weight: Tensor, h: Tensor, c: Tensor, products: Products
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Hidden states (T, B, H), last cell state (B, n, C), distances by the master forget and input gates (T, B).
 
     ``projected`` (T, B, 2n + 4H): W x + biases; ``weight`` (2n + 4H, H); ``h`` (B, H) and ``c`` (B, n, C) before.
-    ``products`` says how the thin products of the steps are computed.
     """
-    parts = projected, weight, h, c, products, rounds(projected)
-    outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(*parts)
+    outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(projected, weight, h, c, rounds(projected))
     return outputs
 
 
@@ -68,9 +64,7 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     @in_float32
-    def forward(
-        ctx: Any, projected: Tensor, weight: Tensor, h0: Tensor, c0: Tensor, products: Products, rounded: bool
-    ) -> Any:
+    def forward(ctx: Any, projected: Tensor, weight: Tensor, h0: Tensor, c0: Tensor, rounded: bool) -> Any:
         """Hidden states, last cell state and both distances, as `recurrence` says.
 
         The gates of all steps are computed in place of the projection's copy, and every result is written to where the
@@ -86,8 +80,7 @@ class _Recurrence(torch.autograd.Function):
             """Memory for ``count`` steps."""
             return projected.new_empty(count if learning else 1, *shape).expand(count, *shape)
 
-        products = products.rounded() if rounded else products
-        add_product = products.product(weight.t(), batch, steps, learning=learning)
+        add = add_product(weight.t(), rounded=rounded and learning)
         gates = projected.clone() if learning else projected  # becomes the activated gates, step by step
         hidden = projected.new_empty(steps, batch, units)
         cells = room(steps + 1, batch, chunks, chunk_size)
@@ -98,12 +91,12 @@ class _Recurrence(torch.autograd.Function):
         h, c = h0, cells[0]
         for step in zip(*(v.unbind() for v in views), strict=True):
             z, master, output, candidate, pair, rising, s, h_next, c_next = step
-            add_product(z, h)
+            add(z, h)
             _advance(master, output, candidate, pair, rising, s, h_next, c_next, c)
             h, c = h_next, c_next
         if learning:
             ctx.save_for_backward(weight, h0, gates, hidden, cells, squashed, masters)
-            ctx.products, ctx.rounded = products, rounded
+            ctx.rounded = rounded
         means = masters.mean(-1)  # (T, B, 2)
         return hidden, cells[-1].clone(), 1 - means[..., 1], 1 - means[..., 0]
 
@@ -128,7 +121,7 @@ class _Recurrence(torch.autograd.Function):
         d_z = torch.empty_like(gates)
         dc = d_cell.reshape(batch, units).clone()
         dh = torch.zeros_like(h0)
-        add_product = ctx.products.product(weight, batch, steps)
+        add = add_product(weight, rounded=ctx.rounded)
         views = [d_z, *_split(d_z, chunks, chunk_size)[:2], _candidate_and_pair(d_z, chunks, chunk_size)]
         by_step = list(zip(*(v.unbind() for v in (*views, probability, d_hidden, d_rising)), strict=True))
         for block in reversed(list(zip(*known, strict=True))):
@@ -137,11 +130,11 @@ class _Recurrence(torch.autograd.Function):
                 d_row, d_master, d_output, d_rest, p, d_above, d_distance = by_step.pop()
                 dh += d_above
                 _retreat(dh, dc, d_master, d_output, d_rest, p, d_distance, triangle, factors.pop())
-                add_product(dh.zero_(), d_row)
+                add(dh.zero_(), d_row)
         before = torch.cat((h0[None], hidden[:-1])).view(steps * batch, units)
         rows = d_z.view(steps * batch, -1).t()
         d_weight = product(rows, before, rounded=ctx.rounded) if ctx.needs_input_grad[1] else None
-        return d_z, d_weight, dh, dc.view(batch, chunks, chunk_size), None, None
+        return d_z, d_weight, dh, dc.view(batch, chunks, chunk_size), None
 
 
 def _advance(

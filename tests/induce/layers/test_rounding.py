@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from induce.layers.cross_entropy import cross_entropy
-from induce.layers.products import Products
 from induce.layers.rounding import BFLOAT16, FLOAT32, computing, in_float32, rounds
 from induce.models.language.onlstm_kernel import recurrence
 from induce.registry import MODELS, load
@@ -28,7 +27,7 @@ def of_cross_entropy(made: Callable[..., Tensor]) -> tuple[Tensor, list[Tensor]]
 
 def of_onlstm(made: Callable[..., Tensor]) -> tuple[Tensor, list[Tensor]]:
     parts = [made(9, 4, 2 * 4 + 4 * 32), made(2 * 4 + 4 * 32, 32), made(4, 32), made(4, 4, 8)]
-    hidden, _, distances, _ = recurrence(*parts, Products())
+    hidden, _, distances, _ = recurrence(*parts)
     return hidden.square().sum() + distances.sum(), parts
 
 

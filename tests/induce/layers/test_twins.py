@@ -9,8 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.layers import cross_entropy, layer_norm, plain
-from induce.layers.products import Products
+from induce.layers import cross_entropy, layer_norm, plain, thin_products
 from induce.models.language import onlstm_kernel as onlstm
 from induce.models.language import ordered_memory_kernel as ordered_memory
 from induce.models.language import prpn_kernel as prpn
@@ -40,25 +39,26 @@ def compare(kernel: Callable[..., Any], twin: Callable[..., Any], leaves: Sequen
         torch.testing.assert_close(value, expected, **(close or {"rtol": 1e-10, "atol": 1e-12}))
 
 
-@pytest.mark.parametrize("way", ["right", "left"])
+@pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("cached", [1, 100, 2**16])
 @pytest.mark.parametrize("shape", [(1, 1, 4, 1), (7, 3, 12, 4), (6, 2, 6, 6)])
-def test_onlstm(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], cached: int, way: str) -> None:
-    """For both ways to multiply and any block of steps."""
+def test_onlstm(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], cached: int, left: bool) -> None:
+    """Both orders of the factors, and blocks of any number of steps."""
+    monkeypatch.setattr(thin_products, "CACHED_ENTRIES", 0 if left else 2**20)
     monkeypatch.setattr(onlstm, "CACHED", cached)
     steps, batch, units, chunk_size = shape
     chunks = units // chunk_size
     rows = 2 * chunks + 4 * units
     leaves = torch.randn(steps, batch, rows), torch.randn(rows, units), torch.randn(batch, units)
     leaves = [*leaves, torch.randn(batch, chunks, chunk_size)]
-    compare(lambda *given: onlstm.recurrence(*given, Products(way)), plain.onlstm_recurrence, leaves)
+    compare(onlstm.recurrence, plain.onlstm_recurrence, leaves)
 
 
 def test_onlstm_without_gradients_gives_the_same() -> None:
     given = torch.randn(5, 2, 28), torch.randn(28, 6), torch.randn(2, 6), torch.randn(2, 2, 3)
     expected = plain.onlstm_recurrence(*given)
     with torch.inference_mode():
-        for value, other in zip(onlstm.recurrence(given[0].clone(), *given[1:], Products()), expected, strict=True):
+        for value, other in zip(onlstm.recurrence(given[0].clone(), *given[1:]), expected, strict=True):
             torch.testing.assert_close(value, other)
 
 

@@ -17,9 +17,9 @@ from induce.config import RunConfig
 from induce.data.corpus import read_corpora
 from induce.data.sentences import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
-from induce.layers import backend, products
+from induce.layers.matrix_library import MKL, ONEDNN
 from induce.storage import checkpoint
-from induce.training import loop
+from induce.training import loop, state
 from induce.training.events import Check, Finished, Started
 from tests.support.fork_server import Call
 from tests.support.tiny import corpora, settings, train, trainer
@@ -212,28 +212,23 @@ def test_a_recipe_that_goes_by_tags_does_without_those_of_another_treebank() -> 
     assert read_corpora(penn, "words")[0].words == 6
 
 
-def test_a_resumed_run_multiplies_as_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What measuring has chosen is in the checkpoint, and taken from there."""
-    monkeypatch.setattr(products, "LARGE", 10)
-    monkeypatch.setattr(products, "seconds", lambda *_: {"right": 0.5, "left": 1.0})
-    run = tmp_path / "run"
-    list(trainer(settings("onlstm", "train.epochs=1"), run).train())
-    record = checkpoint.read(run / "last").facts["products"]
-    assert record
-    assert all(line.endswith(": right") for line in record)
-    monkeypatch.setattr(products, "seconds", lambda *_: {"right": 1.0, "left": 0.5})
-    assert trainer(settings("onlstm", "train.epochs=1"), run, resume=True).products.record() == record
-
-
-def test_a_resumed_run_has_the_library_that_it_began_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first step decides; where measuring would find another one later, the run goes on to the same bits."""
-    monkeypatch.setattr(backend, "backend_for", lambda work: (backend.ONEDNN, work()))
+def test_resumed_run_uses_the_matrix_library_of_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "choose_library", lambda compute: ONEDNN)
     config = settings("onlstm", "train.epochs=4")
     train(config, tmp_path / "whole")
-    assert checkpoint.read(tmp_path / "whole" / "last").facts["backend"] == backend.ONEDNN
+    assert checkpoint.read(tmp_path / "whole" / "last").facts["matrix_library"] == ONEDNN
     stops = iter(range(5))
     list(trainer(config, tmp_path / "cut").train(stop=lambda: next(stops, None) is None))
-    monkeypatch.setattr(backend, "backend_for", lambda work: (backend.MKL, work()))
+    monkeypatch.setattr(state, "choose_library", lambda compute: MKL)
     list(trainer(config, tmp_path / "cut", resume=True).train())
-    assert checkpoint.read(tmp_path / "cut" / "last").facts["backend"] == backend.ONEDNN
+    assert checkpoint.read(tmp_path / "cut" / "last").facts["matrix_library"] == ONEDNN
     assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_trial_step_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random numbers, buffers and gradients are as they were."""
+    monkeypatch.setattr(state, "choose_library", lambda compute: compute() or MKL)
+    for name in ("npcfg", "onlstm", "prpn"):
+        train(settings(name, "train.epochs=1"), tmp_path / "tried" / name)
+        train(settings(name, "train.epochs=1", "train.products=mkl"), tmp_path / "set" / name)
+        assert_equal_weights(tmp_path / "tried" / name, tmp_path / "set" / name)

@@ -1,0 +1,44 @@
+"""Thin products: both orders of the factors give the same numbers, and the order follows from the size alone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from induce.layers import thin_products
+from induce.layers.thin_products import add_product
+from induce.models.language.onlstm_kernel import recurrence
+
+
+@pytest.mark.parametrize("cached", [0, 2**20])
+@pytest.mark.parametrize("contiguous", [True, False])
+def test_product_is_added_in_place(monkeypatch: pytest.MonkeyPatch, cached: int, contiguous: bool) -> None:
+    monkeypatch.setattr(thin_products, "CACHED_ENTRIES", cached)
+    matrix = torch.randn(6, 4) if contiguous else torch.randn(4, 6).t()
+    total, x = torch.randn(3, 4), torch.randn(3, 6)
+    expected = total + x @ matrix
+    result = add_product(matrix)(total, x)
+    torch.testing.assert_close(total, expected)
+    assert result.data_ptr() == total.data_ptr()
+
+
+def test_rounded_product_is_near_the_exact_one() -> None:
+    matrix, x = torch.randn(64, 32), torch.randn(5, 64)
+    total = torch.zeros(5, 32)
+    add_product(matrix, rounded=True)(total, x)
+    expected = x @ matrix
+    assert 0 < float((total - expected).norm() / expected.norm()) < 0.02
+
+
+def test_recurrence_gives_the_same_gradients_for_both_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    parts = torch.randn(5, 3, 28), torch.randn(28, 6), torch.randn(3, 6), torch.randn(3, 2, 3)
+    results = []
+    for cached in (0, 2**20):
+        monkeypatch.setattr(thin_products, "CACHED_ENTRIES", cached)
+        leaves = [part.clone().requires_grad_() for part in parts]
+        hidden, _, distance, _ = recurrence(*leaves)
+        (hidden.sum() + distance.sum()).backward()
+        results.append([hidden, *(leaf.grad for leaf in leaves)])
+    for left, right in zip(*results, strict=True):
+        torch.testing.assert_close(left, right)

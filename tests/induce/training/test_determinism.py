@@ -1,0 +1,67 @@
+"""Two trainings with the same seed give the same bits, although another program keeps all cores busy during one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+
+from induce.storage import checkpoint
+from tests.support.tiny import settings, trainer
+
+MODEL_NAMES = ["onlstm", "prpn", "ordered-memory", "udgn", "structformer", "npcfg", "chart", "dmv"]  # one of each type
+STEPS = 3
+BUSY_PROGRAM = (
+    "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"  # ends if this process dies
+)
+
+
+@contextmanager
+def busy_cores() -> Iterator[None]:
+    """Keep every core busy with a process of its own."""
+    programs = [subprocess.Popen([sys.executable, "-c", BUSY_PROGRAM]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
+def train_some_steps(name: str, folder: Path) -> None:
+    run = trainer(settings(name, "train.epochs=1"), folder)
+    for _ in run.train(stop=lambda: run.position.step >= STEPS):
+        pass
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Folders with one training of each model, alone and beside busy programs, with two threads."""
+    folders = tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("busy")
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for name in MODEL_NAMES:
+            train_some_steps(name, folders[0] / name)
+        with busy_cores():
+            for name in MODEL_NAMES:
+                train_some_steps(name, folders[1] / name)
+    finally:
+        torch.set_num_threads(before)
+    return folders
+
+
+@pytest.mark.parametrize("name", MODEL_NAMES)
+def test_busy_cores_change_no_bit(name: str, runs: tuple[Path, Path]) -> None:
+    alone, busy = (checkpoint.read(folder / name / "last") for folder in runs)
+    assert alone.facts["matrix_library"] == busy.facts["matrix_library"]
+    assert alone.facts["threads"] == busy.facts["threads"] == 2
+    weights = busy.weights()
+    for key, value in alone.weights().items():
+        assert torch.equal(value, weights[key]), key
