@@ -164,7 +164,7 @@ def report(*runs: str | os.PathLike[str], gold: Any = None, **options: Any) -> s
 
 def read(path: str) -> Iterator[Sentence]:
     """The sentences of a text or a treebank, whatever its format, with the annotation that it holds."""
-    from treebank.io.formats import read_sentences
+    from treebank.io.read import read_sentences
 
     return read_sentences([path])
 

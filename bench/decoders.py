@@ -35,7 +35,7 @@ from induce.settings import resolve  # noqa: E402
 from induce.storage.checkpoint import read  # noqa: E402
 from treebank.core.sentence import Sentence, Treebank  # noqa: E402
 from treebank.core.tree import Tree  # noqa: E402
-from treebank.io.formats import InputOptions, read_sentences  # noqa: E402
+from treebank.io.read import InputOptions, read_sentences  # noqa: E402
 
 #: language -> where its treebank is, below the data folder
 TREEBANKS = {
@@ -71,7 +71,7 @@ def gold_of(path: Path, words: int) -> Treebank:
             with zipfile.ZipFile(path) as archive:
                 archive.extractall(folder)
         source = folder if path.suffix == ".zip" else str(path)
-        options = InputOptions(encoding="iso-8859-15" if path.stem == "cess_esp" else "", tell=lambda line: None)
+        options = InputOptions(encoding="iso-8859-15" if path.stem == "cess_esp" else "", notify=lambda line: None)
         kept, count = [], 0
         for sentence in read_sentences([source], input_options=options, on_bad=lambda error: None):
             tree = sentence.tree or tree_of_heads(sentence)

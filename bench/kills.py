@@ -29,7 +29,7 @@ sys.path.insert(0, str(HERE.parent))
 import synparse  # noqa: E402
 from induce.parsing.writer import Job, parse_into  # noqa: E402
 from treebank.corpora.sample import sample_treebank  # noqa: E402
-from treebank.io.formats import InputOptions  # noqa: E402
+from treebank.io.read import InputOptions  # noqa: E402
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -75,7 +75,7 @@ def killed_batch(folder: Path, texts: list[str], job: Job, kills: int, longest: 
 
 def measure(work: Path, run: str, texts: list[str], form: str, kills: int) -> dict[str, Any]:
     """Counts, and whether all batches were equal."""
-    job = Job(synparse.load(run, device="cpu"), form, InputOptions(tell=lambda text: None))
+    job = Job(synparse.load(run, device="cpu"), form, InputOptions(notify=lambda text: None))
     began = time.perf_counter()
     sentences = parse_into(str(work / "whole"), texts, job)
     seconds = time.perf_counter() - began

@@ -35,7 +35,7 @@ RESULTS = HERE / "results" / "languages.json"
 sys.path.insert(0, str(HERE.parent))
 
 from treebank.base.atomic_write import write_whole  # noqa: E402
-from treebank.io.formats import read_sentences  # noqa: E402
+from treebank.io.read import read_sentences  # noqa: E402
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from induce.data.corpus import read_corpora  # noqa: E402
 from treebank.corpora.sample import sample_treebank  # noqa: E402
-from treebank.io.formats import read_sentences  # noqa: E402
+from treebank.io.read import read_sentences  # noqa: E402
 
 
 def peak() -> float:

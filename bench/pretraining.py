@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from treebank.base.atomic_write import write_whole  # noqa: E402
-from treebank.io.formats import read_sentences  # noqa: E402
+from treebank.io.read import read_sentences  # noqa: E402
 
 DATA = HERE.parent.parent / "shared" / "data"
 RUNS = HERE / "results" / "text"

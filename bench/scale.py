@@ -65,7 +65,7 @@ def shards(folder: Path) -> dict[str, float]:
     from induce.storage.builtin import NAME as ENGLISH
     from induce.workers.batch import parse_in_shards
     from induce.workers.engines import engine_called
-    from treebank.io.formats import InputOptions
+    from treebank.io.read import InputOptions
 
     text, least, ends = folder / "blank.txt", dict[str, float](), [0, 0]
     text.write_bytes(b"\n" * (SHARDS * LARGEST_BLOCK))

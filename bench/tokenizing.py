@@ -41,7 +41,7 @@ def rules_of(path: Path, given: str | None) -> list[str]:
 
 def row(path: Path, cut: Tokenization) -> list[str]:
     """One line of the table: names, F1 in percent, and speed on one core."""
-    gold = raw_gold(one.annotation for one in read_conllu(str(path), whole=True) if one.annotation)
+    gold = raw_gold(one.annotation for one in read_conllu(str(path), keep_annotation=True) if one.annotation)
     began = time.process_time()
     sentences = [surface for text in gold.paragraphs for surface in cut.surfaces(text)]
     seconds = time.process_time() - began

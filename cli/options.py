@@ -103,12 +103,12 @@ def seed_option(command: Decorated) -> Decorated:
 
 def reading_options(command: Decorated) -> Decorated:
     """``command`` with the options that say how its input is read, which it gets as one: ``input_options``."""
-    from treebank.io.paths import KINDS
+    from treebank.io.formats import FORMATS
     from treebank.tokenize import DEFAULT, NONE, TOKENIZATIONS
 
     @wraps(command)
     def called(*arguments: Any, **options: Any) -> Any:
-        from treebank.io.formats import InputOptions
+        from treebank.io.read import InputOptions
 
         tokenize = options.pop("tokenize") or (DEFAULT if options["paragraphs"] else "")
         input_options = InputOptions(
@@ -120,7 +120,7 @@ def reading_options(command: Decorated) -> Decorated:
         return command(*arguments, input_options=input_options, **options)
 
     decorated: Decorated = called
-    for option in reversed(_reading(list(KINDS), [*TOKENIZATIONS, NONE], DEFAULT)):
+    for option in reversed(_reading(list(FORMATS), [*TOKENIZATIONS, NONE], DEFAULT)):
         decorated = option(decorated)
     return decorated
 

@@ -16,7 +16,7 @@ import click
 
 from treebank.base.atomic_write import begin, finish, real
 from treebank.base.errors import SynparseError, placed
-from treebank.io.opening import COMPRESSED
+from treebank.io.compression import COMPRESSED
 
 if TYPE_CHECKING:
     from treebank.draw.picture import Analysis

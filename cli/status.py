@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from treebank.io.formats import InputOptions
+    from treebank.io.read import InputOptions
 
 LOG_SECONDS = 60.0  # between two lines in a log
 FIRST_SECONDS = 1.0  # a call that is over by then shows nothing
@@ -129,7 +129,7 @@ def reading(
     """``input_options`` by which sentences of ``files`` are counted as they are read: how many, and the time left."""
     lines, meter = Lines(files), Meter(doing, results_shown=results_shown)
     try:
-        yield replace(input_options, watch=lambda place: meter.step(lambda: lines.share(*place)))
+        yield replace(input_options, on_sentence=lambda place: meter.step(lambda: lines.share(*place)))
     finally:
         meter.end()
 

@@ -30,7 +30,7 @@ def classes(
     Each line says class, word and how often it occurs, between tabs.
     """
     from induce.data.class_table import classify_words
-    from treebank.io.formats import read_sentences
+    from treebank.io.read import read_sentences
 
     table = classify_words(
         read_sentences(inputs(text)), classes=classes, minimum_count=minimum_count, endings=endings, seed=seed

@@ -14,16 +14,16 @@ from cli.output import opened
 from cli.status import reading
 from treebank.base.errors import TreebankError
 from treebank.core.head_rules import HEAD_RULES
-from treebank.io.write import FORMS
+from treebank.io.formats import WRITERS
 
 if TYPE_CHECKING:
-    from treebank.io.formats import InputOptions
+    from treebank.io.read import InputOptions
 
 
 @command()
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
-@click.option("--to", type=click.Choice(list(FORMS)), default="brackets", show_default=True, help="What to write.")
+@click.option("--to", type=click.Choice(list(WRITERS)), default="brackets", show_default=True, help="What to write.")
 @click.option(
     "--strip",
     type=click.Choice(["traces", "functions", "punctuation"]),
@@ -70,7 +70,8 @@ def convert(
     """
     from treebank.convert.convert import Conversion, is_name
     from treebank.convert.convert import convert as converted
-    from treebank.io.formats import check_output, expand
+    from treebank.io.expand import expand
+    from treebank.io.output_path import check_output
 
     if vocabulary_of and not recipe:
         raise click.UsageError("--vocabulary-of is of use only with --recipe")

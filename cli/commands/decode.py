@@ -31,9 +31,8 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
     from treebank.core.sentence import Sentence
     from treebank.core.tree import Tree
     from treebank.io.conllu_writer import ConlluWriter
-    from treebank.io.formats import check_output
     from treebank.io.jsonl import read_objects
-    from treebank.io.write import bracket_line
+    from treebank.io.output_path import check_output
 
     if decoder:
         decoder_entry(decoder)  # a misspelt name is told before any line is read
@@ -49,6 +48,6 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
             except (ValueError, SynparseError) as error:
                 raise TreebankError(file, number, str(error)) from None
             if isinstance(result, Tree):
-                write(bracket_line(result))
+                write(str(result))
             else:
                 write(ConlluWriter(number)(Sentence(tuple(reading.leaves)), result))

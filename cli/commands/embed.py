@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from induce.analysis.vectors import SentenceVector
-    from treebank.io.formats import InputOptions
+    from treebank.io.read import InputOptions
 
 DIGITS = 6  # behind the point, in JSON lines
 
@@ -44,7 +44,9 @@ def embed(
     sentence, and "words", how many words each has. A sentence without a word has zeros.
     """
     from induce.analysis.vectors import Embedder
-    from treebank.io.formats import check_output, expand, read_sentences
+    from treebank.io.expand import expand
+    from treebank.io.output_path import check_output
+    from treebank.io.read import read_sentences
 
     paths = inputs(input)
     files = expand(paths)  # a misspelt path is told before a model is loaded

@@ -14,10 +14,10 @@ from cli.output import opened
 from cli.status import reading
 from induce.registry import DECODERS
 from treebank.base.errors import SynparseError
-from treebank.base.json_text import has_nan
+from treebank.base.json_text import has_nan, json_text
 
 if TYPE_CHECKING:
-    from treebank.io.formats import InputOptions
+    from treebank.io.read import InputOptions
 
 STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
 
@@ -52,8 +52,9 @@ def extract(
     that the model decoded itself. `synparse decode` turns the lines into trees or heads.
     """
     from induce.parsing.load import load_parser
-    from treebank.io.formats import check_output, expand, read_sentences
-    from treebank.io.write import json_line
+    from treebank.io.expand import expand
+    from treebank.io.output_path import check_output
+    from treebank.io.read import read_sentences
 
     paths = inputs(input)
     files = expand(paths)  # a misspelt path is told before a model is loaded
@@ -64,7 +65,7 @@ def extract(
     options, shown = parser.input_options(input_options), not output and sys.stdout.isatty()
     with opened(output) as write, reading("extracting", files, options, results_shown=shown) as counted:
         for one in parser.read(read_sentences(paths, input_options=counted)):
-            line = json_line(one.to_json(parser.decoder))
+            line = json_text(one.to_json(parser.decoder))
             if "NaN" in line and has_nan(one.to_json(parser.decoder)):
                 raise SynparseError(f"model {parser.name!r}: what it says of a sentence is not a number; train it anew")
             write(line)

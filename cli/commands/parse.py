@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from treebank.base.errors import TreebankError
     from treebank.core.sentence import Sentence
     from treebank.draw.picture import Analysis
-    from treebank.io.formats import InputOptions
+    from treebank.io.read import InputOptions
 
 LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it could be looked at on
 
@@ -83,7 +83,8 @@ def parse(
         raise click.UsageError("--address goes with --engine ray")
     from induce.parsing.load import load_parser
     from induce.parsing.writer import Job, parse_into
-    from treebank.io.formats import check_output, expand
+    from treebank.io.expand import expand
+    from treebank.io.output_path import check_output
 
     paths = inputs(input)
     files = expand(paths)  # a misspelt path is told before a model is loaded

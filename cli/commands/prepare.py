@@ -10,7 +10,7 @@ from cli.help import command
 from cli.options import inputs, reading_options
 
 if TYPE_CHECKING:
-    from treebank.io.formats import InputOptions
+    from treebank.io.read import InputOptions
 
 
 @command()

@@ -17,7 +17,7 @@ from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.likelihood.sentences import SentenceScore
-    from treebank.io.formats import InputOptions
+    from treebank.io.read import InputOptions
 
 
 @command()
@@ -43,7 +43,9 @@ def score(
     masked. A sentence without a word has "-" there.
     """
     from induce.likelihood.sentences import SentenceScorer
-    from treebank.io.formats import check_output, expand, read_sentences
+    from treebank.io.expand import expand
+    from treebank.io.output_path import check_output
+    from treebank.io.read import read_sentences
 
     paths = inputs(input)
     files = expand(paths)  # a misspelt path is told before a model is loaded

@@ -95,7 +95,7 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     if _trained_together(context, request, seeds, best, max_minutes):
         return
     meter = Meter("reading", results_shown=not group.first)
-    reading = replace(request.input_options, watch=lambda place: meter.step(lambda: None))
+    reading = replace(request.input_options, on_sentence=lambda place: meter.step(lambda: None))
     try:
         trainer = prepare_run(replace(request, input_options=reading), meter.say, group=group)
     except UnchangeableError as error:

@@ -22,7 +22,7 @@ from induce.storage.checkpoint import build_model
 from treebank.base.errors import SynparseError
 from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
-from treebank.io.formats import InputOptions
+from treebank.io.read import InputOptions
 
 
 @dataclass(frozen=True)

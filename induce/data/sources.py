@@ -17,7 +17,8 @@ from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.corpora.catalog import load_whole
 from treebank.corpora.sample import sample_treebank
-from treebank.io.formats import AS_FOUND, InputOptions, expand, read_sentences
+from treebank.io.expand import expand
+from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
 from treebank.tokenize import NONE
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Sources:
     text: Sequence[Text] = ()
     dev: Sequence[Text] = ()
     trees: str | None = None
-    input_options: InputOptions = AS_FOUND
+    input_options: InputOptions = DEFAULT_INPUT
     focus: Sequence[str] = ()  # runs, and files of trees or heads, that a model is focused on
 
     @property
@@ -194,7 +195,7 @@ def prepare_text(
     model: str | None = None,
     preset: str | None = None,
     settings: Sequence[str] = (),
-    input_options: InputOptions = AS_FOUND,
+    input_options: InputOptions = DEFAULT_INPUT,
 ) -> list[str]:
     """Writes a text as a corpus on disk for such a run; returns what a user should know of it."""
     rule = input_options.tokenize.removesuffix(NONE)
@@ -229,7 +230,7 @@ def _training(
     return chain((replace(one, tree=None) for one in plain), given)
 
 
-def read_text(text: Sequence[Text], options: InputOptions = AS_FOUND) -> Iterator[Sentence]:
+def read_text(text: Sequence[Text], options: InputOptions = DEFAULT_INPUT) -> Iterator[Sentence]:
     """The sentences of files, and of a program's lists of words."""
     paths = [one for one in text if isinstance(one, str)]
     if paths:

@@ -21,7 +21,7 @@ from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
 from treebank.evaluate.score import Runs
 from treebank.evaluate.statistics import wilson_interval
-from treebank.io.formats import read_sentences
+from treebank.io.read import read_sentences
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
 from treebank.core.sentence import Sentence
-from treebank.io.formats import open_lines
-from treebank.io.lines import member_lines
+from treebank.io.lines import member_lines, open_lines
 from treebank.io.text import tokenize
 
 FOLDER_VARIABLE = "SYNPARSE_PAIRS"  # environment variable: the folder of the two collections

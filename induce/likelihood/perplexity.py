@@ -21,7 +21,7 @@ from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
 from treebank.corpora.sample import sample_treebank
 from treebank.evaluate.score import Runs
-from treebank.io.formats import read_sentences
+from treebank.io.read import read_sentences
 
 ReportProgress = Callable[[str, int, int], None]  # called with a model folder, scored tokens, and tokens of the text
 

@@ -17,7 +17,7 @@ from induce.data.loaders import pad
 from induce.likelihood.language_model import EncodedSentence, LanguageModel
 from induce.parsing.parser import LARGEST_BLOCK, with_rule
 from treebank.core.sentence import Sentence
-from treebank.io.formats import InputOptions
+from treebank.io.read import InputOptions
 
 END = "<eos>"  # written for the end-of-sentence token
 #: what a log-probability is over: next words and the end of the sentence; words that are masked one by one; or the

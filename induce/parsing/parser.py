@@ -28,8 +28,8 @@ from treebank.core.dependency import Heads
 from treebank.core.normalization import RECIPES, Normalized
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
-from treebank.io.formats import AS_FOUND, InputOptions
-from treebank.io.lines import nothing_waits
+from treebank.io.read import DEFAULT_INPUT, InputOptions
+from treebank.io.streams import STANDARD_INPUT
 
 FIRST_BLOCK, LARGEST_BLOCK = 16, 2048  # sentences read before the first trees come out, and at most at a time
 BUDGET = 4096  # of a parsing batch, in the units of `Model.parsing_cost`
@@ -158,7 +158,7 @@ class StructureParser:
         if problem:
             raise problem
 
-    def input_options(self, given: InputOptions = AS_FOUND) -> InputOptions:
+    def input_options(self, given: InputOptions = DEFAULT_INPUT) -> InputOptions:
         """How text for this model is read: ``given``, and the rule that split the text it was trained on.
 
         Raises SynparseError if the package of that rule is missing.
@@ -391,7 +391,7 @@ def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None
     try:
         for sentence in islice(source, size):
             block.append(sentence)
-            if nothing_waits():  # a person at the keyboard, or a slow pipe: what has come is parsed
+            if STANDARD_INPUT.is_idle():  # a person at the keyboard, or a slow pipe: what has come is parsed
                 break
     except Exception as error:
         return block, error

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence, Treebank
 from treebank.draw.picture import GOLD, Analysis, Picture
-from treebank.draw.reading import fitted, kind_of, of_json, read_analyses, spread, spread_square
-from treebank.io.formats import expand, read_sentences
+from treebank.draw.reading import fitted, of_json, read_analyses, spread, spread_square
+from treebank.io.expand import expand
+from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, detect
+from treebank.io.read import read_sentences
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
@@ -33,7 +35,7 @@ def chosen_numbers(text: str) -> Choose:
 
 def holds_text(paths: Sequence[str]) -> bool:
     """Whether any of these inputs is plain text, which needs a model."""
-    return any(kind_of(path) == "text" for path in expand(paths))
+    return any(detect(path) is TEXT for path in expand(paths))
 
 
 def pictures(
@@ -67,7 +69,7 @@ def _files(paths: Sequence[str], choose: Choose) -> Iterator[Picture]:
 def _words(paths: Sequence[str], tokenize: bool) -> Iterator[Sentence]:
     """The sentences of text, or of files that hold trees or heads."""
     for path in expand(paths):
-        if kind_of(path) in ("text", "treebank"):
+        if detect(path) not in (BRACKETS, JSON_LINES):
             yield from read_sentences([path], tokenize=tokenize)
         else:
             for place, analysis in read_analyses(path, analyse=analysis_of_line):

@@ -13,13 +13,15 @@ from induce.parsing.output_lock import claimed
 from induce.parsing.parser import StructureParser
 from treebank.base.atomic_write import finish
 from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
+from treebank.base.json_text import json_text
 from treebank.core.sentence import Place, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.picture import Analysis
 from treebank.io.conllu_writer import ConlluWriter
-from treebank.io.formats import InputOptions, Watch, expand, read_sentences
+from treebank.io.expand import expand
 from treebank.io.lines import OnBad
-from treebank.io.write import bracket_line, json_line
+from treebank.io.read import InputOptions, OnSentence, read_sentences
+from treebank.io.source import AnyPath
 
 #: format whose files can be gone on with -> the suffix of a file in it
 SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
@@ -77,16 +79,16 @@ class Job:
     input_options: InputOptions
     draw: Draw | None = None
     on_bad: OnBad | None = None
-    watch: Watch | None = None
+    watch: OnSentence | None = None
 
-    def lines(self, paths: Sequence[str], *, skip: int = 0, first: int = 1) -> Iterator[str]:
+    def lines(self, paths: Sequence[AnyPath], *, skip: int = 0, first: int = 1) -> Iterator[str]:
         """The lines of the sentences in ``paths``, in order, without the first ``skip`` sentences.
 
         ``first`` is the number that CoNLL-U gives the first of them, where ``paths`` is not where they begin.
         """
         broken: deque[TreebankError] = deque()
         told = None if self.on_bad is None else self._teller(broken)
-        options = replace(self.input_options, whole=True)
+        options = replace(self.input_options, keep_annotation=True)
         source = Alongside(read_sentences(paths, input_options=options, on_bad=told), broken)
         return self._written(source, skip, first)
 
@@ -127,7 +129,7 @@ class Job:
         return sentence
 
     def _line(self, tree: Tree, sentence: Sentence) -> str:
-        return bracket_line(tree) if self.draw is None else self.draw(Analysis.of_tree(tree), sentence)
+        return str(tree) if self.draw is None else self.draw(Analysis.of_tree(tree), sentence)
 
     def facts(self) -> dict[str, Any]:
         """What the lines depend on, beside the text."""
@@ -161,7 +163,7 @@ def placed_line(tree: Tree, sentence: Sentence, sure: float | None) -> str:
     if sentence.annotation:
         known = {"id": sentence.annotation.comment("sent_id"), "document": sentence.annotation.comment("newdoc id")}
         value |= {name: text for name, text in known.items() if text is not None}
-    return json_line(value)
+    return json_text(value)
 
 
 def parse_into(
@@ -181,7 +183,7 @@ def parse_into(
     """
     if job.form not in SUFFIXES:
         raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
-    files = expand(paths, tell=job.input_options.tell)
+    files = expand(paths, notify=job.input_options.notify)
     targets = targets_of(folder, files, SUFFIXES[job.form])
     written = 0
     with claimed(folder, job.facts(), list(targets.values()), resume) as claim:

@@ -22,7 +22,7 @@ from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, load_gold
 from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
 from treebank.evaluate.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees
-from treebank.io.formats import read_sentences
+from treebank.io.read import read_sentences
 
 TREE_BASELINES = ("right", "left", "balanced", "random", "oracle", "gold")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from induce.tasks.base import Example, Expression, bad, binary_tree, distinct
 from treebank.core.sentence import Place
 from treebank.core.tree import Span
-from treebank.io.formats import expand
+from treebank.io.expand import expand
 from treebank.io.lines import open_lines
 
 if TYPE_CHECKING:

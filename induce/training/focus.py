@@ -167,7 +167,7 @@ def _saw_gold(name: str) -> bool:
 
 def _read(path: str, sentences: Iterable[Sentence]) -> Iterator[Tree]:
     """The trees in a file, one over the words of each sentence."""
-    from treebank.io.formats import read_sentences
+    from treebank.io.read import read_sentences
 
     for number, (given, sentence) in enumerate(zip_longest(read_sentences([path]), sentences), start=1):
         tree = given.tree.without_traces() if given and given.tree else None
@@ -179,7 +179,7 @@ def _read(path: str, sentences: Iterable[Sentence]) -> Iterator[Tree]:
 
 def _read_heads(path: str, sentences: Iterable[Sentence]) -> Iterator[np.ndarray]:
     """The heads in a file, those of each sentence over all its words."""
-    from treebank.io.formats import read_sentences
+    from treebank.io.read import read_sentences
 
     for number, (given, sentence) in enumerate(zip_longest(read_sentences([path]), sentences), start=1):
         heads = given.heads if given else ()
@@ -190,7 +190,7 @@ def _read_heads(path: str, sentences: Iterable[Sentence]) -> Iterator[np.ndarray
 
 
 def _is_annotated(path: str) -> bool:
-    from treebank.io.formats import read_sentences
+    from treebank.io.read import read_sentences
 
     first = next(iter(read_sentences([path])), None)
     return first is not None and bool(set(first.tags or ()) - PLAIN_TAGS)

@@ -20,7 +20,7 @@ from induce.storage.lock import RunLock
 from induce.storage.run_folder import check_free, clear, resumable, settle_run
 from induce.training.process_group import ALONE, ProcessGroup, join
 from treebank.base.errors import SynparseError
-from treebank.io.formats import AS_FOUND, InputOptions
+from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class RunRequest:
     text: Sequence[Text] = ()
     dev: Sequence[Text] = ()
     trees: str | None = None
-    input_options: InputOptions = AS_FOUND
+    input_options: InputOptions = DEFAULT_INPUT
     focus: Sequence[str] = ()
     model: str | None = None
     preset: str | None = None

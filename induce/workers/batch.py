@@ -20,7 +20,7 @@ from induce.workers.job import Outcome, ShardWork, Task
 from induce.workers.manifest import Manifest, Result, join
 from induce.workers.shards import SHARD_BYTES, Shard, shards_of
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.io.formats import expand
+from treebank.io.expand import expand
 from treebank.tokenize import NONE
 
 PAUSE = 10.0  # seconds between two words to the user
@@ -77,7 +77,7 @@ def parse_in_shards(
     """
     if job.form not in SUFFIXES:
         raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
-    targets = targets_of(folder, expand(paths, tell=job.input_options.tell), SUFFIXES[job.form])
+    targets = targets_of(folder, expand(paths, notify=job.input_options.notify), SUFFIXES[job.form])
     with claimed(folder, job.facts(), list(targets.values()), resume) as claim:
         names = {path: os.path.relpath(target, folder) for path, target in targets.items()}
         batch, lock = _Batch(folder, job, names, claim, tell), claim.lock
@@ -160,7 +160,7 @@ class _Batch:
         """Note what came of a task, and put its file together if that was the last one of it."""
         file, shard = self.by_name[outcome.task.file], outcome.task.shard
         for note in outcome.notes:
-            self.job.input_options.tell(note)
+            self.job.input_options.notify(note)
         for path, line, message in outcome.bad:
             if self.job.on_bad:
                 self.job.on_bad(TreebankError(path, line, message))

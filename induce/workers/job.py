@@ -15,7 +15,7 @@ from induce.workers.manifest import Result, shard_path
 from induce.workers.shards import Shard, first_block
 from treebank.base.atomic_write import finish
 from treebank.base.errors import SynparseError, TreebankError, out_of_memory, placed
-from treebank.io.formats import InputOptions
+from treebank.io.read import InputOptions
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ShardWork:
 
     def __init__(self, job: Job, folder: str) -> None:
         self.folder, self.skip_bad, self.place = folder, job.on_bad is not None, os.getcwd()
-        options = replace(job.input_options, tell=_quiet)  # told already where the files were cut
+        options = replace(job.input_options, notify=_quiet)  # told already where the files were cut
         self.job = replace(job, input_options=options, draw=None, on_bad=None, watch=None)
         self.text_options: InputOptions = replace(options, form="text")
 

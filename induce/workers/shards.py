@@ -16,10 +16,10 @@ import numpy as np
 
 from induce.parsing.parser import FIRST_BLOCK, LARGEST_BLOCK, block_after
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.io.formats import InputOptions, is_plain_text
-from treebank.io.lines import telling_damage
-from treebank.io.members import KINDS, unpacked
-from treebank.io.opening import DAMAGED, PathSlice, compression, open_part
+from treebank.io.compression import compression
+from treebank.io.lines import report_damage
+from treebank.io.read import InputOptions, is_plain_text
+from treebank.io.source import AnyPath, Source
 from treebank.tokenize import NONE
 
 SHARD_BYTES = 1 << 21  # some ten seconds of work for a small model
@@ -29,10 +29,7 @@ _MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Shard:
-    """Whole lines of a file, the bytes ``start`` to ``end``; ``whole`` is a file that cannot be cut, of any format.
-
-    Bytes of a compressed file are those that it holds; ``member`` and ``skip`` say how to come to the first of them.
-    """
+    """Complete lines of a file: bytes ``start`` to ``end``. ``whole`` is a file of any format that cannot be cut."""
 
     path: str
     number: int  # in its file, from 0
@@ -42,8 +39,6 @@ class Shard:
     characters: int  # of the file before it
     sha256: str  # of these bytes
     whole: bool = False
-    member: int | None = None  # place in the compressed file from which it is unpacked
-    skip: int = 0  # bytes that come first then
 
     @property
     def key(self) -> str:
@@ -52,19 +47,19 @@ class Shard:
         return f"{self.number:06d}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 
     @property
-    def source(self) -> str:
-        """What to read. Raises SynparseError if the file is another by now."""
+    def source(self) -> AnyPath:
+        """The input of a reader. Raises SynparseError if the file has changed."""
         if self.whole:
             return self.path
-        part = PathSlice(self.path, self.start, self.end, self.line, self.characters, self.member, self.skip)
+        source = Source(self.path, start=self.start, end=self.end, line=self.line, characters=self.characters)
         try:
-            with open_part(part) as stream:
+            with source.open() as stream:
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        except (FileNotFoundError, TreebankError, *DAMAGED):
+        except (FileNotFoundError, TreebankError):
             digest = ""
         if digest != self.sha256:
             raise changed(self.path)
-        return part
+        return source
 
 
 def changed(path: str) -> SynparseError:
@@ -75,22 +70,20 @@ def changed(path: str) -> SynparseError:
 def shards_of(path: str, options: InputOptions, *, size: int, cut: bool = True) -> Iterator[Shard]:
     """The shards of a file of about ``size`` bytes each, in order; one for a file that cannot be cut.
 
-    Those are files that are no plain text, in another encoding than UTF-8, or in paragraphs, files compressed by other
-    programs than gzip's and Zstandard's, and all files where ``cut`` is false. Raises TreebankError for a file that
-    cannot be read.
+    Those are compressed files, files that are not plain text, in another encoding than UTF-8, or in paragraphs, and all
+    files if ``cut`` is false. Raises TreebankError for a file that cannot be read.
     """
-    with telling_damage(path):
-        kind = _compression(path)
-        whole = not cut or options.paragraphs or options.encoding or (kind is not None and kind not in KINDS)
+    with report_damage(path):
+        whole = not cut or options.paragraphs or options.encoding or _is_compressed(path)
         if whole or not is_plain_text(path, options):
             yield Shard(path, 0, 0, os.path.getsize(path), 1, 0, _digest(path), whole=True)
         else:
-            yield from _cut(path, size, kind, options.tokenize in ("", NONE))
+            yield from _cut(path, size, options.tokenize in ("", NONE))
 
 
-def _compression(path: str) -> str | None:
+def _is_compressed(path: str) -> bool:
     with open(path, "rb") as stream:
-        return compression(stream.read(8))
+        return compression(stream.read(8)) is not None
 
 
 def _digest(path: str) -> str:
@@ -98,21 +91,17 @@ def _digest(path: str) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _cut(path: str, size: int, kind: str | None, by_blocks: bool) -> Iterator[Shard]:
-    """The shards of a plain text, in one pass over its bytes.
-
-    A compressed one is cut only behind the beginning of a member: so none is unpacked by more than two workers.
-    """
+def _cut(path: str, size: int, by_blocks: bool) -> Iterator[Shard]:
+    """The shards of a plain text, in one pass over its bytes."""
     at = _Stretch(path)
-    for member, data in _pieces(path, kind):
-        at.enter(member)
+    for data in _chunks(path):
         ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
         lines = at.lines + 1 + np.arange(len(ends))  # lines of the file up to each end
         places = ends[_begins_block(lines)] if by_blocks else ends
         numbers = lines[_begins_block(lines)] if by_blocks else lines
         begun, used = at.end, 0
         for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
-            if begun + place - at.start >= size and at.may_end:
+            if begun + place - at.start >= size:
                 at.take(data[used:place])
                 used = place
                 yield at.finish(number)
@@ -122,14 +111,11 @@ def _cut(path: str, size: int, kind: str | None, by_blocks: bool) -> Iterator[Sh
         yield at.finish(at.lines)
 
 
-def _pieces(path: str, kind: str | None) -> Iterator[tuple[int | None, bytes]]:
-    """The bytes of a text, each piece with the place of its member if the file is compressed."""
+def _chunks(path: str) -> Iterator[bytes]:
+    """The bytes of a file in chunks."""
     with open(path, "rb") as stream:
-        if kind:
-            yield from unpacked(stream, kind)
-        else:
-            while data := stream.read(CHUNK):
-                yield None, data
+        while data := stream.read(CHUNK):
+            yield data
 
 
 def _begins_block(lines: np.ndarray) -> np.ndarray:
@@ -162,20 +148,7 @@ class _Stretch:
         self.path, self.number, self.lines = path, 0, 0
         self.start = self.end = 0
         self.line, self.characters, self.before = 1, 0, 0
-        self.member: tuple[int | None, int] = (None, 0)  # that is being read: its place, the bytes before it
-        self.begun: tuple[int | None, int] = (None, 0)  # the one that the stretch begins in
         self.digest = hashlib.sha256()
-
-    @property
-    def may_end(self) -> bool:
-        """Whether the next stretch would begin in another member, or nothing is compressed."""
-        return self.member[0] is None or self.member != self.begun
-
-    def enter(self, member: int | None) -> None:
-        """Go on in the member of the file that begins at this place."""
-        if member != self.member[0]:
-            self.member = (member, self.end)
-            self.begun = self.begun if self.end else self.member
 
     def take(self, data: bytes) -> None:
         """Go on by these bytes; those that begin a character are counted."""
@@ -187,7 +160,6 @@ class _Stretch:
 
     def finish(self, lines: int) -> Shard:
         """The shard that ends here, after so many ``lines`` of the file."""
-        place, before = self.begun
         shard = Shard(
             self.path,
             self.number,
@@ -196,9 +168,7 @@ class _Stretch:
             self.line,
             self.before,
             self.digest.hexdigest(),
-            member=place,
-            skip=0 if place is None else self.start - before,
         )
         self.number, self.start, self.line, self.before = self.number + 1, self.end, lines + 1, self.characters
-        self.begun, self.digest = self.member, hashlib.sha256()
+        self.digest = hashlib.sha256()
         return shard

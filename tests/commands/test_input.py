@@ -52,7 +52,7 @@ def test_conllu_on_standard_input_and_what_is_written(call: Caller, model: Path)
     text = write("treebank.txt", conllu)
     code, out, err = call("parse", "-m", model, text, "--format", "jsonl")
     assert code == 0
-    assert "this is no text but conllu" in err
+    assert "read as conllu, by its content" in err
     assert json.loads(out) == {"words": ["Go", "on"], "spans": [[0, 2]], "line": 4, "id": "s", "document": "d"}
     assert call.result("convert", text, "--to", "conllu") == conllu
     assert violations(conllu) == []

@@ -30,7 +30,7 @@ from induce.workers.processes import WorkerProcesses
 from tests.support.calls import Caller, toy_text
 from tests.support.shard_faults import Deadly, Dying
 from treebank.base.errors import SynparseError
-from treebank.io.formats import InputOptions
+from treebank.io.read import InputOptions
 
 FORK = multiprocessing.get_context("fork")
 

@@ -21,8 +21,8 @@ from induce.parsing import writer as writing
 from induce.parsing.writer import parse_into
 from treebank.base.atomic_write import PART
 from treebank.base.errors import SynparseError
-from treebank.io import opening
-from treebank.io.formats import InputOptions, read_sentences
+from treebank.io import streams
+from treebank.io.read import InputOptions, read_sentences
 
 LINES = [f"(X (W line) (W {number}))" for number in range(40)]
 FAILED = OSError(errno.EIO, "Input/output error")
@@ -113,7 +113,7 @@ def test_every_operation_of_an_output_fails_once(tmp_path: Path, name: str, old:
 class Job:
     """What `parse_into` asks of its job."""
 
-    form, input_options = "brackets", InputOptions(tell=lambda line: None)
+    form, input_options = "brackets", InputOptions(notify=lambda line: None)
 
     def facts(self) -> dict[str, Any]:
         return {"model": "none"}
@@ -196,7 +196,7 @@ def test_every_operation_of_a_reading_fails_once(tmp_path: Path, name: str, pack
     def read(at: int) -> tuple[int, list[tuple[str, ...]], str]:
         faults, sentences = Faults(at), []
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(opening, "open", lambda path, mode, **_: faulty(faults, path, mode), raising=False)
+            patch.setattr(streams, "open", lambda path, mode, **_: faulty(faults, path, mode), raising=False)
             try:
                 for sentence in read_sentences([str(path)]):
                     sentences.append(sentence.words)

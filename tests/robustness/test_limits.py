@@ -32,7 +32,7 @@ def test_a_device_that_never_ends() -> None:
 
 
 def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "LONGEST_LINE", 1 << 19)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1 << 19)
     with gzip.open("bomb.gz", "wb") as stream:
         stream.write(b"short\n" + b"x" * (1 << 21))
     with pytest.raises(TreebankError, match=r"bomb\.gz:2: this line has no end"):
@@ -44,7 +44,7 @@ def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["lines.txt", "pairs.jsonl", "train1"])
 def test_an_archive_that_is_a_bomb(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of text, of minimal pairs, of expressions: a line that goes on is told before memory is."""
-    monkeypatch.setattr(lines, "LONGEST_LINE", 1 << 19)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1 << 19)
     with zipfile.ZipFile("bomb.zip", "w", zipfile.ZIP_DEFLATED) as out:
         out.writestr(name, b" " * (1 << 26))
     readers: dict[str, Callable[[], Iterable[object]]] = {

@@ -28,7 +28,7 @@ from induce.workers.ray import RayEngine
 from tests.support.calls import ENVIRONMENT, Caller, start, toy_text
 from tests.support.shard_faults import Deadly, Dying, Full, OnNodes
 from treebank.base.errors import SynparseError
-from treebank.io.formats import InputOptions
+from treebank.io.read import InputOptions
 
 ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 'synparse[scale]'")
 cluster_utils: Any = pytest.importorskip("ray.cluster_utils")

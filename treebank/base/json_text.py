@@ -12,7 +12,10 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
     What stands for a byte that is not UTF-8 in the name of a file is written as an escape sequence, and reads back.
     """
-    text = json.dumps(finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    try:
+        text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # a number that is not finite
+        text = json.dumps(finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
     return text.encode("utf-8", "backslashreplace").decode()
 
 

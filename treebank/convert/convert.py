@@ -19,10 +19,10 @@ from treebank.core.sentence import Sentence
 from treebank.core.tags import bare_label, tags_are_penn, word_mask
 from treebank.core.tree import TRACE, Span, Tree
 from treebank.corpora.catalog import NAMES, load_gold
-from treebank.io.formats import AS_FOUND, InputOptions, read_sentences
+from treebank.io.expand import expand
+from treebank.io.formats import WRITERS
 from treebank.io.lines import OnBad
-from treebank.io.paths import expand
-from treebank.io.write import write
+from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
 
 Direction = Literal["left", "right"]
 Step = Callable[[Tree], Tree]
@@ -186,7 +186,7 @@ def read_treebanks(
     ptb: str | None = None,
     tell: Tell = lambda note: None,
     on_bad: OnBad | None = None,
-    input_options: InputOptions = AS_FOUND,
+    input_options: InputOptions = DEFAULT_INPUT,
 ) -> Iterator[Sentence]:
     """The sentences of files, folders, patterns and named treebanks, streamed; JSON lines are read, too.
 
@@ -194,13 +194,17 @@ def read_treebanks(
     sentence, which is left out. Raises SynparseError at once for a path without a file.
     """
     sources = [
-        found for path in paths for found in ([path] if is_name(path) else expand([path], trees=True, tell=tell))
+        found for path in paths for found in ([path] if is_name(path) else expand([path], trees=True, notify=tell))
     ]
     return (sentence for source in sources for sentence in _read(source, ptb, tell, on_bad, input_options))
 
 
 def read_again(
-    paths: Sequence[str], *, ptb: str | None = None, on_bad: OnBad | None = None, input_options: InputOptions = AS_FOUND
+    paths: Sequence[str],
+    *,
+    ptb: str | None = None,
+    on_bad: OnBad | None = None,
+    input_options: InputOptions = DEFAULT_INPUT,
 ) -> Iterator[Sentence]:
     """The same. Raises SynparseError if one of the files is a stream, which can be read only once."""
     for path in paths:
@@ -224,7 +228,7 @@ def _read(
         if gold.note:
             tell(f"{source}: {gold.note}")
         return iter(gold.sentences)
-    return read_sentences([source], trees=True, on_bad=on_bad, input_options=replace(input_options, tell=tell))
+    return read_sentences([source], trees=True, on_bad=on_bad, input_options=replace(input_options, notify=tell))
 
 
 # --- all together
@@ -241,7 +245,7 @@ def convert(
     ptb: str | None = None,
     tell: Tell = lambda note: None,
     on_bad: OnBad | None = None,
-    input_options: InputOptions = AS_FOUND,
+    input_options: InputOptions = DEFAULT_INPUT,
 ) -> Iterator[str]:
     """The lines of the sentences in ``paths``, converted, in the format ``to``.
 
@@ -249,18 +253,18 @@ def convert(
     are none); after the last line ``tell`` hears what it changed. ``tell`` also hears other notes, ``on_bad`` each
     broken sentence, which is left out. CoNLL-U that is written again keeps its comments and columns.
     """
-    input_options = replace(input_options, whole=to == "conllu")
+    input_options = replace(input_options, keep_annotation=to == "conllu")
     sentences = read_treebanks(
         paths, ptb=ptb, tell=lambda text: tell(f"note: {text}"), on_bad=on_bad, input_options=input_options
     )
     concat_syn = None
     if recipe:
         unheard = (lambda error: None) if on_bad else None  # told when it is read again
-        again = replace(input_options, watch=None)
+        again = replace(input_options, on_sentence=None)
         counts = count_forms(read_again(vocabulary_of or paths, ptb=ptb, on_bad=unheard, input_options=again))
         concat_syn = ConcatSyn(counts)
         sentences = concat_syn(sentences)
-    lines = write(conversion(sentences, lambda text: tell(f"note: {text}")), to, rules=rules)
+    lines = WRITERS[to](conversion(sentences, lambda text: tell(f"note: {text}")), rules)
     return lines if concat_syn is None else _reported(lines, concat_syn, tell)
 
 

@@ -27,7 +27,8 @@ from treebank.core.tags import count_words, short_enough
 from treebank.corpora.chinese import ARTICLES, load_chinese
 from treebank.corpora.chinese import FOLDER as CHINESE
 from treebank.io.bracketed import parse_trees, read_bracketed
-from treebank.io.formats import OnBad, read_sentences
+from treebank.io.lines import OnBad
+from treebank.io.read import read_sentences
 
 # name -> the treebank that it is cut from, and the greatest number of words
 NAMES: dict[str, tuple[str, int | None]] = {

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Treebank
 from treebank.io.bracketed import read_bracketed
-from treebank.io.formats import OnBad
-from treebank.io.opening import InputPath
+from treebank.io.lines import OnBad
+from treebank.io.source import Source
 
 FOLDER = "SYNPARSE_CTB"  # the environment variable that names the folder
 ARTICLES: dict[str, Sequence[int]] = {
@@ -63,11 +63,11 @@ def without_markup(text: str) -> str:
     return _MARKUP.sub("", text)
 
 
-def _in_its_encoding(path: str) -> str:
+def _in_its_encoding(path: str) -> Source:
     """``path``, as one of GB18030 (which GB2312 is a part of) where it is not UTF-8."""
     try:
         with open(path, encoding="utf-8") as handle:
             handle.read()
     except UnicodeDecodeError:
-        return InputPath(path, "gb18030")
-    return path
+        return Source(path, "gb18030")
+    return Source(path)

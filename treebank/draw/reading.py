@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -11,34 +10,13 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Place
 from treebank.core.tree import Tree
 from treebank.draw.picture import Analysis
-from treebank.io.conllu import read_conllu
-from treebank.io.formats import FORMATS, read_sentences
+from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, detect, format_by_suffix
 from treebank.io.jsonl import read_objects, tree_of, words_and_kept
-from treebank.io.lines import STDIN
-from treebank.io.opening import beginning
-from treebank.io.paths import suffix
 from treebank.io.predictions import PredictedTree, parse_bare, read_prediction_trees
+from treebank.io.read import read_sentences
+from treebank.io.streams import STDIN
 
 Analyse = Callable[[dict[str, Any], str], Analysis]  # of a JSON object and the name of a system
-JSON_SUFFIXES = (".jsonl", ".json")
-_COLUMNS = re.compile(r"(?:#[^\n]*\n)*[ \t\n]*[0-9]+(?:[-.][0-9]+)?\t")
-
-
-def kind_of(path: str) -> str:
-    """``treebank``, ``json``, ``conllu``, ``brackets`` or ``text``: by the name of the file, else by how it begins."""
-    if suffix(path) in FORMATS:
-        return "treebank"
-    if suffix(path) in JSON_SUFFIXES:
-        return "json"
-    beginning = _beginning(path)
-    if _COLUMNS.match(beginning):
-        return "conllu"
-    return {"{": "json", "(": "brackets"}.get(beginning.lstrip()[:1], "text")
-
-
-def _beginning(path: str) -> str:
-    """How a file begins, or what has come so far on standard input or a pipe; it stays there to be read."""
-    return beginning(path).decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 def of_json(found: dict[str, Any], name: str) -> Analysis:
@@ -56,17 +34,17 @@ def read_analyses(path: str, name: str = "", *, analyse: Analyse = of_json) -> I
 
     Raises SynparseError for a file of plain text, and TreebankError with file and line for what cannot be read.
     """
-    kind = kind_of(path)
-    if kind == "text":
+    detected = detect(path)
+    if detected is TEXT:
         where = "standard input" if path == STDIN else path
         raise SynparseError(f"{where}: plain text, without trees or heads; name a model with -m to parse it")
-    if kind == "json":
+    if detected is JSON_LINES:
         yield from _json_lines(path, name, analyse)
-    elif kind == "brackets":
+    elif detected is BRACKETS and not format_by_suffix(path):
         for predicted in read_prediction_trees(path):
             yield Place(predicted.path, predicted.line), Analysis.of_tree(_labelled(predicted), name)
     else:
-        for sentence in read_conllu(path) if kind == "conllu" else read_sentences([path], trees=True):
+        for sentence in read_sentences([path], trees=True):
             yield sentence.place, Analysis.of_sentence(sentence, name)
 
 

@@ -1,4 +1,4 @@
-"""Penn-style brackets: a streaming reader of treebanks (what is in the brackets: ``treebank.core.brackets``)."""
+"""Streaming reader of treebanks in Penn-style brackets (`treebank.core.brackets` parses the brackets themselves)."""
 
 from __future__ import annotations
 
@@ -11,68 +11,84 @@ from treebank.core.sentence import Place, Sentence
 from treebank.core.tree import TRACE, Tree
 from treebank.io.corpussearch import CorpusSearch
 from treebank.io.lines import OnBad, open_blocks, report
-from treebank.io.tree_splitter import BrokenTree, Cutter
+from treebank.io.source import AnyPath, Source
+from treebank.io.tree_splitter import BrokenTree, TreeSplitter
+
+Rewrite = Callable[[str], str]  # turns the lines of a dialect into Penn brackets, line for line
 
 
 def parse_trees(text: str) -> Iterator[Tree]:
-    """The trees of ``text``, as written but for outer brackets without a label over a single child.
+    """The trees in ``text``; outer brackets without a label around a single tree are removed.
 
-    Raises ValueError where brackets do not balance, and for text outside of them.
+    Raises ValueError for unbalanced brackets and for text outside of brackets.
     """
     return (Tree(*parts) for parts in parse(text))
 
 
+def read_bracketed(path: AnyPath, *, on_bad: OnBad | None = None, rewrite: Rewrite | None = None) -> Iterator[Sentence]:
+    """The sentences of a treebank file: the tree, and the words and tags without empty elements. See `read_trees`."""
+    name = Source.of(path).path
+    for tree, line in read_trees(path, on_bad=on_bad, rewrite=rewrite):
+        words, tags = (tree.words, tree.tags) if TRACE not in tree.tags else _without_traces(tree)
+        yield Sentence(words, tags if any(tags) else (), tree, place=Place(name, line))
+
+
 def read_trees(
-    path: str, *, on_bad: OnBad | None = None, rewrite: Callable[[str], str] | None = None
+    path: AnyPath, *, on_bad: OnBad | None = None, rewrite: Rewrite | None = None
 ) -> Iterator[tuple[Tree, int]]:
     """The trees of a file, each with the number of the line where it starts; streamed.
 
-    Comments between trees are skipped (``Cutter`` says which), and the ID, CODE and METADATA nodes and lemmas of
-    CorpusSearch files are taken out. Raises TreebankError with file and line for brackets that do not balance; with
-    ``on_bad``, tells it of each such tree, leaves the tree out, and reads on. ``rewrite`` turns the lines of a dialect
-    into Penn brackets, one for one.
+    Comments between trees are skipped (see `TreeSplitter`). The ID, CODE and METADATA nodes and the lemmas of
+    CorpusSearch files are removed. Raises TreebankError with file and line for unbalanced brackets; with ``on_bad``,
+    the error is reported to it and the tree is skipped.
     """
-    texts = _margins(path)
+    source = Source.of(path)
+    texts = _margins(source)
     if rewrite is not None:
         texts = ((line, rewrite(text)) for line, text in texts)
-    return _read_trees(path, texts, Cutter(path)) if on_bad is None else _read_sound_trees(path, texts, on_bad)
+    if on_bad is None:
+        return _read_trees(texts, TreeSplitter(source.path))
+    return _read_complete_trees(source.path, texts, on_bad)
 
 
-def _read_trees(path: str, texts: Iterator[tuple[int, str]], cutter: Cutter) -> Iterator[tuple[Tree, int]]:
+def _read_trees(texts: Iterator[tuple[int, str]], splitter: TreeSplitter) -> Iterator[tuple[Tree, int]]:
     corpus_search = CorpusSearch()
     for number, text in texts:
-        parts = scan_regular(text) if cutter.between else None
+        parts = scan_regular(text) if splitter.is_between_trees else None
         if parts is not None:
-            cutter.skip(number, text)
+            splitter.skip(number, text)
             yield Tree(*parts), number
             continue
-        for line, block in cutter.feed(number, text):
-            yield from _parse_block(path, line, block, corpus_search, cutter.on_bad)
-    for line, block in cutter.close():
-        yield from _parse_block(path, line, block, corpus_search, cutter.on_bad)
+        for line, block in splitter.feed(number, text):
+            yield from _parse_block(splitter, line, block, corpus_search)
+    for line, block in splitter.close():
+        yield from _parse_block(splitter, line, block, corpus_search)
 
 
-def _read_sound_trees(path: str, texts: Iterator[tuple[int, str]], on_bad: OnBad) -> Iterator[tuple[Tree, int]]:
-    """Trees are held back until the next one starts at the margin: a ')' too many comes to light behind its tree."""
-    held: list[tuple[Tree, int]] = []
+def _read_complete_trees(path: str, texts: Iterator[tuple[int, str]], on_bad: OnBad) -> Iterator[tuple[Tree, int]]:
+    """The trees that no error concerns.
+
+    Each is held back until the next tree starts at the margin, because an extra ')' is detected only after its tree.
+    """
+    pending: list[tuple[Tree, int]] = []
 
     def drop(error: TreebankError) -> None:
         since = error.since if isinstance(error, BrokenTree) else error.line
-        held[:] = [item for item in held if item[1] < since]
+        pending[:] = [item for item in pending if item[1] < since]
         on_bad(error)
 
-    cutter = Cutter(path, drop)
-    for tree, line in _read_trees(path, texts, cutter):
-        if line == cutter.layout.outermost:
-            yield from held
-            held.clear()
-        held.append((tree, line))
-    yield from held
+    splitter = TreeSplitter(path, drop)
+    for tree, line in _read_trees(texts, splitter):
+        if line == splitter.margin_line:
+            yield from pending
+            pending.clear()
+        pending.append((tree, line))
+    yield from pending
 
 
-def _margins(path: str) -> Iterator[tuple[int, str]]:
+def _margins(source: Source) -> Iterator[tuple[int, str]]:
     """The text of a file cut before each line that begins with a bracket, with line numbers; mostly whole trees."""
-    for line, block in open_blocks(path):
+    for line, block in open_blocks(source):
         first, *rest = block.removesuffix("\n").split("\n(")
         yield line, first
         line += first.count("\n") + 1
@@ -82,35 +98,26 @@ def _margins(path: str) -> Iterator[tuple[int, str]]:
 
 
 def _parse_block(
-    path: str, line: int, text: str, corpus_search: CorpusSearch, on_bad: OnBad | None
+    splitter: TreeSplitter, line: int, text: str, corpus_search: CorpusSearch
 ) -> Iterator[tuple[Tree, int]]:
+    """The trees of a block of balanced brackets that starts in ``line``."""
     try:
         if corpus_search.matches(text):
-            trees = [
-                corpus_search.unlemmatised(tree) for tree in starmap(Tree, scan(corpus_search.plain(text))) if len(tree)
-            ]
+            all_trees = starmap(Tree, scan(corpus_search.plain(text)))
+            trees = [corpus_search.without_lemmas(tree) for tree in all_trees if len(tree)]
         else:
             trees = [Tree(*parts) for parts in scan(text)]
     except ValueError:
         problem = diagnose(text)
-        place = line + text.count("\n", 0, problem.offset)
-        report(BrokenTree(path, place, problem.message, since=line, resume=0), on_bad)
+        error_line = line + text.count("\n", 0, problem.offset)
+        report(BrokenTree(splitter.path, error_line, problem.message, since=line, resume=0), splitter.on_bad)
         return
     for tree, offset in zip(trees, root_offsets(text), strict=False):
         yield tree, line + text.count("\n", 0, offset)
 
 
-def read_bracketed(
-    path: str, *, on_bad: OnBad | None = None, rewrite: Callable[[str], str] | None = None
-) -> Iterator[Sentence]:
-    """The sentences of a treebank file (see ``read_trees``): words and tags without empty elements, and the tree."""
-    for tree, line in read_trees(path, on_bad=on_bad, rewrite=rewrite):
-        words, tags = (tree.words, tree.tags) if TRACE not in tree.tags else _seen(tree)
-        yield Sentence(words, tags if any(tags) else (), tree, place=Place(path, line))
-
-
-def _seen(tree: Tree) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Words and tags without empty elements. These are few, so taking them out beats picking the others."""
+def _without_traces(tree: Tree) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Words and tags without empty elements. These are few, so deleting them is faster than selecting the others."""
     words, tags = list(tree.words), list(tree.tags)
     i = 0
     for _ in range(tags.count(TRACE)):

@@ -9,17 +9,18 @@ from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE
 from treebank.io.bracketed import read_bracketed
 from treebank.io.lines import OnBad
+from treebank.io.source import AnyPath
 
 _LEAF = re.compile(r"\(([^\s()]+) ([^\s()]+) [^\s()]+\)")
 _ELIDED = re.compile(r"\(([^\s()]+) (\*0\*)\)")
 
 
-def read_cess(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
-    """The sentences of a ``.tbf`` file: words joined by ``_`` are one word; ``*0*`` is an empty element, not a word."""
-    return read_bracketed(path, on_bad=on_bad, rewrite=as_penn)
+def read_cess(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+    """The sentences of a ``.tbf`` file. Words joined by ``_`` are one word; ``*0*`` is an empty element, not a word."""
+    return read_bracketed(path, on_bad=on_bad, rewrite=to_penn)
 
 
-def as_penn(text: str) -> str:
-    """The same, line for line: leaves ``(tag word)``, elided subjects under ``-NONE-``, round brackets ``-LRB-``."""
+def to_penn(text: str) -> str:
+    """``text`` in Penn brackets: leaves ``(tag word)``, elided subjects under ``-NONE-``, round brackets ``-LRB-``."""
     text = _ELIDED.sub(rf"(\1 ({TRACE} \2))", _LEAF.sub(r"(\1 \2)", text))
     return text.replace(" -Fpa-)", " -LRB-)").replace(" -Fpt-)", " -RRB-)")

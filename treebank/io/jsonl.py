@@ -1,10 +1,10 @@
-"""JSON lines, one object a sentence: how they are read, and trees from words with syntactic distances or with spans."""
+"""JSON lines, one object per sentence, with words and a tree as syntactic distances or spans, or with raw text."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,142 +15,161 @@ from treebank.core.normalization import restore
 from treebank.core.sentence import Place, Sentence
 from treebank.core.tree import Tree
 from treebank.io.lines import OnBad, open_lines, report
+from treebank.io.source import AnyPath, Source
 from treebank.io.text import split_words
 from treebank.tokenize import tokenization
 
+JsonObject = dict[str, Any]
 EXPECTED = 'expected an object with "spans" (pairs of numbers) or "distances" (numbers)'
 _NEVER_IN_A_WORD = re.compile("[ \t\n\0\ud800-\udfff]")
 _NEVER_IN_A_LABEL = re.compile("[ \t\n\0()\ud800-\udfff]")
 
 
 def read_objects(
-    path: str,
-    *,
-    expected: str = "expected an object",
-    lines: Iterable[tuple[int, str]] | None = None,
-    on_bad: OnBad | None = None,
-) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """The JSON object in each line of a file with the line's number; None for a blank line.
+    path: AnyPath, *, expected: str = "expected an object", on_bad: OnBad | None = None
+) -> Iterator[tuple[int, JsonObject | None]]:
+    """The JSON object in each line of a file with the number of the line; None for a blank line.
 
-    ``expected`` begins the message for JSON that is no object. ``lines`` are those of the file where these were read
-    already. Raises TreebankError with file and line; with ``on_bad``, tells it instead and leaves the line out.
+    ``expected`` is the message for JSON that is not an object. Raises TreebankError with file and line; with
+    ``on_bad``, the error is reported to it and the line is skipped.
     """
-    for number, line in open_lines(path) if lines is None else lines:
+    source = Source.of(path)
+    for number, line in open_lines(source):
         if not line.strip(" \t"):
             yield number, None
             continue
         try:
-            found = parse_object(line, expected)
+            value = parse_object(line, expected)
         except ValueError as error:
-            report(TreebankError(path, number, str(error)), on_bad)
+            report(TreebankError(source.path, number, str(error)), on_bad)
         else:
-            yield number, found
+            yield number, value
 
 
-def parse_object(line: str, expected: str = "expected an object") -> dict[str, Any]:
-    """The JSON object in one line. Raises ValueError where there is none."""
+def parse_object(line: str, expected: str = "expected an object") -> JsonObject:
+    """The JSON object in one line. Raises ValueError if the line is not a JSON object."""
     try:
-        found = parse_json(line)
+        value = parse_json(line)
     except ValueError as error:
         raise ValueError(f"not a line of JSON ({error})") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise ValueError(expected)
-    return found
+    return value
 
 
-def read_json(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
-    """A sentence for each JSON line: ``words``, and ``distances`` as of `extract` or ``spans`` as of `convert`.
+def read_json(
+    path: AnyPath, *, rule: str = "", needs_tree: bool = False, on_bad: OnBad | None = None
+) -> Iterator[Sentence]:
+    """The sentences of JSON lines: a tree from ``distances`` or ``spans``, else ``words``, else raw ``text``.
 
-    A blank line is an empty sentence. Raises TreebankError with file and line for what makes no tree; with ``on_bad``
-    it is told to that and left out.
+    Raw text is split at spaces or, with a ``rule`` of `treebank.tokenize`, into sentences and words. A blank line is an
+    empty sentence. Raises TreebankError with file and line for a malformed object, and for one without a tree if
+    ``needs_tree``; with ``on_bad``, the error is reported to it and the line is skipped.
     """
-    for number, found in read_objects(path, expected=EXPECTED, on_bad=on_bad):
+    source = Source.of(path)
+    for number, value in read_objects(source, expected=EXPECTED if needs_tree else "expected an object", on_bad=on_bad):
+        place = Place(source.path, number)
         try:
-            tree = tree_of({"words": [], "spans": []} if found is None else found)
+            if value is None:
+                yield Sentence((), (), Tree((), (), (), ()) if needs_tree else None, place=place)
+            elif needs_tree or "spans" in value or "distances" in value:
+                tree = tree_of(value)
+                plain = tree.without_traces()
+                yield Sentence(plain.words, plain.tags, tree, place=place)
+            else:
+                yield from _sentences_of(value, place, rule)
         except (ValueError, SynparseError) as error:
-            report(TreebankError(path, number, str(error)), on_bad)
-        else:
-            plain = tree.without_traces()
-            yield Sentence(plain.words, plain.tags, tree, place=Place(path, number))
+            report(TreebankError(source.path, number, str(error)), on_bad)
 
 
-def read_json_text(path: str, *, rule: str = "", on_bad: OnBad | None = None) -> Iterator[Sentence]:
-    """The sentences of JSON lines that need not have trees: their ``words``, or what ``text`` holds.
-
-    ``text`` is split at blanks, or with a ``rule`` of `treebank.tokenize` into sentences and words. An object with
-    spans or distances is read as `read_json` does. Raises TreebankError as that does.
-    """
-    for number, found in read_objects(path, on_bad=on_bad):
-        try:
-            yield from _sentences_of(found or {"words": []}, Place(path, number), rule)
-        except (ValueError, SynparseError) as error:
-            report(TreebankError(path, number, str(error)), on_bad)
-
-
-def _sentences_of(found: dict[str, Any], place: Place, rule: str) -> Iterator[Sentence]:
-    """The sentences of one object. Raises ValueError or SynparseError that says what is wrong with it."""
-    if "spans" in found or "distances" in found:
-        plain = tree_of(found).without_traces()
-        yield Sentence(plain.words, plain.tags, tree_of(found), place=place)
-    elif "words" in found:
-        yield Sentence(tuple(_words(found["words"])), place=place)
-    elif not isinstance(found.get("text"), str):
+def _sentences_of(value: JsonObject, place: Place, rule: str) -> Iterator[Sentence]:
+    """The sentences of an object without a tree. Raises ValueError or SynparseError for a malformed object."""
+    if "words" in value:
+        yield Sentence(tuple(_words(value["words"])), place=place)
+    elif not isinstance(value.get("text"), str):
         raise ValueError('expected "words", a list of strings, or "text", a string')
     elif not rule:
-        yield Sentence(split_words(found["text"].replace("\n", " ")), place=place)
+        yield Sentence(split_words(value["text"].replace("\n", " ")), place=place)
     else:
-        for surface in tokenization(rule).surfaces(found["text"]):
-            yield Sentence(tuple(surface.text[start:end] for start, end in surface.spans), place=place, surface=surface)
+        for surface in tokenization(rule).surfaces(value["text"]):
+            words = tuple(surface.text[start:end] for start, end in surface.spans)
+            yield Sentence(words, place=place, surface=surface)
 
 
-def tree_of(found: dict[str, Any]) -> Tree:
-    """The tree of one JSON object. Raises ValueError or SynparseError that says what is wrong with it."""
-    if "spans" in found:
-        return _tree_of_spans(found)
-    values = found.get("distances")
-    if not isinstance(values, list) or any(type(value) not in (int, float) for value in values):
+def tree_of(value: JsonObject) -> Tree:
+    """The tree of one JSON object. Raises ValueError or SynparseError for a malformed object."""
+    if "spans" in value:
+        return _tree_of_spans(value)
+    distances = value.get("distances")
+    if not isinstance(distances, list) or any(type(distance) not in (int, float) for distance in distances):
         raise ValueError(EXPECTED)
-    if (decoder := found.get("decoder", "unbiased")) != "unbiased":
+    if (decoder := value.get("decoder", "unbiased")) != "unbiased":
         raise ValueError(f"these distances ask for the decoder {decoder!r}; `synparse decode` has it")
-    words, kept = words_and_kept(found, len(values), "distances")
-    tree = Tree.from_spans([words[i] for i in kept], spans_from_distances(values))
-    return restore(tree, words, kept)
+    words, model_words = words_and_kept(value, len(distances), "distances")
+    tree = Tree.from_spans([words[i] for i in model_words], spans_from_distances(distances))
+    return restore(tree, words, model_words)
 
 
-def _tree_of_spans(found: dict[str, Any]) -> Tree:
-    spans = found["spans"]
-    if not isinstance(spans, list) or "words" not in found:
+def _tree_of_spans(value: JsonObject) -> Tree:
+    if "words" not in value:
         raise ValueError('expected "words", a list of strings, and "spans", a list of pairs')
-    words = _words(found["words"])
-    for span in spans:
-        if not isinstance(span, list) or [type(end) for end in span] != [int, int]:
-            raise ValueError(f"a span is {json.dumps(span)}, not a pair of whole numbers")
-        if not 0 <= span[0] < span[1] <= len(words):
-            raise ValueError(f"a span is {span}, but there are {len(words)} words, counted from 0")
-    tree = Tree.from_spans(words, map(tuple, spans))
-    labels = _labels(found, "labels", len(spans), "spans")
-    tags = _labels(found, "tags", len(words), "words") or tree.tags
+    words = _words(value["words"])
+    spans = checked_spans(value, len(words))
+    tree = Tree.from_spans(words, spans)
+    labels = _labels(value, "labels", len(spans), "spans")
+    tags = _labels(value, "tags", len(words), "words") or tree.tags
     if labels is None:
         return replace(tree, tags=tuple(tags))
-    brackets = [((span[0], span[1]), label) for span, label in zip(spans, labels, strict=True)]
-    if len(words) > 1 and [0, len(words)] not in spans:
+    brackets = list(zip(spans, labels, strict=True))
+    if len(words) > 1 and (0, len(words)) not in spans:
         brackets.append(((0, len(words)), "X"))
     brackets.sort(key=lambda bracket: (bracket[0][0], -bracket[0][1]))
     return Tree(tree.words, tuple(tags), tuple(span for span, _ in brackets), tuple(label for _, label in brackets))
 
 
-def words_and_kept(found: dict[str, Any], count: int, of: str) -> tuple[list[str], list[int]]:
-    """``words`` of a JSON object, and ``kept``: the indices of those that a model saw, ``count`` of them.
+def checked_spans(value: JsonObject, length: int | None) -> list[tuple[int, int]]:
+    """The ``spans`` of an object, over ``length`` words if that is known.
 
-    Without both, words are called ``w0 w1 …``; without ``kept`` it saw all. Raises ValueError where something is wrong
-    or the numbers do not fit; ``of`` is what there are ``count`` of.
+    Raises ValueError for anything but pairs of indices, for spans that cross and for a span outside of the sentence.
     """
-    given, kept = found.get("words"), found.get("kept")
-    words = [f"w{i}" for i in range(count)] if given is None and kept is None else _words(given)
-    kept = list(range(len(words))) if kept is None else _kept(kept, len(words))
-    if len(kept) != count:
-        raise ValueError(f"{count} {of} for {len(kept)} words; one per word is needed")
-    return words, kept
+    spans = value["spans"]
+    if not isinstance(spans, list):
+        raise ValueError('expected "words", a list of strings, and "spans", a list of pairs')
+    for span in spans:
+        if not isinstance(span, list) or [type(end) for end in span] != [int, int]:
+            raise ValueError(f"a span is {json.dumps(span)}, not a pair of whole numbers")
+        if not 0 <= span[0] < span[1] or (length is not None and span[1] > length):
+            count = "" if length is None else f", but there are {length} words, counted from 0"
+            raise ValueError(f"a span is {span}{count or '; the first number must be less than the second'}")
+    pairs = [(start, end) for start, end in spans]
+    _check_nested(pairs)
+    return pairs
+
+
+def _check_nested(spans: Sequence[tuple[int, int]]) -> None:
+    """Raises ValueError if two spans cross."""
+    ends: list[int] = []
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        while ends and ends[-1] <= start:
+            ends.pop()
+        if ends and end > ends[-1]:
+            raise ValueError(f"the span [{start}, {end}] crosses another one, which ends at {ends[-1]}")
+        ends.append(end)
+
+
+def words_and_kept(value: JsonObject, count: int, unit: str) -> tuple[list[str], list[int]]:
+    """The ``words`` of an object, and ``kept``, the indices of the ``count`` words that the model received.
+
+    Without ``words`` and ``kept``, the words are ``w0 w1 …``; without ``kept``, the model received all words. Raises
+    ValueError for malformed lists and if the number of words is not the number of values, called ``unit`` in the
+    message.
+    """
+    words, kept_indices = value.get("words"), value.get("kept")
+    words = [f"w{i}" for i in range(count)] if words is None and kept_indices is None else _words(words)
+    indices = list(range(len(words))) if kept_indices is None else _indices(kept_indices, len(words))
+    if len(indices) != count:
+        raise ValueError(f"{count} {unit} for {len(indices)} words; one per word is needed")
+    return words, indices
 
 
 def _words(words: Any) -> list[str]:
@@ -164,25 +183,26 @@ def _words(words: Any) -> list[str]:
     return words
 
 
-def _kept(kept: Any, count: int) -> list[int]:
-    if not isinstance(kept, list) or any(type(i) is not int for i in kept) or kept != sorted(set(kept)):
+def _indices(indices: Any, count: int) -> list[int]:
+    """The list ``kept`` of a sentence of ``count`` words."""
+    if not isinstance(indices, list) or any(type(i) is not int for i in indices) or indices != sorted(set(indices)):
         raise ValueError('"kept" must be ascending indices of words')
-    if kept and not 0 <= kept[0] <= kept[-1] < count:
-        wrong = kept[0] if kept[0] < 0 else kept[-1]
+    if indices and not 0 <= indices[0] <= indices[-1] < count:
+        wrong = indices[0] if indices[0] < 0 else indices[-1]
         raise ValueError(f'"kept" names word {wrong}, but there are {count} words, counted from 0')
-    return kept
+    return indices
 
 
-def _labels(found: dict[str, Any], key: str, count: int, of: str) -> list[str] | None:
-    """The list of strings under ``key``, ``count`` of them; None if there is none."""
-    values = found.get(key)
-    if values is None:
+def _labels(value: JsonObject, key: str, count: int, unit: str) -> list[str] | None:
+    """The list of ``count`` strings under ``key``, one per ``unit``; None if the key is missing."""
+    labels = value.get(key)
+    if labels is None:
         return None
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise ValueError(f'"{key}" must be a list of strings')
-    if len(values) != count:
-        raise ValueError(f"{len(values)} {key} for {count} {of}")
-    for value in values:
-        if bad := _NEVER_IN_A_LABEL.search(value):
-            raise ValueError(f'"{key}" holds {value!r}, and {bad[0]!r} cannot be part of one')
-    return values
+    if len(labels) != count:
+        raise ValueError(f"{len(labels)} {key} for {count} {unit}")
+    for label in labels:
+        if bad := _NEVER_IN_A_LABEL.search(label):
+            raise ValueError(f'"{key}" holds {label!r}, and {bad[0]!r} cannot be part of one')
+    return labels

@@ -1,121 +1,107 @@
-"""Numbered lines of text files, streamed: UTF-8, compressed files, stdin, and errors that say where."""
+"""Numbered lines of text files, streamed, with errors that name the line and the byte."""
 
 from __future__ import annotations
 
 import io
 import os
-import select
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, cast
 
 from treebank.base.errors import BadLineError, TreebankError
-from treebank.io.opening import DAMAGED, STDIN, PathSlice, compression, ends_as_on_old_macs, open_bytes
+from treebank.io.compression import DAMAGED, compression
+from treebank.io.source import AnyPath, Source
+from treebank.io.streams import STANDARD_INPUT, STDIN, is_system_input
 
-__all__ = ["STDIN", "OnBad", "count_lines", "member_lines", "nothing_waits", "open_blocks", "open_lines", "report"]
-
-OnBad = Callable[[TreebankError], None]  # told of each broken sentence by a reader that leaves it out and goes on
-_BLOCK = 1 << 18
-LONGEST_LINE = 1 << 26  # bytes
-_ENDLESS = f"this line has no end within {LONGEST_LINE >> 20} MB; is this a text, one sentence a line?"
-_stdin = {"left": 0, "open": 0}  # lines of the last block of stdin that were not taken yet; whether it is being read
+OnBad = Callable[[TreebankError], None]  # called with the error of each malformed sentence, which is then skipped
+BLOCK_BYTES = 1 << 18
+MAX_LINE_BYTES = 1 << 26
+_ENDLESS = f"this line has no end within {MAX_LINE_BYTES >> 20} MB; is this a text, one sentence per line?"
+_ENCODINGS = "iso-8859-15 or cp1252 (Western European), cp1251 (Cyrillic), gb18030 (Chinese), shift_jis (Japanese)"
 
 
 def report(error: TreebankError, on_bad: OnBad | None) -> None:
-    """Tell ``on_bad`` of a broken sentence; without it, raise the error."""
+    """Call ``on_bad`` with the error; without ``on_bad``, raise it."""
     if on_bad is None:
         raise error
     on_bad(error)
 
 
-def open_lines(path: str, *, keep_returns: bool = False, on_bad: OnBad | None = None) -> Iterator[tuple[int, str]]:
-    r"""Each line of a file with its number (from 1), without its end; ``-`` reads stdin, compressed files are unpacked.
+def open_lines(path: AnyPath, *, keep_returns: bool = False, on_bad: OnBad | None = None) -> Iterator[tuple[int, str]]:
+    r"""Each line of an input, without its end, and its number (from 1).
 
-    A line ends at ``\n`` and nowhere else; one ``\r`` before it is dropped. So U+2028, U+0085, form feed and a lone
-    ``\r`` stay inside their line, unless the file begins with lines of an old Mac, which end with ``\r`` alone; with
-    ``keep_returns`` so does the one before ``\n``, as who counts characters wants it. A byte-order mark at the start is
-    dropped. Raises TreebankError for a file that cannot be read, is not UTF-8 (or the encoding that an `InputPath`
-    names), holds NUL bytes, or is a damaged compressed file. With ``on_bad``, a line that is not UTF-8 or holds NUL
-    bytes is told to it as a `BadLineError` and read as an empty one.
+    Only ``\n`` ends a line. One ``\r`` before it is dropped, unless ``keep_returns`` is true because characters are
+    counted. U+2028, U+0085, form feeds and other ``\r`` are part of the line. A byte-order mark at the start is
+    dropped. Raises TreebankError for a file that cannot be read, is not in UTF-8 (or the encoding of its `Source`),
+    contains NUL bytes, or is a damaged compressed file. With ``on_bad``, a line that is not UTF-8 or contains NUL bytes
+    is reported to it as a `BadLineError` and read as an empty line.
     """
-    watched = path == STDIN
-    for first, text in open_blocks(path, keep_returns=keep_returns, on_bad=on_bad):
+    source = Source.of(path)
+    for first, text in open_blocks(source, keep_returns=keep_returns, on_bad=on_bad):
         lines = text.removesuffix("\n").split("\n")
-        if not watched:
+        if source.path != STDIN:
             yield from enumerate(lines, first)
             continue
         for number, line in enumerate(lines, first):
-            _stdin["left"] = first + len(lines) - 1 - number
+            STANDARD_INPUT.pending_lines = first + len(lines) - 1 - number
             yield number, line
 
 
 def member_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, str]]:
-    """Each line of a file in an archive with its number, without its end. Raises UnicodeDecodeError, and TreebankError
-    for a line that never ends."""
+    """Each line of a file in an archive, without its end, and its number.
+
+    Raises UnicodeDecodeError, and TreebankError for a line longer than ``MAX_LINE_BYTES``.
+    """
     lines = io.BufferedReader(cast(Any, stream))
     number = 0
-    while line := lines.readline(LONGEST_LINE + 1):
+    while line := lines.readline(MAX_LINE_BYTES + 1):
         number += 1
-        if len(line) > LONGEST_LINE:
+        if len(line) > MAX_LINE_BYTES:
             raise TreebankError(name, number, _ENDLESS)
         yield number, line.decode("utf-8").removesuffix("\n").removesuffix("\r")
 
 
 def count_lines(path: str) -> int | None:
-    """How many lines a file has, counted at the speed of the disk; None of what is no plain file of lines."""
+    """Number of lines in a file, or None if it is compressed or not a regular file."""
     if not os.path.isfile(path):
         return None
     count, last = 0, b""
-    with open(path, "rb", buffering=0) as handle:
-        if compression(block := handle.read(_BLOCK)):
+    with open(path, "rb", buffering=0) as stream:
+        block = stream.read(BLOCK_BYTES)
+        if compression(block):
             return None
-        end = b"\r" if ends_as_on_old_macs(block) else b"\n"
         while block:
-            count, last = count + block.count(end), block[-1:]
-            block = handle.read(_BLOCK)
-    return count + (last not in (b"", end))
+            count, last = count + block.count(b"\n"), block[-1:]
+            block = stream.read(BLOCK_BYTES)
+    return count + (last not in (b"", b"\n"))
 
 
-def nothing_waits() -> bool:
-    """Whether standard input is being read line by line, and no further line has come yet.
+def open_blocks(path: AnyPath, *, keep_returns: bool = False, on_bad: OnBad | None = None) -> Iterator[tuple[int, str]]:
+    r"""Blocks of whole lines as in `open_lines`, each with the number of its first line.
 
-    Who collects lines for later should go on with what there is. False for files, which never wait.
+    The content of a pipe is yielded as soon as it arrives. Every line but the last of the file ends with ``\n``.
     """
-    if not _stdin["open"] or _stdin["left"]:
-        return False
-    try:
-        return not select.select([sys.stdin.buffer], [], [], 0)[0]
-    except (OSError, ValueError):  # a stream that cannot be asked, as in tests or on Windows
-        return False
-
-
-def open_blocks(path: str, *, keep_returns: bool = False, on_bad: OnBad | None = None) -> Iterator[tuple[int, str]]:
-    r"""The text of ``open_lines`` in blocks of whole lines, each with the number of its first line.
-
-    What a pipe holds is given at once. Every line ends with ``\n``, but the last of the file may not.
-    """
-    part = path if isinstance(path, PathSlice) else None
-    line, offset = (part.line, part.start) if part else (1, 0)
-    with telling_damage(path):
+    source = Source.of(path)
+    line, offset = source.line, source.start
+    with report_damage(source.path):
         try:
-            for data in _whole_lines(path):
-                good, problem = _decode(path, line, offset, data, keep_returns)
-                if problem and on_bad:
-                    good, problem = _line_by_line(path, line, offset, data, keep_returns, on_bad), None
-                if good:
-                    yield line, good
-                if problem:
-                    raise problem
-                line += good.count("\n")
+            for data in _whole_lines(source):
+                text, error = _decode(source.path, line, offset, data, keep_returns)
+                if error and on_bad:
+                    text, error = _decode_lines(source.path, line, offset, data, keep_returns, on_bad), None
+                if text:
+                    yield line, text
+                if error:
+                    raise error
+                line += text.count("\n")
                 offset += len(data)
         except _EndlessLineError:
-            raise TreebankError(path, line, _ENDLESS) from None
+            raise TreebankError(source.path, line, _ENDLESS) from None
 
 
 @contextmanager
-def telling_damage(path: str) -> Iterator[None]:
-    """Raises what cannot be read, or not be unpacked, as a TreebankError of ``path``."""
+def report_damage(path: str) -> Iterator[None]:
+    """Raise errors of reading and decompression as a TreebankError of ``path``."""
     try:
         yield
     except EOFError:
@@ -123,46 +109,46 @@ def telling_damage(path: str) -> Iterator[None]:
     except DAMAGED as error:
         raise TreebankError(path, 0, f"this is a damaged compressed file ({error})") from None
     except OSError as error:
-        problem_text = (error.strerror or str(error)).lower()
-        damaged = "invalid data stream" in problem_text
-        what = "this is a damaged compressed file" if damaged else f"cannot be read: {problem_text}"
-        raise TreebankError(path, 0, what) from None
+        problem = (error.strerror or str(error)).lower()
+        damaged = "invalid data stream" in problem
+        message = "this is a damaged compressed file" if damaged else f"cannot be read: {problem}"
+        raise TreebankError(path, 0, message) from None
 
 
 class _EndlessLineError(Exception):
-    """A line that is longer than any text has."""
+    """A line longer than ``MAX_LINE_BYTES``."""
 
 
-def _whole_lines(path: str) -> Iterator[bytes]:
-    """Blocks of bytes that end with a line, but for the last; never more is awaited than the line that was begun."""
-    rest = list[bytes]()
-    with open_bytes(path) as handle:
-        watched = path == STDIN and compression(handle.peek(8)[:8]) is None and handle is sys.stdin.buffer
-        _stdin["open"] += watched
+def _whole_lines(source: Source) -> Iterator[bytes]:
+    """Blocks of bytes that end with a line, except the last; at most the rest of one line is waited for."""
+    rest: list[bytes] = []
+    with source.open() as stream:
+        interactive = source.path == STDIN and is_system_input(stream)
+        STANDARD_INPUT.readers += interactive
         try:
-            while data := handle.read1(_BLOCK):
+            while data := stream.read1(BLOCK_BYTES):
                 end = data.rfind(b"\n") + 1
                 if not end and b"\0" not in data:
                     rest.append(data)
-                    if len(rest) * _BLOCK > LONGEST_LINE and sum(map(len, rest)) > LONGEST_LINE:
+                    if len(rest) * BLOCK_BYTES > MAX_LINE_BYTES and sum(map(len, rest)) > MAX_LINE_BYTES:
                         raise _EndlessLineError
                     continue
-                end = end or len(data)  # what holds a NUL byte is refused without waiting for the end of the line
+                end = end or len(data)  # a NUL byte is an error, so the end of its line is not waited for
                 yield b"".join([*rest, data[:end]])
                 rest = [data[end:]] if data[end:] else []
         finally:
-            _stdin["open"] -= watched
+            STANDARD_INPUT.readers -= interactive
     if rest:
         yield b"".join(rest)
 
 
-def _line_by_line(path: str, line: int, offset: int, data: bytes, keep_returns: bool, on_bad: OnBad) -> str:
-    """The text of ``data`` with an empty line for each that cannot be decoded."""
+def _decode_lines(path: str, line: int, offset: int, data: bytes, keep_returns: bool, on_bad: OnBad) -> str:
+    """The text of ``data`` with an empty line for each line that cannot be decoded."""
     texts = []
     for number, raw in enumerate(_split(data), line):
-        text, problem = _decode(path, number, offset, raw, keep_returns)
-        if problem:
-            on_bad(BadLineError(path, number, problem.message))
+        text, error = _decode(path, number, offset, raw, keep_returns)
+        if error:
+            on_bad(BadLineError(path, number, error.message))
             text = "\n"
         texts.append(text)
         offset += len(raw)
@@ -177,30 +163,31 @@ def _split(data: bytes) -> list[bytes]:
 
 
 def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) -> tuple[str, TreebankError | None]:
-    """The text of ``data``, which begins at byte ``offset``; with an error, the lines before the one at fault."""
-    problem = None
+    """The text of ``data``, which starts at byte ``offset`` of the file.
+
+    If a line cannot be decoded, the text consists of the lines before it, and the error is returned as well.
+    """
+    error = None
     try:
         text = data.decode()
-    except UnicodeDecodeError as error:
-        start = data.rfind(b"\n", 0, error.start) + 1
+    except UnicodeDecodeError as failure:
+        start = data.rfind(b"\n", 0, failure.start) + 1
         text = data[:start].decode()
-        end = data.find(b"\n", start)
-        raw = data[start : end if end >= 0 else len(data)]
-        at = f"byte {error.start - start + 1} of the line, byte {offset + error.start + 1} of the file"
-        found = f"invalid UTF-8 (0x{data[error.start]:02x} at {at})"
-        problem = TreebankError(path, line + text.count("\n"), _not_utf8(found, raw, data))
+        position = f"byte {failure.start - start + 1} of the line, byte {offset + failure.start + 1} of the file"
+        problem = f"invalid UTF-8 (0x{data[failure.start]:02x} at {position})"
+        error = TreebankError(path, line + text.count("\n"), _not_utf8(problem, data[start:].partition(b"\n")[0]))
     if "\0" in text:
         text = text[: text.rfind("\n", 0, text.index("\0")) + 1]
-        problem = TreebankError(path, line + text.count("\n"), _with_nul(data))
+        error = TreebankError(path, line + text.count("\n"), _with_nul(data))
     if not offset:
         text = text.removeprefix("\ufeff")
     if "\r" in text and not keep_returns:
         text = text.replace("\r\n", "\n").removesuffix("\r")
-    return text, problem
+    return text, error
 
 
 def _with_nul(data: bytes) -> str:
-    """What a file with NUL bytes is: one of two-byte characters without their mark, or no text."""
+    """The message for a file with NUL bytes: UTF-16 without a byte-order mark, or a binary file."""
     pairs = len(data) // 2
     for name, zeros in (("utf-16-le", data[1::2]), ("utf-16-be", data[::2])):
         if pairs > 1 and zeros.count(0) > 0.4 * pairs and data.count(0) < 1.1 * zeros.count(0):
@@ -208,31 +195,12 @@ def _with_nul(data: bytes) -> str:
     return "this is a binary file (it holds a NUL byte), not text"
 
 
-def _not_utf8(found: str, raw: bytes, block: bytes) -> str:
-    if raw[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
-        return f"{found}: this looks like UTF-32; give --encoding utf-32, or convert it to UTF-8"
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return f"{found}: this looks like UTF-16; give --encoding utf-16, or convert it to UTF-8"
-    if b"\0" in raw:
-        return f"this is a binary file, not text: {found}"
-    fitting = encodings_that_fit(block)
-    if not fitting:
-        return f"{found}; convert the file to UTF-8 (iconv -f latin1 -t utf-8)"
-    return f"{found}; as {' or '.join(fitting)} it can be read: give --encoding {fitting[0]}"
-
-
-def encodings_that_fit(data: bytes, *, most: int = 3) -> list[str]:
-    """The encodings in which these bytes make likely text, the commonest first."""
-    from charset_normalizer import from_bytes  # here, because only broken files need it
-
-    matches = list(from_bytes(data[: 1 << 14], cp_isolation=_CANDIDATES))
-    likely = max((match.coherence for match in matches), default=0.0) - _ABOUT_AS_LIKELY
-    names = {name for match in matches if match.coherence >= likely for name in match.could_be_from_charset}
-    return [name.replace("iso8859_", "iso-8859-") for name in _CANDIDATES if name in names][:most]
-
-
-_ABOUT_AS_LIKELY = 0.1
-_CANDIDATES = [  # the commonest first
-    *("iso8859_15", "cp1252", "cp1251", "koi8_r", "cp1250", "iso8859_2", "cp1253", "iso8859_9", "cp1254"),
-    *("cp1255", "cp1256", "cp1257", "cp1258", "tis_620", "gb18030", "big5", "shift_jis", "euc_jp", "euc_kr"),
-]
+def _not_utf8(problem: str, line: bytes) -> str:
+    """The message for a ``line`` that is not UTF-8."""
+    if line[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+        return f"{problem}: this looks like UTF-32; give --encoding utf-32, or convert it to UTF-8"
+    if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return f"{problem}: this looks like UTF-16; give --encoding utf-16, or convert it to UTF-8"
+    if b"\0" in line:
+        return f"this is a binary file, not text: {problem}"
+    return f"{problem}; if the file is in another encoding, give --encoding NAME, such as {_ENCODINGS}"

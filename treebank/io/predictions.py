@@ -1,7 +1,4 @@
-"""Predictions, as any parser may have written them.
-
-Trees: with labels, without, one a line or over many lines; or their spans in JSON lines. Heads: in columns.
-"""
+"""Predictions of any parser: trees with or without labels, spans or distances in JSON lines, or heads in columns."""
 
 from __future__ import annotations
 
@@ -10,41 +7,41 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.brackets import diagnose, root_offsets, shorten
 from treebank.core.tree import Tree
 from treebank.io.bracketed import parse_trees
-from treebank.io.conllu import read_conllu, read_conllx, read_dp
-from treebank.io.jsonl import read_objects
+from treebank.io.expand import expand
+from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, Format, ReadOptions, detect
+from treebank.io.jsonl import JsonObject, checked_spans, read_objects, tree_of
 from treebank.io.lines import open_lines
-from treebank.io.paths import HEAD_SUFFIXES, expand, suffix
-from treebank.io.tree_splitter import Cutter
+from treebank.io.source import Source
+from treebank.io.tree_splitter import TreeSplitter
 
+NumberedLines = Iterator[tuple[int, str]]
+EXPECTED = 'expected an object with "spans" (pairs of numbers) or "distances" (numbers)'
 _TOKEN = re.compile(r"[()]|[^ \t\n()]+")
-_COMMENT = re.compile(r"[ \t]*(?:#|%%)[^ \t]*[ \t]+[^ \t]")  # more than one word, so that a sentence "#" is one
-_JSON = re.compile(r'[ \t]*\{[ \t]*["}]')
-EXPECTED = 'expected an object with "spans", a list of [start, end] with 0 <= start < end'
+_COMMENT = re.compile(r"[ \t]*(?:#|%%)[^ \t]*[ \t]+[^ \t]")  # more than one word, so that the sentence "#" is not one
 _EMPTY = Tree((), (), (), ())
 
 
 def parse_bare(text: str, *, label: str = "X", tag: str = "W") -> Tree:
-    """The tree of brackets that carry no labels: ``(a (b c))``, ``((a b) c)``, a single word, or nothing.
+    """The tree of brackets without labels: ``(a (b c))``, ``((a b) c)``, a single word, or nothing.
 
-    Every token is a word. Brackets around one word and second brackets around the same words are left out. Raises
-    ValueError where brackets do not balance, and for more than one tree.
+    Every token is a word. Brackets around one word and repeated brackets around the same words are left out. Raises
+    ValueError for unbalanced brackets and for more than one tree.
     """
     words: list[str] = []
     spans: list[tuple[int, int]] = []
     stack: list[int] = []
-    tops = 0
+    outermost = 0
     for token in _TOKEN.findall(text):
         if token == "(":
-            tops += not stack
+            outermost += not stack
             stack.append(len(words))
         elif token != ")":
-            tops += not stack
+            outermost += not stack
             words.append(token)
         elif stack:
             spans.append((stack.pop(), len(words)))
@@ -52,19 +49,19 @@ def parse_bare(text: str, *, label: str = "X", tag: str = "W") -> Tree:
             raise ValueError(diagnose(text).message)
     if stack:
         raise ValueError(diagnose(text).message)
-    if tops > 1:
+    if outermost > 1:
         raise ValueError("more than one tree, or words outside of brackets")
     return Tree.from_spans(words, spans, label=label, tag=tag)
 
 
 @dataclass(frozen=True)
 class PredictedTree:
-    """One prediction and the two ways to read it.
+    """One predicted tree, with the text from which it can be read in a second way.
 
-    ``(a (b c))`` is the word c under a tag b and a label a, or three words. Only the gold words can tell: take
-    ``labelled`` if its words agree with them, else ``bare``. ``labelled`` may hold empty elements (tag ``-NONE-``); it
-    is None for a single word without brackets. Spans from JSON may come without words; then ``spans`` are there,
-    perhaps with a ``length``, and ``over`` makes the tree.
+    ``(a (b c))`` is the word c with the tag b and the label a, or three words. The gold words decide: ``labelled`` is
+    correct if its words agree with them, else ``bare``. ``labelled`` may contain empty elements (tag ``-NONE-``) and is
+    None for a single word without brackets. A prediction in JSON may have ``spans`` and a ``length`` instead of words;
+    then `over` makes the tree.
     """
 
     path: str
@@ -75,25 +72,25 @@ class PredictedTree:
     length: int | None = None
 
     def over(self, words: Sequence[str]) -> Tree:
-        """The tree of the ``spans`` of a prediction that gives no words, over these of the gold sentence.
+        """The tree of ``spans`` over the words of the gold sentence.
 
-        Raises SynparseError if there are more or fewer words than the prediction says, or if a span leaves them.
+        Raises SynparseError if the number of words is not ``length``, or if a span ends after the last word.
         """
         last = max((end for _, end in self.spans or ()), default=0)
         if len(words) != (len(words) if self.length is None else self.length) or last > len(words):
-            found = f"a span ends at {last}" if self.length is None else f"the length is {self.length}"
-            raise SynparseError(f"{self.path}:{self.line}: {found}, but the gold sentence has {len(words)} words")
+            problem = f"a span ends at {last}" if self.length is None else f"the length is {self.length}"
+            raise SynparseError(f"{self.path}:{self.line}: {problem}, but the gold sentence has {len(words)} words")
         return Tree.from_spans(words, self.spans or ())
 
     @cached_property
     def bare(self) -> Tree:
-        """The tree if every token is a word; worked out when first asked for."""
+        """The tree if every token is a word."""
         return parse_bare(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class PredictedHeads:
-    """The predicted heads of one sentence: ``heads[i]`` is the index of word i's head, ``ROOT`` for none."""
+    """The predicted heads of one sentence: ``heads[i]`` is the index of word i's head, or ``ROOT``."""
 
     path: str
     line: int
@@ -102,78 +99,90 @@ class PredictedHeads:
 
 
 def gives_heads(path: str) -> bool:
-    """Whether a file, or those of a folder, hold heads by their suffix, and not trees."""
-    return suffix(_files(path)[0]) in HEAD_SUFFIXES
+    """Whether a file, or the first file of a folder, contains heads and not trees."""
+    return detect(_files(path)[0]).structure == "heads"
 
 
 def _files(path: str) -> list[str]:
-    """The file, or those of a folder in order."""
+    """The file, or the files of a folder in order."""
     return expand([path], trees=True) if os.path.isdir(path) else [path]
 
 
-def read_prediction_heads(path: str) -> list[PredictedHeads]:
-    """The predicted heads of a file in CoNLL-U, or in CoNLL-X or three columns if its suffix says so; or of a folder.
+def read_prediction_heads(path: str, *, encoding: str = "") -> list[PredictedHeads]:
+    """The predicted heads of a file or folder in CoNLL-U, CoNLL-X or three columns.
 
-    Raises TreebankError for what is not in that format, and for a sentence without heads.
+    Raises TreebankError for a file in another format and for a sentence without heads.
     """
-    return [heads for file in _files(path) for heads in _heads_of(file)]
+    predictions = []
+    for source in (Source(file, encoding) for file in _files(path)):
+        for sentence in _format(source, "heads").read(source, ReadOptions()):
+            if not sentence.heads:
+                raise TreebankError(
+                    source.path, sentence.place.line, "this sentence has no heads (column HEAD is empty)"
+                )
+            predictions.append(PredictedHeads(source.path, sentence.place.line, sentence.words, sentence.heads))
+    return predictions
 
 
-def _heads_of(path: str) -> list[PredictedHeads]:
-    reader = {".dp": read_dp, ".conllx": read_conllx, ".conll": read_conllx}.get(suffix(path), read_conllu)
-    found = []
-    for sentence in reader(path):
-        if not sentence.heads:
-            raise TreebankError(path, sentence.place.line, "this sentence has no heads (column HEAD is empty)")
-        found.append(PredictedHeads(path, sentence.place.line, sentence.words, sentence.heads))
-    return found
+def read_prediction_trees(path: str, *, encoding: str = "") -> Iterator[PredictedTree]:
+    """The predicted trees of a file or folder, in order; streamed, unless they come from a pipe.
 
-
-def read_prediction_trees(path: str) -> Iterator[PredictedTree]:
-    """The predictions of a file, or of the files in a folder, in order; streamed, unless they come from a pipe.
-
-    If every line holds balanced brackets, a single word or nothing, the file has one prediction a line, and a blank
-    line is the empty tree of an empty sentence. Otherwise trees go over several lines, as in a treebank, and blank
-    lines only separate them. A line such as ``# made by parser 1.0`` is a comment. A file that begins with ``{`` holds
-    JSON lines, ``{"words": […], "spans": [[0, 2], …]}``; the words may be left out. Raises TreebankError for brackets
-    that do not balance, for several words without any bracket, and for spans that cross.
+    If every line of a file in brackets contains balanced brackets, a single word or nothing, the file has one
+    prediction per line, and a blank line is the empty tree of an empty sentence. Otherwise trees may occupy several
+    lines, as in a treebank, and blank lines separate them. A line such as ``# made by parser 1.0`` is a comment. JSON
+    lines have ``distances`` or ``spans``; the words may be missing. Raises TreebankError for unbalanced brackets, for
+    several words without brackets, for crossing spans and for a file of heads.
     """
     for file in _files(path):
-        yield from _trees_of(file)
+        yield from _read_trees(Source(file, encoding))
 
 
-def _trees_of(path: str) -> Iterator[PredictedTree]:
-    held = None if os.path.isfile(path) else list(open_lines(path))
-
-    def lines() -> Iterator[tuple[int, str]]:
-        return open_lines(path) if held is None else iter(held)
-
-    first = next((line for _, line in lines() if line.strip(" \t")), "")
-    if _JSON.match(first):
-        return _json_lines(path, lines())
-    return (_one_a_line if _balanced(path, lines()) else _over_lines)(path, lines())
+def _format(source: Source, structure: str) -> Format:
+    """The format of a source that must contain ``trees`` or ``heads``. Raises TreebankError if it does not."""
+    detected = detect(source)
+    if detected.structure == structure or (detected is TEXT and structure == "trees"):  # brackets may look like text
+        return detected
+    raise TreebankError(source.path, 0, f"{structure} were expected, but this file is {detected.name}")
 
 
-def _balanced(path: str, lines: Iterator[tuple[int, str]]) -> bool:
-    """Whether every line closes what it opens, so that the file has one prediction a line.
+def _read_trees(source: Source) -> Iterator[PredictedTree]:
+    detected = _format(source, "trees")
+    if detected is JSON_LINES:
+        return _read_json(source)
+    if detected not in (TEXT, BRACKETS):
+        sentences = detected.read(source, ReadOptions())
+        return (PredictedTree(*sentence.place, "", sentence.tree) for sentence in sentences)
+    buffered = None if os.path.isfile(source.path) else list(open_lines(source))
 
-    Raises for a line that does not in a file that also holds single words, and hence is no treebank.
+    def lines() -> NumberedLines:
+        return open_lines(source) if buffered is None else iter(buffered)
+
+    is_one_per_line = _is_one_per_line(source.path, lines())
+    return (_read_one_per_line if is_one_per_line else _read_over_lines)(source.path, lines())
+
+
+def _is_one_per_line(path: str, lines: NumberedLines) -> bool:
+    """Whether the brackets of every line are balanced, so that the file has one prediction per line.
+
+    Raises TreebankError for an unbalanced line in a file that also has lines of single words and hence is not a
+    treebank.
     """
-    depth = broken = 0
-    words = False
+    depth = broken_line = 0
+    has_words = False
+    message = ""
     for number, line in lines:
-        change = line.count("(") - line.count(")")
-        words = words or not (depth or change or "(" in line or not line.strip(" \t") or _COMMENT.match(line))
-        depth += change
-        if change and not broken:
-            broken = number
-            message = diagnose(line).message
-    if broken and words:
-        raise TreebankError(path, broken, message)
-    return not broken
+        balance = line.count("(") - line.count(")")
+        is_outside = not (depth or balance or "(" in line)
+        has_words = has_words or bool(is_outside and line.strip(" \t") and not _COMMENT.match(line))
+        depth += balance
+        if balance and not broken_line:
+            broken_line, message = number, diagnose(line).message
+    if broken_line and has_words:
+        raise TreebankError(path, broken_line, message)
+    return not broken_line
 
 
-def _one_a_line(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[PredictedTree]:
+def _read_one_per_line(path: str, lines: NumberedLines) -> Iterator[PredictedTree]:
     for number, line in lines:
         text = line.strip(" \t")
         if "(" in text:
@@ -186,12 +195,12 @@ def _one_a_line(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[Predict
             raise TreebankError(path, number, f"several words without brackets; a tree was expected: {shorten(text)}")
 
 
-def _over_lines(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[PredictedTree]:
-    cutter = Cutter(path)
+def _read_over_lines(path: str, lines: NumberedLines) -> Iterator[PredictedTree]:
+    splitter = TreeSplitter(path)
     for number, line in lines:
-        for first, text in cutter.feed(number, line):
+        for first, text in splitter.feed(number, line):
             yield from _predictions(path, first, text)
-    for _ in cutter.close():  # raises if a tree is open
+    for _ in splitter.close():  # raises if a tree is open
         pass
 
 
@@ -210,49 +219,26 @@ def _predictions(path: str, line: int, text: str) -> Iterator[PredictedTree]:
         yield PredictedTree(path, line + text.count("\n", 0, start), text[start:end].strip(" \t\n"), tree)
 
 
-def _json_lines(path: str, lines: Iterator[tuple[int, str]]) -> Iterator[PredictedTree]:
-    """Spans with their words or without; a blank line is the empty tree."""
-    for number, found in read_objects(path, expected=EXPECTED, lines=lines):
-        if found is None:
-            yield PredictedTree(path, number, "", _EMPTY)
+def _read_json(source: Source) -> Iterator[PredictedTree]:
+    """Trees in JSON lines, with words or without; a blank line is the empty tree."""
+    for number, value in read_objects(source, expected=EXPECTED):
+        if value is None:
+            yield PredictedTree(source.path, number, "", _EMPTY)
             continue
         try:
-            yield _spans(path, number, found)
-        except ValueError as error:
-            raise TreebankError(path, number, str(error)) from None
+            yield _of_json(source.path, number, value)
+        except (ValueError, SynparseError) as error:
+            raise TreebankError(source.path, number, str(error)) from None
 
 
-def _spans(path: str, line: int, found: dict[str, Any]) -> PredictedTree:
-    """The prediction in one JSON object. Raises ValueError that says what is wrong with it."""
-    listed = found.get("spans")
-    if not isinstance(listed, list) or not all(map(_is_span, listed)):
-        raise ValueError(EXPECTED)
-    words, length = found.get("words"), found.get("length")
-    if not (words is None or (isinstance(words, list) and all(isinstance(word, str) and word for word in words))):
-        raise ValueError('"words" is not a list of words')
-    if not (length is None or type(length) is int) or (words is not None and length not in (None, len(words))):
+def _of_json(path: str, line: int, value: JsonObject) -> PredictedTree:
+    """The prediction in one JSON object. Raises ValueError or SynparseError for a malformed object."""
+    length, words = value.get("length"), value.get("words")
+    if not (length is None or type(length) is int) or (isinstance(words, list) and length not in (None, len(words))):
         raise ValueError('"length" is not the number of words')
-    spans = tuple((start, end) for start, end in listed)
-    _check_nested(spans, len(words) if words is not None else length)
+    if words is None and "spans" in value:
+        return PredictedTree(path, line, "", None, tuple(checked_spans(value, length)), length)
+    tree = tree_of(value)
     if words is None:
-        return PredictedTree(path, line, "", None, spans, length)
-    tree = Tree.from_spans(words, spans)
+        return PredictedTree(path, line, "", None, tree.spans, len(tree))
     return PredictedTree(path, line, str(tree), tree)
-
-
-def _is_span(item: Any) -> bool:
-    pair = isinstance(item, list) and len(item) == 2 and all(type(bound) is int for bound in item)
-    return pair and 0 <= item[0] < item[1]
-
-
-def _check_nested(spans: Sequence[tuple[int, int]], length: int | None) -> None:
-    """Raises ValueError if two spans cross, or one goes on after the last of ``length`` words."""
-    ends: list[int] = []
-    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
-        while ends and ends[-1] <= start:
-            ends.pop()
-        if ends and end > ends[-1]:
-            raise ValueError(f"the span [{start}, {end}] crosses another one, which ends at {ends[-1]}")
-        if length is not None and end > length:
-            raise ValueError(f"the span [{start}, {end}] goes on after the last of {length} words")
-        ends.append(end)

@@ -1,8 +1,7 @@
-"""The Sinica Treebank: one tree a line, ``#1:1.[0] S(agent:NP(Head:Nab:爸爸)|Head:VE11:問)#。(PERIODCATEGORY)``."""
+"""The Sinica Treebank: one tree per line, ``#1:1.[0] S(agent:NP(Head:Nab:爸爸)|Head:VE11:問)#。(PERIODCATEGORY)``."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 
@@ -11,25 +10,20 @@ from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, shorten
 from treebank.core.sentence import Place, Sentence
 from treebank.core.tree import Tree, assemble
 from treebank.io.lines import OnBad, open_lines, report
+from treebank.io.source import AnyPath, Source
 
 _LINE = re.compile(r"#\d+:[^ \[]*\[\d+\] ([^#]*)(?:#.*)?")
 _PIECE = re.compile(r"([^()|]*)([()|]|$)")
 
 
-def is_sinica(path: str) -> bool:
-    """Whether the first line of a file is one of this format; the treebank's own file (``parsed``) has no suffix."""
-    if not os.path.isfile(path):
-        return False
-    with open(path, "rb") as handle:
-        return _LINE.match(handle.readline(1000).decode(errors="replace")) is not None
+def read_sinica(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+    """The sentences of a file. The punctuation after a tree (``#。``) is not part of it, and not a word.
 
-
-def read_sinica(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
-    """The sentences of a file. The mark after a tree (``#。``) is not part of it, and not a word.
-
-    Raises TreebankError with file and line; with ``on_bad``, tells it of each broken sentence and leaves that out.
+    Raises TreebankError with file and line for a malformed tree; with ``on_bad``, the error is reported to it and the
+    tree is skipped.
     """
-    for number, line in open_lines(path):
+    source = Source.of(path)
+    for number, line in open_lines(source):
         if not line.strip():
             continue
         try:
@@ -38,15 +32,15 @@ def read_sinica(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]
                 raise ValueError(f"this line is not '#number:number.[number] tree': {shorten(line)}")
             tree = parse_sinica(match[1])
         except ValueError as error:
-            report(TreebankError(path, number, str(error)), on_bad)
+            report(TreebankError(source.path, number, str(error)), on_bad)
         else:
-            yield Sentence(tree.words, tree.tags, tree, place=Place(path, number))
+            yield Sentence(tree.words, tree.tags, tree, place=Place(source.path, number))
 
 
 def parse_sinica(text: str) -> Tree:
     """The tree of ``S(agent:NP(Head:Nab:爸爸)|Head:VE11:問)``: labels ``S`` and ``NP-agent``, tags ``Nab``, ``VE11``.
 
-    Raises ValueError where brackets do not balance and for leaves that are not ``role:tag:word``.
+    Raises ValueError for unbalanced brackets and for leaves that are not ``role:tag:word``.
     """
     words: list[str] = []
     tags: list[str] = []
@@ -54,8 +48,8 @@ def parse_sinica(text: str) -> Tree:
     starts: list[int] = []
     ends: list[int] = []
     stack: list[int] = []
-    for piece, mark in _PIECE.findall(text.strip()):
-        if mark == "(":
+    for piece, delimiter in _PIECE.findall(text.strip()):
+        if delimiter == "(":
             if labels and not stack:
                 raise ValueError(f"more than one tree, or a ')' too many; {HELP_CLOSE}")
             *roles, category = piece.split(":")
@@ -69,7 +63,7 @@ def parse_sinica(text: str) -> Tree:
                 raise ValueError(f"{piece!r} is not 'role:tag:word' inside of brackets")
             words.append(word)
             tags.append(tag)
-        if mark == ")":
+        if delimiter == ")":
             if not stack:
                 raise ValueError(f"a ')' too many; {HELP_CLOSE}")
             ends[stack.pop()] = len(words)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from treebank.core.sentence import Place, Sentence
 from treebank.io.lines import OnBad, open_lines
-from treebank.io.opening import PathSlice
+from treebank.io.source import AnyPath, Source
 from treebank.tokenize import DEFAULT, tokenization
 
 _BLANKS = re.compile("[ \t]+")
@@ -23,50 +23,53 @@ def split_words(line: str) -> tuple[str, ...]:
     return tuple(word for word in _BLANKS.split(line) if word)
 
 
-def read_text(path: str, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
+def read_text(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
     """One sentence for each line of a tokenised file; a blank line is an empty sentence.
 
     With ``on_bad``, a line that cannot be decoded is told to it and is an empty sentence.
     """
-    for number, line in open_lines(path, on_bad=on_bad):
-        yield Sentence(split_words(line), place=Place(path, number))
+    source = Source.of(path)
+    for number, line in open_lines(source, on_bad=on_bad):
+        yield Sentence(split_words(line), place=Place(source.path, number))
 
 
 def read_raw(
-    path: str, *, rule: str = DEFAULT, paragraphs: bool = False, on_bad: OnBad | None = None
+    path: AnyPath, *, rule: str = DEFAULT, paragraphs: bool = False, on_bad: OnBad | None = None
 ) -> Iterator[Sentence]:
     """The sentences of running text, split into words by a rule of `treebank.tokenize`; a blank line is empty, too.
 
     Each sentence knows its ``surface``. Sentences do not run over the end of a line, unless ``paragraphs`` says that
     lines are broken anywhere and a blank line ends a paragraph. Raises SynparseError for an unknown rule.
     """
-    cut = tokenization(rule)
-    for first, offset, text in _paragraphs(path, on_bad) if paragraphs else _lines(path, on_bad):
+    source, cut = Source.of(path), tokenization(rule)
+    for first, offset, text in _paragraphs(source, on_bad) if paragraphs else _lines(source, on_bad):
         blank = True
         for surface in cut.surfaces(text):
             blank = False
             line = first + text.count("\n", 0, surface.offset)
             words = tuple(surface.text[start:end] for start, end in surface.spans)
-            yield Sentence(words, place=Place(path, line), surface=replace(surface, offset=offset + surface.offset))
+            yield Sentence(
+                words, place=Place(source.path, line), surface=replace(surface, offset=offset + surface.offset)
+            )
         if blank:
-            yield Sentence((), place=Place(path, first))
+            yield Sentence((), place=Place(source.path, first))
 
 
-def _lines(path: str, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:
+def _lines(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:
     """Each line, its number, and how many characters of the file stand before it."""
-    offset = path.characters if isinstance(path, PathSlice) else 0
-    for number, line in open_lines(path, keep_returns=True, on_bad=on_bad):
+    offset = source.characters
+    for number, line in open_lines(source, keep_returns=True, on_bad=on_bad):
         yield number, offset, line.removesuffix("\r")
         offset += len(line) + 1
 
 
-def _paragraphs(path: str, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:
+def _paragraphs(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:
     """The same for lines joined into paragraphs; a blank line is a paragraph of its own.
 
     Who writes megabytes without a blank line gets paragraphs that end with a line.
     """
     first, begin, joined, size = 0, 0, list[str](), 0
-    for number, offset, line in _lines(path, on_bad):
+    for number, offset, line in _lines(source, on_bad):
         if joined and (not line.strip() or size > LONGEST_PARAGRAPH):
             yield first, begin, "".join(joined)
             joined, size = [], 0

@@ -1,4 +1,4 @@
-"""Cuts lines of brackets into blocks of whole trees, and finds out which tree is broken where they do not balance."""
+"""Splitting of lines of brackets into blocks of complete trees; finds the malformed tree if brackets are unbalanced."""
 
 from __future__ import annotations
 
@@ -10,228 +10,230 @@ from treebank.core.brackets import HELP_CLOSE, HELP_OPEN, diagnose, outside
 from treebank.io.lines import OnBad, report
 
 _LABEL = re.compile(r"[ \t]*\([ \t]*([^ \t()]*)")
-_NEVER_INSIDE = frozenset(("", "ROOT", "TOP", "S1"))  # labels of outermost brackets only
+_OUTERMOST_LABELS = frozenset(("", "ROOT", "TOP", "S1"))  # labels of outermost brackets only
 _COMMENT = re.compile(r"#|%%|\*x\*|<[^()]*>\s*$")
 _COMMENT_BLOCKS = {"/*": "*/", "/~*": "*~/"}
 
 
 class BrokenTree(TreebankError):
-    """A tree that cannot be read: it began at line ``since``, and what comes at line ``resume`` is the next one's."""
+    """The error for a malformed tree that starts in line ``since``. Reading continues in line ``resume``."""
 
     def __init__(self, path: str, line: int, message: str, *, since: int, resume: int) -> None:
         super().__init__(path, line, message)
         self.since, self.resume = since, resume
 
 
-class Cutter:
-    """Cuts numbered lines into blocks that hold one or more whole trees: the first line's number, and the text.
+class TreeSplitter:
+    """Splits numbered lines into blocks of one or more complete trees: the number of the first line, and the text.
 
-    Skipped between trees: blank lines; lines that begin with ``#``, ``%%`` or ``*x*``, or are one ``<…>``; CorpusSearch
-    comments ``/* … */`` and ``/~* … *~/``. Raises BrokenTree for other text there, and for a tree that is never closed
-    (see ``_Layout``); with ``on_bad``, tells it instead, and goes on with the next tree.
+    Skipped between trees: blank lines; lines that begin with ``#``, ``%%`` or ``*x*``, or consist of one ``<…>``;
+    CorpusSearch comments ``/* … */`` and ``/~* … *~/``. Raises BrokenTree for other text between trees, for an extra
+    bracket and for a tree that is never closed (see `_OpenTree`). With ``on_bad``, the error is reported to it and
+    reading continues with the next tree.
     """
 
     def __init__(self, path: str, on_bad: OnBad | None = None) -> None:
-        self.path = path
-        self.on_bad = on_bad
-        self.layout = _Layout(path)
-        self.held: list[str] = []
-        self.first = self.depth = self.last = 0
-        self.comment_end = ""
-        self.lost = False  # in the rest of a broken tree: the next one starts at the margin
-        self.done = (0, "")  # the block before, and the line where it starts
+        self.path, self.on_bad = path, on_bad
+        self.margin_line = 0  # line of the last tree that started at the margin of the file
+        self._margin: int | None = None  # smallest indentation of a tree so far
+        self._tree: _OpenTree | None = None
+        self._comment_end, self._comment_line = "", 0
+        self._skipping = False  # the rest of a malformed tree is skipped, up to the next tree at the margin
+        self._previous = (0, 0)  # first and last line of the previous block
 
     @property
-    def between(self) -> bool:
-        """Whether the next line stands between trees."""
-        return not self.depth and not self.comment_end
+    def is_between_trees(self) -> bool:
+        """Whether the next line is outside of trees and comments."""
+        return self._tree is None and not self._comment_end
 
     def skip(self, number: int, text: str) -> None:
-        """Take note of a whole tree that starts at the margin of line ``number``, already dealt with."""
-        self.lost = False
-        self.done = number, text
-        self.layout.outermost = number
-        if not self.layout.indented and "\n" in text.rstrip("\n"):
-            self.layout.indented = True
+        """Register a complete tree at the margin that starts in line ``number`` and was parsed elsewhere."""
+        self._skipping, self._margin, self.margin_line = False, 0, number
+        self._previous = (number, number + text.rstrip("\n").count("\n"))
 
     def feed(self, number: int, text: str) -> Iterator[tuple[int, str]]:
-        """The blocks that end in ``text``, lines without the last one's end, the first of this ``number``."""
-        return self._cut(list(enumerate(text.split("\n"), number)))
+        """The blocks that end in the lines of ``text``, the first of which has this ``number``."""
+        return self._split(list(enumerate(text.split("\n"), number)))
 
     def close(self) -> Iterator[tuple[int, str]]:
-        """The lines have ended: the blocks after a tree that was never closed, once that one is left out."""
-        if self.comment_end:
-            message = f"this comment never ends; add {self.comment_end!r}"
-            report(TreebankError(self.path, self.first, message), self.on_bad)
-        while self.depth:
-            text = "\n".join(self.held)
-            problem = diagnose(text)
-            line = self.first + text.count("\n", 0, problem.offset)
-            resume = self.layout.likely_next() or self.first + len(self.held)
-            yield from self._cut(self._give_up(BrokenTree(self.path, line, problem.message, since=line, resume=resume)))
+        """The remaining blocks at the end of the file, after the errors of trees that were never closed."""
+        if self._comment_end:
+            message = f"this comment never ends; add {self._comment_end!r}"
+            report(TreebankError(self.path, self._comment_line, message), self.on_bad)
+        while self._tree:
+            tree = self._tree
+            problem = diagnose(tree.text)
+            line = tree.first + tree.text.count("\n", 0, problem.offset)
+            error = BrokenTree(self.path, line, problem.message, since=line, resume=tree.next_start)
+            yield from self._split(self._give_up(error))
 
-    def _cut(self, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    def _split(self, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """The blocks that end in these numbered lines."""
         lines.reverse()
         while lines:
             try:
-                whole = self._take(*lines.pop())
-            except BrokenTree as broken:
-                lines.extend(reversed(self._give_up(broken)))
+                block = self._add(*lines.pop())
+            except BrokenTree as error:
+                lines.extend(reversed(self._give_up(error)))
             else:
-                if whole:
-                    self.done = self.first, "\n".join(self.held)
-                    yield self.done
+                if block:
+                    yield block
 
-    def _give_up(self, broken: BrokenTree) -> list[tuple[int, str]]:
-        """Tell of a broken tree and forget it; what was held of the next one."""
-        report(broken, self.on_bad)
-        self.depth = 0
-        return [(number, line) for number, line in enumerate(self.held, self.first) if number >= broken.resume]
+    def _give_up(self, error: BrokenTree) -> list[tuple[int, str]]:
+        """Report a malformed tree and return the lines that were read of the trees after it."""
+        report(error, self.on_bad)
+        tree, self._tree = self._tree, None
+        return [line for line in tree.numbered() if line[0] >= error.resume] if tree else []
 
-    def _take(self, number: int, line: str) -> bool:
-        """Whether this line completes a block."""
-        if self.depth:
-            self.held.append(line)
-            self.layout.look(number, line)
+    def _add(self, number: int, line: str) -> tuple[int, str] | None:
+        """Add a line. Returns the block that it completes, if any."""
+        if self._tree:
+            is_interrupted = self._tree.is_interrupted_by(line)
+            self._tree.add(number, line)
+            if is_interrupted:
+                raise self._never_closed(self._tree.first, self._tree.next_start)
         elif not self._begin(number, line):
-            return False
-        self.depth += line.count("(") - line.count(")")
-        if self.depth < 0:
-            self.lost = True
-            raise self.layout.too_many(number)
-        if not self.depth:
-            self.layout.end()
-        return not self.depth
+            return None
+        tree = self._tree
+        assert tree
+        if tree.depth < 0:
+            self._skipping = True
+            raise self._too_many(number)
+        if tree.depth:
+            return None
+        if tree.repeats_its_label():
+            raise self._never_closed(tree.first, tree.next_start)
+        self._tree, self._previous = None, (tree.first, number)
+        return tree.first, tree.text
 
     def _begin(self, number: int, line: str) -> bool:
-        """Whether a tree begins in a line that stands between trees."""
-        if self.comment_end:
-            self.comment_end = "" if self.comment_end in line else self.comment_end
+        """Whether a tree begins in a line between trees."""
+        if self._comment_end:
+            self._comment_end = "" if self._comment_end in line else self._comment_end
             return False
         start = line.lstrip(" \t")
-        self.lost = self.lost and bool(start) and (start[0] == ")" or self.layout.inside(line))
-        if not start or self.lost:
+        if self._skipping and (not start or start[0] == ")" or self._is_indented(line)):
             return False
-        self.first = number
-        self.held = [line]
-        if start[0] == "(":
-            self._check_margin(number, line)
-            self.layout.begin(number, line)
-            return True
-        self.comment_end = self._comment(number, line)
-        return False
+        self._skipping = False
+        if not start:
+            return False
+        if start[0] != "(":
+            self._comment_end, self._comment_line = self._comment(number, line), number
+            return False
+        self._check_margin(number, line)
+        if self._margin is None or not self._is_indented(line):
+            self._margin, self.margin_line = _indentation(line), number
+        self._tree = _OpenTree(number, line)
+        return True
 
     def _check_margin(self, number: int, line: str) -> None:
-        """Raises if a tree begins right below one of several lines, and further right than trees do in this file."""
-        if not self.layout.inside(line) or _label(line) in _NEVER_INSIDE:
-            return
-        first, text = self.done
-        lines = text.rstrip("\n").count("\n")
-        if lines and first + lines == number - 1:
-            self.lost = True
-            where = f"in line {number - 1}, or the tree in line {number} is not at the margin"
-            message = f"a ')' too many {where}; take the ')' out, or the spaces before that tree"
+        """Raises BrokenTree if a tree begins directly below a tree of several lines and is indented in this file."""
+        first, last = self._previous
+        if last > first and last == number - 1 and self._is_indented(line) and _label(line) not in _OUTERMOST_LABELS:
+            self._skipping = True
+            reason = f"in line {number - 1}, or the tree in line {number} is not at the margin"
+            message = f"a ')' too many {reason}; take the ')' out, or the spaces before that tree"
             raise BrokenTree(self.path, first, message, since=first, resume=number + 1)
 
     def _comment(self, number: int, line: str) -> str:
-        """What ends the comment that is this line, "" if the line does. Raises for other text."""
+        """The end of the comment that starts in this line, "" if it ends there. Raises BrokenTree for other text."""
         start = line.lstrip(" \t")
         for opening, closing in _COMMENT_BLOCKS.items():
             if start.startswith(opening):
                 return "" if closing in start[len(opening) :] else closing
         if _COMMENT.match(start):
             return ""
-        self.lost = start[0] == ")" or self.layout.inside(line)
+        self._skipping = start[0] == ")" or self._is_indented(line)
         if start[0] == ")":
-            raise self.layout.too_many(number)
-        since = self.layout.outermost if self.lost else number
+            raise self._too_many(number)
+        since = self.margin_line if self._skipping else number
         raise BrokenTree(self.path, number, outside(start), since=since, resume=number + 1)
 
+    def _is_indented(self, line: str) -> bool:
+        return _indentation(line) > (self._margin or 0)
 
-class _Layout:
-    """How the trees of one file are laid out; tells a new tree from the next line of one that is still open.
+    def _never_closed(self, first: int, number: int) -> BrokenTree:
+        """The error for an open tree that starts in line ``first``, if the next one starts in line ``number``."""
+        message = f"this tree is never closed (the next one starts at line {number}); {HELP_OPEN}"
+        return BrokenTree(self.path, first, message, since=first, resume=number)
 
-    A tree that lacks a bracket would swallow the trees after it. What gives it away is a line that opens a bracket no
-    further right than the tree itself. Files with unindented lines have such lines too, and the last line of a tree may
-    be unindented in any. So the tree is declared open if that line's label is one of outermost brackets only, or a
-    blank line stands before it, or the trees of this file that went over several lines had them all indented.
-    Otherwise the answer waits for the end of the file; should the brackets balance before it, the tree is refused only
-    if all such lines repeat its label.
+    def _too_many(self, number: int) -> BrokenTree:
+        """The error for an extra closing bracket in line ``number``."""
+        line = self.margin_line or number
+        position = "here" if line == number else f"in line {number}"
+        message = f"a ')' too many {position}; {HELP_CLOSE}"
+        return BrokenTree(self.path, line, message, since=line, resume=number + 1)
+
+
+class _OpenTree:
+    """A tree whose last line has not been read.
+
+    A tree that lacks a bracket continues in the trees after it. Such a tree is detected by a line that opens a bracket
+    at the margin of the tree although the tree has blank or indented lines, or whose label occurs only outermost. In
+    files without indentation the brackets decide, and a tree is refused only if all its lines start with its own label.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.indented = self.unindented = False  # of the trees so far that went over several lines
-        self.outermost = 0  # line of the last tree that started at the outer margin
-        self.outer = 0  # that margin: where the first tree starts, or further left
-        self.begin(0, "")
+    def __init__(self, first: int, line: str) -> None:
+        self.first, self.lines, self.depth = first, [line], _balance(line)
+        self._margin, self._label = _indentation(line), _label(line)
+        self._is_set_off = False  # there are blank or indented lines
+        self._only_opens = not line.strip(" \t(")  # no line has more than opening brackets
+        self._margin_labels: dict[int, str] = {}  # label by line, of the lines that open a bracket at the margin
 
-    def begin(self, number: int, line: str) -> None:
-        """A tree starts in this line."""
-        self.first = number
-        self.margin = _indentation(line)
-        if not self.outermost or not self.inside(line):
-            self.outermost, self.outer = number, self.margin
-        self.label = _label(line)
-        self.only_opened = not line.strip(" \t(")
-        self.deeper = self.blank = False
-        self.repeats: list[bool] = []
-        self.suspect = self.repeated = 0
+    @property
+    def text(self) -> str:
+        """The lines so far."""
+        return "\n".join(self.lines)
 
-    def look(self, number: int, line: str) -> None:
-        """Another line of the open tree; raises if it is the start of the next one."""
-        start = line.lstrip(" \t")
-        if not start:
-            self.blank = True
-            return
-        margin = len(line) - len(start)
-        if margin > self.margin:
-            self.deeper = True
-        elif start[0] == "(" and not self.only_opened and not self._ends_in(line):
-            label = _label(line)
-            settled = self.indented and not self.unindented
-            if self.blank or settled or label in _NEVER_INSIDE:
-                raise self.never_closed(number)
-            self.suspect = self.suspect or number
-            self.repeats.append(label == self.label)
-            if label == self.label:
-                self.repeated = self.repeated or number
-        elif start[0] == "#" and (self.blank or len(start) > 1):
-            raise self.never_closed(number)
-        self.only_opened = self.only_opened and not start.strip(" \t(")
-        self.blank = False
+    @property
+    def next_start(self) -> int:
+        """The line in which the next tree probably starts, if this one lacks a bracket.
 
-    def _ends_in(self, line: str) -> bool:
-        """Whether a line that closes more than it opens may be the last of the open tree, not the first of another."""
-        return line.count(")") > line.count("(") and _label(line) not in (self.label, *_NEVER_INSIDE)
+        It is the first line that opens a bracket at the margin. If the tree has lines of its own at the margin, because
+        its first line closes no bracket, it is the first such line with the label of the tree.
+        """
+        same_label = (number for number, label in self._margin_labels.items() if label == self._label)
+        first = next(iter(self._margin_labels), self.first + len(self.lines))
+        return first if ")" in self.lines[0] else next(same_label, first)
 
-    def end(self) -> None:
-        """The open tree is closed, at the end of a line."""
-        if self.repeats and all(self.repeats) and not self.unindented:
-            raise self.never_closed(self.suspect)
-        self.unindented = self.unindented or bool(self.repeats)
-        self.indented = self.indented or (self.deeper and not self.repeats)
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        """The lines so far with their numbers."""
+        return enumerate(self.lines, self.first)
 
-    def inside(self, line: str) -> bool:
-        """Whether the line is further right than trees start in this file."""
-        return _indentation(line) > self.outer
+    def add(self, number: int, line: str) -> None:
+        """Add the next line."""
+        if self._opens_at_margin(line) or self._is_comment(line):
+            self._margin_labels[number] = self._label if self._is_comment(line) else _label(line)
+        self._is_set_off = self._is_set_off or not line.strip(" \t") or _indentation(line) > self._margin
+        self._only_opens = self._only_opens and not line.strip(" \t(")
+        self.lines.append(line)
+        self.depth += _balance(line)
 
-    def likely_next(self) -> int:
-        """The line where the next tree seems to start, if the open one is never closed; 0 if there is none."""
-        return self.repeated if self.unindented else self.suspect
+    def is_interrupted_by(self, line: str) -> bool:
+        """Whether ``line`` starts another tree or is a comment, so that this tree lacks a bracket."""
+        if self._is_comment(line):
+            return True
+        return self._opens_at_margin(line) and (self._is_set_off or _label(line) in _OUTERMOST_LABELS)
 
-    def never_closed(self, number: int) -> BrokenTree:
-        """The error for the open tree, if another one starts at line ``number``."""
-        message = f"this tree is never closed (the next one starts at line {number}); {HELP_OPEN}"
-        return BrokenTree(self.path, self.first, message, since=self.first, resume=number)
+    def repeats_its_label(self) -> bool:
+        """Whether all lines but the first open a bracket with the label of this tree at the margin."""
+        return bool(self._margin_labels) and not self._is_set_off and set(self._margin_labels.values()) == {self._label}
 
-    def too_many(self, number: int) -> BrokenTree:
-        """The error for a closing bracket in line ``number`` that nothing opened."""
-        where = self.outermost or number
-        there = "here" if where == number else f"in line {number}"
-        message = f"a ')' too many {there}; {HELP_CLOSE}"
-        return BrokenTree(self.path, where, message, since=where, resume=number + 1)
+    def _is_comment(self, line: str) -> bool:
+        return line.startswith("#", _indentation(line)) and _indentation(line) <= self._margin and line.strip() != "#"
+
+    def _opens_at_margin(self, line: str) -> bool:
+        """Whether a line opens a bracket at the margin and may be the first of another tree.
+
+        A line that closes more brackets than it opens may be the last one of this tree.
+        """
+        if self._only_opens or _indentation(line) > self._margin or not line.lstrip(" \t").startswith("("):
+            return False
+        return _balance(line) >= 0 or _label(line) in (self._label, *_OUTERMOST_LABELS)
+
+
+def _balance(line: str) -> int:
+    return line.count("(") - line.count(")")
 
 
 def _indentation(line: str) -> int:

@@ -1,38 +1,58 @@
-"""Sentences and trees as text: brackets, JSON lines, CoNLL-U, words; each format is written here and nowhere else."""
+"""Writers of sentences: brackets, spans and distances as JSON lines, CoNLL-U, and words."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from treebank.base.errors import TreebankError
+from treebank.base.json_text import json_text
 from treebank.core.distances import distances_from_tree
 from treebank.core.head_rules import heads_from_tree
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.io.conllu_writer import ConlluWriter
 
-
-def bracket_line(tree: Tree) -> str:
-    """A tree in one line; an empty one for no words."""
-    return str(tree)
-
-
-def json_line(value: Mapping[str, Any]) -> str:
-    """One JSON object in one line; numbers read back to the same float."""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def span_line(tree: Tree, *, labels: bool = False) -> str:
-    """Words and spans of a tree as a JSON line; with ``labels``, also those of the spans and the tags of the words."""
-    value: dict[str, Any] = {"words": tree.words, "spans": tree.spans}
-    return json_line(value | {"labels": tree.labels, "tags": tree.tags} if labels else value)
+#: from sentences and the name of the head rules to one string per sentence, without the final line end
+Writer = Callable[[Iterable[Sentence], str], Iterator[str]]
 
 
 def text_line(words: Sequence[str]) -> str:
-    """Words between blanks; a blank in a word as U+00A0."""
+    """Words separated by spaces; a space in a word becomes U+00A0."""
     return " ".join(word.replace(" ", "\u00a0") for word in words)
+
+
+def write_text(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
+    """The words of each sentence."""
+    return (text_line(sentence.words) for sentence in sentences)
+
+
+def write_brackets(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
+    """The tree of each sentence in one line, "" for no words. Raises TreebankError for a sentence without a tree."""
+    return (str(_tree(sentence)) for sentence in sentences)
+
+
+def write_spans(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
+    """Words and spans of each tree as a JSON line, with tags and labels if there are any."""
+    for sentence in sentences:
+        tree = _tree(sentence)
+        value: dict[str, object] = {"words": tree.words, "spans": tree.spans}
+        has_labels = tree != tree.without_labels()
+        yield json_text(value | {"labels": tree.labels, "tags": tree.tags} if has_labels else value)
+
+
+def write_distances(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
+    """Words and syntactic distances of each tree as a JSON line."""
+    for sentence in sentences:
+        tree = _tree(sentence)
+        yield json_text({"words": tree.words, "distances": distances_from_tree(tree)})
+
+
+def write_conllu(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
+    """Each sentence in CoNLL-U; the heads of trees follow the head ``rules``. Sentences without words are left out."""
+    writer = ConlluWriter()
+    for sentence in sentences:
+        if heads := sentence.heads or heads_from_tree(_tree(sentence), rules):
+            yield writer(sentence, heads)
 
 
 def _tree(sentence: Sentence) -> Tree:
@@ -40,38 +60,3 @@ def _tree(sentence: Sentence) -> Tree:
         problem = "this sentence has no tree; it can be written as text, and as conllu if it has heads"
         raise TreebankError(sentence.place.path, sentence.place.line, problem)
     return sentence.tree
-
-
-def _spans(sentence: Sentence, rules: str) -> str:
-    tree = _tree(sentence)
-    return span_line(tree, labels=tree != tree.without_labels())
-
-
-def _distances(sentence: Sentence, rules: str) -> str:
-    tree = _tree(sentence)
-    return json_line({"words": tree.words, "distances": distances_from_tree(tree)})
-
-
-def _conllu(sentence: Sentence, rules: str, writer: ConlluWriter) -> str | None:
-    heads = sentence.heads or heads_from_tree(_tree(sentence), rules)
-    return writer(sentence, heads) if heads else None
-
-
-#: format -> the line or lines of a sentence, by head rules where heads are needed; None where nothing can be written
-FORMS: dict[str, Callable[[Sentence, str], str | None]] = {
-    "brackets": lambda sentence, rules: bracket_line(_tree(sentence)),
-    "spans": _spans,
-    "conllu": lambda sentence, rules: _conllu(sentence, rules, ConlluWriter()),
-    "distances": _distances,
-    "text": lambda sentence, rules: text_line(sentence.words),
-}
-
-
-def write(sentences: Iterable[Sentence], to: str, *, rules: str = "collins") -> Iterator[str]:
-    """The sentences in the format ``to``, a name in ``FORMS``; heads of trees by the head ``rules``.
-
-    Raises TreebankError for a sentence that lacks what the format needs.
-    """
-    writer = ConlluWriter()  # it counts sentences
-    form = (lambda sentence, rules: _conllu(sentence, rules, writer)) if to == "conllu" else FORMS[to]
-    return (text for text in (form(sentence, rules) for sentence in sentences) if text is not None)

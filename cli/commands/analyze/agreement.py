@@ -16,7 +16,7 @@ from cli.status import Meter
 
 if TYPE_CHECKING:
     from induce.analysis.agreement import Agreement
-    from treebank.io.formats import InputOptions
+    from treebank.io.read import InputOptions
 
 
 @command("agreement")
@@ -50,7 +50,7 @@ def agreement(
     from induce.analysis.agreement import agreement as agree
     from induce.parsing.load import load_parser
     from induce.storage.model_spec import expand_models
-    from treebank.io.formats import read_sentences
+    from treebank.io.read import read_sentences
 
     named = [folder for found in expand_models(runs).values() for folder in found]
     load = partial(load_parser, device=device)

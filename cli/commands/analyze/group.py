@@ -72,7 +72,8 @@ def channels(
     from induce.analysis.channels import channels_over_runs, correlate_channels
     from induce.storage.model_spec import expand_models
     from treebank.corpora.catalog import is_name
-    from treebank.io.formats import AS_FOUND, expand, read_sentences
+    from treebank.io.expand import expand
+    from treebank.io.read import DEFAULT_INPUT, read_sentences
 
     folders = [folder for found in expand_models(runs or [default_model()]).values() for folder in found]
     if save:
@@ -86,7 +87,7 @@ def channels(
     )
     reports, files = [], expand([gold], trees=True)
     for folder in folders:
-        with reading("parsing", files, AS_FOUND) as counted:
+        with reading("parsing", files, DEFAULT_INPUT) as counted:
             reports.append(correlate(folder, read_sentences([gold], trees=True, input_options=counted)))
     if save:
         draw_channels(reports[0], save)
@@ -129,9 +130,10 @@ def grammar(text: tuple[str, ...], run: str | None, member: int, words: int, arc
     With TEXT arcs are counted in its trees and examples come from it; without, they are what the grammar expects.
     """
     from induce.analysis.grammar import describe_grammar
-    from treebank.io.formats import AS_FOUND, expand, read_sentences
+    from treebank.io.expand import expand
+    from treebank.io.read import DEFAULT_INPUT, read_sentences
 
-    with reading("parsing", expand(text), AS_FOUND) as counted:
+    with reading("parsing", expand(text), DEFAULT_INPUT) as counted:
         sentences = read_sentences(text, input_options=counted) if text else None
         report = describe_grammar(run or default_model(), member=member, words=words, arcs=arcs, text=sentences)
     if as_json:
@@ -152,7 +154,7 @@ def sweep_scores(scores: str, setting: str, as_json: bool, save: str | None) -> 
     value (other seeds) are averaged. The model folders must still be where they were.
     """
     from induce.analysis.sweep import sweep
-    from treebank.io.formats import open_lines
+    from treebank.io.lines import open_lines
 
     if save:
         check_picture(save)

@@ -38,7 +38,7 @@ def sharpness(runs: Sequence[str], text: str, scores: str | None, metric: str, a
     from induce.analysis.sharpness import measure, scores_of, with_scores
     from induce.parsing.load import load_model_parser
     from induce.storage.model_spec import expand_models
-    from treebank.io.formats import read_sentences
+    from treebank.io.read import read_sentences
 
     folders = [folder for found in expand_models(runs or [default_model()]).values() for folder in found]
     measured = []
@@ -101,7 +101,7 @@ def boundaries(
     from induce.analysis.gaps import chunk_boundaries, word_boundaries
     from induce.parsing.load import load_model_parser
     from treebank.corpora.catalog import load_gold
-    from treebank.io.formats import read_sentences
+    from treebank.io.read import read_sentences
 
     folder = run or default_model()
     parser = load_model_parser(folder, decoder=decoder, **parsing)

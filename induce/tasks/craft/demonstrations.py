@@ -19,7 +19,7 @@ from induce.tasks.craft.sketches import goals_of, read_sketch, read_sketches, tr
 from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map, write_maps
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Place
-from treebank.io.formats import expand
+from treebank.io.expand import expand
 from treebank.io.lines import open_lines
 
 CHUNK = 128  # worlds that are drawn at a time

@@ -11,7 +11,7 @@ from induce.config import RunConfig
 from induce.tasks.base import bad
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Place
-from treebank.io.formats import expand
+from treebank.io.expand import expand
 from treebank.io.lines import open_lines
 
 SICK = ("sentence_A", "sentence_B", "relatedness_score")  # in the first line of its files

@@ -10,7 +10,7 @@ import pytest
 from induce.data.corpus_checks import Health, Watch
 from tests.support.reference import SHARED
 from treebank.corpora.sample import sample_treebank
-from treebank.io.formats import read_sentences
+from treebank.io.read import read_sentences
 
 SENTENCE = ["The", "old", "man", "saw", "a", "dog", "in", "the", "park", "."]
 

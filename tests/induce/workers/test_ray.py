@@ -13,7 +13,7 @@ from induce.workers.batch import parse_in_shards
 from induce.workers.engines import engine_called
 from tests.support.calls import Caller, toy_text
 from treebank.base.errors import SynparseError
-from treebank.io.formats import InputOptions
+from treebank.io.read import InputOptions
 
 try:
     import ray

@@ -13,7 +13,8 @@ from induce.parsing.parser import StructureParser
 from induce.workers.shards import first_block, shards_of
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
-from treebank.io.formats import InputOptions, read_sentences
+from treebank.io.read import InputOptions, read_sentences
+from treebank.io.source import AnyPath
 
 
 def text(lines: int, seed: int = 1) -> str:
@@ -24,7 +25,7 @@ def text(lines: int, seed: int = 1) -> str:
     return "\n".join(rows)
 
 
-def read(path: str, options: InputOptions) -> list[tuple[object, ...]]:
+def read(path: AnyPath, options: InputOptions) -> list[tuple[object, ...]]:
     """All that is known of the sentences of a file, or of a shard."""
     found = read_sentences([path], input_options=options)
     return [(one.words, one.place, one.surface and one.surface.offset) for one in found]
@@ -77,41 +78,29 @@ def in_members(path: Path, data: bytes, size: int) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
-@pytest.mark.parametrize("rule", ["", "unicode"])
-def test_compressed_files_are_cut_by_their_members(tmp_path: Path, suffix: str, rule: str) -> None:
-    path, whole = tmp_path / f"a.txt{suffix}", tmp_path / f"whole.txt{suffix}"
-    data = text(2500 if rule else 8000).encode()
-    options = InputOptions(tokenize=rule)
+def test_compressed_file_with_several_members_is_one_shard(tmp_path: Path, suffix: str) -> None:
+    path, plain = tmp_path / f"a.txt{suffix}", tmp_path / "a.txt"
+    data = text(8000).encode()
+    plain.write_bytes(data)
     in_members(path, data, 7001)
-    shards = list(shards_of(str(path), options, size=1 if rule else 20_000))
-    assert len({shard.member for shard in shards}) == len(shards) > 3
-    assert not any(shard.whole for shard in shards)
-    assert all(shard.skip <= 7001 + (shard.end - shard.start) for shard in shards)
-    assert [one for shard in shards for one in read(shard.source, options)] == read(str(path), options)
-    in_members(whole, data, len(data))
-    (shard,) = shards_of(str(whole), options, size=1)
-    assert (shard.start, shard.end, shard.member, shard.skip) == (0, len(data), 0, 0)
-    assert [words for words, *_ in read(shard.source, options)] == [words for words, *_ in read(str(path), options)]
+    (shard,) = shards_of(str(path), InputOptions(), size=1)
+    assert (shard.whole, shard.source) == (True, str(path))
+    assert [words for words, *_ in read(path, InputOptions())] == [words for words, *_ in read(plain, InputOptions())]
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
-def test_damage_is_told_where_files_are_cut(tmp_path: Path, suffix: str) -> None:
+def test_damaged_member_of_a_compressed_file_is_an_error(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.txt{suffix}"
     in_members(path, text(8000).encode(), 30_000)
-    shards, content = list(shards_of(str(path), InputOptions(), size=1)), path.read_bytes()
-    place = shards[2].member
-    assert place
+    content = path.read_bytes()
+    middle = len(content) // 2 if suffix == ".zst" else content.index(b"\x1f\x8b\x08", 10)
     for broken, problem in {
-        content[: place + 40]: r"this compressed file ends too early; copy or download it again",
-        content[:place] + b"?" * 50 + content[place + 50 :]: r"this is a damaged compressed file \(",
+        content[: middle + 40]: r"this compressed file ends too early; copy or download it again",
+        content[:middle] + b"?" * 50 + content[middle + 50 :]: r"this is a damaged compressed file \(",
     }.items():
         path.write_bytes(broken)
         with pytest.raises(SynparseError, match=problem):
-            list(shards_of(str(path), InputOptions(), size=1))
-        with pytest.raises(SynparseError, match=problem):
-            read(str(path), InputOptions())
-        with pytest.raises(SynparseError, match="this file was changed while it was being parsed"):
-            _ = shards[2].source
+            read(path, InputOptions())
 
 
 def test_what_cannot_be_cut_is_one_shard(tmp_path: Path) -> None:

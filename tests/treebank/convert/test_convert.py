@@ -21,9 +21,9 @@ from treebank.core.distances import distances_from_tree, spans_from_distances
 from treebank.core.sentence import ROOT, Place, Sentence
 from treebank.core.tags import word_mask
 from treebank.core.tree import TRACE, Tree
-from treebank.io.formats import read_sentences
+from treebank.io.formats import WRITERS
 from treebank.io.jsonl import read_json, tree_of
-from treebank.io.write import FORMS, write
+from treebank.io.read import read_sentences
 
 # A node is (label, children); a leaf is (tag, word).
 LABELS = st.sampled_from(["S", "NP-SBJ", "NP-SBJ-2", "VP", "PP=1", "PRT|ADVP", "X", ""])
@@ -152,12 +152,14 @@ def test_a_tree_of_10_000_words(direction: Any) -> None:
     spans = {(i, n) for i in range(n - 1)} if direction == "right" else {(0, i) for i in range(2, n + 1)}
     assert set(binarize(wide, direction).spans) == spans
     for tree in (deep, binarize(wide, direction)):
-        for form in FORMS:
-            (text,) = write([Sentence(tree.words, tree=tree)], form)
+        for form in WRITERS:
+            (text,) = WRITERS[form]([Sentence(tree.words, tree=tree)], "collins")
             assert len(text) > n
-        (line,) = write([Sentence(tree.words, tree=tree)], "spans")
+        (line,) = WRITERS["spans"]([Sentence(tree.words, tree=tree)], "collins")
         assert tree_of(json.loads(line)) == Tree(tree.words, tree.tags, tree.spans, tree.labels)
-    assert str(tree_of(json.loads(next(write([Sentence(deep.words, tree=deep)], "distances"))))) == str(deep)
+    assert str(tree_of(json.loads(next(WRITERS["distances"]([Sentence(deep.words, tree=deep)], "collins"))))) == str(
+        deep
+    )
 
 
 # --- forms
@@ -166,10 +168,10 @@ def test_a_tree_of_10_000_words(direction: Any) -> None:
 @given(ROOTS)
 def test_spans_and_back(root: Node) -> None:
     tree = flat(root)
-    (line,) = write([Sentence((), tree=tree)], "spans")
+    (line,) = WRITERS["spans"]([Sentence((), tree=tree)], "collins")
     assert tree_of(json.loads(line)) == tree
     bare = tree.without_labels()
-    (line,) = write([Sentence((), tree=bare)], "spans")
+    (line,) = WRITERS["spans"]([Sentence((), tree=bare)], "collins")
     assert set(json.loads(line)) == {"words", "spans"}
     assert tree_of(json.loads(line)) == bare.collapse_unary()
 
@@ -177,31 +179,31 @@ def test_spans_and_back(root: Node) -> None:
 @given(st.lists(ROOTS, max_size=2))
 def test_text_is_the_words_without_traces(roots: list[Node]) -> None:
     sentences = [Sentence(tree.without_traces().words, tree=tree) for tree in map(flat, roots)]
-    lines = list(write(Conversion()(sentences), "text"))
+    lines = list(WRITERS["text"](Conversion()(sentences), "collins"))
     assert lines == [
         " ".join(w for w, t in zip(s.tree.words, s.tree.tags, strict=True) if t != TRACE) for s in sentences
     ]
 
 
 def test_a_word_with_a_blank_stays_one_word() -> None:
-    assert list(write([Sentence(("Hà Nội", "đẹp"))], "text")) == ["Hà\u00a0Nội đẹp"]
+    assert list(WRITERS["text"]([Sentence(("Hà Nội", "đẹp"))], "collins")) == ["Hà\u00a0Nội đẹp"]
 
 
 def test_heads_of_trees_and_annotated_heads() -> None:
     tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBZ sleeps) (NP (-NONE- *))))")
-    (rows,) = write([Sentence(("the", "man", "sleeps"), tree=tree)], "conllu")
+    (rows,) = WRITERS["conllu"]([Sentence(("the", "man", "sleeps"), tree=tree)], "collins")
     comments, table = rows.splitlines()[:2], rows.splitlines()[2:]
     assert comments == ["# sent_id = 1", "# text = the man sleeps"]
     assert [row.split("\t")[6] for row in table] == ["2", "3", "0"]
-    (rows,) = write([Sentence(("a", "b"), heads=(1, ROOT))], "conllu")
+    (rows,) = WRITERS["conllu"]([Sentence(("a", "b"), heads=(1, ROOT))], "collins")
     assert rows == "# sent_id = 1\n# text = a b\n1\ta\t_\t_\t_\t_\t2\tdep\t_\t_\n2\tb\t_\t_\t_\t_\t0\troot\t_\t_\n"
-    assert list(write([Sentence((), tree=Tree((), (), (), ()))], "conllu")) == []
+    assert list(WRITERS["conllu"]([Sentence((), tree=Tree((), (), (), ()))], "collins")) == []
 
 
 @pytest.mark.parametrize("form", ["brackets", "spans", "distances", "conllu"])
 def test_a_sentence_without_a_tree(form: str) -> None:
     with pytest.raises(TreebankError, match=r"^x\.txt:7: this sentence has no tree"):
-        list(write([Sentence(("a",), place=Place("x.txt", 7))], form))
+        list(WRITERS[form]([Sentence(("a",), place=Place("x.txt", 7))], "collins"))
 
 
 def test_heads_over_deleted_words_go_to_the_nearest_ancestor_that_is_left() -> None:
@@ -238,7 +240,7 @@ def test_sentences_come_one_by_one_and_survive_an_error_after_them() -> None:
         raise TreebankError("x.mrg", 9, "broken")
 
     for conversion in (Conversion(), Conversion(strip=("punctuation",)), Conversion(max_length=3)):
-        lines = write(conversion(source()), "text")
+        lines = WRITERS["text"](conversion(source()), "collins")
         assert [next(lines) for _ in range(5)] == [f"w{i}" for i in range(5)]
         with pytest.raises(TreebankError, match=r"x\.mrg:9"):
             next(lines)
@@ -249,7 +251,7 @@ def test_sentences_come_one_by_one_and_survive_an_error_after_them() -> None:
 
 def read_lines(path: Path, *lines: str) -> list[str]:
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return [str(sentence.tree) for sentence in read_json(str(path))]
+    return [str(sentence.tree) for sentence in read_json(str(path), needs_tree=True)]
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -397,14 +399,18 @@ def test_the_sample_of_the_wall_street_journal(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.delenv("SYNPARSE_PTB", raising=False)
     monkeypatch.setenv("NLTK_DATA", str(WSJ.parent.parent))
     sentences = list(read_treebanks(["wsj"]))
-    assert list(write(sentences, "text")) == [" ".join(sentence.words) for sentence in sentences]
-    assert sum(len(line.split(" ")) for line in write(sentences, "text")) == 94_084
+    assert list(WRITERS["text"](sentences, "collins")) == [" ".join(sentence.words) for sentence in sentences]
+    assert sum(len(line.split(" ")) for line in WRITERS["text"](sentences, "collins")) == 94_084
     for form, name in (("brackets", "wsj.mrg"), ("spans", "wsj.jsonl")):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in write(sentences, form)), encoding="utf-8")
+        (tmp_path / name).write_text(
+            "".join(f"{line}\n" for line in WRITERS[form](sentences, "collins")), encoding="utf-8"
+        )
         assert [one.tree for one in read_treebanks([str(tmp_path / name)])] == [one.tree for one in sentences]
     stripped = list(Conversion(strip=("traces", "punctuation"))(sentences))
     assert sum(len(sentence.words) for sentence in stripped) == 82_369
     assert len(list(Conversion(max_length=10)(sentences))) == 555
-    heads = (tmp_path / "wsj.conllu").write_text("".join(f"{rows}\n" for rows in write(sentences, "conllu")))
+    heads = (tmp_path / "wsj.conllu").write_text(
+        "".join(f"{rows}\n" for rows in WRITERS["conllu"](sentences, "collins"))
+    )
     assert heads
     assert [one.words for one in read_sentences([tmp_path / "wsj.conllu"])] == [one.words for one in sentences]

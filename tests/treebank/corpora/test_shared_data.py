@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.reference import SHARED
 from treebank.base.errors import TreebankError
-from treebank.io.formats import read_sentences
+from treebank.io.read import read_sentences
 
 DATA = SHARED / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no treebanks in {DATA}")
@@ -133,5 +133,5 @@ def test_every_sentence_of_floresta_is_read_or_named(tmp_path: Path) -> None:
 def test_latin_1_is_refused_with_the_way_out(tmp_path: Path) -> None:
     with zipfile.ZipFile(DATA / "nltk_data/corpora/floresta.zip") as archive:
         archive.extract("floresta/Floresta_7.4.ptb", tmp_path)
-    with pytest.raises(TreebankError, match=r"invalid UTF-8 .* it can be read: give --encoding"):
+    with pytest.raises(TreebankError, match=r"invalid UTF-8 .* give --encoding NAME, such as iso-8859-15"):
         list(read_sentences([tmp_path / "floresta"]))

@@ -11,7 +11,7 @@ import pytest
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Place
 from treebank.draw.picture import Analysis
-from treebank.draw.reading import fitted, kind_of, read_analyses
+from treebank.draw.reading import fitted, read_analyses
 
 CONLLU = "# text = a b\n1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
 BRACKETS = "(X (W a) (X (W b) (W c)))\n"
@@ -21,24 +21,6 @@ NUMBERS = json.dumps({"words": ["a", ",", "b", "c"], "kept": [0, 2, 3], "distanc
 def write(folder: Path, name: str, text: str) -> str:
     (folder / name).write_text(text, encoding="utf-8")
     return str(folder / name)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "kind"),
-    [
-        ("a.mrg", BRACKETS, "treebank"),
-        ("a.txt", BRACKETS, "brackets"),
-        ("a", "\n  " + BRACKETS, "brackets"),
-        ("a", CONLLU, "conllu"),
-        ("a.txt", NUMBERS, "json"),
-        ("a.jsonl", "", "json"),
-        ("a.txt", "# one\n", "text"),
-        ("a.txt", "", "text"),
-        ("a.txt", "the old man\n", "text"),
-    ],
-)
-def test_what_a_file_is(tmp_path: Path, name: str, text: str, kind: str) -> None:
-    assert kind_of(write(tmp_path, name, text)) == kind
 
 
 def only(folder: Path, text: str, name: str = "a.txt") -> Analysis:

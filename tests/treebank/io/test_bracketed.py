@@ -15,8 +15,8 @@ from treebank.core import brackets
 from treebank.core.tree import Tree
 from treebank.io.bracketed import parse_trees, read_bracketed, read_trees
 from treebank.io.corpussearch import without_lemma
-from treebank.io.formats import read_sentences
 from treebank.io.predictions import parse_bare, read_prediction_trees
+from treebank.io.read import read_sentences
 
 ROOT = Path(__file__).resolve().parents[3]
 BRACKETS = ROOT / "tests/data/brackets"
@@ -330,13 +330,13 @@ def test_predictions_as_spans(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ('{"spans": [[0, 2]', "not a line of JSON"),
-        ('{"words": ["a"]}', 'expected an object with "spans", a list of'),
-        ('{"spans": [[2, 1]]}', 'expected an object with "spans", a list of'),
-        ('{"spans": [[0, 1, 2]]}', 'expected an object with "spans", a list of'),
+        ('{"words": ["a"]}', 'expected an object with "spans" (pairs of numbers) or "distances" (numbers)'),
+        ('{"spans": [[2, 1]]}', "a span is [2, 1]; the first number must be less than the second"),
+        ('{"spans": [[0, 1, 2]]}', "a span is [0, 1, 2], not a pair of whole numbers"),
         ("[]", 'expected an object with "spans"'),
         ('{"spans": [[0, 2], [1, 3]]}', "the span [1, 3] crosses another one, which ends at 2"),
-        ('{"words": ["a"], "spans": [[0, 2]]}', "the span [0, 2] goes on after the last of 1 words"),
-        ('{"words": ["a", 1], "spans": []}', '"words" is not a list of words'),
+        ('{"words": ["a"], "spans": [[0, 2]]}', "a span is [0, 2], but there are 1 words"),
+        ('{"words": ["a", 1], "spans": []}', '"words" must be a list of strings'),
         ('{"words": ["a"], "length": 2, "spans": []}', '"length" is not the number of words'),
     ],
 )

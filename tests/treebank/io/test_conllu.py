@@ -13,8 +13,8 @@ from treebank.base.errors import TreebankError
 from treebank.core.sentence import ROOT, Sentence
 from treebank.io.conllu import read_conllu, read_conllx, read_dp
 from treebank.io.conllu_writer import ConlluWriter
-from treebank.io.formats import read_sentences
 from treebank.io.predictions import read_prediction_heads
+from treebank.io.read import read_sentences
 
 CONLLU = """\
 # sent_id = 1

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from treebank.base.errors import SynparseError
-from treebank.io.formats import read_sentences
 from treebank.io.parsed_folder import NOTE, parsed_files
 from treebank.io.predictions import gives_heads, read_prediction_heads
+from treebank.io.read import read_sentences
 
 
 def test_heads_in_order(tmp_path: Path) -> None:

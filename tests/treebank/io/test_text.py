@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treebank.io.formats import read_sentences
-from treebank.io.lines import count_lines
 from treebank.io.text import read_raw, read_text, split_words
-
-CONLLU = "# text = a b\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n2\tb\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
 
 
 def write(folder: Path, text: str) -> str:
@@ -82,32 +77,5 @@ def test_offsets_lead_back_to_the_file(tmp_path: Path, paragraphs: bool) -> None
     assert surfaces[0].spaced() == [True, False, True]
 
 
-OLD_LINES = "The cat sleeps .\r\rYes"
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_lines_of_old_macs(tmp_path: Path, packed: bool) -> None:
-    path = tmp_path / "old.txt"
-    data = ("\ufeff" + OLD_LINES).encode()
-    path.write_bytes(gzip.compress(data) if packed else data)
-    sentences = list(read_sentences([path]))
-    assert [sentence.words for sentence in sentences] == [("The", "cat", "sleeps", "."), (), ("Yes",)]
-    assert [sentence.place.line for sentence in sentences] == [1, 2, 3]
-    assert count_lines(str(path)) == (None if packed else 3)
-
-
-def test_treebanks_with_lines_of_old_macs(tmp_path: Path) -> None:
-    write(tmp_path, CONLLU.replace("\n", "\r"))
-    (sentence,) = read_sentences([tmp_path / "input.txt"])
-    assert (sentence.words, sentence.heads) == (("a", "b"), (-1, 0))
-    write(tmp_path, "(S (A a)\r  (B b))\r(S (A c))\r")
-    assert [sentence.words for sentence in read_sentences([tmp_path / "input.txt"], trees=True)] == [("a", "b"), ("c",)]
-
-
 def test_a_return_within_a_line_ends_nothing_elsewhere(tmp_path: Path) -> None:
     assert [one.words for one in read_text(write(tmp_path, "a\rb c\nd\r\n"))] == [("a\rb", "c"), ("d",)]
-
-
-def test_the_last_line_needs_no_end_to_count(tmp_path: Path) -> None:
-    for text, count in (("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3)):
-        assert count_lines(write(tmp_path, text)) == count

@@ -151,7 +151,7 @@ def test_against_a_treebank(treebank: str, rule: str, words: float, sentences: f
     path = SHARED / "data" / "ud" / f"UD_{treebank}.conllu"
     if not path.exists():
         pytest.skip(f"{path} is not there")
-    gold = raw_gold(s.annotation for s in read_conllu(str(path), whole=True) if s.annotation)
+    gold = raw_gold(s.annotation for s in read_conllu(str(path), keep_annotation=True) if s.annotation)
     cut = tokenization(rule)
     surfaces = [surface for text in gold.paragraphs for surface in cut.surfaces(text)]
     spans = segmentation_spans([s.text[start:end] for start, end in s.spans] for s in surfaces)

@@ -13,7 +13,7 @@ from treebank.core.normalization import restore_heads
 from treebank.core.sentence import ROOT
 from treebank.io.conllu import read_conllu
 from treebank.io.conllu_writer import ConlluWriter
-from treebank.io.formats import InputOptions, read_sentences
+from treebank.io.read import InputOptions, read_sentences
 
 UD = SHARED / "data" / "ud"
 SAMPLE = """\
@@ -34,7 +34,7 @@ SAMPLE = """\
 def test_new_heads_in_the_old_columns(tmp_path: Path) -> None:
     path = tmp_path / "a.conllu"
     path.write_text(SAMPLE)
-    (sentence,) = read_conllu(str(path), whole=True)
+    (sentence,) = read_conllu(str(path), keep_annotation=True)
     assert ConlluWriter()(sentence, sentence.heads) + "\n" == SAMPLE
     written = ConlluWriter()(sentence, (ROOT, 0, 0, 0)).split("\n")
     assert written[:4] == SAMPLE.split("\n")[:4]
@@ -65,7 +65,7 @@ def test_parsed_treebanks_are_valid(name: str) -> None:
     if not path.exists():
         pytest.skip(f"{path} is not there")
     writer = ConlluWriter()
-    sentences = list(read_conllu(str(path), whole=True))[:400]
+    sentences = list(read_conllu(str(path), keep_annotation=True))[:400]
     document = "".join(writer(one, chain(len(one.words))) + "\n" for one in sentences)
     assert violations(document) == []
     assert document.count("# sent_id") == len(sentences)

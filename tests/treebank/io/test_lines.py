@@ -1,0 +1,109 @@
+"""Numbered lines: line ends, blocks, standard input, and errors with positions."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from treebank.base.errors import TreebankError
+from treebank.io.lines import BLOCK_BYTES, count_lines, open_lines
+from treebank.io.read import read_sentences
+from treebank.io.source import Source
+
+ROOT = Path(__file__).resolve().parents[3]
+INVALID = ROOT / "tests/data/invalid"
+ERRORS = {
+    "latin1.txt": ":2: invalid UTF-8 (0xe9 at byte 8 of the line, byte 12 of the file); if the file is",
+    "utf16.txt": ":1: invalid UTF-8 (0xff at byte 1 of the line, byte 1 of the file): this looks like UTF-16",
+    "binary.txt": ":2: this is a binary file (it holds a NUL byte), not text",
+    "binary2.txt": ":1: this is a binary file, not text: invalid UTF-8 (0xff at byte 4 of the line",
+    "truncated.txt.gz": ": this compressed file ends too early; copy or download it again",
+    "not_gzip.txt.gz": ": this is not a .gz file, in spite of its name",
+}
+
+
+def test_stdin_yields_lines_as_they_come() -> None:
+    code = "from treebank.io.lines import open_lines\nfor line in open_lines('-'): print(*line, flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(b"one\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == b"1 one\n"
+        child.stdin.write(b"two")
+        child.stdin.close()
+        assert child.stdout.readline() == b"2 two\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (b"", []),
+        (b"\n", [""]),
+        (b"a", ["a"]),
+        (b"a\n\nb\n", ["a", "", "b"]),
+        (b"a\r\nb\r", ["a", "b"]),
+        (b"a\r\r\nb\rc\n", ["a\r", "b\rc"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        ("a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\n".encode(), ["a\u2028b\u2029c\x85d\x0be\x0cf\x1cg"]),
+    ],
+)
+def test_lines(tmp_path: Path, data: bytes, lines: list[str]) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes(data)
+    assert list(open_lines(str(path))) == list(enumerate(lines, 1))
+    packed = tmp_path / "x.txt.gz"
+    packed.write_bytes(gzip.compress(data))
+    assert list(open_lines(str(packed))) == list(enumerate(lines, 1))
+
+
+def test_lines_longer_than_a_block(tmp_path: Path) -> None:
+    lines = ["é" * BLOCK_BYTES, "b", "c" * (BLOCK_BYTES - 1), "", "d"] * 2
+    path = tmp_path / "x.txt"
+    path.write_text("\r\n".join(lines), encoding="utf-8", newline="")
+    assert list(open_lines(str(path))) == list(enumerate(lines, 1))
+
+
+def test_position_of_an_invalid_byte_after_many_blocks(tmp_path: Path) -> None:
+    line = b"0123456789\r\n"
+    count = 3 * BLOCK_BYTES // len(line)
+    path = tmp_path / "x.txt"
+    path.write_bytes(line * count + b"ab\xff\n" + line)
+    lines = open_lines(str(path))
+    for expected in range(1, count + 1):
+        assert next(lines)[0] == expected
+    with pytest.raises(TreebankError) as caught:
+        next(lines)
+    assert caught.value.line == count + 1
+    assert f"byte 3 of the line, byte {count * len(line) + 3} of the file" in caught.value.message
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_unreadable_file_is_an_error(name: str) -> None:
+    with pytest.raises(TreebankError) as caught:
+        list(read_sentences([INVALID / name]))
+    assert str(caught.value).startswith(f"{INVALID / name}{ERRORS[name]}")
+    assert "\n" not in str(caught.value)
+
+
+def test_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TreebankError, match="this is a folder where a file was expected"):
+        list(open_lines(str(tmp_path)))
+
+
+def test_last_line_without_end_is_counted(tmp_path: Path) -> None:
+    for text, count in (("", 0), ("a", 1), ("a\n", 1), ("a\n\nb", 3)):
+        (tmp_path / "a.txt").write_text(text)
+        assert count_lines(str(tmp_path / "a.txt")) == count
+
+
+def test_byte_range_keeps_numbers_of_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\ntwo\nthree\nfour\n")
+    source = Source(str(tmp_path / "a.txt"), start=4, end=14, line=2, characters=4)
+    assert list(open_lines(source)) == [(2, "two"), (3, "three")]

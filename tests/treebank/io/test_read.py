@@ -1,0 +1,100 @@
+"""Reading of sentences from files of any format, folders and standard input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.reference import SHARED
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.io.read import InputOptions, read_sentences
+
+ROOT = Path(__file__).resolve().parents[3]
+CONLLU = "# sent_id = 1\n1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n2\ton\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
+
+
+def test_treebank_without_its_suffix_is_read_with_a_note(tmp_path: Path) -> None:
+    notes: list[str] = []
+    options = InputOptions(notify=notes.append)
+    for name, text in (("a.txt", CONLLU), ("b.txt", "(S (NN Go) (RP on))\n"), ("c.txt", '{"words": ["Go", "on"]}\n')):
+        path = tmp_path / name
+        path.write_text(text)
+        assert [sentence.words for sentence in read_sentences([path], input_options=options)] == [("Go", "on")]
+    assert [note.split(": ")[1].split(",")[0] for note in notes] == [
+        "read as conllu",
+        "read as brackets",
+        "read as jsonl",
+    ]
+
+
+def test_folder_gives_its_treebank_files_with_a_note() -> None:
+    folder = SHARED / "data/ud/UD_Tamil-TTB"
+    if not folder.exists():
+        pytest.skip(f"{folder} is missing")
+    notes: list[str] = []
+    sentences = list(read_sentences([folder], input_options=InputOptions(notify=notes.append)))
+    assert len(sentences) == 600
+    assert notes == [
+        f"{folder}: reading 3 files (ta_ttb-ud-dev.conllu, ta_ttb-ud-test.conllu, ta_ttb-ud-train.conllu), "
+        "leaving out 2 files (LICENSE.txt, README.md)"
+    ]
+
+
+def test_file_in_another_encoding_is_read_with_its_name(tmp_path: Path) -> None:
+    text = "Größe und Käse kosten 5 € .\nDas ist für die Straße .\n" * 20
+    path = tmp_path / "a.txt"
+    path.write_bytes(text.encode("iso-8859-15"))
+    with pytest.raises(TreebankError, match=r"give --encoding NAME, such as iso-8859-15"):
+        list(read_sentences([path]))
+    sentences = list(read_sentences([path], input_options=InputOptions(encoding="iso-8859-15")))
+    assert "\n".join(" ".join(sentence.words) for sentence in sentences) + "\n" == text
+    assert sentences[3].place == (str(path), 4)
+    with pytest.raises(SynparseError, match="there is no encoding 'latin-99'"):
+        InputOptions(encoding="latin-99")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32", "utf-16"])
+def test_utf16_and_utf32_are_recognized_and_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "wide.txt"
+    path.write_bytes("a dog sees\n".encode(encoding))
+    with pytest.raises(TreebankError, match=f"give --encoding {encoding}, or convert"):
+        list(read_sentences([path]))
+    (sentence,) = read_sentences([path], input_options=InputOptions(encoding=encoding))
+    assert sentence.words == ("a", "dog", "sees")
+
+
+def test_suffix_decides_before_content(tmp_path: Path) -> None:
+    (tmp_path / "a.mrg").write_text("(S (NN a))\n")
+    (tmp_path / "T.PTB.gz").write_bytes(gzip.compress(b"(S (NN a))\n"))
+    (tmp_path / "b.txt").write_text("(S (NN a))\n")
+    paths = [tmp_path / name for name in ("a.mrg", "T.PTB.gz", "b.txt")]
+    assert [sentence.words for sentence in read_sentences(paths)] == [("a",), ("a",), ("a",)]
+    assert [sentence.words for sentence in read_sentences(tmp_path / "b.txt", trees=True)] == [("a",)]
+
+
+def test_standard_input_is_utf8_and_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BytesIO("caf\u00e9 au lait\n\nx".encode()), encoding="ascii")
+    monkeypatch.setattr(sys, "stdin", stream)
+    sentences = list(read_sentences(["-"]))
+    assert [sentence.words for sentence in sentences] == [("caf\u00e9", "au", "lait"), (), ("x",)]
+    assert not stream.closed
+
+
+def test_link_to_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").symlink_to("absent")
+    with pytest.raises(TreebankError, match=r"x\.txt: cannot be read: no such file or directory"):
+        list(read_sentences([tmp_path / "x.txt"]))
+
+
+def test_reading_trees_loads_no_heavy_library() -> None:
+    code = (
+        "import sys; from treebank.io.read import read_sentences; import treebank.core.normalization\n"
+        "list(read_sentences(['tests/data/brackets/penn.mrg']))\n"
+        "assert not {'torch', 'nltk', 'numpy', 'regex'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

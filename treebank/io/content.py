@@ -1,0 +1,113 @@
+"""Detection of formats from the first lines of a file, and of content that cannot be read."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+
+from treebank.base.json_text import parse_json
+
+Lines = Sequence[str]  # the first lines of a file that are not blank, without the last one, which may be incomplete
+
+_COLUMNS = re.compile(r"[0-9]+([-.][0-9]+)?\t[^\t\n]+(\t[^\t\n]*){8}")
+_COMMENT = re.compile(r"# *(sent_id|text|newdoc|newpar|global\.columns)\b")
+_THREE_COLUMNS = re.compile(r"[^\t\n]+\t[^\t\n]+\t[0-9]+")
+_SINICA = re.compile(r"#\d+:[^ \[]*\[\d+\] ")
+_BRACKETS = re.compile(r"\(\s*(?:[^\s()]+\s*)?\(\s*[^\s()]+\s*(?:\(|[^\s()]+\s*\))")
+_COMMENT_OF_BRACKETS = ("#", "%%", "/*", "/~*", "*x*", "<")
+_MARKUP = re.compile(r"<(?:!doctype|html|head|body|\?xml|TEI|tei|corpus|xces)\b", re.IGNORECASE)
+_INCOMPLETE_JSON = re.compile(r'\s*(?:\[\s*\{?|\{)\s*(?:"[^"]*"\s*:|$)')
+_BINARY = {"%PDF": "a PDF file", "{\\rtf": "a rich text file", "\x89PNG": "a picture"}
+_JSON_KEYS = ("words", "spans", "distances", "text")
+_SEPARATORS = {"tabs": "\t", "commas": ",", "semicolons": ";"}
+MIN_TABLE_ROWS = 3
+AS_TEXT = "to read it as text all the same, give --as text"
+
+
+def first_lines(head: str) -> Lines:
+    """The lines of the beginning of a file that are not blank; the last, incomplete one only if there is no other."""
+    *lines, last = head.replace("\r\n", "\n").split("\n")
+    return [line for line in lines if line.strip()] or [last] * bool(last.strip())
+
+
+def is_sinica(lines: Lines) -> bool:
+    """Whether the first line is a tree of the Sinica Treebank."""
+    return _SINICA.match(lines[0]) is not None
+
+
+def is_conllu(lines: Lines) -> bool:
+    """Whether all lines are rows of ten columns or comments of CoNLL-U."""
+    rows = [line for line in lines if not line.startswith("#")]
+    if rows:
+        return all(map(_COLUMNS.fullmatch, rows[:5]))
+    return any(map(_COMMENT.match, lines))
+
+
+def is_dp(lines: Lines) -> bool:
+    """Whether all lines have three columns: word, tag and head."""
+    return len(lines) >= MIN_TABLE_ROWS and all(map(_THREE_COLUMNS.fullmatch, lines[:20]))
+
+
+def is_bracketed(lines: Lines) -> bool:
+    """Whether the first line after comments starts a tree with nested brackets."""
+    rows = [line for line in lines if not line.lstrip().startswith(_COMMENT_OF_BRACKETS)]
+    return _BRACKETS.match("\n".join(rows[:50]).lstrip()) is not None
+
+
+def is_jsonl(lines: Lines) -> bool:
+    """Whether the first line is a JSON object with words, a tree or text."""
+    value = _json_object(lines[0])
+    return value is not None and any(key in value for key in _JSON_KEYS)
+
+
+def problem_of(head: str) -> str:
+    """The error message, with a remedy, for content that cannot be read; "" for other content."""
+    for magic, name in _BINARY.items():
+        if head.startswith(magic):
+            return f"this is {name}; save it as plain text (UTF-8) first"
+    lines = first_lines(head)
+    return _json_problem(lines[0]) or _markup_problem(lines[0]) or _table_problem(lines) if lines else ""
+
+
+def _json_object(line: str) -> dict[str, object] | None:
+    if not line.lstrip().startswith("{"):
+        return None
+    try:
+        value = parse_json(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _json_problem(line: str) -> str:
+    value = _json_object(line)
+    if value is not None and not any(key in value for key in _JSON_KEYS):
+        return f'these JSON lines have no "words" and no "text" (but {", ".join(list(value)[:4])}); {AS_TEXT}'
+    if value is None and line.lstrip().startswith(("{", "[")) and _INCOMPLETE_JSON.match(line):
+        return f"this is JSON over several lines; give one object per line (jq -c '.[]' IN > OUT); {AS_TEXT}"
+    return ""
+
+
+def _markup_problem(line: str) -> str:
+    if not _MARKUP.match(line.lstrip()):
+        return ""
+    return f"this is HTML or XML; extract its text first, one sentence per line; {AS_TEXT}"
+
+
+def _table_problem(lines: Lines) -> str:
+    """The message for a table: all lines have the same number of cells. A comma before a space is punctuation."""
+    if len(lines) < MIN_TABLE_ROWS:
+        return ""
+    for name, separator in _SEPARATORS.items():
+        try:
+            rows = list(csv.reader(lines[:50], delimiter=separator))
+        except csv.Error:
+            continue
+        counts = {len(row) for row in rows}
+        is_tight = all(not cell.startswith(" ") for row in rows for cell in row[1:])
+        has_sentences = any(" " in cell for row in rows for cell in row)  # else the cells may be words
+        if len(counts) == 1 and counts != {1} and is_tight and has_sentences:
+            problem = f"this looks like a table of {counts.pop()} columns between {name}"
+            return f"{problem}; write its column of text into a file, one sentence per line, or {AS_TEXT}"
+    return ""

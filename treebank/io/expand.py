@@ -1,0 +1,125 @@
+"""Expansion of paths, glob patterns and folders to the files that are read."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from treebank.base.atomic_write import PART
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.io.formats import TREEBANK_SUFFIXES, format_by_suffix, suffix_of
+from treebank.io.parsed_folder import NOTE, is_parsed, parsed_files
+from treebank.io.streams import STDIN
+
+Notify = Callable[[str], None]
+
+#: files of a folder that the program wrote itself: a model, several models, or parsed text
+_OWN_FILES = ("checkpoint.json", "ensemble.json", "family.json", NOTE)
+_HIDDEN = re.compile(rf"^\.|{PART.pattern}")  # the latter are being written, perhaps by this call
+_NOT_TEXT_NAMES = ("readme", "licen", "copying", "notice", "change", "citation", "authors", "makefile")
+_NOT_TEXT_SUFFIXES = frozenset(
+    f".{name}"
+    for names in (
+        "md rst html htm xml json csv tsv pdf doc docx odt rtf tex bib py sh pl",
+        "png jpg jpeg gif svg yml yaml toml sha256",
+    )
+    for name in names.split()
+)
+
+
+def expand(
+    paths: Iterable[str | os.PathLike[str]], *, trees: bool | None = None, notify: Notify | None = None
+) -> list[str]:
+    """The files that ``paths`` name: files, glob patterns, folders (all files below, sorted) and ``-`` for stdin.
+
+    In folders, hidden files and folders, pipes and devices are skipped, and inner folders that synparse wrote. The
+    files of a folder are those of its most frequent treebank format. If it has none and ``trees`` is false, they are
+    all files except read-me files, licenses and other files that are not text. A folder written by ``parse
+    --output-dir`` is expanded in the order of its texts. ``notify`` is called with a message about skipped files.
+    Raises SynparseError for a path, pattern or folder without a file, and for a folder of incomplete parses.
+    """
+    files: list[str] = []
+    for path in [os.fspath(path) for path in paths]:
+        files.extend([path] if path == STDIN else _expand_one(os.path.expanduser(path), trees, notify))
+    return files
+
+
+def _expand_one(path: str, trees: bool | None, notify: Notify | None) -> list[str]:
+    if os.path.isdir(path):
+        return parsed_files(path) if is_parsed(path) else _expand_folder(path, trees, notify)
+    if os.path.lexists(path):
+        return [path]
+    if not glob.has_magic(path):
+        raise SynparseError(f"{path}: no such file or folder")
+    matches = sorted(glob.glob(path, recursive=True))
+    if not matches:
+        raise SynparseError(f"{path}: no file matches this pattern")
+    files = [name for name in matches if not os.path.isdir(name) and not _is_device(name)]
+    return files or [file for folder in matches for file in _expand_folder(folder, trees, notify)]
+
+
+def _expand_folder(path: str, trees: bool | None, notify: Notify | None) -> list[str]:
+    """The files below a folder that are read, sorted by path."""
+    files: list[str] = []
+    own_folders: list[str] = []
+    for folder, inner, names in os.walk(path, onerror=_raise_unreadable):
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        if folder != path and _is_written_by_synparse(folder, names):
+            own_folders.append(folder)
+            inner.clear()
+            continue
+        visible = [os.path.join(folder, name) for name in names if not _HIDDEN.search(name)]
+        files.extend(name for name in visible if not _is_device(name))
+    selected = _of_one_format([name for name in files if suffix_of(name) in TREEBANK_SUFFIXES] if trees else files)
+    if not selected:
+        content = f" of a treebank ({' '.join(sorted(TREEBANK_SUFFIXES))})" if trees else " of text" if files else ""
+        raise SynparseError(f"{path}: this folder holds no file{content}")
+    if notify and own_folders:
+        dots = ", …" if own_folders[3:] else ""
+        notify(f"{path}: leaving out what synparse wrote in {', '.join(sorted(own_folders)[:3])}{dots}")
+    skipped = sorted(set(files) - set(selected))
+    if notify and skipped:
+        notify(f"{path}: reading {_summary(selected)}, leaving out {_summary(skipped)}")
+    return sorted(selected)
+
+
+def _is_device(path: str) -> bool:
+    """Whether a path is a pipe or device, from which reading would wait forever."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def _is_written_by_synparse(folder: str, names: Sequence[str]) -> bool:
+    """Whether a folder with files of these ``names`` contains a model, parsed text or a prepared corpus."""
+    runs = (os.path.join(folder, name, "checkpoint.json") for name in ("best", "last"))
+    return (
+        not set(names).isdisjoint(_OWN_FILES)
+        or {"corpus.json", "ids.i32"} <= set(names)
+        or any(map(os.path.exists, runs))
+    )
+
+
+def _of_one_format(files: Sequence[str]) -> list[str]:
+    """The files of the most frequent treebank format; without a treebank file, those that may be text."""
+    formats = {name: format_by_suffix(name) for name in files if suffix_of(name) in TREEBANK_SUFFIXES}
+    if formats:
+        (most_frequent, _), *_ = Counter(formats.values()).most_common(1)
+        return [name for name, of_file in formats.items() if of_file is most_frequent]
+    return [name for name in files if _may_be_text(os.path.basename(name).lower())]
+
+
+def _may_be_text(name: str) -> bool:
+    return not name.startswith(_NOT_TEXT_NAMES) and suffix_of(name) not in _NOT_TEXT_SUFFIXES
+
+
+def _summary(files: Sequence[str]) -> str:
+    """The number of files and the names of three, such as ``3 files (a.txt, b.txt, …)``."""
+    names = sorted(map(os.path.basename, files))
+    listed = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+    return f"{len(names)} file{'s' if len(names) > 1 else ''} ({listed})"
+
+
+def _raise_unreadable(error: OSError) -> None:
+    raise TreebankError(str(error.filename), 0, f"cannot be read: {(error.strerror or str(error)).lower()}")

@@ -1,0 +1,77 @@
+"""One check of every path that a call writes against the paths that it reads."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable
+
+from treebank.base.errors import SynparseError
+from treebank.io.streams import STDIN
+
+_STANDARD_OUTPUT = (STDIN, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+_FileId = tuple[int, int]  # device and inode
+
+
+def check_output(
+    path: str | None,
+    reads: Iterable[str | os.PathLike[str]] = (),
+    *,
+    suffixes: Iterable[str] = (),
+    is_protected: Callable[[str], bool] = lambda folder: False,
+) -> None:
+    """Raises SynparseError if the file ``path`` cannot be written or would replace a file that the call reads.
+
+    ``path`` is None or ``-`` for standard output. ``reads`` are all files and folders that the call reads: text, gold
+    trees, models and settings. A file inside one of these folders is refused as well if it exists. ``suffixes`` are the
+    allowed ends of the name, if there are any. A file in a folder for which ``is_protected`` is true, such as a model
+    folder, is refused.
+    """
+    if path == "":
+        raise SynparseError("-o: an empty name; name a file to write, or - for standard output")
+    if path is None or path in _STANDARD_OUTPUT:
+        if (output := _standard_output()) and output in _file_ids(reads):
+            raise SynparseError("standard output is one of the files that are read; send it to another, or use -o")
+        return
+    if os.path.isdir(path):
+        raise SynparseError(f"{path}: this is a folder; name a file to write")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise SynparseError(f"{path}: there is no folder {folder}; make it first, or name another file")
+    allowed = tuple(suffixes)
+    if allowed and not path.lower().endswith(allowed):
+        raise SynparseError(f"{path}: unknown suffix; end the name in {', '.join(allowed)}")
+    if is_protected(folder):
+        raise SynparseError(f"{path}: this folder is a model and cannot contain other files; name another folder")
+    if os.path.isfile(path) and _file_id(path) in _file_ids(reads):
+        raise SynparseError(f"{path}: this file is read, so it cannot be written as well; name another with -o")
+
+
+def _file_ids(paths: Iterable[str | os.PathLike[str]]) -> set[_FileId]:
+    """The identities of files, and of all files below folders."""
+    ids: set[_FileId] = set()
+    for path in [os.fspath(path) for path in paths]:
+        if os.path.isdir(path):
+            files = (os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names)
+            ids.update(file_id for file in files if (file_id := _file_id(file)))
+        elif file_id := _file_id(path):
+            ids.add(file_id)
+    return ids
+
+
+def _file_id(path: str) -> _FileId | None:
+    """The identity of a regular file, the same for all links to it; None for anything else."""
+    if path == STDIN or not os.path.isfile(path):
+        return None
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+def _standard_output() -> _FileId | None:
+    """The identity of the file to which standard output is redirected, if it is one."""
+    try:
+        status = os.fstat(sys.stdout.fileno())
+    except (AttributeError, OSError, ValueError):  # closed, or not a stream of the operating system
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,118 @@
+"""Reading of sentences from files in any format, streamed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from treebank.base.errors import UnknownNameError
+from treebank.core.sentence import Place, Sentence
+from treebank.io.expand import expand
+from treebank.io.formats import BRACKETS, FORMATS, TEXT, Format, ReadOptions, detect, format_by_suffix
+from treebank.io.lines import OnBad
+from treebank.io.source import AnyPath, Source
+from treebank.io.streams import STDIN
+from treebank.tokenize import DEFAULT, NONE, tokenization
+
+OnSentence = Callable[[Place], None]  # called with the place of each sentence that was read
+
+
+def _print_note(text: str) -> None:
+    print(f"note: {text}", file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True, slots=True)
+class InputOptions:
+    """How input is read, in addition to its suffix and content.
+
+    ``tokenize`` is the rule that splits plain text into sentences and words: "" for tokenized text or the rule of a
+    model, "none" to overrule the rule of a model. With ``paragraphs``, lines may be broken anywhere and a blank line
+    ends a paragraph. ``form`` is the name of a format in `FORMATS` and replaces detection. ``encoding`` is "" for
+    UTF-8. ``keep_annotation`` stores all columns of CoNLL-U in the sentence. ``notify`` is called with a message about
+    skipped files and detected formats, ``on_sentence`` with the place of each sentence that was read.
+    """
+
+    tokenize: str = ""
+    paragraphs: bool = False
+    form: str = ""
+    encoding: str = ""
+    keep_annotation: bool = False
+    notify: Callable[[str], None] = _print_note
+    on_sentence: OnSentence | None = None
+
+    def __post_init__(self) -> None:
+        """Raises UnknownNameError for an unknown encoding or tokenization rule."""
+        if self.encoding:
+            try:
+                "".encode(self.encoding)
+            except LookupError:
+                raise UnknownNameError(
+                    f"there is no encoding {self.encoding!r}; try utf-8, iso-8859-15 or cp1252"
+                ) from None
+        if self.tokenize not in ("", NONE):
+            tokenization(self.tokenize)
+
+
+DEFAULT_INPUT = InputOptions()
+
+
+def read_sentences(
+    paths: AnyPath | Iterable[AnyPath],
+    *,
+    input_options: InputOptions | None = None,
+    tokenize: bool | str = False,
+    trees: bool | None = None,
+    on_bad: OnBad | None = None,
+) -> Iterator[Sentence]:
+    """The sentences of all files in order, streamed; the format of each file is detected.
+
+    ``tokenize`` is the rule that splits plain text into sentences and words, or true for the default rule; it has no
+    effect if there are ``input_options``. With ``trees``, only treebank files of a folder are read, and apparent text
+    is read as brackets unless ``input_options`` declare it as text. ``on_bad`` is called with the error of each
+    malformed sentence, which is skipped; without it, the first error is raised.
+    """
+    if isinstance(paths, str | os.PathLike | Source):
+        paths = [paths]
+    options = input_options or InputOptions(tokenize=DEFAULT if tokenize is True else tokenize or "")
+    sources: list[Source] = []
+    for path in paths:
+        if isinstance(path, Source):
+            sources.append(path)
+        else:
+            files = expand([path], trees=trees, notify=options.notify)
+            sources.extend(Source(file, options.encoding) for file in files)
+    return _read_all(sources, options, bool(trees), on_bad)
+
+
+def _read_all(
+    sources: Iterable[Source], options: InputOptions, trees: bool, on_bad: OnBad | None
+) -> Iterator[Sentence]:
+    rule = "" if options.tokenize == NONE else options.tokenize
+    read_options = ReadOptions(rule, options.paragraphs, options.keep_annotation, trees, on_bad)
+    for source in sources:
+        for sentence in _input_format(source, options, trees).read(source, read_options):
+            yield sentence
+            if options.on_sentence:
+                options.on_sentence(sentence.place)
+
+
+def _input_format(source: Source, options: InputOptions, trees: bool) -> Format:
+    """The format in which a source is read; a format other than text that was detected by content is reported."""
+    if options.form:
+        return FORMATS[options.form]
+    detected = detect(source)
+    if trees:
+        is_raw = options.tokenize not in ("", NONE)
+        return BRACKETS if detected is TEXT and not is_raw else detected
+    if detected is not TEXT and not format_by_suffix(source.path):
+        name = "standard input" if source.path == STDIN else source.path
+        options.notify(f"{name}: read as {detected.name}, by its content; --as text reads it as plain text")
+    return detected
+
+
+def is_plain_text(path: AnyPath, input_options: InputOptions = DEFAULT_INPUT) -> bool:
+    """Whether a file is read as text, line by line. Raises TreebankError for content that cannot be read."""
+    form = input_options.form
+    return (FORMATS[form] if form else detect(Source(Source.of(path).path, input_options.encoding))) is TEXT
