@@ -20,7 +20,7 @@ GROUPS = {
         "--model --preset --set --task --trees --focus --seed --seeds --best --sketch --reward --from-scratch "
         "--unfrozen"
     ),
-    "The model": "--run --decoder --layer --distances --device --member",
+    "The model": "--run --decoder --layer --distances --priors --device --member",
     "What is read": (
         "--gold --text --dev --ptb --tokenize --tokenization --paragraphs --as --encoding --skip-bad --max-length "
         "--sentences --vocabulary-of"

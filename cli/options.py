@@ -94,6 +94,15 @@ def distances_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def priors_option(command: Decorated) -> Decorated:
+    """``command`` with ``--priors``."""
+    return click.option(
+        "--priors",
+        metavar="LIST",
+        help="Preferences about trees in place of the model's: none, or NAME:STRENGTH,… such as branching:0.1.",
+    )(command)
+
+
 def seed_option(command: Decorated) -> Decorated:
     """``command`` with ``--seed``."""
     return click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="For everything random.")(

@@ -10,7 +10,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 from induce.data.tokens import TOKENS
-from induce.registry import BY_BRANCHING, ModelEntry, decoder_entry, known, load, models_of
+from induce.registry import ModelEntry, decoder_entry, known, load, models_of, parse_priors
 from treebank.base.errors import SynparseError, UnknownNameError, nearest
 from treebank.core.normalization import RECIPES
 from treebank.tokenize import TOKENIZATIONS
@@ -156,11 +156,22 @@ class ParseConfig:
 
     decoder: str = setting(
         "",
-        help="empty: the first one that reads what the model gives; by-branching: biased where the text branches "
-        "to the right, which frequent words at the edges of its sentences tell, else unbiased",
+        help="empty: the default for the model's structure; for distances, biased if the training text clearly "
+        "branches to the right (parse.branching), else unbiased",
     )
     layer: int = setting(1, low=1, high=1e9, help="from 1, as the papers count")
     distances: str = setting("lm", help="lm: those of the language model; syd: those that learned from trees")
+    branching: str = setting(
+        "text",
+        choices=("text", "right", "left"),
+        help="branching direction for priors and for the default decoder; text: estimated from the training text",
+    )
+    priors: tuple[str, ...] = setting(
+        (), help="preferences about trees, NAME:STRENGTH each, applied in this order before decoding"
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "priors", tuple(self.priors))  # TOML and JSON give lists
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,10 +312,9 @@ def _check_values(config: RunConfig) -> None:
         raise SynparseError(
             f"data.token={config.data.token}: {config.model_name!r} learns from {given}, which are over words"
         )
-    if config.parse.decoder not in ("", BY_BRANCHING):
+    if config.parse.decoder:
         decoder_entry(config.parse.decoder)
-    if config.parse.decoder == BY_BRANCHING and config.data.task:
-        raise SynparseError(f"parse.decoder={BY_BRANCHING} goes by plain text, and task {config.data.task!r} has none")
+    parse_priors(config.parse.priors)
     if config.parse.distances not in ("lm", *entry.sets):
         sets = " or ".join(("lm", *entry.sets))
         raise SynparseError(f"parse.distances={config.parse.distances}: model {config.model_name!r} has {sets}")

@@ -65,6 +65,26 @@ class DecoderEntry:
 
 
 @dataclass(frozen=True)
+class PriorEntry:
+    """A function from the scores of one sentence to scores (`induce.decoding.priors`)."""
+
+    place: str  # "module:function"
+    reads: type[Structure]
+    max_strength: float = 100.0
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A prior with its strength, written ``NAME:STRENGTH``."""
+
+    name: str
+    strength: float
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.strength:g}"
+
+
+@dataclass(frozen=True)
 class TaskEntry:
     """A task: labelled expressions are learned from, or demonstrations."""
 
@@ -171,9 +191,6 @@ READINGS: dict[str, ReadingEntry] = {
     "demonstrations": ReadingEntry("induce.tasks.craft.loader:DemonstrationLoader", (DemonstrationBatch,)),
 }
 
-#: in the place of a decoder's name: which one is decided by the text (`induce.decoding.branching_direction`)
-BY_BRANCHING = "by-branching"
-
 #: the first one that reads a structure is its default
 DECODERS: dict[str, DecoderEntry] = {
     "unbiased": DecoderEntry("induce.decoding.distances:unbiased", Distances),
@@ -205,6 +222,18 @@ DECODERS: dict[str, DecoderEntry] = {
     "brackets": DecoderEntry("induce.decoding.predecoded:brackets", Brackets),
     "arcs": DecoderEntry("induce.decoding.predecoded:arcs", Heads, "heads"),
 }
+
+PRIORS: dict[str, PriorEntry] = {
+    "prefix-symbols": PriorEntry("induce.decoding.priors:prefix_symbols", SpanScores),
+    "function-words": PriorEntry("induce.decoding.priors:function_words", SpanScores),
+    "branching": PriorEntry("induce.decoding.priors:branching_spans", SpanScores),
+    "punctuation": PriorEntry("induce.decoding.priors:punctuation", SpanScores),
+    "brackets": PriorEntry("induce.decoding.priors:brackets", SpanScores),
+    "joining-marks": PriorEntry("induce.decoding.priors:joining_marks", SpanScores),
+    "near-heads": PriorEntry("induce.decoding.priors:near_heads", HeadDistribution, max_strength=1.0),
+    "branching-heads": PriorEntry("induce.decoding.priors:branching_heads", HeadDistribution, max_strength=1.0),
+}
+NO_PRIORS = "none"
 
 
 def load(place: str) -> Any:
@@ -258,6 +287,25 @@ def decoder_entry(name: str) -> DecoderEntry:
     return entry
 
 
+def parse_priors(texts: Iterable[str]) -> tuple[Prior, ...]:
+    """Priors from ``NAME:STRENGTH`` each; ``none`` stands for the empty list.
+
+    Raises SynparseError for an unknown name or a strength that is missing or out of range.
+    """
+    priors = []
+    for text in texts:
+        if text == NO_PRIORS:
+            continue
+        name, _, number = text.partition(":")
+        entry = known(PRIORS, name, "prior")
+        strength = _number(number)
+        if not 0 <= strength <= entry.max_strength:
+            limit = f"a strength from 0 to {entry.max_strength:g}"
+            raise SynparseError(f"prior {text!r}: write {name}:STRENGTH, with {limit}")
+        priors.append(Prior(name, strength))
+    return tuple(priors)
+
+
 def _number(text: str) -> float:
     """A finite number; -1 for what is none."""
     try:
@@ -301,9 +349,12 @@ def decoders_of(gives: tuple[type[Structure], ...], output: Output | None = None
     ]
 
 
-def fitting_decoder(model: str, gives: tuple[type[Structure], ...], name: str = "", *, task: str = "") -> str:
-    """``name``, or the default decoder of what ``model``, of a ``task`` or of text, gives where it is empty or not
-    decided yet.
+def fitting_decoder(
+    model: str, gives: tuple[type[Structure], ...], name: str = "", *, task: str = "", branches_right: bool = False
+) -> str:
+    """``name``, or if it is empty the default decoder of what ``model`` gives, trained for a ``task`` or on text.
+
+    The default for distances is ``biased`` if the language clearly ``branches_right``, else ``unbiased``.
 
     Raises SynparseError if the decoder needs a structure that the model does not give, or the model gives none.
     """
@@ -312,12 +363,12 @@ def fitting_decoder(model: str, gives: tuple[type[Structure], ...], name: str = 
         instead = f"--task {task}" if task else "--text FILE"
         raise SynparseError(f"model {model!r} gives no trees; score it with synparse eval {instead}")
     if not name:
-        return fitting[0]
-    needs = Distances if name == BY_BRANCHING else decoder_entry(name).reads
+        return "biased" if branches_right and gives[0] is Distances else fitting[0]
+    needs = decoder_entry(name).reads
     if needs not in gives:
         given = " and ".join(structure.name for structure in gives)
         raise SynparseError(f"model {model!r} gives {given}; decoder {name!r} needs {needs.name} (try {fitting[0]!r})")
-    return decoders_of((needs,))[0] if name == BY_BRANCHING else name
+    return name
 
 
 def structure_called(name: str) -> type[Structure] | None:

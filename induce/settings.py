@@ -206,6 +206,8 @@ def _convert(text: str, old: Any, change: str) -> Any:
     """``text`` as a value of the same type as ``old``."""
     if isinstance(old, str):
         return text
+    if isinstance(old, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
     if isinstance(old, bool):
         if text not in ("true", "false"):
             raise SynparseError(f"setting {change!r}: write true or false")
@@ -241,5 +243,12 @@ def _explained(
     limits = [f"{word} {limit:g}" for word, limit in zip(("from", "to"), between, strict=True) if limit is not None]
     choices = [", ".join(choice or "(none)" for choice in among)]
     shown = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
-    parts = [f"{type(value).__name__}, default {shown}", " ".join(limits), *choices, meaning]
+    if isinstance(value, tuple):
+        shown = ",".join(value) or "(none)"
+    parts = [
+        f"{'list' if isinstance(value, tuple) else type(value).__name__}, default {shown}",
+        " ".join(limits),
+        *choices,
+        meaning,
+    ]
     return f"{name}: " + "; ".join(part for part in parts if part)

@@ -24,6 +24,7 @@ class Structure:
     """What every structure offers."""
 
     name: ClassVar[str]  # the key of a row in JSON lines
+    probabilities: bool = False  # whether the numbers are probabilities
     rows_are: ClassVar[str]  # a row in words, for error messages
     entries: ClassVar[str]  # what there is one of for each word, in the plural
 
@@ -142,10 +143,11 @@ class Heights(Structure):
 
 @dataclass(frozen=True)
 class HeadDistribution(Structure):
-    """How probable each word is as the head of each other.
+    """Distributions over the head of each word.
 
-    ``probability`` (B, N, N): entry (i, j) is P(word j heads word i); the diagonal is P(word i is the root) where a
-    model has one, else 0. Rows need not sum to 1.
+    ``probability`` (B, N, N): entry (i, j) is P(word j heads word i); the diagonal is P(word i is the root), or 0 if a
+    model does not estimate it. If they are no ``probabilities``, the entries are scores of at least 0 whose rows need
+    not sum to 1.
     """
 
     name = "heads"
@@ -153,9 +155,10 @@ class HeadDistribution(Structure):
     entries = "rows of heads"
     probability: Tensor
     lengths: Tensor
+    probabilities: bool = True
 
     def rows(self) -> list[np.ndarray]:
-        """A square (N, N) for each sentence."""
+        """Square matrix (N, N) of each sentence."""
         squares = self.probability.cpu().numpy()
         return [square[:n, :n].copy() for square, n in zip(squares, self.lengths.tolist(), strict=True)]
 
@@ -218,10 +221,11 @@ class StackDecisions(Structure):
 
 @dataclass(frozen=True)
 class SpanScores(Structure):
-    """How probable, or how well voted for, each span of words is.
+    """Probability of each span of words to be a constituent, or another score of it.
 
-    ``score`` (B, N, N + 1): entry (i, j) is that of the words from i up to j, j not included; entries with j <= i mean
-    nothing. The marginals of a grammar and the votes of an ensemble are both of this kind.
+    ``score`` (B, N, N + 1): entry (i, j) is the score of the words i to j - 1; entries with j <= i have no meaning. The
+    marginals of a grammar are ``probabilities``; scores of other models can be any finite numbers. ``symbols``
+    (B, N, N + 1, S), if the query asked for them: the probability of each nonterminal over each span.
     """
 
     name = "span_scores"
@@ -229,11 +233,20 @@ class SpanScores(Structure):
     entries = "rows of scores"
     score: Tensor
     lengths: Tensor
+    probabilities: bool = True
+    symbols: Tensor | None = None
 
     def rows(self) -> list[np.ndarray]:
-        """The scores (N, N + 1) of each sentence."""
-        scores = self.score.cpu().numpy()
-        return [score[:n, : n + 1].copy() for score, n in zip(scores, self.lengths.tolist(), strict=True)]
+        """Scores (N, N + 1) of each sentence."""
+        return self._cut(self.score)
+
+    def symbol_rows(self) -> list[np.ndarray] | None:
+        """Probabilities (N, N + 1, S) of each sentence, or None."""
+        return None if self.symbols is None else self._cut(self.symbols)
+
+    def _cut(self, values: Tensor) -> list[np.ndarray]:
+        sentences = values.cpu().numpy()
+        return [table[:n, : n + 1].copy() for table, n in zip(sentences, self.lengths.tolist(), strict=True)]
 
     @classmethod
     def trivial(cls, length: int) -> list[list[float]]:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.help import command
-from cli.options import decoder_option, default_model, device_option, distances_option, inputs, layer_option
+from cli.options import (
+    decoder_option,
+    default_model,
+    device_option,
+    distances_option,
+    inputs,
+    layer_option,
+    priors_option,
+)
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
 @decoder_option
 @layer_option
 @distances_option
+@priors_option
 @device_option
 def draw(
     input: Sequence[str],

@@ -12,7 +12,15 @@ import click
 from cli.commands.eval_pairs import pairs_options
 from cli.commands.eval_text import check_usage, show_text, text_options
 from cli.help import command
-from cli.options import decoder_option, default_model, device_option, distances_option, layer_option, note
+from cli.options import (
+    decoder_option,
+    default_model,
+    device_option,
+    distances_option,
+    layer_option,
+    note,
+    priors_option,
+)
 from cli.status import Meter
 from induce.storage.locate import DEFAULT_FOLDER, default_output
 
@@ -85,6 +93,7 @@ if TYPE_CHECKING:
 @decoder_option
 @layer_option
 @distances_option
+@priors_option
 @device_option
 @text_options
 @pairs_options
@@ -134,7 +143,7 @@ def evaluate(
     from treebank.evaluate.evaluate import evaluate as run_plan
 
     gc.set_threshold(200_000, 20, 100)  # trees hold no cycles; looking for them would take a third of the time
-    parsing = {name: others.pop(name) for name in ("decoder", "layer", "distances", "device")}
+    parsing = {name: others.pop(name) for name in ("decoder", "layer", "distances", "priors", "device")}
     plan = EvaluationPlan(
         **{name: others[name] for name in PLAN}, details=form == "json" or bool(by), on_bad=_tell if skip_bad else None
     )

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.help import command
-from cli.options import default_model, device_option, distances_option, inputs, layer_option, note, reading_options
+from cli.options import (
+    default_model,
+    device_option,
+    distances_option,
+    inputs,
+    layer_option,
+    note,
+    priors_option,
+    reading_options,
+)
 from cli.output import opened
 from cli.status import reading
 from induce.registry import DECODERS
@@ -34,6 +43,7 @@ STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
 @reading_options
 @layer_option
 @distances_option
+@priors_option
 @device_option
 def extract(
     input: Sequence[str],
@@ -49,7 +59,8 @@ def extract(
     when it saw all), distances has one number for each, the gap before it. In the place of these, heads has a row
     for each: how probable each word is as its head; heights a pair: the gap before it, and its height; stack the
     number of a slot; span_scores a row: the score of the span from it up to each place; brackets and arcs are trees
-    that the model decoded itself. `synparse decode` turns the lines into trees or heads.
+    that the model decoded itself. with_priors holds the numbers after the model's priors, if these change anything.
+    `synparse decode` turns the lines into trees or heads; it reads with_priors if a line has it.
     """
     from induce.parsing.load import load_parser
     from treebank.io.expand import expand

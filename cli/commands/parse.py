@@ -17,6 +17,7 @@ from cli.options import (
     inputs,
     layer_option,
     note,
+    priors_option,
     reading_options,
 )
 from cli.output import drawing, opened
@@ -53,6 +54,7 @@ LARGEST_DRAWING = 200  # words; a picture of more is wider than anything it coul
 @decoder_option
 @layer_option
 @distances_option
+@priors_option
 @device_option
 def parse(
     input: Sequence[str],

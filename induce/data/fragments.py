@@ -11,7 +11,7 @@ import numpy as np
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.data.by_length import batches_of_equal_length
 from induce.data.loaders import Step, shuffled
-from induce.data.punctuation import SEPARATED
+from induce.data.punctuation import SEPARATED, bracket_conflicts, join_conflicts
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ class FragmentLoader:
     A curriculum takes sentences of at most ``first_longest`` words in the first pass and ``longer`` more in each
     later one, up to ``longest``. How far training is, from 0 to 1, counts the words of all passes: after the share
     ``steady`` the learning rate falls, and in the first ``focus_share`` spans that no reference tree of the corpus has
-    are multiplied by exp(-``focus_penalty``); ``focus_fade`` is how long that takes to vanish. Spans that brackets or
-    joined words speak against (`mark_votes`) are multiplied by exp(-``crossing_penalty``) in all passes. The model is
-    checked without either.
+    are multiplied by exp(-``focus_penalty``); ``focus_fade`` is how long that takes to vanish. Spans that
+    conflict with brackets or joined words (`conflicting_spans`) are multiplied by exp(-``crossing_penalty``) in all
+    passes. The model is checked without either.
     """
 
     def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
@@ -99,14 +99,12 @@ class FragmentLoader:
         """The factors (B, N, N + 1) of the spans of the ``chosen`` sentences; None where all are 1."""
         import torch
 
-        from induce.models.grammars.branching import mark_votes
-
         weights = None
         if self.corpus.references is not None and penalty:
             found = self.corpus.references.weights(chosen, gaps.shape[1], math.exp(-penalty))
             weights = torch.from_numpy(found)
         if self.config.crossing_penalty and (gaps > SEPARATED).any():
-            factors = torch.where(mark_votes(gaps, lengths) < 0, math.exp(-self.config.crossing_penalty), 1.0)
+            factors = torch.where(conflicting_spans(gaps, lengths), math.exp(-self.config.crossing_penalty), 1.0)
             weights = factors if weights is None else weights * factors
         return weights
 
@@ -124,6 +122,17 @@ class SpanLoader(FragmentLoader):
         gaps = torch.from_numpy(self.corpus.gaps_before(chosen))
         spans = torch.from_numpy(references.shares(chosen, batch.tokens.shape[1]))
         return SpanTargetBatch(batch.tokens, batch.lengths, gaps, spans).to(self.device)
+
+
+def conflicting_spans(gaps: Tensor, lengths: Tensor) -> Tensor:
+    """Whether each span (B, N, N + 1) conflicts with brackets or joined words of its sentence."""
+    import torch
+
+    conflicts = torch.zeros(*gaps.shape, gaps.shape[1] + 1, dtype=torch.bool)
+    for sentence, row, length in zip(conflicts, gaps.tolist(), lengths.tolist(), strict=True):
+        counts = bracket_conflicts(row[:length]) + join_conflicts(row[:length])
+        sentence[:length, : length + 1] = torch.from_numpy(counts > 0)
+    return conflicts
 
 
 def longest_of_pass(config: TrainConfig, number: int) -> float:

@@ -146,3 +146,30 @@ def joined(row: Sequence[int]) -> list[tuple[int, int]]:
     """The spans of words that marks join, in a sentence with the gaps ``row``."""
     starts = [place for place, before in enumerate(row) if before != JOINED or place == 0]
     return [(start, end) for start, end in zip(starts, [*starts[1:], len(row)], strict=True) if end - start > 1]
+
+
+def bracket_conflicts(row: Sequence[int]) -> np.ndarray:
+    """Number of bracketed phrases that each span (N, N + 1) crosses, or begins with and continues after.
+
+    The second counts for phrases that do not begin the sentence: an aside belongs to the words before it.
+    """
+    phrases = bracketed(row)
+    conflicts = _crossed(phrases, len(row))
+    for start, end in phrases:
+        conflicts[start, end + 1 :] += start > 0
+    return conflicts
+
+
+def join_conflicts(row: Sequence[int]) -> np.ndarray:
+    """Number of joined phrases that each span (N, N + 1) crosses."""
+    return _crossed(joined(row), len(row))
+
+
+def _crossed(phrases: Iterable[tuple[int, int]], count: int) -> np.ndarray:
+    """Number of distinct ``phrases`` of two or more words that each span (N, N + 1) crosses; float32."""
+    start, end = np.arange(count)[:, None], np.arange(count + 1)
+    crossed = np.zeros((count, count + 1), dtype=np.float32)
+    for i, j in set(phrases):
+        if 1 < j - i < count:
+            crossed += ((start < i) & (end > i) & (end < j)) | ((start > i) & (start < j) & (end > j))
+    return crossed

@@ -63,11 +63,3 @@ def heads_in_tree(heads: Array, splits: Sequence[Split]) -> Array:
     found[above, words] = against
     found[words, above] = 1.0 - against
     return found
-
-
-def branching_heads(heads: Array, lengths: Array, *, right: bool) -> Array:
-    """`heads_in_tree` of head distributions (B, N, N) by the trees that branch to one side."""
-    found = np.zeros_like(heads)
-    for one, row, length in zip(found, heads, lengths, strict=True):
-        one[:length, :length] = heads_in_tree(row[:length, :length], branching(length, right=right))
-    return found

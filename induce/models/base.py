@@ -16,6 +16,7 @@ from induce.training.process_group import ALONE, ProcessGroup
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
+    from induce.decoding.priors import EdgeStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,9 @@ class Query(NamedTuple):
     """Which structure is asked for."""
 
     structure: type[Structure]
-    layer: int = 1  # from 1, for models that have trees of their own in each layer
-    distances: str = (
-        "lm"  # of a model that has several sets: that of the language model, or one that learned from trees
-    )
+    layer: int = 1  # from 1, for models that have trees in each layer
+    distances: str = "lm"  # set of distances: of the language model, or one that learned from trees
+    symbols: bool = False  # whether span scores are requested by nonterminal as well
 
 
 class Model(nn.Module):
@@ -77,6 +77,10 @@ class Model(nn.Module):
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """What ``query`` asks for of whole sentences; to be called in evaluation mode."""
         raise NotTrained(f"{type(self).__name__} gives no structure")
+
+    def edge_statistics(self) -> EdgeStatistics | None:
+        """Counts of the training text for priors that need them, or None."""
+        return None
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
         """Log-probability in nats of each word of whole sentences, where the model has one; in evaluation mode.

@@ -89,6 +89,7 @@ class Ensemble(StructureParser):
 
     name = "ensemble"
     token = "word"
+    without_priors = False  # whether the priors of all members are switched off
 
     def __init__(self, description: Description, voters: Sequence[Voter], *, decoder: str | None = None) -> None:
         """Raises SynparseError for a decoder that does not read votes, or members that vote for something else."""
@@ -109,6 +110,10 @@ class Ensemble(StructureParser):
         self.tokenization = rules.pop() if len(rules) == 1 else ""
         self.processes = cores()
         self.tell: Callable[[str], None] = lambda line: None
+
+    @property
+    def decoded(self) -> str:
+        return super().decoded + ("|priors:none" if self.without_priors else "")
 
     @property
     def digest(self) -> str:
@@ -156,7 +161,9 @@ class Ensemble(StructureParser):
             votes = [ballot[place] for ballot in ballots]
             silent[""] += all(vote is None for vote in votes)
             row = self._together(votes, len(kept[place])) - self.threshold
-            readings.append(Reading(sentence.words, kept[place], self.structure, row if len(row) else []))
+            scores: Any = row if len(row) else []
+            is_share = not self.threshold
+            readings.append(Reading(sentence.words, kept[place], self.structure, scores, probabilities=is_share))
         return readings, +silent
 
     def _together(self, votes: Sequence[Votes | None], count: int) -> Votes:

@@ -24,21 +24,27 @@ def load_parser(
     decoder: str | None = None,
     layer: int | None = None,
     distances: str | None = None,
+    priors: str | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> ModelParser | Ensemble:
     """The parser of a trained model (its best checkpoint), a packed model or an ensemble.
 
-    ``run`` is a model specification. Its options come before ``decoder``, ``layer`` and ``distances``, and these before
-    the model's own. ``distances`` is ``lm`` or ``syd`` for a model that learned from trees. ``tell`` is called with a
-    message for sentences that a member of an ensemble has no vote for.
+    ``run`` is a model specification. Its options come before ``decoder``, ``layer``, ``distances`` and ``priors``, and
+    these before the model's own. ``distances`` is ``lm`` or ``syd`` for a model that learned from trees. ``priors`` is
+    a list such as ``brackets:1,branching:0.1``, or ``none``; for an ensemble only ``none``, which holds for all
+    members. ``tell`` is called with a message for sentences that a member of an ensemble has no vote for.
     """
-    spec, chosen = _spec_and_options(run, decoder=decoder, layer=layer, distances=distances)
+    spec, chosen = _spec_and_options(run, decoder=decoder, layer=layer, distances=distances, priors=priors)
     if chosen["decoder"] is not None:
         registry.decoder_entry(chosen["decoder"])
     if locate(spec.path).type is PathType.ENSEMBLE:
         if chosen["layer"] is not None or chosen["distances"] is not None:
             raise SynparseError(f"{spec.path}: an ensemble has no layers or distances; its members have: RUN@layer=2")
-        ensemble = load_ensemble(Path(spec.path), partial(load_parser, device=device), decoder=chosen["decoder"])
+        if chosen["priors"] not in (None, registry.NO_PRIORS):
+            raise SynparseError(f"{spec.path}: an ensemble has no priors, its members have; --priors none is possible")
+        load_member = partial(load_parser, device=device, priors=chosen["priors"])
+        ensemble = load_ensemble(Path(spec.path), load_member, decoder=chosen["decoder"])
+        ensemble.without_priors = chosen["priors"] == registry.NO_PRIORS
         ensemble.tell = tell or ensemble.tell
         return ensemble
     return load_model_parser(spec.path, device=device, **chosen)

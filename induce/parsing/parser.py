@@ -16,9 +16,9 @@ from induce.data.by_length import batches_by_cost
 from induce.data.loaders import pad
 from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
-from induce.decoding.branching_direction import FACT as EDGES
-from induce.decoding.branching_direction import Edges
+from induce.decoding.branching_direction import Edges, assumed_branching
 from induce.models.base import Query
+from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
 from induce.parsing.reading import Reading
 from induce.storage.checkpoint import Checkpoint, build_model
 from induce.storage.facts import WEIGHTS
@@ -93,6 +93,7 @@ class StructureParser:
     gives: tuple[type[Structure], ...]  # what it can be asked for
     task: str = ""  # that the model was trained for, if it was one
     tokenization: str = ""  # the rule that split the text it was trained on, if one did
+    branches_right = False  # whether the language clearly branches to the right, for the default decoder
     first_block = FIRST_BLOCK
 
     @property
@@ -131,7 +132,9 @@ class StructureParser:
 
     def choose(self, decoder: str) -> None:
         """Take another decoder, or with "" the default. SynparseError: the model does not give what it reads."""
-        self.decoder = registry.fitting_decoder(self.name, self.gives, decoder, task=self.task)
+        self.decoder = registry.fitting_decoder(
+            self.name, self.gives, decoder, task=self.task, branches_right=self.branches_right
+        )
         self.decode = registry.decoder(self.decoder)
         entry = registry.decoder_entry(self.decoder)
         self.structure, self.output = entry.reads, entry.gives
@@ -153,7 +156,7 @@ class StructureParser:
         """Leaves and heads of the sentences of a block, decoded side by side; of those before one that fails, too."""
         readings, problem = _until_failure(block)
         together = registry.decoder_together(self.decoder)
-        for reading, heads in zip(readings, together([reading.row for reading in readings]), strict=True):
+        for reading, heads in zip(readings, together([reading.scores for reading in readings]), strict=True):
             yield reading.leaves, reading.all_heads(heads)
         if problem:
             raise problem
@@ -199,12 +202,15 @@ class ModelParser(StructureParser):
         decoder: str | None = None,
         layer: int | None = None,
         distances: str | None = None,
+        priors: str | None = None,
     ) -> None:
         config = checkpoint.config
         self.checkpoint, self.device = checkpoint, device
         self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.data.task
         self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
-        self.choose(decoder or own_decoder(checkpoint))
+        branching = assumed_branching(config.parse.branching, Edges.in_facts(checkpoint.facts))
+        self.branches_right = branching.branches_right
+        self.choose(decoder or config.parse.decoder)
         self.distances = distances or config.parse.distances
         self.layer = layer if layer is not None else default_layer(config, self.distances)
         try:
@@ -221,6 +227,8 @@ class ModelParser(StructureParser):
         self.joining = frozenset(checkpoint.facts.get("joining", ()))
         self.learned_from = trees_learned_from(checkpoint)
         self.model: Any = build_model(checkpoint).to(device)
+        listed = requested_priors(priors, config.parse.priors, self.gives)
+        self._all_priors = AppliedPriors(listed, branching, self.model.edge_statistics())
         self._library = ""  # of matrix products, for blocks of many words; chosen at the first such block
         self._pool: ThreadPoolExecutor | None = None  # kept: threads that come and go leave memory behind
 
@@ -231,7 +239,14 @@ class ModelParser(StructureParser):
         parts = [f"model:{self.name}", f"checkpoint:{self.digest[:8]}", f"decoder:{self.decoder}"]
         parts += [f"layer:{self.layer}"] if entry.layered else []
         parts += [f"distances:{self.distances}"] if entry.sets else []
+        has_priors = any(prior.reads is self.structure for prior in registry.PRIORS.values())
+        parts += [f"priors:{self.priors}"] if has_priors else []
         return "|".join(parts)
+
+    @property
+    def priors(self) -> AppliedPriors:
+        """The priors that apply to the structure which the decoder reads."""
+        return self._all_priors.reading(self.structure)
 
     @property
     def digest(self) -> str:
@@ -248,12 +263,15 @@ class ModelParser(StructureParser):
         """
         seen = [self._seen(sentence) for sentence in block]
         encoded = [
-            (self.checkpoint.vocabulary.encode(one.forms), gaps(words, one.kept, self.joining) if self.marks else ())
+            (
+                self.checkpoint.vocabulary.encode(one.forms),
+                gaps(words, one.kept, self.joining) if self.marks or self.priors.priors else (),
+            )
             for words, one in seen
         ]
         lengths = [len(ids) for ids, _ in encoded]
         rows: list[Any] = [
-            [] if not length else self.structure.trivial(length) if length < self.model.shortest else None
+            Scores(self.structure.trivial(length) if length else []) if length < max(1, self.model.shortest) else None
             for length in lengths
         ]
         wanted = [index for index, row in enumerate(rows) if row is None]
@@ -268,10 +286,10 @@ class ModelParser(StructureParser):
             for batch, values in zip(batches, self._at_once(together), strict=True):
                 for index, value in zip(batch, values, strict=True):
                     rows[index] = value
-        for (words, one), row in zip(seen, rows, strict=True):
-            if isinstance(row, SynparseError):
-                raise row
-            yield Reading(words, one.kept, self.structure, row, self.token)
+        for (words, one), scores in zip(seen, rows, strict=True):
+            if isinstance(scores, SynparseError):
+                raise scores
+            yield Reading(words, one.kept, self.structure, *scores, token=self.token)  # type: ignore[misc]
 
     def _seen(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
         """The words of a sentence and what the model sees of them; of a model of characters both are these."""
@@ -323,7 +341,7 @@ class ModelParser(StructureParser):
 
         try:
             with torch.inference_mode():
-                return list(self.ask(self.batch(batch)).rows())
+                return list(self.priors.apply(self.ask(self.batch(batch)), batch))
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
@@ -342,21 +360,24 @@ class ModelParser(StructureParser):
 
     def ask(self, batch: SentenceBatch) -> Structure:
         """The structure that the decoder reads."""
-        structure: Structure = self.model.structure(batch, Query(self.structure, self.layer, self.distances))
+        query = Query(self.structure, self.layer, self.distances, symbols=self.priors.need_symbols)
+        structure: Structure = self.model.structure(batch, query)
         return structure
 
 
-def own_decoder(checkpoint: Checkpoint) -> str:
-    """The decoder that the model was trained to be read by; "" for the first one that reads what it gives.
-
-    Raises CheckpointError where the text was to decide, and the checkpoint does not say how it did.
-    """
-    name = checkpoint.config.parse.decoder
-    if name != registry.BY_BRANCHING:
-        return name
-    checkpoint.fact(EDGES)
-    edges = Edges.in_facts(checkpoint.facts)
-    return edges.decoder if edges else ""
+def default_decoder(checkpoint: Checkpoint) -> str:
+    """The decoder that a model is read by if the user names none; empty if it gives no structure."""
+    config, gives = checkpoint.config, kind_of(checkpoint.config).gives
+    branching = assumed_branching(config.parse.branching, Edges.in_facts(checkpoint.facts))
+    if not gives:
+        return ""
+    return registry.fitting_decoder(
+        config.model_name,
+        gives,
+        config.parse.decoder,
+        task=config.data.task,
+        branches_right=branching.branches_right,
+    )
 
 
 def with_rule(given: InputOptions, rule: str) -> InputOptions:

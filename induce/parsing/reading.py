@@ -16,12 +16,15 @@ from treebank.core.tree import Tree
 from treebank.io.jsonl import words_and_kept
 
 Decode = Callable[[Any], Any]
+ADJUSTED = "with_priors"  # key of the scores after the priors, which the decoder reads
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """The words of a sentence, the indices of those that the model saw, and the row of a structure over these.
 
+    ``row`` is what the model gives, ``probabilities`` or other numbers; ``adjusted`` is the row after the priors, or
+    None if these change nothing.
     The words of a model of characters (``token``) are the characters that it saw, spaces among them, which are no
     leaves of its trees.
     """
@@ -30,7 +33,14 @@ class Reading:
     kept: Sequence[int]
     structure: type[Structure]
     row: Any
+    adjusted: Any = None
+    probabilities: bool = False
     token: str = "word"
+
+    @property
+    def scores(self) -> Any:
+        """The row that the decoder reads: ``adjusted`` by priors, else the model's."""
+        return self.row if self.adjusted is None else self.adjusted
 
     @property
     def leaves(self) -> Sequence[str]:
@@ -42,11 +52,11 @@ class Reading:
 
     def tree(self, decode: Decode) -> Tree:
         """The tree over all words: decoded over the kept ones, the others put back."""
-        return self._tree(decode(self.row))
+        return self._tree(decode(self.scores))
 
     def sure_tree(self, decode: Decode) -> tuple[Tree, float | None]:
         """The tree, and how sure the model is of it."""
-        spans = decode(self.row)
+        spans = decode(self.scores)
         return self._tree(spans), confidence(self.structure, self.row, spans)
 
     def _tree(self, spans: Sequence[tuple[Any, ...]]) -> Tree:
@@ -57,7 +67,7 @@ class Reading:
 
     def heads(self, decode: Decode) -> Heads:
         """The heads of all words: decoded over the kept ones, the others put in."""
-        return self.all_heads(decode(self.row))
+        return self.all_heads(decode(self.scores))
 
     def all_heads(self, kept: Heads) -> Heads:
         """The heads of all words: the decoded heads of the ``kept`` ones, the others put in."""
@@ -72,6 +82,8 @@ class Reading:
         if self.token != "word":
             line["token"] = self.token
         line[self.structure.name] = self.structure.to_json(self.row)
+        if self.adjusted is not None:
+            line[ADJUSTED] = self.structure.to_json(self.adjusted)
         if decoder_name != decoders_of((self.structure,))[0]:
             line["decoder"] = decoder_name
         return line
@@ -112,7 +124,11 @@ def from_json(line: Mapping[str, Any], chosen: str | None = None) -> tuple[Readi
         if structure.words_of(row) > count:
             raise ValueError(f"a span ends at {structure.words_of(row)}, but there are {count} words")
     words, kept = words_and_kept(dict(line), count, structure.entries)
-    return Reading(words, kept, structure, row, "character" if line.get("token") == "character" else "word"), name
+    adjusted = structure.from_json(line[ADJUSTED]) if line.get(ADJUSTED) is not None else None
+    if adjusted is not None and structure.words_of(adjusted) != structure.words_of(row):
+        raise ValueError(f'"{ADJUSTED}" has {len(adjusted)} {structure.entries}, "{structure.name}" has {len(row)}')
+    token = "character" if line.get("token") == "character" else "word"
+    return Reading(words, kept, structure, row, adjusted, token=token), name
 
 
 def expected() -> str:

@@ -29,6 +29,7 @@ def load_systems(
     decoder: str | None = None,
     layer: int | None = None,
     distances: str | None = None,
+    priors: str | None = None,
     tell: Callable[[str], None] | None = None,
     watched: Watched | None = None,
 ) -> list[ParsedTrees | ParsedHeads]:
@@ -46,7 +47,9 @@ def load_systems(
 
     systems = []
     for folder in folders:
-        parser = load_parser(folder, device=device, decoder=decoder, layer=layer, distances=distances, tell=tell)
+        parser = load_parser(
+            folder, device=device, decoder=decoder, layer=layer, distances=distances, priors=priors, tell=tell
+        )
         system = system_of(parser, folder, alone=len(folders) == 1)
         if isinstance(system, ParsedTrees) and getattr(parser, "tokenization", "") == "characters":
             system = replace(system, characters=True)

@@ -77,7 +77,7 @@ class ParserVoter:
         structure = SpanScores if parser.output == "trees" else HeadDistribution
         if sums and parser.structure is structure:
             return [
-                _moved(np.asarray(reading.row, dtype=float), reading.kept, wanted, parser.output)
+                _moved(np.asarray(reading.scores, dtype=float), reading.kept, wanted, parser.output)
                 for reading, wanted in zip(parser.read(sentences), kept, strict=True)
             ]
         if parser.output == "heads":

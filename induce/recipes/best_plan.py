@@ -10,10 +10,10 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from induce.decoding.branching_direction import Edges, edges_of
+from induce.decoding.branching_direction import Edges
 from induce.storage.locate import PathType
 from induce.storage.run_folder import check_type, resumable
-from induce.training.run import RunRequest, load_data
+from induce.training.run import RunRequest
 from treebank.base.atomic_write import write_whole
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
@@ -26,8 +26,8 @@ MOST_SERIES = 4
 SHORTEST = 1.0  # times the minutes below for each of several series; one may have less
 TEACHING = 7.0  # times as long as to learn from a word takes it to parse it by the teachers of one series (CRAFT)
 VOTING = 15.0  # and by all that vote
-SIDES = ("right", "left")
-VOTES = ("model.prior_votes=0.1", "model.word_votes=0.5")  # see docs/models/npcfg.md
+WEAK_EVIDENCE = 0.6  # strength of the evidence for a branching direction below which a warning is printed
+PRIORS = "function-words:0.5,branching:0.1,punctuation:0.1,brackets:1,joining-marks:1"  # see docs/models/npcfg.md
 KEPT = ("text", "dev")  # of a request
 SERIES = 100  # by which the seeds of parts differ from one --seed to the next
 DECIDED = ("done", "log", "branching", "speed", "words", "text_share", "vote_share", "series", "ranks")  # of a plan
@@ -47,7 +47,7 @@ class Part:
     focus: tuple[str, ...] = ()  # NAME or NAME:DECODER of other parts, or GROUP/K: the K-th best of GROUP-1, GROUP-2, …
     votes: bool = True
     passes: int = 16  # of a grammar, at most
-    end_votes: float = 2.0  # what teaches needs them to find verb phrases; what learns from it has learned these
+    prefix_symbols: float = 2.0  # strength of that prior; only teachers need it, to find verb phrases
     settings: tuple[str, ...] = ()
 
     @property
@@ -91,7 +91,7 @@ def series(count: int) -> tuple[Part, ...]:
     for k in grammars:
         preset = f"{KINDS[(k - 1) % len(KINDS)]}-small"
         teacher = f"first/{(k - 1) // len(KINDS) * 2 + (k - 1) % 2 + 1}"
-        parts.append(Part(f"second-{k}", preset, 6, seed=k, focus=(teacher,), end_votes=0))
+        parts.append(Part(f"second-{k}", preset, 6, seed=k, focus=(teacher,), prefix_symbols=0))
     return tuple(parts)
 
 
@@ -160,18 +160,24 @@ class Plan:
             raise SynparseError(f"{path}: not the plan of a run ({error}); begin anew with --overwrite") from None
 
     def choose_branching(self, part: Part, tell: Tell) -> None:
-        """Whether trees of the text branch to the right or to the left: what its edges say
-        (`induce.decoding.branching_direction`), as
-        ``part`` found them."""
+        """Report the branching direction that priors assume, as estimated by ``part`` from its training text."""
         from induce.parsing.load import read_trained
 
         if self.branching:
             return
-        found = Edges.in_facts(read_trained(self.folder / "parts" / part.name).facts)
-        edges = found or edges_of(load_data(self.request_of(part)).encode())
-        self.branching = edges.side or "neither"
+        edges = Edges.in_facts(read_trained(self.folder / "parts" / part.name).facts)
+        if edges is None:
+            return
+        self.branching = edges.branching.direction or "neither"
         shares = f"{edges.first:.0f}% begin, {edges.last:.0f}% end"
-        self.say(f"branching: {self.branching} (sentences with a frequent word at an edge: {shares} with one)", tell)
+        evidence = f"sentences with a frequent word at an edge: {shares} with one"
+        self.say(f"branching: {self.branching}, strength {edges.strength:.2f} ({evidence})", tell)
+        if edges.strength < WEAK_EVIDENCE:
+            self.say(
+                f"warning: weak evidence for the branching direction ({edges.difference:+.0f} points, standard error "
+                f"{edges.error:.1f}); the trees may be no better than trivial ones",
+                tell,
+            )
 
     def minutes_of(self, part: Part) -> float:
         """The minutes of one core that are enough for a part, on this machine."""
@@ -235,9 +241,8 @@ class Plan:
         if resumable(run):
             return RunRequest(run=str(run), resume=True, device=self.request.device)
         focus = [name.partition(":") for name in self.teachers(part)]
-        sided = part.focus and "pcfg" in part.preset and self.branching in SIDES
-        votes = (f"model.branching={self.branching}", *VOTES, f"model.end_votes={part.end_votes:g}")
-        settings = votes if sided else ()
+        prefix = f"prefix-symbols:{part.prefix_symbols:g}," if part.prefix_symbols else ""
+        settings = (f"parse.priors={prefix}{PRIORS}",) if part.focus and "pcfg" in part.preset else ()
         share = self.vote_share if VOTE in part.focus else self.text_share
         learned = (f"data.text_share={share:g}",) if 0 < share < 1 else ()
         return replace(

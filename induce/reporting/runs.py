@@ -10,7 +10,7 @@ from typing import Any
 from induce.data.corpus_checks import Health
 from induce.data.tokens import TOKENS, leaf
 from induce.parsing.ensemble import Description
-from induce.parsing.parser import own_decoder, trees_learned_from
+from induce.parsing.parser import default_decoder, trees_learned_from
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import parse_model_spec
@@ -109,7 +109,7 @@ def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: 
         "vocabulary": f"{len(checkpoint.vocabulary):,} {TOKENS[unit]}",
         "steps": f"{checkpoint.fact('step'):,} in {checkpoint.fact('seconds') / 60:.1f} minutes on "
         f"{checkpoint.fact('device')}",
-        "decoder": own_decoder(checkpoint),
+        "decoder": default_decoder(checkpoint),
         "seed": str(config.train.seed),
         "text sha256": f"{training['sha256']:.16}…",
     }

@@ -13,7 +13,13 @@ from treebank.base.errors import SynparseError, UnknownNameError, nearest
 
 BASELINE = "baseline:"
 MAX_WEIGHT = 1e9
-OPTIONS: dict[str, Callable[[str], Any]] = {"decoder": str, "layer": int, "distances": str, "weight": float}
+OPTIONS: dict[str, Callable[[str], Any]] = {
+    "decoder": str,
+    "layer": int,
+    "distances": str,
+    "priors": str,
+    "weight": float,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +31,7 @@ class ModelSpec:
     decoder: str = ""
     layer: int = 0  # from 1
     distances: str = ""
+    priors: str = ""  # "none", or NAME:STRENGTH with "+" between them
 
     def __post_init__(self) -> None:
         """Raises ValueError if the weight or the layer is out of range."""
@@ -69,7 +76,7 @@ def parse_model_spec(text: str | os.PathLike[str]) -> ModelSpec:
     Raises SynparseError for an unknown option and for a value that is not valid.
 
     >>> parse_model_spec("runs/a@layer=2,weight=0.5")
-    ModelSpec(path='runs/a', weight=0.5, decoder='', layer=2, distances='')
+    ModelSpec(path='runs/a', weight=0.5, decoder='', layer=2, distances='', priors='')
     """
     text = os.fspath(text)
     path, at, options = text.rpartition("@")

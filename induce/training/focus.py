@@ -119,7 +119,7 @@ def _squares(parser: StructureParser, sentences: Sequence[Sentence]) -> list[np.
     squares = []
     for reading in parser.read(sentences):
         square = np.zeros((len(reading.words), len(reading.words)), dtype=np.float32)
-        square[np.ix_(reading.kept, reading.kept)] = reading.row
+        square[np.ix_(reading.kept, reading.kept)] = reading.scores
         squares.append(square)
     return squares
 

@@ -21,12 +21,13 @@ from induce.data.corpus import unknown_share
 from induce.data.loaders import Loader, Step
 from induce.data.tokens import bits
 from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
-from induce.decoding.branching_direction import Edges, edges_of
+from induce.decoding.branching_direction import Edges, assumed_branching, edges_of
 from induce.layers.matrix_library import multiplying
 from induce.models.base import FittedModel, detach
-from induce.registry import BY_BRANCHING, READINGS, decoder_entry, fitting_decoder, load
+from induce.registry import READINGS, decoder_entry, fitting_decoder, load
 from induce.storage import checkpoint as store
 from induce.storage.lock import RunLock
+from induce.structures import Distances
 from induce.training.compatibility import check_enough, check_fits
 from induce.training.distributed import learn
 from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
@@ -78,7 +79,7 @@ class Trainer(RunState):
         )
         self.unknown_share = unknown_share(training.word_counts(), vocabulary)
         self.corpus = encode(training, vocabulary, joining)
-        if config.parse.decoder == BY_BRANCHING:
+        if not config.data.task:
             self.facts |= edges_of(self.corpus).fact()
         self.loader = self._loader(self.corpus, config.train.batch_size)
         held_out = self.corpus if self.development is training else encode(self.development, vocabulary, joining)
@@ -142,9 +143,11 @@ class Trainer(RunState):
         best = at.best_epoch, _exp(at.best_loss), at.seconds, str(self.run), self._bits(at.best_loss)
         accuracy = next((check["development_accuracy"] for check in reversed(at.history) if check["best"]), None)
         gives = kind_of(config).gives
-        decoder = fitting_decoder(config.model_name, gives, config.parse.decoder) if gives else ""
-        edges = Edges.in_facts(self.facts)
-        decoder = edges.decoder if edges else decoder
+        edges, name = Edges.in_facts(self.facts), config.parse.decoder
+        branching = assumed_branching(config.parse.branching, edges)
+        right = branching.branches_right
+        decoder = fitting_decoder(config.model_name, gives, name, branches_right=right) if gives else ""
+        is_estimated = config.parse.branching == "text" and gives[:1] == (Distances,) and not name
         return Finished(
             *(reason, at.epoch, at.step, *best),
             scored=self.scored,
@@ -152,7 +155,7 @@ class Trainer(RunState):
             task=config.data.task,
             gives=decoder_entry(decoder).gives if decoder else "",
             decoder=decoder,
-            branching=str(edges or ""),
+            branching=f"decoder {decoder}: {edges}" if is_estimated else "",
             measure=self.model.measure,
             on_sample=not config.data.task and not self.facts.get("texts"),
         )

@@ -109,7 +109,7 @@ def test_models_then_files_then_baselines(capsys: pytest.CaptureFixture[str], op
     systems = ["fake", "right.txt", "left", "balanced"]
     assert order == [(convention, system) for convention in ("km", "on-lstm") for system in systems]
     assert callable(options[0][1].pop("tell"))
-    assert options == [("some", {"decoder": None, "layer": None, "distances": None, "device": "auto"})]
+    assert options == [("some", {"decoder": None, "layer": None, "distances": None, "priors": None, "device": "auto"})]
 
 
 def test_a_model_sees_words_only_and_only_those_that_are_scored(

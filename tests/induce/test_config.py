@@ -57,7 +57,7 @@ def test_the_layer_that_learned_from_trees_is_the_one_parsed() -> None:
 
 def test_preset_inherits_from_the_preset_that_it_extends() -> None:
     right, small = load_preset("npcfg-right").as_dict(), load_preset("npcfg-small").as_dict()
-    assert {name for name in small if small[name] != right[name]} == {"preset", "model"}
+    assert {name for name in small if small[name] != right[name]} == {"preset", "parse"}
     lstm, onlstm = load_preset("lstm-ptb"), load_preset("onlstm-ptb")
     assert lstm.data == onlstm.data
     assert "chunk_size" not in lstm.model  # another model inherits no settings of [model]

@@ -22,7 +22,6 @@ from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
 from induce.data.punctuation import JOINED, MOST, NOTHING, SEPARATED
 from induce.layers.bilstm_encoder import SentenceReader, some_unknown
 from induce.models.base import Loss, Model, Query, bounded
-from induce.models.grammars.branching import mark_votes
 from induce.structures import SpanScores
 
 if TYPE_CHECKING:
@@ -41,12 +40,6 @@ class ChartConfig:
     layers: int = 1
     span_size: int = setting(100, low=1, high=1e6, help="units in which a gap stands for the start or end of a span")
     endings: bool = setting(True, help="whether words are also known by their last letters")
-    mark_votes: float = setting(
-        0.0,
-        low=0,
-        high=100,
-        help="what spans gain in choosing trees that brackets enclose or whose words are joined; thrice for crossing",
-    )
     dropout: float = 0.3
     unknown_rate: float = setting(0.2, low=0, high=0.99, help="share of the words that are unknown in training")
 
@@ -109,11 +102,8 @@ class Chart(Model):
         return Loss(mean, mean, batch.token_count)
 
     def structure(self, batch: SentenceBatch, query: Query) -> SpanScores:
-        """How probable each span is."""
-        scores = self.scores(batch, batch.tokens).sigmoid()
-        if self.config.mark_votes and isinstance(batch, FragmentBatch):
-            scores = scores + self.config.mark_votes * mark_votes(batch.gaps, batch.lengths)
-        return SpanScores(scores, batch.lengths)
+        """Probability that each span is a constituent."""
+        return SpanScores(self.scores(batch, batch.tokens).sigmoid(), batch.lengths)
 
     def parsing_cost(self, length: int) -> float:
         """Square: a table of spans."""

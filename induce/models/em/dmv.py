@@ -19,8 +19,6 @@ from induce.config import setting
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
 from induce.data.flat_text import FlatText
 from induce.data.word_classes import word_classes
-from induce.decoding.branching_direction import edges_of
-from induce.decoding.heads_in_tree import branching_heads
 from induce.models.base import FitStep, FittedModel, Query
 from induce.models.em.dependency_tables import by_head
 from induce.models.em.predicates import frequency_weights, predicate_ratios
@@ -36,7 +34,6 @@ SHORTEST = 0.75  # length of a sentence beside the longest one of its block
 TABLE = 200_000  # numbers of a table for one block of sentences: large enough for speed, small enough for the cache
 TOGETHER = 2_000_000  # the same for the sentences that a parser hands over at once
 MOST_CLASSES = 1000  # where each word is a class of its own
-SIDES = {"right": 1, "left": -1, "": 0}
 LONGEST = 2000  # words of a sentence whose tables fit into a few gigabytes
 PREDICATE_LENGTHS = (3, 12)  # words of the sentences that say which classes are predicates
 GOLDEN = 0.6180339887498949
@@ -78,16 +75,6 @@ class DmvConfig:
     smooth_root: float = setting(0.1, low=1e-6, high=1e6)
     backoff: float = setting(10.0, low=0, high=1e6, help="uses that choices without regard to valence count for")
 
-    near_vote: float = setting(
-        0.0, low=0, high=0.99, help="share of the vote that goes to near heads, whatever they are"
-    )
-    branching_vote: float = setting(
-        0.0,
-        low=0,
-        high=0.99,
-        help="share that goes to the best heads in a tree that branches to the side to which the text clearly does",
-    )
-
     def check(self) -> None:
         """Raises ValueError where settings do not fit together."""
         for name in ("classes", "length_bias", "frequency_power"):
@@ -119,7 +106,6 @@ class Dmv(FittedModel):
     Config: ClassVar[type] = DmvConfig
     reads: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch,)
     gives: ClassVar[tuple[type[Structure], ...]] = (HeadDistribution,)
-    side: Tensor
 
     def __init__(self, config: DmvConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -133,7 +119,6 @@ class Dmv(FittedModel):
         members, size = config.members, self.class_count
         double = torch.float64
         self.register_buffer("passes", torch.zeros(members, dtype=torch.int64))
-        self.register_buffer("side", torch.zeros((), dtype=torch.int64))  # to which the text branches: 1 right, -1 left
         self.register_buffer("share", torch.zeros(vocabulary_size, dtype=double))
         self.register_buffer("classes", torch.zeros(members, vocabulary_size, dtype=torch.int64))
         self.register_buffer("ratio", torch.ones(members, size, dtype=double))
@@ -180,7 +165,6 @@ class Dmv(FittedModel):
     def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
         """Member after member, one pass of EM a step; a member's first step also finds its classes and its start."""
         text = FlatText(corpus)
-        self.side.fill_(SIDES[edges_of(corpus).side])
         total = self.config.members * self.config.passes
         forecast = Forecast(cubes(text.lengths, self.config.stages, self.config.sentences), self.config.members)
         for member in range(start // self.config.passes, self.config.members):
@@ -211,11 +195,6 @@ class Dmv(FittedModel):
             sentences = tokens[rows, :count].T, fragments[rows, :count].T, lengths[rows]
             for some in (members[start : start + size] for start in range(0, len(members), size)):
                 heads[rows, :count, :count] += self._votes(sums, some, *sentences) / len(members)
-        if self.config.near_vote:
-            heads = (1 - self.config.near_vote) * heads + self.config.near_vote * near_heads(lengths, heads.shape[1])
-        if self.config.branching_vote and self.side:
-            share, right = self.config.branching_vote, bool(self.side > 0)
-            heads = (1 - share) * heads + share * branching_heads(heads, lengths, right=right)
         return HeadDistribution(torch.from_numpy(heads).to(batch.tokens.device), batch.lengths)
 
     def _votes(
@@ -274,19 +253,6 @@ class Dmv(FittedModel):
         classes, head, root = (table[ids] for table in tables)
         inside = np.arange(len(ids))[:, None] < lengths
         return SentenceBlock(classes, np.where(inside, fragments, -1), head, root, lengths)
-
-
-def near_heads(lengths: np.ndarray, count: int) -> np.ndarray:
-    """Head distributions (B, N, N) of who knows distances only: P(head at distance d) falls as exp(-d), no root."""
-    distances = np.abs(np.subtract.outer(np.arange(count), np.arange(count))).astype(np.float64)
-    weights = np.where(distances > 0, np.exp(1 - distances), 0.0)
-    inside = np.arange(count) < lengths[:, None]
-    heads = weights * (inside[:, :, None] & inside[:, None])
-    sums = heads.sum(2, keepdims=True)
-    result: np.ndarray = np.divide(heads, sums, out=heads, where=sums > 0)
-    alone = lengths == 1
-    result[alone, :1, :1] = 1.0
-    return result
 
 
 def blocks_of_like_length(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,11 +18,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.config import setting
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanSupervisedBatch
+from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Loss, Model, Query
-from induce.models.grammars.branching import begin_of_stretch, mark_votes, shape, word_edges
-from induce.models.grammars.rules import Rules, log_partition, span_marginals, symbol_marginals, word_costs
+from induce.models.grammars.edge_statistics import segment_starts, word_edges
+from induce.models.grammars.rules import Rules, log_partition, symbol_marginals, word_costs
 from induce.models.grammars.viterbi import best_trees
 from induce.structures import Brackets, SpanScores, Structure
 
@@ -70,39 +69,19 @@ def spread_weights(model: nn.Module) -> None:
             nn.init.xavier_uniform_(parameter)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GrammarConfig:
-    """What all grammars can be told of the shape of trees: by default nothing."""
-
-    branching: str = setting("right", choices=("right", "left"), help="the side that the votes below are for")
-    prior_votes: float = setting(0.0, low=0, high=100, help="what preferred spans (`shape`) gain in choosing trees")
-    end_votes: float = setting(
-        0.0, low=0, high=100, help="a symbol's spans count min(1, this x its ends / beginnings in the text)"
-    )
-    mark_votes: float = setting(
-        0.0,
-        low=0,
-        high=100,
-        help="what spans gain in choosing trees that brackets enclose or whose words are joined; thrice for crossing",
-    )
-    word_votes: float = setting(
-        0.0, low=0, high=100, help="a span counts min(1, this x how often its last word ends a stretch, of the mean)"
-    )
-
-
 class Grammar(Model):
     """A model whose sentences are derived by a grammar; subclasses give the `tables`."""
 
     reads = (FragmentBatch, SpanSupervisedBatch)
     gives = (SpanScores, Brackets)
     shortest = 2
-    config: Any  # a GrammarConfig with the numbers of nonterminals and preterminals
+    config: Any  # settings with the numbers of nonterminals and preterminals
     growth: Tensor
     edges: Tensor
     batches: Tensor
     word_edges: Tensor
 
-    def __init__(self, config: GrammarConfig, vocabulary_size: int) -> None:
+    def __init__(self, config: Any, vocabulary_size: int) -> None:
         super().__init__()
         self.config = config
         self.register_buffer("growth", torch.zeros(()))  # what the rules cost a word: the scale of charts
@@ -161,7 +140,7 @@ class Grammar(Model):
         for rows, tokens in same_length(batch):
             count = tokens.shape[1]
             if 1 < count <= LONGEST:
-                tables, begins = self.tables(tokens), begin_of_stretch(batch.fragments[rows, :count]).float()
+                tables, begins = self.tables(tokens), segment_starts(batch.fragments[rows, :count]).float()
                 shares = symbol_marginals(emitted(tables, tokens), tables.rules, growth=float(self.growth))[1]
                 for width in range(2, count):
                     spans = count - width + 1
@@ -169,12 +148,9 @@ class Grammar(Model):
                     counts += torch.einsum("ebs,sba->ea", places.to(shares[width].dtype), shares[width])
         self.edges.lerp_(counts.nan_to_num(0.0, 0.0, 0.0), COUNTED_MEMORY)
 
-    def _votes(self) -> Tensor | None:
-        """What a span of each nonterminal (S,) counts when a tree is chosen; nothing if all count the same."""
-        if not self.config.end_votes:
-            return None
-        begins, ends = self.edges if self.config.branching == "right" else self.edges.flip(0)
-        return torch.where(begins > 0, self.config.end_votes * ends / begins, 1.0).clamp_max(1.0)
+    def edge_statistics(self) -> EdgeStatistics:
+        """Counts of words and nonterminals at the edges of segments."""
+        return EdgeStatistics(self.word_edges.cpu().numpy(), self.edges.cpu().numpy())
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """Span marginals, or the most probable trees with the numbers of their nonterminals as labels."""
@@ -182,46 +158,25 @@ class Grammar(Model):
             return self._best(batch)
         size = batch.tokens.shape[1]
         scores = self.growth.new_zeros(len(batch.lengths), size, size + 1)
+        symbols = scores.new_zeros(*scores.shape, self.config.nonterminals) if query.symbols else None
         for rows, tokens in same_length(batch):
             for start, end in pieces(tokens.shape[1]):
-                part = self._marginals(tokens[:, start:end])
-                if isinstance(batch, FragmentBatch):
-                    part = self._sided(part, tokens[:, start:end], batch.fragments[rows, start:end])
-                    if self.config.mark_votes:
-                        width = torch.full((len(tokens),), end - start)
-                        part = part + self.config.mark_votes * mark_votes(batch.gaps[rows, start:end], width)
-                scores[rows[:, None, None], *_grid(start, end)] = part
-                scores[rows, start, tokens.shape[1]] = 1.0  # pieces are joined from the right
-        return SpanScores(scores, batch.lengths)
+                shares = self._symbol_shares(tokens[:, start:end])
+                for width in range(2, end - start + 1):
+                    starts = torch.arange(start, end - width + 1)[:, None]
+                    scores[rows, starts, starts + width] = shares[width].sum(-1)
+                    if symbols is not None:
+                        symbols[rows, starts, starts + width] = shares[width]
+                if tokens.shape[1] > 1:
+                    scores[rows, start, tokens.shape[1]] = 1.0  # pieces are joined from the right
+        return SpanScores(scores.clamp_(0.0, 1.0), batch.lengths, symbols=symbols)
 
-    def _sided(self, marginals: Tensor, tokens: Tensor, fragments: Tensor) -> Tensor:
-        """Marginals (B, N, N + 1) with the votes for one side, of words and of `shape`."""
-        if self.config.word_votes:
-            right = self.config.branching == "right"
-            counts = (self.config.word_votes * self.word_edges[int(right)][tokens]).clamp_max(1.0)
-            edges = begin_of_stretch(fragments)
-            if right:
-                counts = functional.pad(counts, (1, 0), value=1.0).masked_fill(edges, 1.0)[:, None]
-            else:
-                counts = counts.masked_fill(edges[:, :-1], 1.0)[:, :, None]
-            marginals = marginals * counts
-        return marginals + self.config.prior_votes * self._shape(fragments) if self.config.prior_votes else marginals
-
-    def _shape(self, fragments: Tensor) -> Tensor:
-        """`shape`, or its mirror image where the language branches to the left: (B, N, N + 1)."""
-        if self.config.branching == "right":
-            return shape(fragments)
-        mirrored = shape(fragments.flip(1))[:, :, 1:].flip(1, 2).transpose(1, 2)
-        return functional.pad(mirrored, (1, 0))
-
-    def _marginals(self, tokens: Tensor) -> Tensor:
-        """(B, N, N + 1) of sentences of one length."""
+    def _symbol_shares(self, tokens: Tensor) -> list[Tensor]:
+        """Probability of each nonterminal over each span, by width: (spans, B, S), of sentences of one length."""
         if tokens.shape[1] < 2:
-            return self.growth.new_zeros(len(tokens), tokens.shape[1], tokens.shape[1] + 1)
+            return []
         tables = self.tables(tokens)
-        return span_marginals(emitted(tables, tokens), tables.rules, growth=float(self.growth), symbols=self._votes())[
-            1
-        ]
+        return symbol_marginals(emitted(tables, tokens), tables.rules, growth=float(self.growth))[1]
 
     def _best(self, batch: SentenceBatch) -> Brackets:
         trees: list[list[tuple[Any, ...]]] = [[] for _ in batch.lengths]
@@ -265,8 +220,3 @@ def pieces(count: int) -> list[tuple[int, int]]:
     number = -(-count // LONGEST)
     ends = [count * k // number for k in range(number + 1)]
     return list(pairwise(ends))
-
-
-def _grid(start: int, end: int) -> tuple[Tensor, Tensor]:
-    """Indices of the rows and columns of a chart that the words from ``start`` up to ``end`` have."""
-    return torch.arange(start, end)[:, None], torch.arange(start, end + 1)

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from induce.config import setting
-from induce.models.grammars.grammar import Grammar, GrammarConfig, Tables, perceptron, spread_weights
+from induce.models.grammars.grammar import Grammar, Tables, perceptron, spread_weights
 from induce.models.grammars.rules import FullRules
 
 
 @dataclass(frozen=True, kw_only=True)
-class NpcfgConfig(GrammarConfig):
+class NpcfgConfig:
     """Sizes of a neural PCFG; the defaults are the paper's."""
 
     nonterminals: int = setting(30, low=1, high=10_000)

@@ -74,25 +74,17 @@ def log_partition(
 
 @torch.no_grad()
 def span_marginals(
-    emissions: Tensor,
-    rules: Rules,
-    *,
-    weights: Tensor | None = None,
-    growth: float | Tensor = 0.0,
-    symbols: Tensor | None = None,
+    emissions: Tensor, rules: Rules, *, weights: Tensor | None = None, growth: float | Tensor = 0.0
 ) -> tuple[Tensor, Tensor]:
     """log Z (B,) and P(span i, j | sentence) (B, N, N + 1) for spans of two or more words, 0 elsewhere.
 
-    Arguments as of `log_partition`. A sentence's marginals sum to N - 1; they are 0 where there is no tree. With
-    ``symbols`` (S,) a span has the mean of these numbers over its symbols, times its probability.
+    Arguments as of `log_partition`. A sentence's marginals sum to N - 1; they are 0 where there is no tree.
     """
     log_z, shares = symbol_marginals(emissions, rules, weights=weights, growth=growth)
     batch, count, _ = emissions.shape
     marginals = emissions.new_zeros(batch, count, count + 1)
     for width in range(2, count + 1):
-        share = shares[width]
-        share = share.sum(-1) if symbols is None else share @ symbols.to(share.dtype)
-        marginals.diagonal(width, 1, 2).copy_(share.t())
+        marginals.diagonal(width, 1, 2).copy_(shares[width].sum(-1).t())
     return log_z, marginals
 
 

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from induce.config import setting
-from induce.models.grammars.grammar import Grammar, GrammarConfig, Tables, perceptron, spread_weights
+from induce.models.grammars.grammar import Grammar, Tables, perceptron, spread_weights
 from induce.models.grammars.rules import SimpleRules
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimplePcfgConfig(GrammarConfig):
+class SimplePcfgConfig:
     """Sizes of a simple PCFG; the defaults are the paper's largest."""
 
     nonterminals: int = setting(4096, low=1, high=100_000)

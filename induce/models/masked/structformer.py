@@ -313,7 +313,8 @@ class StructFormer(Model):
         parse, lengths = self.parse(batch.tokens, batch.lengths), batch.lengths
         if query.structure is HeadDistribution:
             root = parse.heights == parse.heights.amax(1, keepdim=True)
-            return HeadDistribution(self.head_distribution(parse) + root.to(parse.heights).diag_embed(), lengths)
+            scores = self.head_distribution(parse) + root.to(parse.heights).diag_embed()
+            return HeadDistribution(scores, lengths, probabilities=False)  # the root's row sums to more than 1
         distances = functional.pad(parse.distances[:, :-1], (1, 0), value=BEYOND)
         if query.structure is Distances:
             return Distances(distances, lengths)

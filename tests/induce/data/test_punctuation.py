@@ -11,7 +11,7 @@ import torch
 
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
-from induce.data.fragments import FragmentLoader
+from induce.data.fragments import FragmentLoader, conflicting_spans
 from induce.data.prepared import PreparedCorpus, prepare
 from induce.data.punctuation import (
     JOINED,
@@ -25,7 +25,6 @@ from induce.data.punctuation import (
     joined,
     joining_marks,
 )
-from induce.models.grammars.branching import CROSSING, mark_votes
 from induce.settings import resolve
 from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
@@ -106,15 +105,12 @@ def test_which_words_are_joined(text: str, expected: list[str]) -> None:
     assert [" ".join(words.split()[i:j]) for i, j in joined(row)] == expected
 
 
-def test_spans_that_cross_lose() -> None:
-    """Of a ( b c ) d the span b c gains; a b and c d lose, and so does b c d, in a longer batch, too."""
+def test_spans_conflict_in_sentences_of_any_length_of_a_batch() -> None:
+    """In a ( b c ) d: a b, c d, and b c d, which continues after the aside."""
     _, row = seen("a ( b c ) d")
-    votes = mark_votes(torch.tensor([[*row, 0, 0], [0] * 6]), torch.tensor([4, 6]))
-    assert votes.shape == (2, 6, 7)
-    assert votes[0, 1, 3] == 1
-    assert [tuple(place) for place in (votes[0, :4, :5] < 0).nonzero().tolist()] == [(0, 2), (1, 4), (2, 4)]
-    assert votes.min() == -CROSSING
-    assert not votes[1].any()
+    conflicts = conflicting_spans(torch.tensor([[*row, 0, 0], [0] * 6]), torch.tensor([4, 6]))
+    assert conflicts.shape == (2, 6, 7)
+    assert conflicts.nonzero().tolist() == [[0, 0, 2], [0, 1, 4], [0, 2, 4]]
 
 
 def test_a_grammar_learns_under_a_penalty_for_crossing_and_is_checked_without() -> None:
@@ -129,15 +125,6 @@ def test_a_grammar_learns_under_a_penalty_for_crossing_and_is_checked_without() 
     assert weighed.weights[0, 0, 2] == pytest.approx(np.exp(-2.0))
     assert len(batches) == 2
     assert {type(one) for one in loader.check()} == {FragmentBatch}
-
-
-def test_joined_words_may_be_followed_by_others() -> None:
-    _, row = seen("a - b c", "-")
-    assert mark_votes(torch.tensor([row]), torch.tensor([3]))[0].tolist() == [
-        [0, 0, 1, 0],
-        [0, 0, 0, -CROSSING],
-        [0] * 4,
-    ]
 
 
 def drawn(count: int = LEAST_PLACES) -> list[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,14 +14,12 @@ from induce.data.vocabulary_choice import choose_vocabulary
 from induce.decoding import branching_direction as edges
 from induce.decoding.branching_direction import Edges, edges_of
 from induce.parsing.load import load_parser
-from induce.parsing.parser import own_decoder
-from induce.registry import BY_BRANCHING, fitting_decoder
-from induce.settings import resolve
+from induce.parsing.parser import default_decoder
+from induce.registry import fitting_decoder
 from induce.storage import checkpoint as store
 from induce.structures import Distances, HeadDistribution
 from induce.training.events import Finished
 from tests.support.tiny import settings, train, trainer
-from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
 
@@ -31,7 +31,7 @@ def corpus(lines: list[str], *more: str) -> EncodedCorpus:
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two words are frequent."""
-    monkeypatch.setattr(edges, "FREQUENT", 2)
+    monkeypatch.setattr(edges, "FREQUENT_WORDS", 2)
 
 
 HEADS_FIRST = ["of red house a", "of blue tree b", "in old town c .", "in new town of", "x y"]
@@ -42,59 +42,83 @@ def test_shares_of_sentences_that_begin_and_end_with_frequent_words() -> None:
     assert found == Edges(100.0, 25.0, 4)
     mirrored = edges_of(corpus([" ".join(reversed(line.removesuffix(" .").split())) for line in HEADS_FIRST]))
     assert mirrored == Edges(25.0, 100.0, 4)
-    assert (found.decoder, mirrored.decoder) == ("biased", "unbiased")
     assert str(found) == (
-        "decoder biased: the text branches to the right (100% of its sentences begin with one of its 2 most frequent "
-        "words, 25% end with one)"
+        "the text probably branches to the right: 100% of its sentences begin with one of its 2 most frequent words, "
+        "25% end with one (strength 0.98)"
     )
-    assert "does not clearly branch" in str(mirrored)
+    assert "branches to the left" in str(mirrored)
+    assert "does not clearly branch to one side" in str(Edges(21.0, 21.0, 9))
 
 
-def test_what_is_nearly_even_is_no_side() -> None:
-    assert Edges(39.9, 30.0, 9).decoder == "unbiased"
-    assert Edges(40.0, 30.0, 9).decoder == "biased"
-    assert [Edges(first, 30.0, 9).side for first in (40.0, 39.9, 20.1, 20.0)] == ["right", "", "", "left"]
+def test_direction_is_clear_from_ten_points_on() -> None:
+    pairs = [Edges(first, 30.0, 4000).branching for first in (40.0, 39.9, 20.1, 20.0)]
+    assert [(one.direction, one.is_clear) for one in pairs] == [
+        ("right", True),
+        ("right", False),
+        ("left", False),
+        ("left", True),
+    ]
+    assert [one.branches_right for one in pairs] == [True, False, False, False]
+
+
+def test_strength_follows_the_evidence() -> None:
+    seven_points = Edges(28.0, 21.0, 2000)
+    assert seven_points.error == pytest.approx(1.355, abs=1e-3)
+    assert seven_points.strength == pytest.approx(1 - math.exp(-(7 - 2 * 1.355) / edges.EVIDENCE_SCALE), abs=1e-3)
+    strengths = [Edges(21 + points, 21.0, 2000).strength for points in range(0, 60)]
+    assert strengths == sorted(strengths)
+    assert strengths[0] == 0.0
+    assert strengths[-1] > 0.99
+    assert max(after - before for before, after in pairwise(strengths)) < 0.12  # continuous
+
+
+def test_strength_is_symmetric_and_zero_without_evidence() -> None:
+    left, right = Edges(21.0, 28.0, 2000), Edges(28.0, 21.0, 2000)
+    assert (left.branching.direction, left.strength) == ("left", right.strength)
+    assert Edges(25.0, 25.0, 2000).branching == edges.UNKNOWN_BRANCHING
+    assert Edges(28.0, 21.0, 100).branching == edges.UNKNOWN_BRANCHING  # within the sampling error
+    assert Edges(0.0, 0.0, 0).strength == 0
+
+
+def test_direction_can_be_set_instead_of_estimated() -> None:
+    assert edges.assumed_branching("left", Edges(60.0, 10.0, 9)) == edges.Branching("left", 1.0, is_clear=True)
+    assert edges.assumed_branching("text", Edges(60.0, 10.0, 4000)).direction == "right"
+    assert edges.assumed_branching("text", None) == edges.UNKNOWN_BRANCHING
 
 
 def test_words_that_are_not_told_apart_are_not_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [f"the {letter}p {letter}q" for letter in "bcdefghij"]
     for how in ("one", "shape"):
         assert edges_of(corpus(lines, "data.minimum_count=2", f"data.unknown={how}")) == Edges(100.0, 0.0, 9)
-    monkeypatch.setattr(edges, "LOOKED_AT", 3)
+    monkeypatch.setattr(edges, "MAX_SENTENCES", 3)
     assert edges_of(corpus(lines)).sentences == 3
     assert edges_of(corpus(["a b", "c d"])) == Edges(0.0, 0.0, 0)
 
 
-def test_a_run_keeps_them_and_its_parser_goes_by_them(tmp_path: Path) -> None:
+def test_a_model_stores_the_edges_and_its_decoder_follows_them(tmp_path: Path) -> None:
     config = settings("onlstm", "train.epochs=1")
-    assert config.parse.decoder == BY_BRANCHING
+    assert config.parse.decoder == ""
     finished = train(config, tmp_path)[-1]
     assert isinstance(finished, Finished)
     checkpoint = store.read(tmp_path / "best")
-    kept = Edges.in_facts(checkpoint.facts)
-    assert kept == edges_of(trainer(config, tmp_path / "other").corpus)
+    stored = Edges.in_facts(checkpoint.facts)
+    assert stored == edges_of(trainer(config, tmp_path / "other").corpus)
     parser = load_parser(tmp_path, device="cpu")
-    assert kept is not None
-    assert parser.decoder == kept.decoder == finished.decoder
-    assert f"decoder:{kept.decoder}|" in parser.decoded
-    assert finished.branching == str(kept)
+    assert parser.decoder == finished.decoder == default_decoder(checkpoint)
+    assert f"decoder:{parser.decoder}|" in parser.decoded
+    assert finished.branching == f"decoder {parser.decoder}: {stored}"
     for first, last, decoder in ((60.0, 10.0, "biased"), (10.0, 60.0, "unbiased")):
-        facts = {**checkpoint.facts, **Edges(first, last, 5).fact()}
-        assert own_decoder(replace(checkpoint, facts=facts)) == decoder
-    with pytest.raises(SynparseError, match="'edges' is missing"):
-        own_decoder(replace(checkpoint, facts={}))
+        facts = {**checkpoint.facts, **Edges(first, last, 4000).fact()}
+        assert default_decoder(replace(checkpoint, facts=facts)) == decoder
+    assert default_decoder(replace(checkpoint, facts={})) == "unbiased"
 
 
-def test_a_decoder_that_was_asked_for_stays(tmp_path: Path) -> None:
-    asked = trainer(settings("onlstm", "parse.decoder=biased"), tmp_path)
-    assert edges.FACT not in asked.facts
-    finished = asked._finished("epochs")
+def test_a_requested_decoder_is_kept(tmp_path: Path) -> None:
+    finished = trainer(settings("onlstm", "parse.decoder=biased"), tmp_path)._finished("epochs")
     assert (finished.decoder, finished.branching) == ("biased", "")
 
 
-def test_it_is_for_models_of_distances_that_read_text() -> None:
-    assert fitting_decoder("onlstm", (Distances,), BY_BRANCHING) == "unbiased"
-    with pytest.raises(SynparseError, match="decoder 'by-branching' needs distances"):
-        fitting_decoder("udgn", (HeadDistribution,), BY_BRANCHING)
-    with pytest.raises(SynparseError, match="goes by plain text, and task 'listops' has none"):
-        resolve(task="listops", settings=[f"parse.decoder={BY_BRANCHING}"])
+def test_direction_decides_the_default_decoder_of_distances_only() -> None:
+    assert fitting_decoder("onlstm", (Distances,), branches_right=True) == "biased"
+    assert fitting_decoder("onlstm", (Distances,)) == "unbiased"
+    assert fitting_decoder("udgn", (HeadDistribution,), branches_right=True) == "chu-liu-edmonds"

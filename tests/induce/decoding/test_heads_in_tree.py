@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from induce.decoding.chart import mbr_splits
-from induce.decoding.heads_in_tree import TURNED, Split, best_in_tree, branching, branching_heads, heads_in_tree
+from induce.decoding.heads_in_tree import TURNED, Split, best_in_tree, branching, heads_in_tree
 
 
 def all_in_tree(count: int, splits: list[Split]) -> list[list[int]]:
@@ -73,10 +73,3 @@ def test_an_arc_and_its_turned_one_share_a_vote(seed: int) -> None:
             assert found[word, head] == 1 - heads[head, word]
     assert found.sum() == pytest.approx(7)
     assert np.count_nonzero(found) == 2 * 7 - 1
-
-
-def test_distributions_of_sentences_of_any_length() -> None:
-    heads = np.random.default_rng(0).random((3, 4, 4))
-    found = branching_heads(heads, np.array([4, 0, 2]), right=True)
-    np.testing.assert_allclose(found.sum((1, 2)), [4, 0, 2])
-    assert np.array_equal(found[2, :2, :2], heads_in_tree(heads[2, :2, :2], branching(2, right=True)))

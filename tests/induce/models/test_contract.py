@@ -21,7 +21,7 @@ from induce.parsing.reading import Reading
 from induce.registry import MODELS, READINGS, decoders_of, model_class
 from induce.settings import load_preset, preset_names
 from induce.storage import checkpoint
-from induce.structures import Brackets, Heads
+from induce.structures import Brackets, HeadDistribution, Heads, SpanScores
 from induce.training.events import Check, Event, Finished, Progress, Started
 from induce.training.loop import Trainer
 from tests.support.tiny import sentences, settings, teacher_of, trainer, with_trees
@@ -180,6 +180,35 @@ def test_save_and_load_give_the_same_trees(run: Path, tmp_path: Path) -> None:
     model = checkpoint.build_model(found)
     checkpoint.save(tmp_path / "copy", checkpoint.pack(model, found.config, found.vocabulary, {**found.facts}))
     assert [list(parsed(parser, words)) for parser in parsers(tmp_path / "copy")] == before
+
+
+MARKED = ["the", "(", "big", "-", "dog", ")", ",", "they", "say", ",", "met", "a", "cat", "."]
+
+
+@pytest.mark.usefixtures("parses")
+def test_probabilities_are_probabilities_with_punctuation_and_brackets(name: str, tmp_path: Path) -> None:
+    """With random weights, in sentences with punctuation, brackets and joined words, whatever the priors are."""
+    one = trainer(short(name), tmp_path / "run")
+    one.model.prepare(one.corpus)
+    one.position.step = 1
+    one.save_last()
+    words = [MARKED, MARKED[:5], MARKED * 2, ["dog"]]
+    for parser in parsers(tmp_path / "run"):
+        parser.joining = frozenset("-")
+        readings = list(parser.read(words))
+        assert len({reading.probabilities for reading in readings[:3]}) == 1
+        if parser.structure not in (SpanScores, HeadDistribution) or not readings[0].probabilities:
+            continue
+        for reading in readings[:3]:
+            row = numbers(reading)
+            assert row.min() >= 0
+            assert row.max() <= 1 + 1e-9
+            if parser.structure is HeadDistribution:
+                assert row.sum(1).max() <= 1 + 1e-4
+            elif "spans" not in short(name).data.reading:  # a chart parser scores each span by itself
+                count = len(row)
+                total = sum(row[i, j] for i in range(count) for j in range(i + 2, count + 1))
+                assert total == pytest.approx(count - 1, rel=1e-3)
 
 
 def test_a_model_without_trees_says_so(name: str, run: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,12 +10,10 @@ import torch
 
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
-from induce.decoding.branching_direction import edges_of
 from induce.decoding.heads import mbr_heads
-from induce.decoding.heads_in_tree import branching_heads
 from induce.models.base import Query
 from induce.models.em.dependency_tables import by_head
-from induce.models.em.dmv import LONGEST, Dmv, DmvConfig, blocks_of_like_length, near_heads
+from induce.models.em.dmv import LONGEST, Dmv, DmvConfig, blocks_of_like_length
 from induce.models.em.valence_grammar import GrammarSums
 from induce.structures import HeadDistribution
 from treebank.base.errors import SynparseError
@@ -140,45 +137,6 @@ def test_members_vote_together_as_they_do_one_by_one() -> None:
         arcs[np.arange(len(arcs)), np.arange(len(arcs))] = trees.root
         wanted += arcs.transpose(2, 1, 0) / 3
     np.testing.assert_allclose(heads_of(model, batch).numpy(), wanted, atol=1e-5)
-
-
-def test_near_heads_can_vote() -> None:
-    """Beside the members, with the share that the setting says; every word still has one head."""
-    corpus = sample(20)
-    model = learned(corpus, members=1)
-    batch = batch_of(corpus, [2, 5, 7])
-    alone = heads_of(model, batch)
-    near = near_heads(batch.lengths.numpy(), batch.tokens.shape[1])
-    np.testing.assert_allclose(near[0, 0, 1:3], np.exp([0.0, -1.0]) * near[0, 0, 1])
-    model.config = replace(model.config, near_vote=0.25)
-    both = heads_of(model, batch)
-    np.testing.assert_allclose(both, 0.75 * alone.numpy() + 0.25 * near)
-    inside = torch.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
-    assert both.sum(2)[inside].numpy() == pytest.approx(1.0)
-    assert near_heads(np.array([1, 0]), 2).tolist() == [[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]
-
-
-@pytest.mark.parametrize("side", [-1, 0, 1])
-def test_heads_in_a_branching_tree_can_vote(side: int) -> None:
-    """Where the side of the text is clear."""
-    corpus = sample(20)
-    model = learned(corpus, members=1)
-    batch = batch_of(corpus, [2, 5, 7])
-    model.side.fill_(side)
-    alone = heads_of(model, batch)
-    model.config = replace(model.config, branching_vote=0.25)
-    both = heads_of(model, batch)
-    if side:
-        voted = branching_heads(alone.numpy(), batch.lengths.numpy(), right=side > 0)
-        np.testing.assert_allclose(both, 0.75 * alone.numpy() + 0.25 * voted)
-    else:
-        assert torch.equal(alone, both)
-
-
-def test_the_side_is_that_of_the_text() -> None:
-    corpus = sample(200)
-    model = learned(corpus, members=1)
-    assert int(model.side) == {"right": 1, "left": -1, "": 0}[edges_of(corpus).side]
 
 
 def test_blocks_hold_every_sentence_once() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -14,7 +13,7 @@ from induce.data.corpus import EncodedCorpus
 from induce.data.vocabulary import Vocabulary
 from induce.decoding.chart import mbr
 from induce.models.base import Query
-from induce.models.grammars import branching
+from induce.models.grammars import edge_statistics
 from induce.models.grammars import grammar as module
 from induce.models.grammars.cpcfg import CompoundPcfg, CpcfgConfig
 from induce.models.grammars.grammar import Grammar
@@ -100,38 +99,6 @@ def test_symbols_are_counted_where_stretches_begin_and_end() -> None:
     assert ends == pytest.approx(module.COUNTED_MEMORY * second, rel=1e-4)
 
 
-def test_spans_of_a_symbol_that_hardly_ends_a_stretch_count_less() -> None:
-    grammar, sentence = model("npcfg"), batch(5)
-
-    def scores(end_votes: float) -> torch.Tensor:
-        grammar.config = dataclasses.replace(grammar.config, end_votes=end_votes)
-        with torch.no_grad():
-            return torch.as_tensor(grammar.structure(sentence, Query(SpanScores)).rows()[0])
-
-    plain = scores(0)
-    torch.testing.assert_close(scores(2), plain)  # nothing has been counted yet
-    grammar.edges.copy_(torch.tensor([[4.0, 4.0, 4.0], [1.0, 1.0, 1.0]]))
-    torch.testing.assert_close(scores(2)[:, :5], plain[:, :5] / 2)  # the whole is a phrase in any case
-    grammar.edges.copy_(torch.tensor([[4.0, 4.0, 4.0], [0.0, 2.0, 9.0]]))
-    assert (scores(2) < plain - 1e-4)[plain > 0.1].any()
-    grammar.edges.copy_(torch.tensor([[4.0, 4.0, 4.0], [2.0, 2.0, 9.0]]))
-    torch.testing.assert_close(scores(2), plain)
-
-
-def test_the_shape_for_the_other_side_is_the_mirror_image() -> None:
-    grammar, fragments = model("npcfg"), torch.tensor([[0, 0, 1, 1, 1], [0, 1, 1, 2, 2]])
-    right = grammar._shape(fragments)
-    grammar.config = dataclasses.replace(grammar.config, branching="left")
-    left = grammar._shape(fragments.flip(1).max() - fragments.flip(1))
-    assert right[0, [2, 0, 1], [5, 2, 4]].tolist() == pytest.approx([2, 1, -branching.ENDS_INSIDE])
-    for start in range(5):
-        for end in range(start + 2, 6):
-            assert torch.equal(right[:, start, end], left[:, 5 - end, 5 - start])
-    grammar.config = dataclasses.replace(grammar.config, end_votes=1.0)
-    grammar.edges.copy_(torch.tensor([[1.0, 2.0, 3.0], [2.0, 2.0, 2.0]]))
-    assert grammar._votes().tolist() == pytest.approx([1 / 2, 1, 1])  # type: ignore[union-attr]
-
-
 def test_words_are_counted_where_stretches_begin_and_end() -> None:
     """Of `2 3, 2 | 3 2`: word 2 begins two of three stretches and ends two, word 3 one and one, of five places."""
     corpus = EncodedCorpus(
@@ -141,8 +108,8 @@ def test_words_are_counted_where_stretches_begin_and_end() -> None:
         np.array([False, False, True, True, False, False, False]),  # the final mark of a sentence may be dropped, too
         np.zeros(0, dtype=np.float32),
     )
-    begins, ends = branching.word_edges(corpus, 5)
-    mean, rare = 3 / 5, branching.RARE
+    begins, ends = edge_statistics.word_edges(corpus, 5)
+    mean, rare = 3 / 5, edge_statistics.MEAN_WORDS
     assert begins.tolist() == pytest.approx(
         [1, 1, (2 + rare * mean) / (3 + rare) / mean, (1 + rare * mean) / (2 + rare) / mean, 1]
     )
@@ -150,21 +117,12 @@ def test_words_are_counted_where_stretches_begin_and_end() -> None:
     assert begins[2] > 1 > begins[3]
 
 
-def test_spans_whose_last_word_hardly_ends_a_stretch_count_less() -> None:
-    grammar, sentence = model("npcfg"), batch(5)
-    tokens = torch.tensor([[2, 3, 4, 2, 3]])
-    stretches = FragmentBatch(tokens, sentence.lengths, torch.tensor([[0, 0, 1, 0, 0]]))
-    grammar.word_edges.copy_(torch.tensor([[1.0] * WORDS, [1.0, 1.0, 9.0, 0.2, 0.6, 1.0, 1.0]]))
-
-    def scores(word_votes: float, branching: str = "right") -> torch.Tensor:
-        grammar.config = dataclasses.replace(grammar.config, word_votes=word_votes, branching=branching)
-        with torch.no_grad():
-            return torch.as_tensor(grammar.structure(stretches, Query(SpanScores)).rows()[0])
-
-    plain = scores(0)
-    share = scores(0.5)[1, 3:] / plain[1, 3:]
-    assert share.tolist() == pytest.approx([0.3, 1, 1])  # word 4; word 2, which is not counted more; the end
-    assert (scores(0.5)[0, 2] / plain[0, 2]).item() == pytest.approx(1)  # word 3 ends a stretch here
-    grammar.word_edges.copy_(grammar.word_edges.flip(0))
-    share = scores(0.5, "left")[:4, 4] / plain[:4, 4]
-    assert share[:3].tolist() == pytest.approx([1, 0.1, 1])  # word 3 begins the second span only
+def test_probabilities_of_symbols_add_up_to_those_of_spans() -> None:
+    grammar = model("npcfg")
+    with torch.no_grad():
+        scores = grammar.structure(batch(1, 4, 5), Query(SpanScores, symbols=True))
+    assert scores.symbols is not None
+    torch.testing.assert_close(scores.symbols.sum(-1), scores.score)
+    rows = scores.symbol_rows()
+    assert rows is not None
+    assert [row.shape for row in rows] == [(1, 2, 3), (4, 5, 3), (5, 6, 3)]

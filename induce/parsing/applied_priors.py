@@ -1,0 +1,84 @@
+"""The priors of a parser, with all that they need to know of its model and training text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from induce.decoding.branching_direction import UNKNOWN_BRANCHING, Branching
+from induce.decoding.priors import EdgeStatistics, Evidence
+from induce.registry import NO_PRIORS, PRIORS, Prior, load, parse_priors
+from induce.structures import SpanScores, Structure
+from treebank.base.errors import SynparseError
+
+PREFIX_SYMBOLS = "prefix-symbols"
+
+
+class Scores(NamedTuple):
+    """Scores of one sentence as the model gives them, and after the priors (None if these change nothing)."""
+
+    row: Any
+    adjusted: Any = None
+    probabilities: bool = False
+
+
+@dataclass(frozen=True)
+class AppliedPriors:
+    """Priors in order of application; those of another structure than the one that is decoded have no effect."""
+
+    priors: tuple[Prior, ...] = ()
+    branching: Branching = UNKNOWN_BRANCHING
+    statistics: EdgeStatistics | None = None
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.priors)) or NO_PRIORS
+
+    def reading(self, structure: type[Structure]) -> AppliedPriors:
+        """The priors that read ``structure``."""
+        return replace(self, priors=tuple(prior for prior in self.priors if PRIORS[prior.name].reads is structure))
+
+    @property
+    def need_symbols(self) -> bool:
+        """Whether a prior reads probabilities of nonterminals."""
+        return any(prior.name == PREFIX_SYMBOLS for prior in self.priors)
+
+    def apply(self, structure: Structure, sentences: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Scores]:
+        """Scores of each sentence, given its word numbers and gaps."""
+        rows = structure.rows()
+        if not self.priors:
+            return [Scores(row, probabilities=structure.probabilities) for row in rows]
+        symbols = structure.symbol_rows() if isinstance(structure, SpanScores) else None
+        results = []
+        for index, (row, (ids, gaps)) in enumerate(zip(rows, sentences, strict=True)):
+            evidence = self._evidence(ids, gaps, None if symbols is None else symbols[index])
+            adjusted = row
+            for prior in self.priors:
+                adjusted = load(PRIORS[prior.name].place)(adjusted, evidence, prior.strength)
+            is_same = adjusted is row or np.array_equal(adjusted, row)
+            results.append(Scores(row, None if is_same else adjusted, structure.probabilities))
+        return results
+
+    def _evidence(self, ids: Sequence[int], gaps: Sequence[int], symbols: np.ndarray | None) -> Evidence:
+        if self.statistics is None:
+            return Evidence(gaps, self.branching)
+        words = self.statistics.words[:, list(ids)]
+        return Evidence(gaps, self.branching, words, symbols, self.statistics.symbols)
+
+
+def requested_priors(text: str | None, default: Sequence[str], gives: Sequence[type[Structure]]) -> tuple[Prior, ...]:
+    """Priors from the option ``text`` (``none``, or ``NAME:STRENGTH`` separated by commas or ``+``); None: ``default``.
+
+    Raises SynparseError for an unknown prior, or a prior of a structure that the model does not give.
+    """
+    if text is None:
+        return parse_priors(default)
+    priors = parse_priors(part.strip() for part in text.replace("+", ",").split(",") if part.strip())
+    for prior in priors:
+        needed = PRIORS[prior.name].reads
+        if needed not in gives:
+            structures = " and ".join(structure.name for structure in gives)
+            raise SynparseError(f"prior {str(prior)!r} needs {needed.name}; this model gives {structures}")
+    return priors

@@ -1,0 +1,95 @@
+"""Priors of a model at the command line: listed, replaced, switched off, and named beside a score."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synparse
+from induce.storage.model_spec import parse_model_spec
+from tests.support.calls import Caller
+from treebank.base.errors import SynparseError
+
+TEXT = "The teacher saw the old man , they think .\nThey think that ( the teacher ) will come .\n"
+GOLD = "(S (NP the old man) (VP (V saw) (NP a dog)))\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text(TEXT, encoding="utf-8")
+    Path("gold.ptb").write_text(GOLD, encoding="utf-8")
+
+
+def lines(call: Caller, *options: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in call.result("extract", "in.txt", "-m", "english", *options).splitlines()]
+
+
+def test_extract_writes_probabilities_and_the_scores_that_the_decoder_reads(call: Caller) -> None:
+    for line in lines(call):
+        scores = np.array(line["span_scores"])
+        assert scores.min() >= 0
+        assert scores.max() <= 1
+        assert np.array(line["with_priors"]).shape == scores.shape
+    without = lines(call, "--priors", "none")
+    assert all("with_priors" not in line for line in without)
+    assert [line["span_scores"] for line in without] == [line["span_scores"] for line in lines(call)]
+
+
+@pytest.mark.parametrize("options", [(), ("--priors", "none"), ("--priors", "brackets:2")])
+def test_decoding_what_extract_wrote_gives_the_trees_of_parse(call: Caller, options: tuple[str, ...]) -> None:
+    Path("lines.jsonl").write_text(call.result("extract", "in.txt", "-m", "english", *options), encoding="utf-8")
+    assert call.result("decode", "lines.jsonl") == call.result("parse", "in.txt", "-m", "english", *options)
+
+
+def test_confidence_is_a_probability(call: Caller) -> None:
+    out = call.result("parse", "in.txt", "-m", "english", "--format", "jsonl")
+    assert all(0 <= json.loads(line)["confidence"] <= 1 for line in out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), "|priors:function-words:0.5,branching:0.1,punctuation:0.1"),
+        (("--priors", "none"), "|priors:none"),
+        (("--priors", "brackets:2,branching:0.5"), "|priors:brackets:2,branching:0.5"),
+    ],
+)
+def test_the_signature_names_the_priors(call: Caller, options: tuple[str, ...], expected: str) -> None:
+    document = json.loads(call.result("eval", "--gold", "gold.ptb", "-m", "english", "--json", *options))
+    assert expected in document["scores"][0]["signature"]
+
+
+def test_priors_can_change_trees(call: Caller) -> None:
+    trees = {call.result("parse", "in.txt", "-m", "english", "--priors", text) for text in ("none", "branching:5")}
+    assert len(trees) == 2
+
+
+def test_a_model_specification_can_hold_priors() -> None:
+    spec = parse_model_spec("english@priors=brackets:2+branching:0.5")
+    assert spec.priors == "brackets:2+branching:0.5"
+    assert "|priors:brackets:2,branching:0.5" in synparse.load(spec.name).decoded
+
+
+def test_members_of_an_ensemble_can_be_without_priors(call: Caller) -> None:
+    call.result("combine", "english", "baseline:left", "-o", "both")
+    assert synparse.load("both", priors="none").decoded.endswith("|priors:none")
+    with pytest.raises(SynparseError, match="an ensemble has no priors"):
+        synparse.load("both", priors="brackets:1")
+
+
+@pytest.mark.parametrize(
+    ("priors", "problem"),
+    [
+        ("brakets:1", "there is no prior 'brakets'; did you mean 'brackets'?"),
+        ("brackets", "prior 'brackets': write brackets:STRENGTH, with a strength from 0 to 100"),
+        ("near-heads:0.5", "prior 'near-heads:0.5' needs heads; this model gives span_scores and brackets"),
+    ],
+)
+def test_unusable_priors_are_refused(call: Caller, priors: str, problem: str) -> None:
+    code, out, err = call("parse", "in.txt", "-m", "english", "--priors", priors)
+    assert (code > 0, out) == (True, "")
+    assert problem in err

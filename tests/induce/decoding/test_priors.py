@@ -1,0 +1,154 @@
+"""Priors against their definitions, by hand and by enumeration of spans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from induce.data.punctuation import JOINED, SEPARATED
+from induce.decoding import priors
+from induce.decoding.branching_direction import Branching
+from induce.decoding.heads_in_tree import branching, heads_in_tree
+from induce.decoding.priors import Evidence
+from induce.registry import PRIORS, load, parse_priors
+from induce.structures import HeadDistribution
+from treebank.base.errors import SynparseError
+
+OPEN, CLOSE = SEPARATED + 1, SEPARATED + 4
+RIGHT, LEFT = Branching("right", 1.0, is_clear=True), Branching("left", 1.0, is_clear=True)
+NO_GAPS = [0, 0, 0, 0, 0]
+
+
+def zeros(count: int) -> np.ndarray:
+    return np.zeros((count, count + 1), dtype=np.float32)
+
+
+def spans_below_zero(scores: np.ndarray) -> list[tuple[int, ...]]:
+    return [tuple(span) for span in np.argwhere(scores < 0).tolist()]
+
+
+def test_bracketed_phrase_gains_and_crossing_spans_lose() -> None:
+    """In a ( b c ) d the span b c gains; a b, c d, and b c d, which continues after the aside, lose."""
+    scores = priors.brackets(zeros(4), Evidence([0, OPEN, 0, CLOSE]), 1.0)
+    assert scores[1, 3] == 1
+    assert spans_below_zero(scores) == [(0, 2), (1, 4), (2, 4)]
+    assert scores.min() == -priors.CONFLICT_COST
+
+
+def test_joined_words_gain_and_may_be_followed_by_others() -> None:
+    scores = priors.joining_marks(zeros(3), Evidence([0, JOINED, 0]), 1.0)
+    assert scores.tolist() == [[0, 0, 1, 0], [0, 0, 0, -priors.CONFLICT_COST], [0] * 4]
+
+
+def test_each_marking_prior_reads_only_its_own_marks() -> None:
+    bracketed, joined = Evidence([0, OPEN, 0, CLOSE]), Evidence([0, JOINED, 0, 0])
+    assert not priors.joining_marks(zeros(4), bracketed, 1.0).any()
+    assert not priors.brackets(zeros(4), joined, 1.0).any()
+
+
+def test_branching_and_punctuation_prefer_ends_of_sentence_and_segment() -> None:
+    evidence = Evidence([0, 0, SEPARATED, 0, 0], RIGHT)
+    branching_spans = priors.branching_spans(zeros(5), evidence, 1.0)
+    segments = priors.punctuation(zeros(5), evidence, 1.0)
+    assert [branching_spans[span] for span in ((2, 5), (0, 2), (1, 4))] == [1, 0, 0]
+    assert [segments[span] for span in ((2, 5), (0, 2), (1, 4))] == pytest.approx([1, 1, -priors.CROSSING_COST])
+
+
+@pytest.mark.parametrize("prior", [priors.branching_spans, priors.punctuation, priors.function_words])
+def test_left_branching_is_the_mirror_image(prior: Any) -> None:
+    draw = np.random.default_rng(0)
+    scores = draw.random((5, 6)).astype(np.float32)
+    edges = draw.random((2, 5)).astype(np.float32)
+    right = prior(scores, Evidence([0, 0, SEPARATED, 0, 0], RIGHT, word_edges=edges), 0.5)
+    mirrored = np.zeros_like(scores)
+    mirrored[:, 1:] = scores[::-1, :0:-1].T
+    left = prior(mirrored, Evidence([0, 0, 0, SEPARATED, 0], LEFT, word_edges=edges[::-1, ::-1]), 0.5)
+    for start in range(5):
+        for end in range(start + 2, 6):
+            assert left[5 - end, 5 - start] == pytest.approx(right[start, end])
+
+
+def test_span_that_ends_with_a_word_that_rarely_ends_a_segment_loses() -> None:
+    edges = np.array([[1.0] * 5, [9.0, 0.2, 0.6, 9.0, 0.2]], dtype=np.float32)
+    ones = np.ones((5, 6), dtype=np.float32)
+    factors = priors.function_words(ones, Evidence([0, 0, 0, SEPARATED, 0], RIGHT, word_edges=edges), 0.5)[0]
+    assert factors.tolist() == pytest.approx([1, 1, 0.1, 1, 1, 1])  # word 2 ends a segment, word 4 the sentence
+
+
+def test_symbol_that_rarely_ends_a_segment_counts_less() -> None:
+    symbols = np.zeros((2, 3, 2), dtype=np.float32)
+    symbols[0, 2] = [0.75, 0.25]
+    edges = np.array([[4.0, 4.0], [1.0, 8.0]], dtype=np.float32)
+    evidence = Evidence([0, 0], RIGHT, symbols=symbols, symbol_edges=edges)
+    weighted = priors.prefix_symbols(symbols.sum(-1), evidence, 1.0)
+    assert weighted[0, 2] == pytest.approx(0.75 / 4 + 0.25)
+    uncounted = Evidence([0, 0], RIGHT, symbols=symbols, symbol_edges=np.zeros((2, 2), dtype=np.float32))
+    assert priors.prefix_symbols(symbols.sum(-1), uncounted, 1.0)[0, 2] == 1
+    left = Evidence([0, 0], LEFT, symbols=symbols, symbol_edges=edges[::-1])
+    assert priors.prefix_symbols(symbols.sum(-1), left, 1.0)[0, 2] == weighted[0, 2]
+
+
+def evidence_of(branching_: Branching) -> Evidence:
+    draw = np.random.default_rng(1)
+    symbols = draw.random((5, 6, 2)).astype(np.float32) / 4
+    return Evidence([0, OPEN, JOINED, CLOSE, 0], branching_, draw.random((2, 5)), symbols, draw.random((2, 2)))
+
+
+@pytest.mark.parametrize("name", ["branching", "punctuation", "function-words", "prefix-symbols"])
+def test_strength_of_the_evidence_interpolates_between_no_prior_and_the_full_one(name: str) -> None:
+    prior, scores = load(PRIORS[name].place), np.random.default_rng(2).random((5, 6)).astype(np.float32)
+    results = [prior(scores, evidence_of(Branching("right", strength)), 0.5) for strength in (0.0, 0.5, 1.0)]
+    np.testing.assert_allclose(results[0], scores, rtol=1e-6)
+    distances = [float(np.abs(result - scores).sum()) for result in results]
+    assert distances[0] + 1e-4 < distances[1] < distances[2]
+    assert np.array_equal(prior(scores, evidence_of(Branching()), 0.5), scores)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_a_prior_leaves_its_input_alone(name: str) -> None:
+    """Priors are pure: the scores that go in are the ones that are reported."""
+    is_heads = PRIORS[name].reads is HeadDistribution
+    scores = np.random.default_rng(3).random((5, 5) if is_heads else (5, 6))
+    before = scores.copy()
+    adjusted = load(PRIORS[name].place)(scores, evidence_of(RIGHT), 0.3)
+    assert np.array_equal(scores, before)
+    assert adjusted.shape == scores.shape
+    assert not np.array_equal(adjusted, before)
+
+
+def test_mixtures_of_heads_stay_distributions() -> None:
+    heads = np.random.default_rng(4).dirichlet(np.ones(5), size=5)
+    near = priors.near_heads(heads, Evidence(NO_GAPS), 0.25)
+    np.testing.assert_allclose(near, 0.75 * heads + 0.25 * priors.near_distribution(5))
+    np.testing.assert_allclose(near.sum(1), 1)
+    tree = priors.branching_heads(heads, Evidence(NO_GAPS, RIGHT), 0.25)
+    np.testing.assert_allclose(tree, 0.75 * heads + 0.25 * heads_in_tree(heads, branching(5, right=True)))
+    assert tree.sum() == pytest.approx(5)
+
+
+def test_near_distribution_falls_with_the_distance() -> None:
+    near = priors.near_distribution(3)
+    np.testing.assert_allclose(near[0], np.array([0, 1, np.exp(-1)]) / (1 + np.exp(-1)))
+    assert priors.near_distribution(1).tolist() == [[1.0]]
+    assert priors.near_distribution(0).shape == (0, 0)
+
+
+def test_branching_heads_need_a_clear_direction() -> None:
+    heads = np.eye(3)
+    assert priors.branching_heads(heads, Evidence([0, 0, 0], Branching("right", 0.9)), 0.5) is heads
+
+
+def test_priors_are_written_with_a_strength() -> None:
+    assert [str(prior) for prior in parse_priors(["branching:0.10", "brackets:1"])] == ["branching:0.1", "brackets:1"]
+    assert parse_priors(["none"]) == ()
+    for text, problem in (
+        ("brnching:1", "did you mean 'branching'"),
+        ("branching", "write branching:STRENGTH, with a strength from 0 to 100"),
+        ("near-heads:2", "from 0 to 1"),
+        ("branching:nan", "a strength from 0"),
+        ("branching:-1", "a strength from 0"),
+    ):
+        with pytest.raises(SynparseError, match=problem):
+            parse_priors([text])
