@@ -21,12 +21,22 @@ sys.path.insert(0, str(HERE.parent))
 from bench.languages import synparse  # noqa: E402
 
 TEACHER, FIRST, SECOND, FILE = "onlstm", "first", "second", "english.synparse"
-ALIKE = ("data.joining_marks=false", "model.mark_votes=0", "train.crossing_penalty=0")  # as marks were when it was made
+PRIORS = "function-words:0.5,branching:0.1,punctuation:0.1"  # none for brackets and joining marks, as when it was made
+ALIKE = ("data.joining_marks=false", "train.crossing_penalty=0", f"parse.priors={PRIORS}")
 GRAMMAR = ("--preset", "npcfg-right", *(part for change in ALIKE for part in ("--set", change)), "--set")
 STEPS = {
     TEACHER: ("--preset", "onlstm-small", "--set", "train.epochs=2"),
-    FIRST: (*GRAMMAR, "train.epochs=8", "--focus", f"{TEACHER}:biased", "--focus", f"{TEACHER}:unbiased"),
-    SECOND: (*GRAMMAR, "train.epochs=16", "--set", "model.end_votes=0", "--seed", "2", "--focus", FIRST),
+    FIRST: (
+        *GRAMMAR,
+        "train.epochs=8",
+        "--set",
+        f"parse.priors=prefix-symbols:2,{PRIORS}",
+        "--focus",
+        f"{TEACHER}:biased",
+        "--focus",
+        f"{TEACHER}:unbiased",
+    ),
+    SECOND: (*GRAMMAR, "train.epochs=16", "--seed", "2", "--focus", FIRST),
 }
 
 

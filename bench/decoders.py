@@ -126,7 +126,7 @@ def print_sides(data: Path, words: int) -> None:
             numbers = [
                 f"{edges.first:.1f}",
                 f"{edges.last:.1f}",
-                f"`{edges.decoder}`",
+                f"`{'biased' if edges.branching.branches_right else 'unbiased'}`",
                 *(f"{one:.1f}" for one in scores),
             ]
             rows.append((edges.last - edges.first, f"| {language} | " + " | ".join(numbers) + " |"))

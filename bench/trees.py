@@ -31,7 +31,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from bench.languages import synparse  # noqa: E402
 from bench.machine import describe  # noqa: E402
-from induce.recipes.best_plan import VOTES  # noqa: E402
+from induce.recipes.best_plan import PRIORS  # noqa: E402
 
 RESULTS = HERE / "results"
 MINUTES = (5.0, 20.0, 60.0, 180.0)
@@ -82,9 +82,9 @@ def train(plan: Plan, kind: str, seed: int, minutes: float) -> float:
     preset, teachers = PUPILS.get(kind) or (KINDS[kind], ())
     begin = ["train", *plan.text, "--preset", preset, "--seed", str(seed), "-o", str(run)]
     begin += [part for name in teachers for part in ("--focus", str(plan.out / name.format(seed=seed)))]
-    ends = f"model.end_votes={2 if kind == 'focused' else 0}"
-    votes = [f"model.branching={SIDE}", *VOTES, ends] if kind in VOTERS else []
-    begin += [part for change in votes for part in ("--set", change)]
+    prefix = "prefix-symbols:2," if kind == "focused" else ""
+    priors = [f"parse.branching={SIDE}", f"parse.priors={prefix}{PRIORS}"] if kind in VOTERS else []
+    begin += [part for change in priors for part in ("--set", change)]
     begin += [part for change in plan.settings for part in ("--set", change)]
     return synparse([*begin, "--max-minutes", f"{minutes:g}"])[1]
 
