@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from induce.analysis.channels import mean_cells
 from induce.config import TABLES, RunConfig
 from induce.settings import setting_of
 from induce.storage.checkpoint import find, read
 from treebank.base.errors import SynparseError
+from treebank.base.tables import Cell, Column, Table
 from treebank.evaluate.score import Runs
 
 
@@ -19,9 +21,9 @@ class Sweep:
     """Scores of models that differ in a setting."""
 
     setting: str  # such as "model.mask_rate"
-    data: str  # what was scored on
+    data: str  # data of the scores
     scores: Mapping[tuple[str, str], Mapping[Any, Runs]]  # (metric, convention) -> value of the setting -> models
-    also: Sequence[str] = ()  # other settings in which the models differ, but for the seed
+    also: Sequence[str] = ()  # other settings, except the seed, in which the models differ
 
     @property
     def values(self) -> list[Any]:
@@ -30,12 +32,24 @@ class Sweep:
 
     @property
     def names(self) -> list[str]:
-        """What each score is called: its metric, and its convention where there are several."""
+        """Name of each score: its metric, and its convention if there are several."""
         several = len({convention for _, convention in self.scores}) > 1
         return [f"{metric} {convention}" if several and convention else metric for metric, convention in self.scores]
 
+    def tables(self) -> list[Table]:
+        """One row per value of the setting, with mean and standard deviation of each score."""
+        columns = [Column(self.setting), Column("Models")]
+        columns += [Column(part, ".2f") for name in self.names for part in (name, f"{name} SD")]
+        rows: list[list[Cell]] = []
+        for value in self.values:
+            by_score = [runs.get(value) for runs in self.scores.values()]
+            models = max(len(runs.values) for runs in by_score if runs)
+            rows.append([str(value), models, *(cell for runs in by_score for cell in mean_cells(runs))])
+        differences = [f"note: these models also differ in {', '.join(self.also)}"] if self.also else []
+        return [Table("", columns, rows, footnotes=differences)]
+
     def to_json(self) -> dict[str, Any]:
-        """What ``synparse analyze sweep --json`` writes."""
+        """The scores as a JSON object."""
         rows = [
             {"metric": metric, "convention": convention, "setting": value, **runs[value].to_json()}
             for (metric, convention), runs in self.scores.items()
@@ -45,12 +59,11 @@ class Sweep:
 
 
 def sweep(document: Any, setting: str) -> Sweep:
-    """The scores in ``document`` (what ``synparse eval --json`` writes) by the value that each model's run has there.
+    """Scores of models by the value of a setting in their model folders.
 
-    It may be of trees or heads, of a text, of a task or of minimal pairs.
-
-    Raises ValueError for another document, or models of several kinds, SynparseError if a model is gone or has no such
-    setting.
+    ``document`` is the JSON output of an evaluation of trees, heads, a text, a task or minimal pairs. Raises ValueError
+    if it has another form, no models, or models of several types; SynparseError if a model folder is missing or has no
+    such setting.
     """
     scores: dict[tuple[str, str], dict[Any, dict[str, float]]] = {}
     configs: dict[str, RunConfig] = {}
@@ -58,27 +71,25 @@ def sweep(document: Any, setting: str) -> Sweep:
         data, entries = _data_of(document), list(_entries(document["scores"]))
         for model in dict.fromkeys(entry["model"] for entry in entries):
             if not Path(model).exists():
-                raise SynparseError(f"{model}: there is no such folder; call this where `synparse eval` was called")
+                raise SynparseError(f"{model}: there is no such folder; run this in the folder of the evaluation")
             configs[model] = read(find(Path(model))).config
         for entry in entries:
             value = setting_of(configs[entry["model"]], setting)
             same = scores.setdefault((entry["metric"], _counted(entry, entries)), {}).setdefault(value, {})
             same[entry["model"]] = float(entry["value"])
     except (KeyError, TypeError, ValueError):
-        raise ValueError("this is not what `synparse eval --json` writes, or of an earlier version") from None
+        raise ValueError("not the JSON output of an evaluation with this version") from None
     if not entries:
-        raise ValueError("there are no scores of models here; name models with -m when you call `synparse eval`")
-    kinds = sorted({config.model_name for config in configs.values()})
-    if len(kinds) > 1:
-        raise ValueError(
-            f"these scores are of {' and '.join(kinds)}; only models of one kind differ in a setting alone"
-        )
-    found = {kind: {value: Runs(runs) for value, runs in by_value.items()} for kind, by_value in scores.items()}
-    return Sweep(setting, data, found, _differences(list(configs.values()), setting))
+        raise ValueError("contains no scores of models; evaluate models with -m")
+    types = sorted({config.model_name for config in configs.values()})
+    if len(types) > 1:
+        raise ValueError(f"these are scores of {' and '.join(types)}; a sweep needs models of one type")
+    runs = {score: {value: Runs(by_run) for value, by_run in by_value.items()} for score, by_value in scores.items()}
+    return Sweep(setting, data, runs, _differences(list(configs.values()), setting))
 
 
 def _data_of(document: Mapping[str, Any]) -> str:
-    """What the scores are on: a treebank, a text, the examples of a task, or minimal pairs."""
+    """Name of the treebank, text or examples of a task that the scores are on, or minimal pairs."""
     for name in ("gold", "text"):
         if name in document:
             return str(document[name]["name"])
@@ -86,44 +97,44 @@ def _data_of(document: Mapping[str, Any]) -> str:
 
 
 def _entries(scores: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The scores of models with a model, metric, convention and value each; what a task has several of are several.
+    """The scores of models with model, metric, convention and value. A task may have several metrics.
 
-    Those that are no numbers, such as an infinite perplexity, are left out.
+    Scores without a value, such as an infinite perplexity, are left out.
     """
     for score in scores:
         model = score.get("model") or score.get("run")
-        if "values" in score:  # a task with several measures; their mean over models is of no model
-            several = score["values"].items() if model else ()
-            yield from ({"model": model, "metric": name, "convention": "", "value": one} for name, one in several)
+        if "values" in score:  # a task with several metrics; an entry without a model is their mean
+            metrics = score["values"].items() if model else ()
+            yield from ({"model": model, "metric": name, "convention": "", "value": value} for name, value in metrics)
             continue
-        for one in (score, score.get("trees")):
-            if not model or not one or one.get("value", 0) is None:
+        for entry in (score, score.get("trees")):
+            if not model or not entry or entry.get("value", 0) is None:
                 continue
-            value = one.get("value", one.get("mean"))  # of minimal pairs the mean of phenomena
-            metric, convention = one.get("metric", "accuracy"), one.get("convention", "")
-            yield {**one, "model": model, "metric": metric, "convention": convention, "value": value}
+            value = entry.get("value", entry.get("mean"))  # the mean of phenomena, for minimal pairs
+            metric, convention = entry.get("metric", "accuracy"), entry.get("convention", "")
+            yield {**entry, "model": model, "metric": metric, "convention": convention, "value": value}
 
 
 def _counted(entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> str:
-    """The name of the convention of ``entry``; all that it says where others go by the same name."""
+    """The name of the convention of ``entry``, or its description if different conventions have the same name."""
     if not entry["convention"]:
         return ""
-    name, told = entry["convention"], _convention_part(entry)
-    same = {_convention_part(one) for one in entries if one["convention"] == name}
-    metrics = {one["metric"] for one in entries if one["convention"] == name}
-    return name if len(same) == len(metrics) else told.removeprefix(f"{entry['metric']}|")
+    name, description = entry["convention"], _convention_part(entry)
+    descriptions = {_convention_part(other) for other in entries if other["convention"] == name}
+    metrics = {other["metric"] for other in entries if other["convention"] == name}
+    return name if len(descriptions) == len(metrics) else description.removeprefix(f"{entry['metric']}|")
 
 
 def _convention_part(entry: Mapping[str, Any]) -> str:
-    """The beginning of a signature, which says what was counted and not of which model or data."""
-    told: str = entry["signature"]
-    return told.partition("|data:")[0].partition("|model:")[0]
+    """The start of a signature, which describes the convention but not model and data."""
+    signature: str = entry["signature"]
+    return signature.partition("|data:")[0].partition("|model:")[0]
 
 
 def _differences(configs: Sequence[RunConfig], setting: str) -> list[str]:
-    """The settings, other than the one asked for and the seed, in which the models are not all the same."""
+    """Settings other than ``setting`` and the seed in which the models differ."""
     tables = [config.as_dict() for config in configs]
-    names = {f"{table}.{key}": None for one in tables for table in ("model", *TABLES) for key in one[table]}
+    names = {f"{table}.{key}": None for config in tables for table in ("model", *TABLES) for key in config[table]}
     return [
         name
         for name in names

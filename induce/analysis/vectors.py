@@ -1,4 +1,4 @@
-"""Vectors of sentences: the mean of what a trained model knows of their words."""
+"""Vectors of sentences: the mean of the word vectors of a trained model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 from induce.config import kind_of
 from induce.data.batches import SentenceBatch
-from induce.data.by_length import batches_by_cost
+from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
 from induce.data.tokens import split
 from induce.models.base import Model, has_vectors
@@ -27,17 +27,17 @@ from treebank.io.read import InputOptions
 
 @dataclass(frozen=True)
 class SentenceVector:
-    """A sentence's words after normalisation, and its vector (E,), zeros where no word is left."""
+    """A sentence's words after normalization, and its vector (E,), zeros if no word is left."""
 
     words: Sequence[str]
     vector: np.ndarray
 
 
 class Embedder:
-    """A trained model that gives sentences their vectors."""
+    """A trained model that computes vectors of sentences."""
 
     def __init__(self, run: str, *, device: str = "auto") -> None:
-        """Raises SynparseError for a model that has no vectors of words."""
+        """Raises SynparseError if the model has no word vectors."""
         self.run, self.device = run, choose_device(device)
         self.checkpoint = read_trained(run)
         self.config = self.checkpoint.config
@@ -49,41 +49,34 @@ class Embedder:
         self.recipe = RECIPES[self.config.data.normalization]
         self.model: Any = build_model(self.checkpoint).to(self.device)
 
-    def input_options(self, given: InputOptions) -> InputOptions:
-        """How text for this model is read: ``given``, and the rule that split the text of its training."""
-        return with_rule(given, self.config.data.tokenization)
+    def input_options(self, options: InputOptions) -> InputOptions:
+        """``options`` for reading text, completed by the tokenization of the training text."""
+        return with_rule(options, self.config.data.tokenization)
 
-    def seen(self, sentence: Sentence) -> Sequence[str]:
-        """The words of a sentence as this model sees them."""
+    def normalize(self, sentence: Sentence) -> Sequence[str]:
+        """The words of a sentence as the model reads them."""
         return split(self.recipe(sentence.words, sentence.tags).forms, self.config.data.token)
 
     def embed(self, sentences: Iterable[Sentence]) -> Iterator[SentenceVector]:
-        """The vector of each sentence, in order; the text is streamed."""
-        source = map(self.seen, sentences)
+        """The vector of each sentence, in order. The text is streamed."""
+        source = map(self.normalize, sentences)
         while block := list(islice(source, LARGEST_BLOCK)):
             yield from self.embed_words(block)
 
     @torch.inference_mode()
     def embed_words(self, block: Sequence[Sequence[str]]) -> list[SentenceVector]:
-        """The vectors of some sentences that are normalised already."""
+        """The vectors of sentences whose words are normalized."""
         encoded = [self.vocabulary.encode(words) for words in block]
-        vectors: list[Any] = [None] * len(block)
-        wanted = [index for index, ids in enumerate(encoded) if ids]
-        lengths = [len(encoded[index]) for index in wanted]
-        for places in batches_by_cost(lengths, cost=self.model.parsing_cost):
-            chosen = [wanted[place] for place in places]
-            batch = SentenceBatch(*pad([encoded[index] for index in chosen])).to(self.device)
-            for index, row in zip(chosen, self.model.sentence_vectors(batch).cpu().numpy(), strict=True):
-                vectors[index] = row
-        nothing = np.zeros(self._size(vectors), np.float32)
-        return [
-            SentenceVector(words, nothing if row is None else row) for words, row in zip(block, vectors, strict=True)
-        ]
+        cost = self.model.parsing_cost
+        vectors = map_by_length(self._vectors, encoded, cost=cost, min_length=1, short=lambda ids: self._zeros())
+        return [SentenceVector(words, vector) for words, vector in zip(block, vectors, strict=True)]
 
-    def _size(self, vectors: Sequence[Any]) -> int:
-        """Units of a vector: of one that is there, else of that of an unknown word."""
-        known = next((row for row in vectors if row is not None), None)
-        if known is not None:
-            return len(known)
-        batch = SentenceBatch(*pad([[1]])).to(self.device)
-        return int(self.model.sentence_vectors(batch).shape[1])
+    def _vectors(self, sentences: Sequence[Sequence[int]]) -> np.ndarray:
+        """Vectors (B, E) of a batch of sentences."""
+        batch = SentenceBatch(*pad(sentences)).to(self.device)
+        vectors: np.ndarray = self.model.sentence_vectors(batch).cpu().numpy()
+        return vectors
+
+    def _zeros(self) -> np.ndarray:
+        """A vector (E,) of zeros, as long as that of an unknown word."""
+        return np.zeros(self._vectors([[1]]).shape[1], np.float32)

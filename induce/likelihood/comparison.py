@@ -14,7 +14,14 @@ import numpy as np
 
 from induce.likelihood.units import Units, segment_sums, sentence_sums
 from treebank.base.errors import SynparseError
+from treebank.base.tables import Cell, Column
 from treebank.evaluate.statistics import paired_bootstrap, paired_permutation
+
+COMPARISON_TITLE = "Difference of perplexity from the first model: paired bootstrap, paired permutation of 10,000"
+COMPARISON_COLUMNS = (
+    *(Column("Models"), Column("Units"), Column("Number"), Column("Diff.", "+.2f"), Column("95 % int.", "+.2f")),
+    *(Column("p (boot.)", ".4f"), Column("p (perm.)", ".4f")),
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,14 @@ class TextComparison:
     interval: tuple[float, float]  # 95 % of the resampled differences
     bootstrap: float  # p-value
     permutation: float  # p-value
+
+    def row(self) -> list[Cell]:
+        """The cells of `COMPARISON_COLUMNS`."""
+        difference = f"{self.second} - {self.first}"
+        return [
+            *(difference, self.units, self.count),
+            *(self.difference, self.interval, self.bootstrap, self.permutation),
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as a JSON object."""

@@ -7,9 +7,9 @@ accuracy for pairs with and without such a connection.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from induce.likelihood.language_model import EncodedSentence
 from induce.likelihood.ngrams import NgramModel
@@ -17,6 +17,7 @@ from induce.likelihood.pair_files import Pair, read_pairs
 from induce.likelihood.sentences import SentenceScorer
 from induce.parsing.load import load_parser
 from induce.parsing.parser import StructureParser
+from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
 from treebank.evaluate.score import Runs
@@ -144,52 +145,43 @@ class PairScore:
         }
 
 
-class Scorer(Protocol):
-    """A system that assigns log-probabilities to sentences."""
+LogProbabilities = Callable[[Iterable[Sentence]], Iterator[tuple[EncodedSentence, float]]]
+
+
+class Scorer(NamedTuple):
+    """A system that assigns log-probabilities to sentences.
+
+    ``log_probabilities`` yields each sentence as the system reads it, with its log-probability, or 0 without words.
+    """
 
     name: str
     run: str
-
-    @property
-    def counted(self) -> str:
-        """Tokens that a log-probability is over."""
-        ...
-
-    def log_probabilities(self, sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
-        """Each sentence as it is read, with its log-probability, or 0 if it has no words."""
-        ...
+    counted: str  # tokens that a log-probability is over
+    log_probabilities: LogProbabilities
 
 
-class ModelScorer:
-    """A trained model as a `Scorer`."""
+def model_scorer(scorer: SentenceScorer) -> Scorer:
+    """A trained model as a scorer."""
 
-    def __init__(self, run: str, device: str = "auto") -> None:
-        self.scorer = SentenceScorer(run, device=device)
-        self.name, self.run, self.counted = self.scorer.name, run, self.scorer.counted
+    def log_probabilities(sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
+        return ((score.sentence, score.log_probability or 0.0) for score in scorer.score(sentences))
 
-    def log_probabilities(self, sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
-        """Each sentence as it is read, with its log-probability, or 0 if it has no words."""
-        return ((score.sentence, score.log_probability or 0.0) for score in self.scorer.score(sentences))
+    return Scorer(scorer.name, scorer.run, scorer.counted, log_probabilities)
 
 
-class NgramScorer:
-    """An n-gram model of a text over the vocabulary of a trained model, as a `Scorer`."""
+def ngram_scorer(order: int, text: Iterable[Sentence], scorer: SentenceScorer) -> Scorer:
+    """An n-gram model of ``text`` over the vocabulary of a trained model."""
+    encoded = (scorer.encode(sentence).ids for sentence in text)
+    model = NgramModel((ids for ids in encoded if ids), order=order, size=len(scorer.vocabulary))
+    scores: dict[tuple[int, ...], float] = {(): 0.0}
 
-    counted = "words+eos"
+    def log_probabilities(sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
+        for sentence in map(scorer.encode, sentences):
+            if sentence.ids not in scores:
+                scores[sentence.ids] = model.log_probability(sentence.ids)
+            yield sentence, scores[sentence.ids]
 
-    def __init__(self, order: int, text: Iterable[Sentence], scorer: SentenceScorer) -> None:
-        self.name, self.run, self.scorer = "unigram" if order == 1 else f"{order}-gram", "", scorer
-        encoded = (scorer.encode(sentence).ids for sentence in text)
-        self.model = NgramModel((ids for ids in encoded if ids), order=order, size=len(scorer.vocabulary))
-
-    def log_probabilities(self, sentences: Iterable[Sentence]) -> Iterator[tuple[EncodedSentence, float]]:
-        """Each sentence as it is read, with its log-probability, or 0 if it has no words."""
-        scores: dict[tuple[int, ...], float] = {(): 0.0}
-        for sentence in sentences:
-            encoded = self.scorer.encode(sentence)
-            if encoded.ids not in scores:
-                scores[encoded.ids] = self.model.log_probability(encoded.ids)
-            yield encoded, scores[encoded.ids]
+    return Scorer("unigram" if order == 1 else f"{order}-gram", "", "words+eos", log_probabilities)
 
 
 def score_pairs(pairs: Sequence[Pair], scorer: Scorer, data: str, parser: StructureParser | None = None) -> PairScore:
@@ -234,10 +226,53 @@ class PairEvaluation:
     scores: Sequence[PairScore]
     spreads: Mapping[str, Runs]
 
+    def tables(self) -> list[Table]:
+        """One row per phenomenon with a column per system, then means and shares of pairs."""
+        several = len({score.run for score in self.scores if score.run}) > 1
+        names = [f"{score.system} {score.run}" if several and score.run else score.system for score in self.scores]
+        columns = [Column("Phenomenon"), Column("Pairs")]
+        for name in names:
+            columns += [Column(name, ".1f"), Column(f"{name} 95 % int.", ".0f")]
+        notes = ["Accuracy in percent; chance is 50."]
+        for pattern, runs in self.spreads.items():
+            notes.append(f"{pattern} (mean of {len(runs.values)}): {runs.mean:.1f} ± {runs.deviation:.1f}")
+        notes += dict.fromkeys(score.signature for score in self.scores)
+        return [Table("", columns, list(self._rows()), footnotes=notes)]
+
+    def _rows(self) -> Iterator[list[Cell]]:
+        """The rows of the table, grouped as in the collection."""
+        first = self.scores[0]
+        for group in dict.fromkeys([*first.by_group, ""]):
+            for name in dict.fromkeys(pair.phenomenon for pair in first.pairs if pair.group == group):
+                yield _row(name, [score.by_phenomenon[name] for score in self.scores])
+            if group:
+                yield _row(f"= {group}", [score.by_group[group] for score in self.scores])
+        yield ["= mean of phenomena", None, *(cell for score in self.scores for cell in (score.mean, None))]
+        yield _row("= all pairs", [score.overall for score in self.scores])
+        if any(any(score.with_unknown) for score in self.scores):
+            yield _row("= pairs without an unknown word", [score.known for score in self.scores])
+        for title, connected in (("own tree connects verb and subject", True), ("own tree does not", False)):
+            if any(score.by_connection(connected) for score in self.scores):
+                yield _row(title, [score.by_connection(connected) for score in self.scores])
+        for title, values in (
+            ("% of pairs with an unknown word", [score.unknown_percent for score in self.scores]),
+            ("% of pairs that are tied", [score.tied_percent for score in self.scores]),
+        ):
+            yield [title, None, *(cell for value in values for cell in (value, None))]
+
     def to_json(self) -> dict[str, Any]:
         """The evaluation as a JSON object."""
         groups = [{"systems": pattern, **runs.to_json()} for pattern, runs in self.spreads.items()]
         return {"chance": 50.0, "scores": [score.to_json() for score in self.scores], "groups": groups}
+
+
+def _row(title: str, values: Sequence[Accuracy | None]) -> list[Cell]:
+    """The cells of one row: the number of pairs, if it is the same for all systems, and each accuracy."""
+    counts = {value.pairs if value else 0 for value in values}
+    cells: list[Cell] = [title, counts.pop() if len(counts) == 1 else None]
+    for value in values:
+        cells += [value.value, value.interval] if value else [None, None]
+    return cells
 
 
 def evaluate_pairs(
@@ -260,10 +295,10 @@ def evaluate_pairs(
     if ngram_text:
         first = SentenceScorer(folders[0], device="cpu")
         text = list(read_sentences([ngram_text]))
-        scores = [score_pairs(pairs, NgramScorer(order, text, first), name) for order in (1, 5)]
+        scores = [score_pairs(pairs, ngram_scorer(order, text, first), name) for order in (1, 5)]
     for run in folders:
-        scorer = ModelScorer(run, device)
-        scores.append(score_pairs(pairs, scorer, name, own_parser(scorer.scorer, device)))
+        scorer = SentenceScorer(run, device=device)
+        scores.append(score_pairs(pairs, model_scorer(scorer), name, own_parser(scorer, device)))
     values = {score.run: score.mean for score in scores}
     spreads = {
         pattern: Runs({run: values[run] for run in group}) for pattern, group in groups.items() if len(group) > 1

@@ -12,16 +12,26 @@ from induce.data.sentences import MASKINGS
 from induce.data.tokens import TOKENS
 from induce.data.vocabulary import Vocabulary
 from induce.likelihood.cache import Cache
-from induce.likelihood.comparison import TextComparison, compare_texts
+from induce.likelihood.comparison import COMPARISON_COLUMNS, COMPARISON_TITLE, TextComparison, compare_texts
 from induce.likelihood.language_model import LanguageModel
 from induce.likelihood.units import EncodedText, Units, concatenate, text_units
 from induce.parsing.ensemble import models_of
 from treebank.base.errors import SynparseError
+from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence
 from treebank.corpora.sample import sample_treebank
 from treebank.evaluate.score import Runs
 from treebank.io.read import read_sentences
+
+COLUMNS = (
+    *(Column("System"), Column("PPL", ".2f"), Column("Nats", ".4f"), Column("Bits/char.", ".4f")),
+    *(Column("Unk. %", ".2f"), Column("Words"), Column("Vocab.")),
+)
+NOT_COMPARABLE = (
+    "note: the perplexities do not compare, because the models have different vocabularies or mask rates, or count "
+    "different tokens"
+)
 
 ReportProgress = Callable[[str, int, int], None]  # called with a model folder, scored tokens, and tokens of the text
 
@@ -67,6 +77,16 @@ class Perplexity:
     def unknown_percent(self) -> float:
         """Percentage of unknown words."""
         return 100 * self.unknown / self.words
+
+    @property
+    def name(self) -> str:
+        """The model with its folder."""
+        return f"{self.model} {self.run}"
+
+    def row(self, name: str) -> list[Cell]:
+        """The cells of `COLUMNS`."""
+        values = [self.value, self.nats, self.bits_per_character, self.unknown_percent]
+        return [name, *values, self.words, len(self.vocabulary)]
 
     @property
     def metric(self) -> str:
@@ -134,6 +154,26 @@ class TextEvaluation:
     def comparable(self) -> bool:
         """Whether the perplexities are over the same tokens."""
         return comparable(self.scores)
+
+    def tables(self) -> list[Table]:
+        """One row per model and pattern, and one per comparison."""
+        is_single = len(self.scores) == 1
+        rows: list[list[Cell]] = [score.row(score.model if is_single else score.name) for score in self.scores]
+        for pattern, runs in self.spreads.items():
+            name = f"{pattern} (mean of {len(runs.values)}, SD {runs.deviation:.2f})"
+            rows.append([name, runs.mean, *[None] * (len(COLUMNS) - 2)])
+        tables = [Table("", COLUMNS, rows, footnotes=[*self._signatures(), *[NOT_COMPARABLE] * (not self.comparable)])]
+        if self.comparisons:
+            comparisons = [comparison.row() for comparison in self.comparisons]
+            tables.append(Table(COMPARISON_TITLE, COMPARISON_COLUMNS, comparisons))
+        return tables
+
+    def _signatures(self) -> list[str]:
+        """The signature of each score, with its value if no other score has the same signature."""
+        by_signature: dict[str, list[Perplexity]] = {}
+        for score in self.scores:
+            by_signature.setdefault(score.signature, []).append(score)
+        return [signature if len(same) > 1 else str(same[0]) for signature, same in by_signature.items()]
 
     def to_json(self) -> dict[str, Any]:
         """The evaluation as a JSON object."""
@@ -249,8 +289,8 @@ def evaluate_text(
         for pattern, group in groups.items()
         if len(group) > 1 and values.keys() >= set(group)
     }
-    names = [f"{scorer.name} {scorer.run}" for scorer in scorers]
-    return TextEvaluation(text, digest, scores, spreads, compare_texts(names, all_units) if compare else ())
+    comparisons = compare_texts([score.name for score in scores], all_units) if compare else ()
+    return TextEvaluation(text, digest, scores, spreads, comparisons)
 
 
 def read_text(text: str, scorers: Sequence[LanguageModel], *, tokenize: bool) -> Iterable[Sentence]:

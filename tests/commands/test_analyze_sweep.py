@@ -90,20 +90,22 @@ def test_models_that_differ_in_more_than_the_setting(call: Caller, runs: Path) -
     arguments = ("--gold", "gold.conllu", "--json", "--decoder", "argmax", "-m", runs / "a", "-m", "other")
     Path("scores.json").write_text(call.result("eval", *arguments), encoding="utf-8")
     problem = call.refusal("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")
-    assert problem.startswith("scores.json: these scores are of structformer and udgn; only models of one kind")
+    assert problem.startswith(
+        "scores.json: these are scores of structformer and udgn; a sweep needs models of one type"
+    )
 
 
 @pytest.mark.parametrize(
     ("content", "setting", "problem"),
     [
         ("Convention", "train.seed", "not JSON ("),
-        ("[]", "train.seed", "this is not what `synparse eval --json` writes"),
+        ("[]", "train.seed", "not the JSON output of an evaluation"),
         (
             '{"gold": {"name": "g"}, "scores": [{"model": "gone", "metric": "UAS", "convention": "udgn"}]}',
             "a.b",
-            "gone: there is no such folder; call this where `synparse eval` was called",
+            "gone: there is no such folder; run this in the folder of the evaluation",
         ),
-        ('{"gold": {"name": "g"}, "scores": []}', "train.seed", "there are no scores of models here"),
+        ('{"gold": {"name": "g"}, "scores": []}', "train.seed", "contains no scores of models"),
         ("", "model.mask_rates", "did you mean 'mask_rate'?"),
         ("", "modl.mask_rate", "did you mean 'model'?"),
     ],

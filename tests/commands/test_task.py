@@ -100,7 +100,7 @@ def test_texts_and_pairs_by_the_value_of_a_setting(folder: Path) -> None:
     pairs = {"chance": 50.0, "scores": [{"run": "", "mean": 50.0, "signature": "s"}, {**run, "mean": 61.0}]}
     found = sweep(pairs, "model.slots")
     assert [runs.mean for by in found.scores.values() for runs in by.values()] == [61.0]
-    with pytest.raises(ValueError, match="there are no scores of models here"):
+    with pytest.raises(ValueError, match="contains no scores of models"):
         sweep({"text": {"name": "t"}, "scores": [{**run, "metric": "PPL", "value": None}]}, "model.slots")
 
 
@@ -168,7 +168,7 @@ def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
 def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
     settings = options("data.expressions=40", "data.longest=6", "train.epochs=1", "model.hidden_size=8")
     call.result("train", "--task", "listops", "--model", "tree-lstm", "-o", "run", *settings)
-    problem = "run: this 'tree-lstm' has learned the task listops, not text; score it with --task listops"
+    problem = "run: this 'tree-lstm' was trained on the task listops, not on text; score it with --task listops"
     assert call.refusal("eval", "--text", "in.txt", "-m", "run") == problem
     gives_none = "model 'tree-lstm' gives no trees; score it with synparse eval --task listops"
     assert call.refusal("parse", "-m", "run", "in.txt") == gives_none

@@ -69,7 +69,7 @@ def channels(
     """
     from functools import partial
 
-    from induce.analysis.channels import channels_over_runs, correlate_channels
+    from induce.analysis.channels import ChannelComparison, correlate_channels
     from induce.storage.model_spec import expand_models
     from treebank.corpora.catalog import is_name
     from treebank.io.expand import expand
@@ -92,7 +92,7 @@ def channels(
     if save:
         draw_channels(reports[0], save)
     if len(reports) > 1:
-        _show_runs(reports, channels_over_runs(reports), as_json)
+        _show_runs(reports, ChannelComparison(reports).relations, as_json)
     elif as_json:
         print_json(reports[0].to_json())
     else:
