@@ -19,7 +19,9 @@ sys.path.insert(0, str(HERE.parent))
 
 import torch  # noqa: E402
 
-from induce.models.grammars.rules import FullRules, Rules, SimpleRules, log_partition  # noqa: E402
+from induce.models.grammars.full_rules import FullRules  # noqa: E402
+from induce.models.grammars.rules import Rules  # noqa: E402
+from induce.models.grammars.simple_rules import SimpleRules  # noqa: E402
 
 SIZES = {"full": [(30, 60)], "simple": [(64, 128), (128, 256), (256, 512)]}
 LENGTHS = (10, 20, 30, 40)
@@ -78,7 +80,7 @@ def main() -> None:
                 speed = 2 * 1024**3 / best_of(arguments.rounds, lambda square=square: square @ square)
                 seconds = best_of(
                     arguments.rounds,
-                    lambda: log_partition(emissions, rules, growth=growth).sum().backward(),  # noqa: B023
+                    lambda: rules.log_partition(emissions, growth=growth).sum().backward(),  # noqa: B023
                 )
                 floor = batch * operations(kind, count, size, words) / speed
                 rows.append({

@@ -38,7 +38,7 @@ def toy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_toy_of_each_kind() -> None:
-    assert TOYS == ["toy_brackets", "toy_distances", "toy_fitted", "toy_heads", "toy_spans"]
+    assert TOYS == ["toy_brackets", "toy_distances", "toy_fitted", "toy_heads", "toy_rules", "toy_spans"]
 
 
 def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

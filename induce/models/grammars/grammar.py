@@ -22,8 +22,7 @@ from induce.data.batches import FragmentBatch, SentenceBatch, SpanSupervisedBatc
 from induce.decoding.priors import EdgeStatistics
 from induce.models.base import Loss, Model, Query
 from induce.models.grammars.edge_statistics import segment_starts, word_edges
-from induce.models.grammars.rules import Rules, log_partition, symbol_marginals, word_costs
-from induce.models.grammars.viterbi import best_trees
+from induce.models.grammars.rules import Rules, word_costs
 from induce.structures import Brackets, SpanScores, Structure
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ class Grammar(Model):
         if count == 1:
             log_p = emissions[:, 0].logsumexp(-1) - math.log(self.config.preterminals)
         else:
-            log_p = log_partition(emissions, tables.rules, weights=weights, growth=float(self.growth))
+            log_p = tables.rules.log_partition(emissions, weights=weights, growth=float(self.growth))
             if self.training:
                 cost = word_costs(emissions.detach(), log_p.detach()).mean()
                 self.growth.lerp_(cost.nan_to_num(0.0, 0.0, 0.0), MEMORY)
@@ -141,7 +140,7 @@ class Grammar(Model):
             count = tokens.shape[1]
             if 1 < count <= LONGEST:
                 tables, begins = self.tables(tokens), segment_starts(batch.fragments[rows, :count]).float()
-                shares = symbol_marginals(emitted(tables, tokens), tables.rules, growth=float(self.growth))[1]
+                shares = tables.rules.symbol_marginals(emitted(tables, tokens), growth=float(self.growth))[1]
                 for width in range(2, count):
                     spans = count - width + 1
                     places = torch.stack([begins[:, :spans], begins[:, width:]])  # (2, rows, spans)
@@ -176,7 +175,7 @@ class Grammar(Model):
         if tokens.shape[1] < 2:
             return []
         tables = self.tables(tokens)
-        return symbol_marginals(emitted(tables, tokens), tables.rules, growth=float(self.growth))[1]
+        return tables.rules.symbol_marginals(emitted(tables, tokens), growth=float(self.growth))[1]
 
     def _best(self, batch: SentenceBatch) -> Brackets:
         trees: list[list[tuple[Any, ...]]] = [[] for _ in batch.lengths]
@@ -186,7 +185,7 @@ class Grammar(Model):
                 found: list[list[tuple[int, int, int]]] = [[] for _ in rows]
                 if end - start > 1:
                     tables = self.tables(tokens[:, start:end])
-                    found = best_trees(emitted(tables, tokens[:, start:end]), tables.rules)
+                    found = tables.rules.best_trees(emitted(tables, tokens[:, start:end]))
                 for row, spans in zip(rows.tolist(), found, strict=True):
                     trees[row] += [(start + i, start + j, f"NT{label}") for i, j, label in spans]
                     if end < count:

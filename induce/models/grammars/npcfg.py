@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from induce.config import setting
+from induce.models.grammars.full_rules import FullRules
 from induce.models.grammars.grammar import Grammar, Tables, perceptron, spread_weights
-from induce.models.grammars.rules import FullRules
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-SpanWeights = list[Tensor] | None  # by width: (spans, B, 1)
-
 
 def product(x: Tensor, weights: Tensor) -> Tensor:
     """``x`` (R, B, K) times ``weights`` (K, L), or (B, K, L) for each sentence its own; (R, B, L)."""

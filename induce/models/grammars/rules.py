@@ -1,156 +1,260 @@
-"""Inside probabilities of sentences under a grammar, with hand-written outside passes; span marginals.
+"""Rules of a grammar and its algorithms: likelihoods, marginals of spans and nonterminals, best trees.
 
 A grammar has S nonterminals and T preterminals, M = S + T symbols, nonterminals first. A word has one preterminal, a
-span of two or more words a nonterminal, and the whole sentence is drawn from ``root``. With b(i, j) (S,) the inside
+span of two or more words a nonterminal, and the full sentence is drawn from ``root``. With b(i, j) (S,) the inside
 probabilities of the words i to j - 1, b(i, i + 1) (T,) the emissions of a word, and w(i, j) the weight of a span,
 
-- full (Kim et al. 2019):    b(i, j)[A] = w(i, j) sum_k sum_BC rules[A, B, C] b(i, k)[B] b(k, j)[C]
-- simple (Liu et al. 2023):  b(i, j)[A] = w(i, j) sum_k (left[A] . b(i, k)) (right[A] . b(k, j))
+    b(i, j)[A] = w(i, j) sum_k sum_BC p(A -> B C) b(i, k)[B] b(k, j)[C]
 
-and Z = root . b(0, N). `induce.models.grammars.inside_full` and `induce.models.grammars.inside_simple` compute them
-on probabilities
-and by matrix products, all spans of a width and all sentences of a batch at once; no logarithm is inside the chart.
-That is safe since emissions arrive scaled: each word's are divided by their mean and multiplied by exp(growth), about
-what a word's rules cost, so that inside probabilities of long spans neither vanish nor overflow. Where they do, the
-batch is computed once more in float64, with a growth of each sentence's own that is read off its chart. Scales are
-constants that cancel: gradients and marginals do not depend on them.
+and Z = root . b(0, N). A subclass of `Rules` says how it represents p(A -> B C): it gives the `Rules.table` for best
+trees, and either `Rules.combine`, from which the rest follows by autograd, or hand-written passes (`KernelRules`).
 
-Charts lie start-first or width-first, (N, B, ...), so that all spans of one width are a slice, and in two copies, one
-by where spans start and one by where they end: what begins where another ends is then a slice times a slice.
+No logarithm is inside a chart. That is safe since emissions arrive scaled: each word's are divided by their mean and
+multiplied by exp(growth), about the cost of a word's rules, so that inside probabilities of long spans neither vanish
+nor overflow. If they do, the batch is computed again in float64 with a growth for each sentence that is read off its
+chart. Scales are constants that cancel: gradients and marginals do not depend on them.
+
+B sentences of one length are processed together. Charts are ordered by width, (spans, B, S), spans by their start.
 """
 
 from __future__ import annotations
 
 import math
-from types import ModuleType
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
-from induce.models.grammars import inside_full, inside_simple
-from induce.models.grammars.rule_products import SpanWeights
+from induce.models.grammars.best_trees import LabelledSpans, Maxima, TableMaxima, best_trees
 
-SAFE = {torch.float32: 60.0, torch.float64: 500.0}  # |log Z| of a scaled sentence beyond which it is not trusted
-ATTEMPTS = 12
+SpanWeights = list[Tensor] | None  # by width: (spans, B, 1)
+
+SAFE_LOG = {torch.float32: 60.0, torch.float64: 500.0}  # |log Z| of a scaled sentence beyond which Z is not trusted
+GROWTH_ATTEMPTS = 12
 
 
-class FullRules(NamedTuple):
-    """Probabilities: ``root`` (S,) and ``rules`` (S, M, M), or one grammar a sentence, (B, S) and (B, S, M, M)."""
+class Posterior(NamedTuple):
+    """Z (B,), and by width the inside probabilities and the gradients of log Z at them before their weights."""
+
+    z: Tensor
+    inside: list[Tensor]  # (spans, B, S); the first two are empty
+    gradients: list[Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Rules(ABC):
+    """Probabilities of all rules, shared by all sentences or one grammar for each, then with a leading (B,).
+
+    ``root`` is (S,) or (B, S). A subclass adds its other tensors as fields.
+    """
 
     root: Tensor
-    rules: Tensor
 
+    def __iter__(self) -> Iterator[Tensor]:
+        return (getattr(self, field.name) for field in fields(self))
 
-class SimpleRules(NamedTuple):
-    """Probabilities: ``root`` (S,), ``left`` and ``right`` (S, M), or one grammar a sentence, with a leading (B,)."""
+    # what a subclass defines
 
-    root: Tensor
-    left: Tensor
-    right: Tensor
+    @abstractmethod
+    def table(self) -> Tensor:
+        """p(A -> B C) (S, M, M), or (B, S, M, M)."""
 
+    def combine(self, lefts: Tensor, rights: Tensor) -> Tensor:
+        """Inside probabilities (spans, B, S) of parents, summed over the splits of each span.
 
-Rules = FullRules | SimpleRules
+        ``lefts`` and ``rights`` (spans, B, splits, M) are those of the children.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has neither combine() nor passes of its own")
 
+    def inside(self, emissions: Tensor, weights: SpanWeights) -> tuple[Tensor, list[Tensor]]:
+        """Z (B,) of scaled ``emissions`` (N, B, T), N at least 2, and the inside probabilities by width."""
+        count, size = len(emissions), self.root.shape[-1]
+        nothing = emissions.new_zeros(*emissions.shape[:2], size)
+        symbols = [emissions, torch.cat([nothing, emissions], -1)]  # entry 0 is not used
+        charts = [emissions.new_zeros(0)] * 2
+        for width in range(2, count + 1):
+            spans = count - width + 1
+            lefts = torch.stack([symbols[k][:spans] for k in range(1, width)], 2)
+            rights = torch.stack([symbols[width - k][k : k + spans] for k in range(1, width)], 2)
+            x = self.combine(lefts, rights)
+            charts.append(x if weights is None else x * weights[width])
+            symbols.append(torch.cat([charts[-1], emissions.new_zeros(*x.shape[:2], emissions.shape[2])], -1))
+        return (charts[count][0] * self.root).sum(-1), charts
 
-def log_partition(
-    emissions: Tensor, rules: Rules, *, weights: Tensor | None = None, growth: float | Tensor = 0.0
-) -> Tensor:
-    """log Z (B,) in nats of sentences of one length; differentiable in emissions and rules.
+    def total(self, emissions: Tensor, weights: SpanWeights) -> Tensor:
+        """Z (B,), differentiable in emissions and rules."""
+        return self.inside(emissions, weights)[0]
 
-    ``emissions`` (B, N, T): log probabilities of each word given each preterminal, N at least 2. ``weights``
-    (B, N, N + 1): of each span of two or more words, at least 0. ``growth``: the scale described above, for all or
-    (B,); any number gives the same result, a bad one more slowly. -inf where the weights leave no tree.
-    """
-    scaled, scale = _scale(emissions, growth)
-    log_z: Tensor = _Inside.apply(_kind(rules), weights, scaled, *rules).log()
-    if not _trusted(log_z):
-        growth = _fitting_growth(emissions, rules, weights, growth)
-        scaled, scale = _scale(emissions.double(), growth)
-        log_z = _Inside.apply(_kind(rules), weights, scaled, *(part.double() for part in rules)).log()
-        return (log_z + scale).to(emissions.dtype)
-    return log_z + scale
+    def posterior(self, emissions: Tensor, weights: SpanWeights) -> Posterior:
+        """Inside probabilities and gradients of log Z."""
+        with torch.inference_mode(False), torch.enable_grad():
+            rules = type(self)(*(part.detach().clone() for part in self))
+            one = emissions.new_ones(()).clone().requires_grad_()  # makes every chart part of the graph
+            units = [part.clone() for part in weights] if weights is not None else None
+            z, charts = rules.inside(emissions.clone() * one, units)
+            inside = charts[2:]
+            gradients = torch.autograd.grad(torch.where(z > 0, z, 1.0).log().sum(), inside)
+        if weights is not None:
+            gradients = tuple(part * weights[width] for width, part in enumerate(gradients, 2))
+        return Posterior(z.detach(), [chart.detach() for chart in charts], [*charts[:2], *gradients])
 
+    def maxima(self) -> Maxima:
+        """Rules with maxima instead of sums, for best trees."""
+        return TableMaxima(self.table().log())
 
-@torch.no_grad()
-def span_marginals(
-    emissions: Tensor, rules: Rules, *, weights: Tensor | None = None, growth: float | Tensor = 0.0
-) -> tuple[Tensor, Tensor]:
-    """log Z (B,) and P(span i, j | sentence) (B, N, N + 1) for spans of two or more words, 0 elsewhere.
+    # what all grammars have
 
-    Arguments as of `log_partition`. A sentence's marginals sum to N - 1; they are 0 where there is no tree.
-    """
-    log_z, shares = symbol_marginals(emissions, rules, weights=weights, growth=growth)
-    batch, count, _ = emissions.shape
-    marginals = emissions.new_zeros(batch, count, count + 1)
-    for width in range(2, count + 1):
-        marginals.diagonal(width, 1, 2).copy_(shares[width].sum(-1).t())
-    return log_z, marginals
+    def log_partition(
+        self, emissions: Tensor, *, weights: Tensor | None = None, growth: float | Tensor = 0.0
+    ) -> Tensor:
+        """log Z (B,) in nats of sentences of one length; differentiable in emissions and rules.
 
+        ``emissions`` (B, N, T): log probabilities of each word given each preterminal, N at least 2. ``weights``
+        (B, N, N + 1): of each span of two or more words, at least 0. ``growth``: the scale described above, for all or
+        (B,); any number gives the same result, a bad one more slowly. -inf where the weights leave no tree.
+        """
+        scaled, scale = _scale(emissions, growth)
+        log_z = self.total(scaled, _by_width(weights, scaled.dtype)).log()
+        if not _is_trusted(log_z):
+            growth = self._fitting_growth(emissions, weights, growth)
+            scaled, scale = _scale(emissions.double(), growth)
+            log_z = self._double().total(scaled, _by_width(weights, torch.float64)).log()
+            return (log_z + scale).to(emissions.dtype)
+        return log_z + scale
 
-@torch.no_grad()
-def symbol_marginals(
-    emissions: Tensor, rules: Rules, *, weights: Tensor | None = None, growth: float | Tensor = 0.0
-) -> tuple[Tensor, list[Tensor]]:
-    """log Z (B,), and for each width (spans, B, S) how probable each nonterminal is over each span, by its start.
+    @torch.no_grad()
+    def symbol_marginals(
+        self, emissions: Tensor, *, weights: Tensor | None = None, growth: float | Tensor = 0.0
+    ) -> tuple[Tensor, list[Tensor]]:
+        """log Z (B,), and by width the probability (spans, B, S) of each nonterminal over each span.
 
-    Arguments as of `log_partition`; there is nothing for widths below 2.
-    """
-    kind = _kind(rules)
-    scaled, scale = _scale(emissions, growth)
-    by_width = _by_width(weights, scaled.dtype)
-    z, chart = kind.inside(scaled, *rules, by_width, keep=False)
-    if not _trusted(z.log()):
-        growth = _fitting_growth(emissions, rules, weights, growth)
-        rules = type(rules)(*(part.double() for part in rules))
-        scaled, scale = _scale(emissions.double(), growth)
+        Arguments as of `log_partition`. Entries for widths below 2 are empty.
+        """
+        rules, (scaled, scale) = self, _scale(emissions, growth)
         by_width = _by_width(weights, scaled.dtype)
-        z, chart = kind.inside(scaled, *rules, by_width, keep=False)
-    gradients = kind.outside(rules.root, torch.where(z > 0, 1 / z, 0.0), chart, by_width).by_width
-    shares = [scaled.new_zeros(0)] * 2
-    for width in range(2, emissions.shape[1] + 1):
-        # inside probabilities hold the weight already, gradients at them before their weights hold it too: once only
-        share = gradients[width] * chart.inside[width]
-        if by_width is not None:
-            share = share / by_width[width].clamp_min(torch.finfo(share.dtype).tiny)
-        shares.append(share)
-    return (z.log() + scale).to(emissions.dtype), shares
+        result = rules.posterior(scaled, by_width)
+        if not _is_trusted(result.z.log()):
+            growth = self._fitting_growth(emissions, weights, growth)
+            rules, (scaled, scale) = self._double(), _scale(emissions.double(), growth)
+            by_width = _by_width(weights, scaled.dtype)
+            result = rules.posterior(scaled, by_width)
+        shares = [scaled.new_zeros(0)] * 2
+        for width in range(2, emissions.shape[1] + 1):
+            # inside probabilities and gradients both contain the weight of the span: it counts once
+            share = result.gradients[width] * result.inside[width]
+            if by_width is not None:
+                share = share / by_width[width].clamp_min(torch.finfo(share.dtype).tiny)
+            shares.append(share)
+        return (result.z.log() + scale).to(emissions.dtype), shares
+
+    @torch.no_grad()
+    def span_marginals(
+        self, emissions: Tensor, *, weights: Tensor | None = None, growth: float | Tensor = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """log Z (B,) and P(span i, j | sentence) (B, N, N + 1) for spans of two or more words, 0 elsewhere.
+
+        Arguments as of `log_partition`. A sentence's marginals sum to N - 1; they are 0 if there is no tree.
+        """
+        log_z, shares = self.symbol_marginals(emissions, weights=weights, growth=growth)
+        batch, count, _ = emissions.shape
+        marginals = emissions.new_zeros(batch, count, count + 1)
+        for width in range(2, count + 1):
+            marginals.diagonal(width, 1, 2).copy_(shares[width].sum(-1).t())
+        return log_z, marginals
+
+    def best_trees(self, emissions: Tensor) -> list[LabelledSpans]:
+        """Spans ``(start, end, nonterminal)`` of the most probable tree of each sentence; see `best_trees`."""
+        return best_trees(emissions, self.root, self.maxima())
+
+    def _double(self) -> Self:
+        return type(self)(*(part.double() for part in self))
+
+    @torch.no_grad()
+    def _fitting_growth(self, emissions: Tensor, weights: Tensor | None, growth: float | Tensor) -> Tensor:
+        """A growth for each sentence (B,) with which all spans stay well inside float64.
+
+        The widest spans within range say how much a word adds; each attempt reaches wider ones. A sentence that no
+        attempt brings within range has no tree, and gets 0.
+        """
+        rules, count = self._double(), emissions.shape[1]
+        growths = torch.as_tensor(growth, dtype=torch.float64, device=emissions.device).expand(len(emissions)).clone()
+        for _ in range(GROWTH_ATTEMPTS):
+            scaled, _ = _scale(emissions.double(), growths)
+            _, inside = rules.inside(scaled, _by_width(weights, torch.float64))
+            peaks = torch.stack([inside[width].amax((0, 2)).log() for width in range(2, count + 1)])  # (N - 1, B)
+            in_range = peaks.abs() < SAFE_LOG[torch.float64]
+            reached = in_range.long().cumprod(0).sum(0)  # widths from 2 on
+            last = peaks.gather(0, (reached - 1).clamp_min(0)[None])[0]
+            last = torch.where(reached > 0, last, peaks[0].nan_to_num(neginf=-700.0, posinf=700.0))
+            growths -= last / (reached + 1).clamp_min(2)
+            settled = (reached == count - 1) & (last.abs() < SAFE_LOG[torch.float32])
+            if bool(settled.all()):
+                break
+        return torch.where(reached == count - 1, growths, 0.0)
 
 
-def word_costs(emissions: Tensor, log_z: Tensor) -> Tensor:
-    """What the rules cost a word (B,) in nats, on average: the growth that suits such sentences.
+class KernelRules(Rules):
+    """Rules with a hand-written inside pass, outside pass and gradients."""
 
-    ``emissions`` (B, N, T) and ``log_z`` (B,) as of `log_partition`.
-    """
-    scale = emissions.logsumexp(-1).sum(1) - emissions.shape[1] * math.log(emissions.shape[2])
-    return (scale - log_z) / emissions.shape[1]
+    @abstractmethod
+    def inside_chart(self, emissions: Tensor, weights: SpanWeights, *, keep: bool) -> tuple[Tensor, Any]:
+        """Z (B,) and the chart, with ``inside`` by width; with ``keep`` all that `gradients` needs."""
+
+    @abstractmethod
+    def outside(self, d: Tensor, chart: Any, weights: SpanWeights) -> Any:
+        """Gradients at the inside probabilities before their weights, for ``d`` (B,) at Z; ``by_width``."""
+
+    @abstractmethod
+    def gradients(self, emissions: Tensor, d: Tensor, chart: Any, outside: Any) -> tuple[Tensor, ...]:
+        """Gradients at emissions (N, B, T) and at each field, for ``d`` (B,) at Z."""
+
+    def inside(self, emissions: Tensor, weights: SpanWeights) -> tuple[Tensor, list[Tensor]]:
+        z, chart = self.inside_chart(emissions, weights, keep=False)
+        return z, chart.inside
+
+    def total(self, emissions: Tensor, weights: SpanWeights) -> Tensor:
+        z: Tensor = _Inside.apply(type(self), weights, emissions, *self)
+        return z
+
+    def posterior(self, emissions: Tensor, weights: SpanWeights) -> Posterior:
+        z, chart = self.inside_chart(emissions, weights, keep=False)
+        outside = self.outside(torch.where(z > 0, 1 / z, 0.0), chart, weights)
+        return Posterior(z, chart.inside, outside.by_width)
 
 
 class _Inside(torch.autograd.Function):
     """Z (B,) of scaled emissions (N, B, T); the backward pass is the outside pass."""
 
     @staticmethod
-    def forward(ctx: Any, kind: ModuleType, weights: Tensor | None, emissions: Tensor, *rules: Tensor) -> Tensor:
-        ctx.kind, ctx.weights = kind, _by_width(weights, emissions.dtype)
-        z, ctx.chart = kind.inside(emissions, *rules, ctx.weights, keep=True)
-        ctx.save_for_backward(emissions, rules[0])
+    def forward(ctx: Any, kind: type[KernelRules], weights: SpanWeights, emissions: Tensor, *parts: Tensor) -> Tensor:
+        ctx.kind, ctx.weights = kind, weights
+        z, ctx.chart = kind(*parts).inside_chart(emissions, weights, keep=True)
+        ctx.save_for_backward(emissions, *parts)
         return z
 
     @staticmethod
     def backward(ctx: Any, d: Tensor) -> tuple[Tensor | None, ...]:
-        emissions, root = ctx.saved_tensors
-        a = ctx.kind.outside(root, d, ctx.chart, ctx.weights)
-        gradients = ctx.kind.gradients(emissions, root, d, ctx.chart, a)
+        emissions, *parts = ctx.saved_tensors
+        rules = ctx.kind(*parts)
+        gradients = rules.gradients(emissions, d, ctx.chart, rules.outside(d, ctx.chart, ctx.weights))
         ctx.chart = None
         return None, None, *gradients
 
 
-def _kind(rules: Rules) -> ModuleType:
-    return inside_full if isinstance(rules, FullRules) else inside_simple
+def word_costs(emissions: Tensor, log_z: Tensor) -> Tensor:
+    """Mean cost of a word's rules (B,) in nats: the growth that suits such sentences.
+
+    ``emissions`` (B, N, T) and ``log_z`` (B,) as of `Rules.log_partition`.
+    """
+    scale = emissions.logsumexp(-1).sum(1) - emissions.shape[1] * math.log(emissions.shape[2])
+    return (scale - log_z) / emissions.shape[1]
 
 
 def _scale(emissions: Tensor, growth: float | Tensor) -> tuple[Tensor, Tensor]:
-    """Scaled emissions (N, B, T), and the logarithm of what was taken off each sentence (B,)."""
+    """Scaled emissions (N, B, T), and the logarithm of the factor taken off each sentence (B,)."""
     each = emissions.detach().logsumexp(-1) - math.log(emissions.shape[-1])  # (B, N)
     if isinstance(growth, Tensor):
         growth = growth.to(emissions.dtype)[:, None]
@@ -158,34 +262,9 @@ def _scale(emissions: Tensor, growth: float | Tensor) -> tuple[Tensor, Tensor]:
     return (emissions - each[..., None]).exp().transpose(0, 1).contiguous(), each.sum(1)
 
 
-def _trusted(log_z: Tensor) -> bool:
+def _is_trusted(log_z: Tensor) -> bool:
     """Whether no sentence came near the limits of its number format."""
-    return bool((log_z.detach().abs() < SAFE[log_z.dtype]).all())
-
-
-@torch.no_grad()
-def _fitting_growth(emissions: Tensor, rules: Rules, weights: Tensor | None, growth: float | Tensor) -> Tensor:
-    """A growth for each sentence (B,) with which all spans stay well inside float64.
-
-    The widest spans that are still there tell how much a word adds; each attempt reaches wider ones. A sentence
-    that no attempt brings within bounds has no tree, and gets 0.
-    """
-    kind, count = _kind(rules), emissions.shape[1]
-    rules = type(rules)(*(part.double() for part in rules))
-    growths = torch.as_tensor(growth, dtype=torch.float64, device=emissions.device).expand(len(emissions)).clone()
-    for _ in range(ATTEMPTS):
-        scaled, _ = _scale(emissions.double(), growths)
-        _, chart = kind.inside(scaled, *rules, _by_width(weights, torch.float64), keep=False)
-        peaks = torch.stack([chart.inside[width].amax((0, 2)).log() for width in range(2, count + 1)])  # (N - 1, B)
-        sane = peaks.abs() < SAFE[torch.float64]
-        reached = sane.long().cumprod(0).sum(0)  # widths from 2 on
-        last = peaks.gather(0, (reached - 1).clamp_min(0)[None])[0]
-        last = torch.where(reached > 0, last, peaks[0].nan_to_num(neginf=-700.0, posinf=700.0))
-        growths -= last / (reached + 1).clamp_min(2)
-        settled = (reached == count - 1) & (last.abs() < SAFE[torch.float32])
-        if bool(settled.all()):
-            break
-    return torch.where(reached == count - 1, growths, 0.0)
+    return bool((log_z.detach().abs() < SAFE_LOG[log_z.dtype]).all())
 
 
 def _by_width(weights: Tensor | None, dtype: torch.dtype) -> SpanWeights:

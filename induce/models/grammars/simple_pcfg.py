@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from induce.config import setting
 from induce.models.grammars.grammar import Grammar, Tables, perceptron, spread_weights
-from induce.models.grammars.rules import SimpleRules
+from induce.models.grammars.simple_rules import SimpleRules
 
 
 @dataclass(frozen=True, kw_only=True)

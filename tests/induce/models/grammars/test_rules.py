@@ -9,10 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.models.grammars import inside_plain
-from induce.models.grammars.rules import FullRules, Rules, SimpleRules, log_partition, span_marginals, symbol_marginals
+from induce.models.grammars.full_rules import FullRules
+from induce.models.grammars.rules import Rules
+from induce.models.grammars.simple_rules import SimpleRules
+from tests.support.twins import inside as inside_plain
+from tests.toys.toy_rules import RankRules
 
-KINDS = ("full", "simple")
+KINDS = ("full", "simple", "rank")
 S, T = 2, 3
 
 
@@ -24,6 +27,9 @@ def grammar(kind: str, seed: int = 0, *, batch: tuple[int, ...] = ()) -> Rules:
         return torch.randn(*batch, *shape, generator=draw, dtype=torch.float64)
 
     root = table(S).softmax(-1)
+    if kind == "rank":
+        left, right = (table(2, S + T).softmax(-1) for _ in range(2))
+        return RankRules(root, table(S, 2).softmax(-1), left, right)
     if kind == "full":
         return FullRules(root, table(S, (S + T) ** 2).softmax(-1).view(*batch, S, S + T, S + T))
     return SimpleRules(root, table(S, S + T).softmax(-1), table(S, S + T).softmax(-1))
@@ -61,15 +67,15 @@ def labelled_trees(
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_equals_the_sum_over_all_labelled_trees(kind: str, count: int) -> None:
     rules, emissions = grammar(kind), words(1, count)
-    table, probabilities = inside_plain.log_rules(rules).exp().tolist(), emissions[0].exp().tolist()
+    table, probabilities = rules.table().tolist(), emissions[0].exp().tolist()
     trees = [
         (rules.root[top].item() * p, spans)
         for top in range(S)
         for p, spans in labelled_trees(top, 0, count, table, probabilities)
     ]
     total = sum(p for p, _ in trees)
-    log_z, marginals = span_marginals(emissions, rules)
-    _, by_width = symbol_marginals(emissions, rules)
+    log_z, marginals = rules.span_marginals(emissions)
+    _, by_width = rules.symbol_marginals(emissions)
     assert log_z.item() == pytest.approx(math.log(total), abs=1e-12)
     for start in range(count):
         for end in range(count + 1):
@@ -101,7 +107,7 @@ def test_equals_the_sum_over_all_unlabelled_trees(kind: str, count: int) -> None
         only = torch.zeros(1, count, count + 1, dtype=torch.float64)
         only[(0, *zip(*tree, strict=True))] = 1
         shares.append((inside_plain.log_partition(emissions[0], rules, weights=only[0]).item(), tree))
-    log_z, marginals = span_marginals(emissions, rules)
+    log_z, marginals = rules.span_marginals(emissions)
     assert log_z.item() == pytest.approx(math.log(sum(math.exp(share) for share, _ in shares)), abs=1e-12)
     for start, end in {span for _, tree in shares for span in tree}:
         inside = sum(math.exp(share) for share, tree in shares if (start, end) in tree)
@@ -125,7 +131,7 @@ def test_equals_plain_loops(kind: str, weighted: bool, own: bool, count: int) ->
         )
         for k in range(batch)
     ])  # fmt: skip
-    fast = log_partition(emissions, rules, weights=weights, growth=0.4)
+    fast = rules.log_partition(emissions, weights=weights, growth=0.4)
     assert torch.allclose(fast, plain, rtol=0, atol=1e-10)
     expected = torch.autograd.grad((plain * pull).sum(), leaves)
     got = torch.autograd.grad((fast * pull).sum(), leaves)
@@ -140,7 +146,7 @@ def test_marginals_are_gradients_at_the_logarithms_of_weights(kind: str) -> None
     weights.requires_grad_()
     plain = torch.stack([inside_plain.log_partition(emissions[k], rules, weights=weights[k]) for k in range(2)])
     (expected,) = torch.autograd.grad(plain.sum(), weights)
-    log_z, marginals = span_marginals(emissions, rules, weights=weights.detach())
+    log_z, marginals = rules.span_marginals(emissions, weights=weights.detach())
     assert torch.allclose(log_z, plain, rtol=0, atol=1e-10)
     assert torch.allclose(marginals, expected * weights, rtol=0, atol=1e-10)
     assert torch.allclose(marginals.sum((1, 2)), torch.full((2,), 6.0, dtype=torch.float64))
@@ -153,9 +159,9 @@ def test_no_scale_is_too_bad(kind: str, growth: float) -> None:
     emissions = words(2, 90).float()
     emissions[:, 40:60] -= 80.0
     emissions.requires_grad_()
-    log_z = log_partition(emissions, rules, growth=growth)
+    log_z = rules.log_partition(emissions, growth=growth)
     exact = inside_plain.log_partition(emissions[0, 35:55].detach().double(), grammar(kind))
-    part, _ = span_marginals(emissions[:, 35:55].detach(), rules, growth=growth)
+    part, _ = rules.span_marginals(emissions[:, 35:55].detach(), growth=growth)
     assert part[0].item() == pytest.approx(exact.item(), rel=1e-5)
     (gradient,) = torch.autograd.grad(log_z.sum(), emissions)
     assert torch.allclose(gradient.sum((1, 2)), torch.tensor([90.0, 90.0]), rtol=1e-4)
@@ -164,7 +170,7 @@ def test_no_scale_is_too_bad(kind: str, growth: float) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_400_words(kind: str) -> None:
     rules = type(grammar(kind))(*(part.float() for part in grammar(kind)))
-    log_z, marginals = span_marginals(words(1, 400).float(), rules, growth=0.5)
+    log_z, marginals = rules.span_marginals(words(1, 400).float(), growth=0.5)
     assert -1e5 < log_z.item() < 0
     assert marginals.sum().item() == pytest.approx(399, rel=1e-4)
 
@@ -172,6 +178,6 @@ def test_400_words(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_tree_has_no_probability(kind: str) -> None:
     nothing = torch.zeros(1, 4, 5, dtype=torch.float64)
-    log_z, marginals = span_marginals(words(1, 4), grammar(kind), weights=nothing)
+    log_z, marginals = grammar(kind).span_marginals(words(1, 4), weights=nothing)
     assert log_z.item() == -math.inf
     assert not marginals.any()

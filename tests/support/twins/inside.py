@@ -1,18 +1,18 @@
-"""The inside algorithm as plain loops over spans and splits, on logarithms: which the fast kernels must equal."""
+"""Inside algorithm as plain loops over spans and splits, on logarithms: the twin of the passes of `Rules`."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from induce.models.grammars.rules import FullRules, Rules
+from induce.models.grammars.rules import Rules
 
 
 def log_partition(emissions: Tensor, rules: Rules, *, weights: Tensor | None = None) -> Tensor:
     """log Z, a scalar, of one sentence; ``emissions`` (N, T) log probabilities, ``weights`` (N, N + 1) of spans."""
     count, _ = emissions.shape
     size = rules.root.shape[-1]
-    table = log_rules(rules)
+    table = rules.table().log()
     chart: dict[tuple[int, int], Tensor] = {}
     blank = emissions.new_full((size,), -torch.inf)
     for i in range(count):
@@ -29,10 +29,3 @@ def log_partition(emissions: Tensor, rules: Rules, *, weights: Tensor | None = N
                 phrase = phrase + weights[start, end].log()
             chart[start, end] = torch.cat([phrase, emissions.new_full((emissions.shape[1],), -torch.inf)])
     return (chart[0, count][:size] + rules.root.log()).logsumexp(0)
-
-
-def log_rules(rules: Rules) -> Tensor:
-    """Logarithms of p(A -> B C) (S, M, M)."""
-    if isinstance(rules, FullRules):
-        return rules.rules.log()
-    return rules.left.log()[:, :, None] + rules.right.log()[:, None]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from induce.models.grammars import inside_plain
-from induce.models.grammars.viterbi import best_trees
 from tests.induce.models.grammars.test_rules import KINDS, S, grammar, labelled_trees, of_sentence, words
 
 
@@ -15,10 +13,10 @@ from tests.induce.models.grammars.test_rules import KINDS, S, grammar, labelled_
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_finds_the_best_of_all_labelled_trees(kind: str, own: bool, count: int) -> None:
     rules, emissions = grammar(kind, batch=(2,) if own else ()), words(2, count)
-    found = best_trees(emissions, rules)
+    found = rules.best_trees(emissions)
     for k in range(2):
         mine = of_sentence(rules, k) if own else rules
-        table, probabilities = inside_plain.log_rules(mine).exp().tolist(), emissions[k].exp().tolist()
+        table, probabilities = mine.table().tolist(), emissions[k].exp().tolist()
         trees = [
             (mine.root[top].item() * p, spans)
             for top in range(S)
@@ -53,6 +51,6 @@ def _is_node(start: int, end: int, label: dict[tuple[int, int], int]) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_long_sentences_need_no_recursion(kind: str) -> None:
-    (spans,) = best_trees(words(1, 60), grammar(kind))
+    (spans,) = grammar(kind).best_trees(words(1, 60))
     assert len(spans) == 59
     assert spans[0][:2] == (0, 60)

@@ -1,0 +1,1 @@
+"""Plain twins of optimized algorithms, for comparison in tests."""
