@@ -17,7 +17,8 @@ import click
 
 from cli.signals import TerminatedError, ending_cleanly
 from cli.streams import stand_in
-from treebank.base.errors import SynparseError, UnknownNameError, nearest, out_of_memory, printable
+from treebank.base.errors import SynparseError, UnknownNameError, out_of_memory, printable
+from treebank.base.registry import nearest
 from treebank.base.version import VERSION
 
 # name -> where the command is, and what `synparse --help` says about it

@@ -11,7 +11,8 @@ from typing import Any
 
 from induce.data.tokens import TOKENS
 from induce.registry import ModelEntry, decoder_entry, known, load, models_of, parse_priors
-from treebank.base.errors import SynparseError, UnknownNameError, nearest
+from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.registry import nearest
 from treebank.core.normalization import RECIPES
 from treebank.tokenize import TOKENIZATIONS
 

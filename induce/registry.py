@@ -34,7 +34,8 @@ from induce.structures import (
     StackDecisions,
     Structure,
 )
-from treebank.base.errors import SynparseError, UnknownNameError, nearest
+from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.registry import nearest
 
 Entry = TypeVar("Entry")
 Output = Literal["trees", "heads"]

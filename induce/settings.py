@@ -12,7 +12,8 @@ from typing import Any
 from induce.config import TABLES, ParseConfig, RunConfig, check, limits_of
 from induce.meanings import meaning_of
 from induce.registry import MODELS, TASKS, canonical, known, load, model_class, models_of
-from treebank.base.errors import SynparseError, UnknownNameError, nearest
+from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.registry import nearest
 
 DEFAULT_MODEL = "onlstm"
 

@@ -68,8 +68,9 @@ def convert(
     INPUT are treebank files (brackets, CoNLL-U), JSON lines with distances or spans (.jsonl), folders, patterns, names
     such as wsj10, or - for standard input, which is also read when none is named.
     """
-    from treebank.convert.convert import Conversion, is_name
+    from treebank.convert.convert import Conversion
     from treebank.convert.convert import convert as converted
+    from treebank.corpora.catalog import is_name
     from treebank.io.expand import expand
     from treebank.io.output_path import check_output
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from induce.storage.locate import locate
-from treebank.base.errors import SynparseError, UnknownNameError, nearest
+from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.registry import nearest
 
 BASELINE = "baseline:"
 MAX_WEIGHT = 1e9

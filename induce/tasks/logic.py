@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, bad, distinct
-from treebank.base.errors import SynparseError, UnknownNameError, nearest
+from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.registry import nearest
 from treebank.core.sentence import Place
 from treebank.core.tree import Span
 from treebank.io.lines import member_lines, open_lines

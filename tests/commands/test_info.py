@@ -17,7 +17,7 @@ SHORT = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home))) (. .)) )\n"
 def _nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """No treebank of the machine that runs the tests is found."""
     monkeypatch.delenv("SYNPARSE_PTB", raising=False)
-    monkeypatch.setattr("treebank.corpora.catalog.nltk_folders", lambda: [])
+    monkeypatch.setattr("treebank.corpora.numbered_files.nltk_folders", lambda: [])
 
 
 def penn(folder: Path, *numbers: str) -> Path:
@@ -40,21 +40,21 @@ def test_every_name_of_a_full_treebank(call: Caller, tmp_path: Path) -> None:
         "  wsj23: 1 sentences (1 of 2,416 sentences)",
         "  wsj23-10: 1 sentences (cut from 1 of 2,416 sentences)",
     ]
-    assert lines[8].startswith("  wsj22: section 22, and the Penn Treebank that was given holds no file of it; ")
+    assert lines[8].startswith("  wsj22: section 22, and the given copy of the Wall Street Journal part")
 
 
 def test_a_sample_lacks_sections(call: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYNPARSE_PTB", str(penn(tmp_path, "0001")))
     out = call.result("info", "--data")
     assert "  wsj10: 1 sentences (5 % sample)\n" in out
-    assert "  wsj23, wsj23-10: section 23, and nltk's 5 % sample (sections 00 and 01) holds no file of it; " in out
+    assert "  wsj23, wsj23-10: section 23, and nltk's 5 % sample (sections 00 and 01) has no file of it; " in out
     assert f"  $SYNPARSE_PTB = {tmp_path}\n" in out
 
 
 def test_nothing_is_found(call: Caller) -> None:
     missing = [line for line in call.result("info", "--data").splitlines() if "nltk.downloader" in line]
     assert len(missing) == 1
-    assert missing[0].startswith("  wsj, wsj40, wsj10, wsj-train, wsj22, wsj23, wsj23-10: no Wall Street Journal")
+    assert missing[0].startswith("  wsj, wsj40, wsj10, wsj-train, wsj22, wsj23, wsj23-10: the Wall Street Journal part")
 
 
 def test_not_of_a_model(call: Caller) -> None:

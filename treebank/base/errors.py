@@ -68,12 +68,3 @@ def placed(path: str | os.PathLike[str]) -> Iterator[None]:
         if error.filename is None and error.errno is not None and not isinstance(error, BrokenPipeError):
             raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         raise
-
-
-def nearest(name: str, known: object) -> str:
-    """`` (did you mean 'x'?)`` for the known name closest to ``name``, else the list of all names."""
-    from difflib import get_close_matches
-
-    names = sorted(str(item) for item in known)  # type: ignore[attr-defined]
-    close = get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else "known: " + ", ".join(names)

@@ -18,7 +18,7 @@ from treebank.core.dependency import delete
 from treebank.core.sentence import Sentence
 from treebank.core.tags import bare_label, tags_are_penn, word_mask
 from treebank.core.tree import TRACE, Span, Tree
-from treebank.corpora.catalog import NAMES, load_gold
+from treebank.corpora.catalog import is_name, load_gold
 from treebank.io.expand import expand
 from treebank.io.formats import WRITERS
 from treebank.io.lines import OnBad
@@ -213,11 +213,6 @@ def read_again(
                 "the words are counted before anything is written, so the input is read twice: name files"
             )
     return read_treebanks(paths, ptb=ptb, on_bad=on_bad, input_options=input_options)
-
-
-def is_name(path: str) -> bool:
-    """Whether ``path`` is the name of a treebank, and no file."""
-    return path in NAMES and not os.path.lexists(path)
 
 
 def _read(

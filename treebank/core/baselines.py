@@ -12,7 +12,8 @@ from functools import cache
 from math import exp, lgamma
 from random import Random
 
-from treebank.base.errors import UnknownNameError, nearest
+from treebank.base.errors import UnknownNameError
+from treebank.base.registry import nearest
 from treebank.core.distances import distances_from_tree, spans_from_distances
 from treebank.core.tree import Tree
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from treebank.base.errors import UnknownNameError, nearest
+from treebank.base.errors import UnknownNameError
+from treebank.base.registry import nearest
 from treebank.core.dependency import Heads
 from treebank.core.sentence import ROOT
 from treebank.core.tags import ALL_PUNCTUATION_TAGS, bare_label

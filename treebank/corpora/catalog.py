@@ -1,11 +1,8 @@
 """Gold treebanks by name or by path.
 
-``sample`` is the built-in corpus. ``wsj`` is the Wall Street Journal part of the Penn Treebank, ``wsj-train`` its
-sections 02 to 21, ``wsj22`` and ``wsj23`` one section each; ``wsj40``, ``wsj10`` and ``wsj23-10`` are their sentences
-of up to 40 and 10 words. A full copy is used if the caller or ``$SYNPARSE_PTB`` names one; does it not hold the known
-number of sentences, the treebank's note says so. Else the 5 % sample that nltk distributes is used (sections 00 and
-01), and the note says that. ``ctb-train``, ``ctb-dev`` and ``ctb-test`` are parts of the Chinese Treebank
-(`treebank.corpora.chinese`). All else is a file, folder or glob.
+``sample`` is the built-in corpus; `corpora.toml` describes the other names. The Wall Street Journal is read from the
+folder that the caller or ``$SYNPARSE_PTB`` names, else from the 5 % sample that nltk distributes, and the note of the
+treebank says so. Everything else, and an existing path with the name of a treebank, is a file, folder or pattern.
 """
 
 from __future__ import annotations
@@ -13,260 +10,253 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-import re
-import sys
-import zipfile
-from collections.abc import Iterator
-from dataclasses import replace
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
 
-from treebank.base.errors import SynparseError, TreebankError, UnknownNameError, nearest
+from treebank.base.errors import SynparseError, TreebankError, UnknownNameError
 from treebank.base.garbage import no_collections
-from treebank.core.brackets import root_offsets
-from treebank.core.sentence import Place, Sentence, Treebank
+from treebank.base.registry import Registry, nearest
+from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tags import count_words, short_enough
-from treebank.corpora.chinese import ARTICLES, load_chinese
-from treebank.corpora.chinese import FOLDER as CHINESE
-from treebank.io.bracketed import parse_trees, read_bracketed
+from treebank.corpora.numbered_files import NumberedFiles, nltk_files, numbered_files
+from treebank.corpora.sample import SAMPLE, sample_treebank
 from treebank.io.lines import OnBad
-from treebank.io.read import read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
 
-# name -> the treebank that it is cut from, and the greatest number of words
-NAMES: dict[str, tuple[str, int | None]] = {
-    "sample": ("sample", None),
-    "wsj": ("wsj", None),
-    "wsj40": ("wsj", 40),
-    "wsj10": ("wsj", 10),
-    "wsj-train": ("wsj-train", None),
-    "wsj22": ("wsj22", None),
-    "wsj23": ("wsj23", None),
-    "wsj23-10": ("wsj23", 10),
-}
-# the sections of the Wall Street Journal: the first two digits of a file's number
-SECTIONS = {"wsj": range(25), "wsj-train": range(2, 22), "wsj22": range(22, 23), "wsj23": range(23, 24)}
-# sentences, as the literature gives them
-COUNTS = {"wsj": 49_208, "wsj10": 7_422, "wsj-train": 39_832, "wsj22": 1_700, "wsj23": 2_416, "wsj23-10": 398}
-LARGEST_MEMBER = 1 << 26  # bytes of one file in nltk's archive
-SAMPLE_NOTE = "5 % sample"  # beside every score on nltk's part of the Penn Treebank
-LAST_SAMPLE_FILE = 199  # nltk's part is wsj_0001 to wsj_0199
-_FILE = re.compile(r"wsj_(\d{4})\.mrg(\.gz)?", re.IGNORECASE)
-
-HELP_FULL = "for the full Penn Treebank give --ptb DIR or set SYNPARSE_PTB"
-HELP = (
-    f"{HELP_FULL}; for nltk's 5 % sample run "
-    "`python -m nltk.downloader treebank`, or set NLTK_DATA to a folder that holds corpora/treebank.zip"
+NLTK_NOTE = "5 % sample"  # printed next to every score on nltk's part of the Penn Treebank
+NLTK_HELP = (
+    f"for nltk's {NLTK_NOTE} run `python -m nltk.downloader treebank`, "
+    "or set NLTK_DATA to a folder that holds corpora/treebank.zip"
 )
 
 
-def load_gold(
-    name_or_path: str, *, ptb: str | None = None, max_length: int | None = None, on_bad: OnBad | None = None
-) -> Treebank:
-    """The treebank of that name, or the trees of a file, folder or glob.
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A treebank in numbered files. Names match ``pattern``; the folder is in the environment ``variable``."""
 
-    ``ptb`` is the folder of a full Penn Treebank. With a bound, given or part of the name, only sentences of at least
-    one and at most that many words are kept, words counted as the default convention does. ``on_bad`` is told of each
-    broken sentence of a file, which is left out; without it the first one raises.
-    Raises SynparseError that says how to get what is missing.
+    title: str
+    variable: str
+    pattern: str
+    example: str
+    help: str
+    folder: str = ""
+    encoding: str = ""
+    has_markup: bool = False
+    nltk: str = ""
+    nltk_files: str = ""
+    nltk_last: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTreebank:
+    """The files of a corpus under one name, or the short sentences of another named treebank.
+
+    ``files`` are the first and last numbers of ranges, and ``sentences`` is the known number of sentences, if there is
+    one.
     """
-    return up_to(load_whole(name_or_path, ptb=ptb, on_bad=on_bad), bound_of(name_or_path, max_length))
+
+    corpus: str = ""
+    contents: str = ""
+    files: Sequence[Sequence[int]] = ()
+    part_of: str = ""
+    max_length: int | None = None
+    sentences: int | None = None
+
+    def has_file(self, number: int) -> bool:
+        """Whether the file with this number belongs to the treebank."""
+        return any(first <= number <= last for first, last in self.files)
 
 
-def bound_of(name_or_path: str, max_length: int | None = None) -> int | None:
-    """The greatest number of words of a sentence, by the name or by ``max_length``, whichever is less."""
-    _, bound = NAMES.get(name_or_path, (name_or_path, None))
-    return min((limit for limit in (bound, max_length) if limit is not None), default=None)
-
-
-def load_whole(name_or_path: str, *, ptb: str | None = None, on_bad: OnBad | None = None) -> Treebank:
-    """The treebank without any bound on length: ``wsj10`` gives all sentences, under the name ``wsj10``."""
-    source, _ = NAMES.get(name_or_path, (name_or_path, None))
-    if source == "sample":
-        from treebank.corpora.sample import sample_treebank
-
-        return Treebank(name_or_path, sample_treebank("test").sentences)
-    if source in SECTIONS:
-        return _named(name_or_path, _wall_street_journal(ptb, SECTIONS[source], on_bad))
-    if source in ARTICLES:
-        return load_chinese(source, on_bad=on_bad)
-    check_known(source)
-    with no_collections():
-        sentences = list(read_sentences([source], trees=True, on_bad=on_bad))
-    if on_bad:
-        sentences = [sentence for sentence in sentences if _has_gold(sentence, on_bad)]
-    if not sentences:
-        raise TreebankError(source, 0, "there is no sentence with a tree or heads in it")
-    return Treebank(name_or_path, sentences)
-
-
-def check_known(source: str) -> None:
-    """Raises UnknownNameError for what is neither the name of a treebank nor that of a file, a pattern or stdin."""
-    if is_name(source) or source == "-" or os.path.lexists(os.path.expanduser(source)) or glob.has_magic(source):
-        return
-    kind = SynparseError if os.path.splitext(source)[1] or os.sep in source else UnknownNameError
-    raise kind(f"no treebank {source!r}: neither a file nor a name; {nearest(source, (*NAMES, *ARTICLES))}")
+_TABLES: dict[str, Any] = tomllib.loads((files(__package__) / "corpora.toml").read_text("utf-8"))
+CORPORA = {name: Corpus(**values) for name, values in _TABLES["corpora"].items()}
+TREEBANKS = Registry("treebank", {name: NamedTreebank(**values) for name, values in _TABLES["treebanks"].items()})
+NAMES = (SAMPLE, *TREEBANKS)
 
 
 def is_name(source: str) -> bool:
-    """Whether this is the name of a treebank."""
-    return source in NAMES or source in ARTICLES
+    """Whether this is the name of a treebank, and not an existing path."""
+    return source in NAMES and not os.path.lexists(source)
+
+
+def check_known(source: str) -> None:
+    """Raises UnknownNameError unless this is the name of a treebank, an existing path, a pattern or standard input."""
+    if source in NAMES or source == "-" or os.path.lexists(os.path.expanduser(source)) or glob.has_magic(source):
+        return
+    error = SynparseError if os.path.splitext(source)[1] or os.sep in source else UnknownNameError
+    raise error(f"no treebank {source!r}: neither a file nor a name; {nearest(source, NAMES)}")
+
+
+def load_gold(
+    name_or_path: str,
+    *,
+    ptb: str | None = None,
+    max_length: int | None = None,
+    on_bad: OnBad | None = None,
+    input_options: InputOptions = DEFAULT_INPUT,
+) -> Treebank:
+    """The treebank of that name, or the trees of a file, folder or pattern.
+
+    ``ptb`` is the folder of a full Penn Treebank. With a maximal length, as an argument or in the name, the treebank
+    consists of the sentences with 1 to that many words, counted as in the default convention. ``on_bad`` is called with
+    the error of each malformed sentence, which is skipped; without it, the first error is raised. Raises SynparseError
+    for missing data and says how to get it.
+    """
+    gold = load_whole(name_or_path, ptb=ptb, on_bad=on_bad, input_options=input_options)
+    return up_to(gold, bound_of(name_or_path, max_length))
+
+
+def bound_of(name_or_path: str, max_length: int | None = None) -> int | None:
+    """The maximal number of words of a sentence, by the name or by ``max_length``, whichever is less."""
+    bound = TREEBANKS.get(name_or_path).max_length if name_or_path in TREEBANKS and is_name(name_or_path) else None
+    return min((limit for limit in (bound, max_length) if limit is not None), default=None)
+
+
+def load_whole(
+    name_or_path: str,
+    *,
+    ptb: str | None = None,
+    on_bad: OnBad | None = None,
+    input_options: InputOptions = DEFAULT_INPUT,
+) -> Treebank:
+    """The treebank with sentences of any length: ``wsj10`` gives all sentences, under the name ``wsj10``."""
+    if not is_name(name_or_path):
+        return _load_path(name_or_path, on_bad, input_options)
+    if name_or_path == SAMPLE:
+        return Treebank(name_or_path, sample_treebank("test").sentences)
+    base = _base(name_or_path)
+    source = _Files(CORPORA[base.corpus], ptb)
+    return source.cut(name_or_path, source.read(base.has_file, on_bad))
+
+
+def _load_path(path: str, on_bad: OnBad | None, input_options: InputOptions) -> Treebank:
+    check_known(path)
+    with no_collections():
+        sentences = list(read_sentences([path], trees=True, on_bad=on_bad, input_options=input_options))
+    if on_bad:
+        sentences = [sentence for sentence in sentences if _has_gold(sentence, on_bad)]
+    if not sentences:
+        raise TreebankError(path, 0, "no sentence in this file has a tree or heads")
+    return Treebank(path, sentences)
 
 
 def _has_gold(sentence: Sentence, on_bad: OnBad) -> bool:
-    """Whether there is a tree or heads; if not, ``on_bad`` is told."""
+    """Whether a sentence has a tree or heads; if not, this is reported to ``on_bad``."""
     if sentence.tree is None and not sentence.heads:
         on_bad(TreebankError(*sentence.place, "this sentence has neither a tree nor heads"))
         return False
     return True
 
 
+def _base(name: str) -> NamedTreebank:
+    """The treebank of that name, or the one of which it is a part."""
+    named = TREEBANKS.get(name)
+    return TREEBANKS.get(named.part_of) if named.part_of else named
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of a corpus on this machine."""
+
+    corpus: Corpus
+    folder: str | None = None  # instead of the one in the environment
+
+    @cached_property
+    def _numbered(self) -> tuple[NumberedFiles, str]:
+        """The files, and the note of nltk's sample. Raises SynparseError if there are none."""
+        corpus = self.corpus
+        if folder := (self.folder if corpus.nltk else None) or os.environ.get(corpus.variable):
+            numbered = numbered_files(os.path.expanduser(folder), corpus.pattern, corpus.folder)
+            if not numbered.paths:
+                problem = f"no file of {corpus.title} (such as {corpus.example}) in it"
+                raise SynparseError(f"{folder}: {problem}; {self._help}")
+            is_sample = max(numbered.paths) <= corpus.nltk_last
+            return numbered, NLTK_NOTE if is_sample else ""
+        if corpus.nltk and (sample := nltk_files(corpus.nltk, corpus.pattern)):
+            return sample, NLTK_NOTE
+        raise SynparseError(f"{corpus.title} is not on this machine; {self._help}")
+
+    @property
+    def _help(self) -> str:
+        return f"{self.corpus.help}; {NLTK_HELP}" if self.corpus.nltk else self.corpus.help
+
+    def read(self, has_file: Callable[[int], bool], on_bad: OnBad | None = None) -> list[Sentence]:
+        """The sentences of the files whose numbers fulfill ``has_file``, in order."""
+        numbered, _ = self._numbered
+        return list(numbered.read(has_file, self.corpus.encoding, self.corpus.has_markup, on_bad))
+
+    def cut(self, name: str, sentences: Sequence[Sentence]) -> Treebank:
+        """The treebank called ``name``, from the sentences of its files or of more files.
+
+        Its note says that it is nltk's sample, or how the number of sentences differs from the known one. Raises
+        SynparseError if no file belongs to it.
+        """
+        named, base = TREEBANKS.get(name), _base(name)
+        numbered, note = self._numbered
+        paths = {path for number, path in numbered.paths.items() if base.has_file(number)}
+        if not paths:
+            sample = (
+                f"nltk's {NLTK_NOTE} ({self.corpus.nltk_files})" if note else f"the given copy of {self.corpus.title}"
+            )
+            raise SynparseError(f"{name} is {base.contents}, and {sample} has no file of it; {self.corpus.help}")
+        gold = Treebank(name, [sentence for sentence in sentences if sentence.place.path in paths], note)
+        return gold if note else replace(gold, note=_note(named, base, gold, len(paths)))
+
+
+def _note(named: NamedTreebank, base: NamedTreebank, gold: Treebank, file_count: int) -> str:
+    """The note of a treebank: the number of files if its size is not known, else how its size differs, if it does."""
+    if base.sentences is None:
+        return f"{file_count} files"
+    if len(gold) != base.sentences:
+        return f"{'cut from ' if named.part_of else ''}{len(gold):,} of {base.sentences:,} sentences"
+    count = len(up_to(gold, named.max_length))
+    return f"{count:,} of {named.sentences:,} sentences" if named.sentences not in (None, count) else ""
+
+
+def survey(ptb: str | None = None) -> Iterator[tuple[str, Treebank | SynparseError]]:
+    """Each name with its treebank, or with the error that says what is missing; each corpus is read once.
+
+    Corpora without a folder in the environment are left out, except the Wall Street Journal.
+    """
+    yield SAMPLE, load_gold(SAMPLE)
+    for key, corpus in CORPORA.items():
+        if not corpus.nltk and not os.environ.get(corpus.variable):
+            continue
+        source = _Files(corpus, ptb)
+        names = [name for name in TREEBANKS if _base(name).corpus == key]
+        try:
+            sentences = source.read(lambda number: True)
+        except SynparseError as error:
+            yield from ((name, error) for name in names)
+            continue
+        for name in names:
+            try:
+                yield name, up_to(source.cut(name, sentences), TREEBANKS.get(name).max_length)
+            except SynparseError as error:
+                yield name, error
+
+
+def shorter(gold: Treebank, max_length: int) -> Treebank:
+    """The sentences of ``gold`` with 1 to ``max_length`` words, counted as in the default convention."""
+    lengths = count_words(gold)
+    sentences = [
+        sentence for sentence, length in zip(gold.sentences, lengths, strict=True) if short_enough(length, max_length)
+    ]
+    return replace(gold, sentences=sentences)
+
+
+def up_to(gold: Treebank, bound: int | None) -> Treebank:
+    """The sentences with 1 to ``bound`` words; all sentences if there is no bound."""
+    return gold if bound is None else shorter(gold, bound)
+
+
 def digest(gold: Treebank) -> str:
-    """SHA-256 of the gold trees, or words and heads, one line a sentence, however the file is laid out."""
+    """SHA-256 of the gold trees, or of words and heads, independent of the layout of the file."""
     lines = (
         f"{sentence.tree}\n" if sentence.tree else " ".join([*sentence.words, *map(str, sentence.heads), "\n"])
         for sentence in gold.sentences
     )
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def survey(ptb: str | None = None) -> Iterator[tuple[str, Treebank | SynparseError]]:
-    """Each name with its treebank, or with what is missing; the Wall Street Journal is read once for all."""
-    whole: Treebank | SynparseError
-    try:
-        whole = _wall_street_journal(ptb, SECTIONS["wsj"])
-    except SynparseError as error:
-        whole = error
-    for name in ARTICLES if os.environ.get(CHINESE) else ():
-        try:
-            yield name, load_chinese(name)
-        except SynparseError as error:
-            yield name, error
-    for name, (source, bound) in NAMES.items():
-        try:
-            if source not in SECTIONS:
-                yield name, load_gold(name)
-            elif isinstance(whole, SynparseError):
-                yield name, whole
-            else:
-                yield name, up_to(_named(name, whole), bound)
-        except SynparseError as error:
-            yield name, error
-
-
-def shorter(gold: Treebank, max_length: int) -> Treebank:
-    """The sentences of ``gold`` with 1 to ``max_length`` words, counted as the default convention does."""
-    counted = zip(gold.sentences, count_words(gold), strict=True)
-    return replace(gold, sentences=[one for one, length in counted if short_enough(length, max_length)])
-
-
-def up_to(gold: Treebank, bound: int | None) -> Treebank:
-    """The sentences of at least one and at most ``bound`` words; all of them without a bound."""
-    return gold if bound is None else shorter(gold, bound)
-
-
-def _named(name: str, found: Treebank) -> Treebank:
-    """The sections of ``found`` that belong to ``name``; a note says if there are more or fewer sentences than known.
-
-    Raises SynparseError if there are none.
-    """
-    source, bound = NAMES[name]
-    sections = SECTIONS[source]
-    sentences = [sentence for sentence in found.sentences if _section(sentence.place.path) in sections]
-    gold = replace(found, name=name, sentences=sentences)
-    if not sentences:
-        wanted = (
-            f"section {sections[0]:02}" if len(sections) == 1 else f"sections {sections[0]:02} to {sections[-1]:02}"
-        )
-        where = f"nltk's {SAMPLE_NOTE} (sections 00 and 01)" if found.note else "the Penn Treebank that was given"
-        raise SynparseError(f"{name} is {wanted}, and {where} holds no file of it; {HELP_FULL}")
-    if found.note:
-        return gold
-    if len(gold) != COUNTS[source]:
-        cut = "" if bound is None else "cut from "
-        return replace(gold, note=f"{cut}{len(gold):,} of {COUNTS[source]:,} sentences")
-    if name in COUNTS and (count := len(up_to(gold, bound))) != COUNTS[name]:
-        return replace(gold, note=f"{count:,} of {COUNTS[name]:,} sentences")
-    return gold
-
-
-def _wall_street_journal(ptb: str | None, sections: range, on_bad: OnBad | None = None) -> Treebank:
-    """These sections of the full treebank in ``ptb`` or $SYNPARSE_PTB; of nltk's sample if there is none."""
-    folder = ptb or os.environ.get("SYNPARSE_PTB")
-    if not folder:
-        return _nltk_sample(sections, on_bad)
-    files = penn_files(os.path.expanduser(folder))
-    if not files:
-        raise SynparseError(f"{folder}: no file of the Wall Street Journal (such as 00/wsj_0001.mrg) in it; {HELP}")
-    return _read_files(files, sections, on_bad)
-
-
-def _read_files(files: dict[int, str], sections: range, on_bad: OnBad | None) -> Treebank:
-    """The sentences of those files that belong to the sections, in order; marked if all files are nltk's."""
-    wanted = [path for number, path in files.items() if number // 100 in sections]
-    sentences = [sentence for path in wanted for sentence in read_bracketed(path, on_bad=on_bad)]
-    return Treebank("wsj", sentences, note=SAMPLE_NOTE if max(files) <= LAST_SAMPLE_FILE else "")
-
-
-def _section(path: str) -> int:
-    """The section of a ``wsj_NNNN.mrg`` file."""
-    match = _FILE.fullmatch(os.path.basename(path))
-    return int(match[1]) // 100 if match else -1
-
-
-def penn_files(folder: str) -> dict[int, str]:
-    """The ``wsj_NNNN.mrg`` files anywhere below ``folder``, in any case, by number in ascending order."""
-    found: dict[int, str] = {}
-    for place, folders, names in os.walk(folder):
-        folders.sort()
-        for name in sorted(names):
-            if match := _FILE.fullmatch(name):
-                found.setdefault(int(match[1]), os.path.join(place, name))
-    return dict(sorted(found.items()))
-
-
-def _nltk_sample(sections: range, on_bad: OnBad | None) -> Treebank:
-    """These sections of the part that nltk distributes, zipped or unpacked, read without importing nltk."""
-    for folder in nltk_folders():
-        unpacked = os.path.join(folder, "corpora", "treebank", "combined")
-        if files := penn_files(unpacked):
-            return replace(_read_files(files, sections, on_bad), note=SAMPLE_NOTE)
-        archive = os.path.join(folder, "corpora", "treebank.zip")
-        if os.path.isfile(archive):
-            return Treebank("wsj", list(_read_zip(archive, sections)), note=SAMPLE_NOTE)
-    raise SynparseError(f"no Wall Street Journal treebank on this machine; {HELP}")
-
-
-def nltk_folders() -> list[str]:
-    """Where nltk looks for its data, in its order: $NLTK_DATA, the home folder, Python's own, the system's."""
-    folders = [folder for folder in os.environ.get("NLTK_DATA", "").split(os.pathsep) if folder]
-    folders.append(os.path.expanduser("~/nltk_data"))
-    folders += [os.path.join(sys.prefix, inner) for inner in ("nltk_data", "share/nltk_data", "lib/nltk_data")]
-    folders += [f"/usr/{inner}/nltk_data" for inner in ("share", "local/share", "lib", "local/lib")]
-    return folders
-
-
-def _read_zip(archive: str, sections: range) -> Iterator[Sentence]:
-    """The sentences of the ``wsj_NNNN.mrg`` files of these sections in a zip archive, in order."""
-    try:
-        with zipfile.ZipFile(archive) as handle:
-            for entry in handle.infolist():  # a damaged name would leave a file out
-                handle.open(entry).close()
-            members = sorted(name for name in handle.namelist() if _section(name) in sections)
-            for member in members:
-                if handle.getinfo(member).file_size > LARGEST_MEMBER:
-                    raise zipfile.BadZipFile(f"{member} is too large for a file of this treebank")
-                yield from _read_text(f"{archive}/{member}", handle.read(member).decode())
-    except TreebankError:
-        raise
-    except Exception as error:  # zipfile raises many kinds for a damaged archive
-        raise TreebankError(archive, 0, f"damaged archive ({error}); download it again") from None
-
-
-def _read_text(path: str, text: str) -> Iterator[Sentence]:
-    """The sentences of one file's text; ``path`` is for places and errors."""
-    line, before = 1, 0
-    try:
-        for tree, offset in zip(parse_trees(text), root_offsets(text), strict=False):
-            line, before = line + text.count("\n", before, offset), offset
-            plain = tree.without_traces()
-            yield Sentence(plain.words, plain.tags, tree, place=Place(path, line))
-    except ValueError as error:
-        raise TreebankError(path, 0, str(error)) from None

@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from treebank.base.errors import SynparseError, UnknownNameError, nearest
+from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.registry import nearest
 from treebank.core.sentence import Treebank
 from treebank.core.tags import PENN_RULES, has_penn_tags
 

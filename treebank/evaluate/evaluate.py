@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, NamedTuple
 
-from treebank.base.errors import SynparseError, TreebankError, UnknownNameError, nearest
+from treebank.base.errors import SynparseError, TreebankError, UnknownNameError
 from treebank.base.garbage import no_collections
+from treebank.base.registry import nearest
 from treebank.core.baselines import BASELINES, SEEDED
 from treebank.core.head_rules import find_rules
 from treebank.core.sentence import Treebank
@@ -85,7 +86,7 @@ class EvaluationPlan:
                 find_convention(name)
         for name in self.baselines:
             if name not in BASELINES and name not in HEAD_BASELINES:
-                raise UnknownNameError(f"no baseline {name!r}; {nearest(name, {**BASELINES, **HEAD_BASELINES})}")
+                raise UnknownNameError(f"no baseline {name!r}; {nearest(name, [*BASELINES, *HEAD_BASELINES])}")
         if self.head_rules:
             find_rules(self.head_rules)
 

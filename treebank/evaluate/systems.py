@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
 
-from treebank.base.errors import UnknownNameError, nearest
+from treebank.base.errors import UnknownNameError
+from treebank.base.registry import nearest
 from treebank.core.baselines import SEEDED, find_baseline
 from treebank.core.dependency import Heads
 from treebank.core.sentence import ROOT, Sentence

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from treebank.base.errors import UnknownNameError, nearest
+from treebank.base.errors import UnknownNameError
+from treebank.base.registry import nearest
 from treebank.core.annotation import Surface
 from treebank.tokenize.english import english_spans
 from treebank.tokenize.segmenters import SEGMENTERS, character_spans, segmented

@@ -28,8 +28,9 @@ from induce.tasks.craft.option_calls import Calls, options_of
 from induce.tasks.craft.sketches import read_sketch
 from induce.tasks.craft.world import ACTIONS
 from induce.training.time_limit import Limits, never
-from treebank.base.errors import SynparseError, UnknownNameError, nearest, placed
+from treebank.base.errors import SynparseError, UnknownNameError, placed
 from treebank.base.json_text import json_text
+from treebank.base.registry import nearest
 
 if TYPE_CHECKING:
     from induce.tasks.craft.ppo import Learner

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from treebank.base.errors import SynparseError
+from treebank.core.sentence import Sentence
+from treebank.corpora import numbered_files as numbered
 from treebank.corpora.catalog import (
-    COUNTS,
-    NAMES,
-    SAMPLE_NOTE,
-    SECTIONS,
+    NLTK_NOTE,
+    TREEBANKS,
     bound_of,
     digest,
+    is_name,
     load_gold,
     load_whole,
-    nltk_folders,
-    penn_files,
     survey,
 )
+from treebank.corpora.numbered_files import nltk_folders, numbered_files
 from treebank.io.bracketed import read_bracketed
+from treebank.io.read import InputOptions
+from treebank.io.source import Source
 
 SHORT = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home))) (. .)) )\n"
 LONG = "(S\n  (NP " + " ".join(f"(NN w{i})" for i in range(12)) + ")\n  (VP (VBD slept)) (. .))\n"
@@ -37,7 +42,7 @@ def _nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folders = nltk_folders()
     monkeypatch.setattr(
-        "treebank.corpora.catalog.nltk_folders", lambda: [f for f in nltk_folders() if f not in folders]
+        numbered, "nltk_folders", lambda: [folder for folder in nltk_folders() if folder not in folders]
     )
 
 
@@ -73,44 +78,50 @@ def test_names_are_sections_and_lengths(tmp_path: Path) -> None:
         gold = load_gold(name, ptb=folder)
         assert (gold.name, len(gold)) == (name, count)
         sections = {int(Path(sentence.place.path).name[4:6]) for sentence in gold.sentences}
-        assert sections == set(SECTIONS[NAMES[name][0]])
+        assert len(sections) == {"wsj": 25, "wsj40": 25, "wsj10": 25, "wsj-train": 20}.get(name, 1)
     assert load_gold("wsj22", ptb=folder).note == "2 of 1,700 sentences"
     assert load_whole("wsj23-10", ptb=folder).note == "cut from 3 of 2,416 sentences"
 
 
 def test_the_note_is_empty_if_the_numbers_are_the_known_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = penn(tmp_path)
-    monkeypatch.setattr("treebank.corpora.catalog.COUNTS", {"wsj": 51, "wsj10": 26, "wsj23": 3, "wsj23-10": 1})
+    for name, count in {"wsj": 51, "wsj10": 26, "wsj23": 3, "wsj23-10": 1}.items():
+        monkeypatch.setitem(TREEBANKS.entries, name, replace(TREEBANKS.get(name), sentences=count))
     assert [load_gold(name, ptb=folder).note for name in ("wsj", "wsj40", "wsj10", "wsj23")] == [""] * 4
     assert load_gold("wsj23-10", ptb=folder).note == "2 of 1 sentences"
 
 
 def test_the_known_numbers_agree_with_each_other() -> None:
-    other = {"00": 1_921, "01": 1_993, "24": 1_346}
-    assert sum(other.values()) + COUNTS["wsj-train"] + COUNTS["wsj22"] + COUNTS["wsj23"] == COUNTS["wsj"]
+    others = {"00": 1_921, "01": 1_993, "24": 1_346}
+    sizes = [TREEBANKS.get(name).sentences or 0 for name in ("wsj-train", "wsj22", "wsj23")]
+    assert sum(others.values()) + sum(sizes) == TREEBANKS.get("wsj").sentences
 
 
 @pytest.mark.parametrize("name", ["wsj-train", "wsj22", "wsj23", "wsj23-10"])
 def test_a_section_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     full = write(tmp_path / "full" / "wsj_0001.mrg", SHORT).parent
     write(full / "wsj_2401.mrg", SHORT)
-    with pytest.raises(SynparseError, match=rf"^{name} is sections? .*the Penn Treebank that was given holds no file"):
+    with pytest.raises(SynparseError, match=rf"^{name} is sections? .*the Penn Treebank has no file of it"):
         load_gold(name, ptb=str(full))
     write(tmp_path / "corpora" / "treebank" / "combined" / "wsj_0001.mrg", SHORT)
     monkeypatch.setenv("NLTK_DATA", str(tmp_path))
-    with pytest.raises(SynparseError, match=rf"^{name} is .*5 % sample \(sections 00 and 01\) holds no .*--ptb DIR"):
+    with pytest.raises(SynparseError, match=rf"^{name} is .*5 % sample \(sections 00 and 01\) has no .*--ptb DIR"):
         load_gold(name)
 
 
 def test_the_survey_reads_every_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from treebank.corpora import catalog
-
     folder = penn(tmp_path)
-    alone = {name: load_gold(name, ptb=folder) for name in NAMES}
-    read: list[str] = []
-    monkeypatch.setattr(catalog, "read_bracketed", lambda path, **_: read.append(path) or read_bracketed(path))  # type: ignore[func-returns-value]
+    names = [name for name in ("sample", *TREEBANKS) if not name.startswith("ctb")]
+    alone = {name: load_gold(name, ptb=folder) for name in names}
+    paths: list[str] = []
+
+    def read(source: Source, **options: Any) -> Iterator[Sentence]:
+        paths.append(source.path)
+        return read_bracketed(source)
+
+    monkeypatch.setattr(numbered, "read_bracketed", read)
     assert dict(survey(folder)) == alone
-    assert len(read) == len(set(read)) == 25
+    assert len(paths) == len(set(paths)) == 25
 
 
 def test_the_survey_of_nothing(tmp_path: Path) -> None:
@@ -131,7 +142,7 @@ def test_the_environment_names_the_full_treebank(tmp_path: Path, monkeypatch: py
 
 def test_a_folder_of_the_sample_only_is_marked(tmp_path: Path) -> None:
     write(tmp_path / "wsj_0199.mrg", SHORT)
-    assert load_gold("wsj", ptb=str(tmp_path)).note == SAMPLE_NOTE
+    assert load_gold("wsj", ptb=str(tmp_path)).note == NLTK_NOTE
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -151,7 +162,7 @@ def test_nltks_sample_zipped_and_unpacked(tmp_path: Path, monkeypatch: pytest.Mo
             write(corpora / name, text)
     monkeypatch.setenv("NLTK_DATA", f"{tmp_path / 'nothing'}:{tmp_path}")
     gold = load_gold("wsj10")
-    assert (gold.name, gold.note, len(gold)) == ("wsj10", SAMPLE_NOTE, 2)
+    assert (gold.name, gold.note, len(gold)) == ("wsj10", NLTK_NOTE, 2)
     places = [sentence.place for sentence in load_whole("wsj10").sentences]
     assert [place.line for place in places] == [2, 1, 3, 6]
     assert places[0].path.endswith("treebank/combined/wsj_0001.mrg")
@@ -187,7 +198,7 @@ def test_missing_data_says_how_to_get_it(name: str) -> None:
 
 
 def test_a_full_treebank_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(SynparseError, match="no file of the Wall Street Journal"):
+    with pytest.raises(SynparseError, match="no file of the Wall Street Journal part"):
         load_gold("wsj", ptb=str(tmp_path))
 
 
@@ -211,7 +222,7 @@ def test_neither_a_file_nor_a_name() -> None:
 
 
 def test_a_file_without_trees(tmp_path: Path) -> None:
-    with pytest.raises(SynparseError, match="there is no sentence with a tree or heads in it"):
+    with pytest.raises(SynparseError, match="no sentence in this file has a tree or heads"):
         load_gold(str(write(tmp_path / "empty.mrg", "\n")))
 
 
@@ -230,7 +241,7 @@ def test_the_digest_is_of_the_trees_and_not_of_the_layout(tmp_path: Path) -> Non
 def test_a_number_that_is_there_twice_counts_once(tmp_path: Path) -> None:
     write(tmp_path / "a" / "wsj_0001.mrg", SHORT)
     write(tmp_path / "b" / "WSJ_0001.MRG", SHORT)
-    assert list(penn_files(str(tmp_path))) == [1]
+    assert list(numbered_files(str(tmp_path), r"wsj_(\d{4})\.mrg").paths) == [1]
 
 
 CHINESE = """<DOC>
@@ -249,10 +260,10 @@ CHINESE = """<DOC>
 
 
 def test_parts_of_the_chinese_treebank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SynparseError, match="Set SYNPARSE_CTB to its folder"):
+    with pytest.raises(SynparseError, match="set SYNPARSE_CTB to its folder"):
         load_gold("ctb-dev")
     monkeypatch.setenv("SYNPARSE_CTB", str(tmp_path))
-    with pytest.raises(SynparseError, match=r"no article of ctb-dev in it"):
+    with pytest.raises(SynparseError, match=r"no file of the Chinese Treebank .* in it"):
         load_gold("ctb-dev")
     for number in (1, 270, 271, 300, 301, 325, 326, 439, 440, 1151):
         path = write(tmp_path / "data" / "bracketed" / f"chtb_{number:03}.fid", CHINESE)
@@ -263,7 +274,7 @@ def test_parts_of_the_chinese_treebank(tmp_path: Path, monkeypatch: pytest.Monke
         gold = load_gold(name)
         places = dict.fromkeys(Path(sentence.place.path).name for sentence in gold.sentences)
         assert list(places) == [f"chtb_{number:03}.fid" for number in wanted]
-        assert (len(gold), gold.note) == (2 * len(wanted), f"{len(wanted)} articles")
+        assert (len(gold), gold.note) == (2 * len(wanted), f"{len(wanted)} files")
         assert [sentence.words for sentence in gold.sentences[:2]] == [("上海", "开放", "。"), ("来",)]
         assert [sentence.place.line for sentence in gold.sentences[:2]] == [5, 8]
     assert [len(load_gold("ctb-dev", max_length=1)), len(load_gold("ctb-dev", max_length=2))] == [2, 4]
@@ -273,3 +284,20 @@ def test_parts_of_the_chinese_treebank(tmp_path: Path, monkeypatch: pytest.Monke
         "ctb-dev": 4,
         "ctb-test": 4,
     }
+
+
+def test_existing_path_comes_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert is_name("sample")
+    assert is_name("ctb-dev")
+    write(tmp_path / "sample", SHORT)
+    write(tmp_path / "wsj10", LONG)
+    assert not is_name("sample")
+    assert [len(load_gold(name)) for name in ("sample", "wsj10")] == [1, 1]
+
+
+def test_file_in_another_encoding_is_read_with_its_options(tmp_path: Path) -> None:
+    path = tmp_path / "a.mrg"
+    path.write_bytes("(S (NN Größe) (VB ist))\n".encode("iso-8859-15"))
+    gold = load_gold(str(path), input_options=InputOptions(encoding="iso-8859-15"))
+    assert gold.sentences[0].words == ("Größe", "ist")

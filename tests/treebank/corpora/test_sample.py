@@ -10,13 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from treebank.base.errors import SynparseError, TreebankError
+from bench.sample.sampler import PUNCTUATION, key
+from treebank.base.errors import SynparseError
 from treebank.core.sentence import Place, Sentence
 from treebank.corpora.sample import sample_treebank
 from treebank.corpora.sample.__main__ import main
-from treebank.corpora.sample.grammar import read_grammar
-from treebank.corpora.sample.lexicon import read_lexicon
-from treebank.corpora.sample.sampler import PUNCTUATION, Sampler, key
 
 # sha256 of the lines "tree <tab> heads", made by `digest` below when the corpus was fixed. The corpus must never
 # change: scores and models of different versions are compared on it.
@@ -65,12 +63,6 @@ def test_parts_have_their_size_and_never_change(part: str, count: int) -> None:
     assert len(treebank) == count
     assert treebank.sentences[-1].place == Place(f"sample-{part}", count)
     assert digest(part) == DIGESTS[part]
-
-
-def test_the_test_part_is_drawn_alone() -> None:
-    sample_treebank.cache_clear()
-    sample_treebank("test")
-    assert sample_treebank.cache_info().currsize == 1
 
 
 def test_unknown_part_is_an_error() -> None:
@@ -222,50 +214,3 @@ def test_reading_a_part_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == [" ".join(s.words) for s in sentences("test")]
     assert main(["test", "--trees"]) == 0
     assert capsys.readouterr().out.splitlines() == [gold(s) for s in sentences("test")]
-
-
-WORDS = "[thing] noun\nbox/boxes\n[see] verb\nsee/saw/seen\n"
-RULES = "$n = sg 2, pl 1\n_text\n    1 *S\nS\n    1 NP[$n] *@see.VBD NP[$n]?50 ./.\nNP[$n]\n    1 the/DT *@thing.$n\n"
-
-
-def test_a_small_grammar_gives_its_language() -> None:
-    sampler = Sampler(read_grammar(RULES, read_lexicon(WORDS)), seed=1)
-    drawn = {sampler.draw() for _ in range(200)}
-    texts = {" ".join(tree.words): heads for tree, heads in drawn}
-    assert set(texts) == {"The box saw .", "The boxes saw .", "The box saw the box .", "The boxes saw the boxes ."}
-    assert texts["The box saw ."] == (1, 2, -1, 2)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("*S\n", "*X\n", "grammar.txt:3: X has no rules"),
-        ("*@see.VBD", "@see.VBD", "grammar.txt:5: .* needs one head"),
-        ("*@see.VBD", "*@see.VBD?40", "grammar.txt:5: .* a head cannot be optional"),
-        ("@thing.$n", "@person.$n", "grammar.txt:7: the lexicon has no person"),
-        ("$n = sg 2, pl 1\n", "", "grammar.txt:4: .*n is not declared"),
-        ("    1 the/DT", "    the/DT", "grammar.txt:7: .* is no rule"),
-        ("    1 the/DT", "    1 NP[$n]", "contain itself"),
-        ("NP[$n]\n", "NP[$n]\n    1 *VP\nVP\n    1 went/VBD\nNP[x]\n", "grammar.txt:11|grammar.txt"),
-        ("./.", ".", "grammar.txt:5: '.' is neither"),
-        ("    1 the/DT", "    1~ the/DT", "no rule that is not recursive"),
-    ],
-)
-def test_a_bad_grammar_is_refused(old: str, new: str, message: str) -> None:
-    with pytest.raises(TreebankError, match=message):
-        read_grammar(RULES.replace(old, new, 1), read_lexicon(WORDS))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("box\n", "lexicon.txt:1: a word before"),
-        ("[thing noun\nbox\n", "lexicon.txt:1: .* opens no class"),
-        ("[a] noun\nbox\n[a] verb\ngo\n", "lexicon.txt:3: .* twice"),
-        ("[a] verb\ngo/went\n", "lexicon.txt:2: 'go/went' is no verb"),
-        ("[a] noun\n", r"lexicon.txt: class \[a\] has no words"),
-    ],
-)
-def test_a_bad_lexicon_is_refused(text: str, message: str) -> None:
-    with pytest.raises(TreebankError, match=message):
-        read_lexicon(text)

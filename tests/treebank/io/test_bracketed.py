@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treebank.base.errors import SynparseError, TreebankError
+from treebank.base.errors import TreebankError
 from treebank.core import brackets
 from treebank.core.tree import Tree
 from treebank.io.bracketed import parse_trees, read_bracketed, read_trees
-from treebank.io.corpussearch import without_lemma
-from treebank.io.predictions import parse_bare, read_prediction_trees
+from treebank.io.predictions import parse_bare
 from treebank.io.read import read_sentences
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -66,29 +65,6 @@ def test_windows_line_ends_comments_and_blank_lines() -> None:
 
 def test_unindented_lines_are_part_of_their_tree() -> None:
     assert [line for line, _ in read("unindented.ptb")] == [1, 2, 6]
-
-
-def test_corpus_search() -> None:
-    assert read("history.psd") == [
-        (
-            10,
-            "(IP-MAT (NP-SBJ (PRO-N Hún)) (VBDI sá) (CP-THT (C (-NONE- 0)) (IP-SUB (NP-SBJ (-NONE- *con*))"
-            " (NP-OB1 (N-A e-póst$) (D-A $inn)))) (, -) (NUM 0) (. .))",
-        )
-    ]
-
-
-def test_corpus_search_without_lemmas_keeps_hyphens_and_zero() -> None:
-    (sentence,) = read_bracketed(str(BRACKETS / "keyaki.psd"))
-    assert sentence.words == ("猫", "が", "0", "-", "見る-x", "。")
-
-
-@pytest.mark.parametrize(
-    ("leaf", "word"),
-    [("a-b", "a"), ("---", "-"), ("e-mail-e-mail", "e-mail"), ("-x", "-x"), ("x-", "x-"), ('"-"-"', '"'), ("a", "a")],
-)
-def test_lemma(leaf: str, word: str) -> None:
-    assert without_lemma(leaf) == word
 
 
 @pytest.mark.parametrize(
@@ -249,104 +225,6 @@ def test_no_text_crashes_the_reader(text: str) -> None:
         parse_bare(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "tree"),
-    [
-        ("(a (b c))", "(X (W a) (X (W b) (W c)))"),
-        ("((a b) c)", "(X (X (W a) (W b)) (W c))"),
-        ("((a) ((b c)))", "(X (W a) (X (W b) (W c)))"),
-        ("Yes", "(X (W Yes))"),
-        ("(Yes)", "(X (W Yes))"),
-        ("", ""),
-    ],
-)
-def test_bare_trees(text: str, tree: str) -> None:
-    assert str(parse_bare(text)) == tree
-
-
-@pytest.mark.parametrize("text", ["(a b", "a)", "(a b) (c d)", "a b", "(a b) c"])
-def test_bare_trees_must_be_one_whole_tree(text: str) -> None:
-    with pytest.raises(ValueError, match=r"never closed|too many|more than one|outside"):
-        parse_bare(text)
-
-
-def test_predictions_one_a_line(tmp_path: Path) -> None:
-    text = "# made by parser 1.0\n(X (W a) (W b))\n\n(a (b c))\r\nYes\n#\n(A a) (B b)\n"
-    found = list(read_prediction_trees(write(tmp_path, text)))
-    assert [item.line for item in found] == [2, 3, 4, 5, 6, 7, 7]
-    assert found[0].labelled == Tree.from_text("(X (W a) (W b))")
-    assert found[1].labelled is not None
-    assert not found[1].labelled.words
-    assert not found[1].bare.words
-    assert found[2].bare.words == ("a", "b", "c")
-    assert found[3].labelled is None
-    assert found[3].bare.words == ("Yes",)
-    assert found[4].bare.words == ("#",)
-    assert found[5].bare.words == ("A", "a")
-    assert found[6].text == "(B b)"
-
-
-def test_predictions_over_several_lines() -> None:
-    path = str(BRACKETS / "penn.mrg")
-    assert [(item.labelled, item.line) for item in read_prediction_trees(path)] == list(read_trees(path))
-
-
-@pytest.mark.parametrize(
-    ("name", "line", "message"),
-    [
-        ("prediction_broken.txt", 3, OPEN),
-        ("prediction_words.txt", 2, "several words without brackets; a tree was expected: 'the whole sentence'"),
-        ("too_many_one_line.mrg", 1, "a ')' too many"),
-        ("never_closed_one_line.mrg", 2, OPEN),
-    ],
-)
-def test_prediction_errors(name: str, line: int, message: str) -> None:
-    with pytest.raises(TreebankError) as caught:
-        list(read_prediction_trees(str(INVALID / name)))
-    assert (caught.value.line, caught.value.message[: len(message)]) == (line, message)
-
-
-JSON_LINES = """\
-{"words": ["a", "b", "c"], "spans": [[1, 3], [0, 3], [0, 1]]}
-
-{"spans": [[0, 2]], "length": 3}
-{"spans": []}
-"""
-
-
-def test_predictions_as_spans(tmp_path: Path) -> None:
-    first, second, third, fourth = read_prediction_trees(write(tmp_path, JSON_LINES, "spans.jsonl"))
-    assert str(first.labelled) == "(X (W a) (X (W b) (W c)))"
-    assert second.labelled is not None
-    assert not second.labelled.words
-    assert (third.line, third.labelled) == (3, None)
-    assert str(third.over(("x", "y", "z"))) == "(X (X (W x) (W y)) (W z))"
-    assert str(fourth.over(("x", "y"))) == "(X (W x) (W y))"
-    with pytest.raises(SynparseError, match=r"spans\.jsonl:3: the length is 3, but the gold sentence has 2 words"):
-        third.over(("x", "y"))
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"spans": [[0, 2]', "not a line of JSON"),
-        ('{"words": ["a"]}', 'expected an object with "spans" (pairs of numbers) or "distances" (numbers)'),
-        ('{"spans": [[2, 1]]}', "a span is [2, 1]; the first number must be less than the second"),
-        ('{"spans": [[0, 1, 2]]}', "a span is [0, 1, 2], not a pair of whole numbers"),
-        ("[]", 'expected an object with "spans"'),
-        ('{"spans": [[0, 2], [1, 3]]}', "the span [1, 3] crosses another one, which ends at 2"),
-        ('{"words": ["a"], "spans": [[0, 2]]}', "a span is [0, 2], but there are 1 words"),
-        ('{"words": ["a", 1], "spans": []}', '"words" must be a list of strings'),
-        ('{"words": ["a"], "length": 2, "spans": []}', '"length" is not the number of words'),
-    ],
-)
-def test_bad_spans(tmp_path: Path, line: str, message: str) -> None:
-    path = write(tmp_path, '{"spans": []}\n' + line + "\n", "spans.jsonl")
-    with pytest.raises(TreebankError) as caught:
-        list(read_prediction_trees(path))
-    assert str(caught.value).startswith(f"{path}:2: {message}")
-
-
 GOOD = "(S\n  (NP (DT a) (NN b))\n  (VP (VB c)))\n"
 BROKEN = {
     "open": GOOD.replace("c)))", "c))"),
@@ -382,49 +260,6 @@ def test_one_tree_a_line_with_broken_ones(tmp_path: Path) -> None:
     trees = read_trees(write(tmp_path, "\n".join(lines)), on_bad=told.append)
     assert [line for _, line in trees] == [1, 3, 6]
     assert [error.line for error in told] == [2, 4, 5, 7]
-
-
-def test_cess(tmp_path: Path) -> None:
-    text = "(\n  (S\n    (sn.e-SUJ *0*)\n    (grup.verb\n      (vmp cerrado_con cerrar))\n    (Fpt -Fpt- -Fpt-)))\n"
-    (sentence,) = read_sentences([write(tmp_path, text, "a.tbf")])
-    assert sentence.words == ("cerrado_con", "-RRB-")
-    assert str(sentence.tree) == "(S (sn.e-SUJ (-NONE- *0*)) (grup.verb (vmp cerrado_con)) (Fpt -RRB-))"
-
-
-SINICA = """\
-#1:1.[4257] NP(Head:Neu:一)#。(PERIODCATEGORY)
-
-#2:.[3] S(agent:NP(Head:Nab:爸爸)|Head:VE11[+ASP]:問)
-"""
-
-
-@pytest.mark.parametrize("name", ["parsed", "a.sinica"])
-def test_sinica(tmp_path: Path, name: str) -> None:
-    first, second = read_sentences([write(tmp_path, SINICA, name)], trees=True)
-    assert str(first.tree) == "(NP (Neu 一))"
-    assert str(second.tree) == "(S (NP-agent (Nab 爸爸)) (VE11[+ASP] 問))"
-    assert second.place.line == 3
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("NP(Head:Neu:一)", "this line is not '#number:number.[number] tree'"),
-        ("#1:1.[1] NP(Head:Neu:一", "this tree is never closed"),
-        ("#1:1.[1] NP(Head:Neu:一))", "a ')' too many"),
-        ("#1:1.[1] NP(Head:Neu:一)NP(Head:Neu:一)", "more than one tree"),
-        ("#1:1.[1] NP(Head)", "'Head' is not 'role:tag:word'"),
-        ("#1:1.[1] Head:Neu:一", "'Head:Neu:一' is not"),
-        ("#1:1.[1] #。(X)", "there is no tree in this line"),
-    ],
-)
-def test_sinica_errors(tmp_path: Path, line: str, message: str) -> None:
-    path = write(tmp_path, SINICA + line + "\n" + SINICA, "a.sinica")
-    told: list[TreebankError] = []
-    assert len(list(read_sentences([path], on_bad=told.append))) == 4
-    assert [str(error)[: len(f"{path}:4: {message}")] for error in told] == [f"{path}:4: {message}"]
-    with pytest.raises(TreebankError):
-        list(read_sentences([path]))
 
 
 @pytest.fixture(scope="module")

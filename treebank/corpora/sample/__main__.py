@@ -1,5 +1,4 @@
-"""``python -m treebank.corpora.sample PART [--trees]``: the text or the trees of the built-in corpus, one sentence a
-line."""
+"""``python -m treebank.corpora.sample PART [--trees]``: print the built-in corpus, one sentence per line."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from treebank.corpora.sample import SIZES, sample_treebank
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit code 0; prints one tokenised sentence or one bracketed tree a line."""
+    """Exit code 0; prints one tokenized sentence or one bracketed tree per line."""
     parser = argparse.ArgumentParser(prog="python -m treebank.corpora.sample", description="Print the built-in corpus.")
     parser.add_argument("part", choices=list(SIZES), help="20,000 sentences to train on, 1,000 for each other part")
     parser.add_argument("--trees", action="store_true", help="print bracketed trees instead of words")
@@ -20,7 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
         for sentence in sample_treebank(options.part).sentences:
             print(sentence.tree if options.trees else " ".join(sentence.words))
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

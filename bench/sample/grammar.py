@@ -13,8 +13,8 @@ from itertools import product
 from math import fsum
 from typing import NamedTuple
 
+from bench.sample.lexicon import WordClass
 from treebank.base.errors import TreebankError
-from treebank.corpora.sample.lexicon import WordClass
 
 LEVELS = 5  # of nesting: at the last one no recursive rule (~) is used any more
 DECAY = 0.55  # the weight of a recursive rule at each deeper level

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from random import Random
 
+from bench.sample.grammar import LEVELS, Symbol
+from bench.sample.lexicon import WordClass
 from treebank.core.tree import Tree
-from treebank.corpora.sample.grammar import LEVELS, Symbol
-from treebank.corpora.sample.lexicon import WordClass
 
 REDRAWS = 4  # how often a word that the sentence has already is drawn again
 PUNCTUATION = frozenset((",", ".", ":", "``", "''"))  # the tags that the grammar gives to punctuation
