@@ -147,7 +147,7 @@ class Rules(ABC):
             share = result.gradients[width] * result.inside[width]
             if by_width is not None:
                 share = share / by_width[width].clamp_min(torch.finfo(share.dtype).tiny)
-            shares.append(share)
+            shares.append(share.to(emissions.dtype))
         return (result.z.log() + scale).to(emissions.dtype), shares
 
     @torch.no_grad()

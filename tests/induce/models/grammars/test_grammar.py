@@ -117,6 +117,14 @@ def test_words_are_counted_where_stretches_begin_and_end() -> None:
     assert begins[2] > 1 > begins[3]
 
 
+def test_a_batch_that_needs_double_precision_gives_trees() -> None:
+    grammar, sentence = model("npcfg"), batch(5, 60)
+    with torch.no_grad():
+        expected = grammar.structure(sentence, Query(SpanScores)).score
+        grammar.growth.fill_(30.0)  # far from the cost of these rules, so that sums overflow in float32
+        torch.testing.assert_close(grammar.structure(sentence, Query(SpanScores)).score, expected, rtol=0, atol=1e-4)
+
+
 def test_probabilities_of_symbols_add_up_to_those_of_spans() -> None:
     grammar = model("npcfg")
     with torch.no_grad():
