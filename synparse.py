@@ -90,7 +90,8 @@ def train(
 
 def trainer(text: Text | Sequence[Text] = (), *, run: str = "synparse-model", **options: Any) -> Trainer:
     """What `train` trains with: its ``train()`` yields the events one by one, and can be left at any of them."""
-    from induce.training.run import RunRequest, prepare_run
+    from induce.training.request import RunRequest
+    from induce.training.run import prepare_run
 
     texts = [text] if isinstance(text, str) else list(text)
     return prepare_run(RunRequest(run=run, text=texts, **options))

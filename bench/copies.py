@@ -33,9 +33,10 @@ from induce.models.grammars import cpcfg  # noqa: E402
 from induce.registry import MODELS, model_class  # noqa: E402
 from induce.storage import checkpoint  # noqa: E402
 from induce.training import loop  # noqa: E402
+from induce.training.distributed import ProcessGroup, join  # noqa: E402
 from induce.training.position import Position  # noqa: E402
-from induce.training.process_group import ProcessGroup, join  # noqa: E402
-from induce.training.run import RunRequest, prepare_run  # noqa: E402
+from induce.training.request import RunRequest  # noqa: E402
+from induce.training.run import prepare_run  # noqa: E402
 
 SIZES = (1, 2, 4)
 CASES = [
@@ -94,9 +95,10 @@ def train(cases: Sequence[str], folder: Path, place: Path, given: argparse.Names
         if done.exists():
             continue
         trainer = prepare_run(request(case, folder, place / case, drawn=given.killed), group=group)
-        trainer.model.to(numbers)
-        at, deadly = trainer.position, place.name == "killed" and group.rank == group.size - 1 and not killed.exists()
-        middle = 1 if isinstance(trainer.model, FittedModel) else given.steps // 2
+        trainer.run.model.to(numbers)
+        at = trainer.run.position
+        deadly = place.name == "killed" and group.rank == group.size - 1 and not killed.exists()
+        middle = 1 if isinstance(trainer.run.model, FittedModel) else given.steps // 2
 
         def stop(at: Position = at, deadly: bool = deadly, middle: int = middle, killed: Path = killed) -> bool:
             if deadly and at.step == middle:

@@ -32,6 +32,7 @@ from induce.parsing.parser import ModelParser  # noqa: E402
 from induce.settings import resolve  # noqa: E402
 from induce.storage import checkpoint as store  # noqa: E402
 from induce.training.loop import Trainer  # noqa: E402
+from induce.training.run import make_trainer  # noqa: E402
 from treebank.corpora.sample import sample_treebank  # noqa: E402
 
 PRESETS = {
@@ -57,8 +58,8 @@ def learned(config: RunConfig, folder: Path, device: str, steps: int, count: int
     """A model of ``config`` that has learned from ``count`` sentences of the sample for so many steps."""
     sentences = sample_treebank("test").sentences[:count]
     corpora = read_corpora(sentences, config.data.normalization, token=config.data.token, development_share=0.02)
-    trainer = Trainer(config, *corpora, folder, device=device)
-    for _ in trainer.train(stop=lambda: trainer.position.step >= steps):
+    trainer = make_trainer(config, *corpora, folder, device=device)
+    for _ in trainer.train(stop=lambda: trainer.run.position.step >= steps):
         pass
     return trainer
 
@@ -115,19 +116,19 @@ def measured(preset: str, device: str, settings: Sequence[str], *, steps: int, c
     text = [sentence.words for sentence in sample_treebank("test").sentences[-count:]]
     with TemporaryDirectory() as name:
         trainer = learned(config, Path(name), device, steps, count)
-        batches = [step.batch.to("cpu") for step in islice(trainer.loader.steps(trainer.rng, 0), BATCHES)]
+        batches = [step.batch.to("cpu") for step in islice(trainer.run.loader.steps(trainer.run.rng, 0), BATCHES)]
         figures = {
-            f"training: words a second, {where}": training_speed(trainer.model, batches, where)
+            f"training: words a second, {where}": training_speed(trainer.run.model, batches, where)
             for where in dict.fromkeys((device, "cpu"))
         }
-        there, here = losses(trainer.model, batches, device), losses(trainer.model, batches, "cpu")
+        there, here = losses(trainer.run.model, batches, device), losses(trainer.run.model, batches, "cpu")
         figures["largest difference of losses"] = max(abs(a - b) for a, b in zip(there, here, strict=True))
         speed, away = parsing(Path(name), text, device)
         near_speed, near = parsing(Path(name), text, "cpu")
         figures |= {"parsing: words a second": speed, "parsing: words a second, cpu": near_speed}
         figures["percent of equal trees"] = agreement(away, near)
         if config.model_name == "onlstm":
-            figures["a step: times torch.nn.LSTM"] = against_lstm(config, trainer.model, device)
+            figures["a step: times torch.nn.LSTM"] = against_lstm(config, trainer.run.model, device)
     return figures
 
 

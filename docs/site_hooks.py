@@ -45,7 +45,7 @@ CLASSES = (  # what a program holds in its hands
     "induce.parsing.parser:ModelParser",
     "induce.parsing.reading:Reading",
     "induce.parsing.ensemble:Ensemble",
-    "induce.training.run:RunRequest",
+    "induce.training.request:RunRequest",
     "induce.training.loop:Trainer",
     "induce.models.base:Model",
     "induce.models.base:FittedModel",

@@ -18,7 +18,7 @@ from induce.storage.locate import default_output
 
 if TYPE_CHECKING:
     from induce.training.events import Event
-    from induce.training.run import RunRequest
+    from induce.training.request import RunRequest
 
 
 @command()
@@ -82,12 +82,13 @@ def train(context: click.Context, text: tuple[str, ...], run: str | None, **opti
     max_minutes, seeds, best = options.pop("max_minutes"), options.pop("seeds"), options.pop("best")
     if max_minutes is not None and not max_minutes > 0:  # NaN is neither
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
-    from induce.training.run import RunRequest, UnchangeableError, prepare_run
+    from induce.training.request import RunRequest, UnchangeableError
+    from induce.training.run import prepare_run
 
     request = RunRequest(run=run or default_output(), text=text, **options)
     from cli.progress import next_steps, shown
+    from induce.training.distributed import join
     from induce.training.events import Finished
-    from induce.training.process_group import join
 
     group = join(request.device)
     if group.size > 1 and (seeds or best):

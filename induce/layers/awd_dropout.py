@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.layers.dropout import keep_mask
-from induce.layers.whole_batch import mean
 
 
 class DropoutRates(Protocol):
@@ -125,7 +124,7 @@ def run_layers(
 
 def activation_penalty(last: Tensor, alpha: float) -> Tensor:
     """``alpha`` times the mean square of ``last`` (T, B, H) (AR; Merity et al. 2017, section 4.6)."""
-    return alpha * mean(last.pow(2))
+    return alpha * last.pow(2).mean()
 
 
 def temporal_activation_penalty(last: Tensor, beta: float) -> Tensor:
@@ -133,4 +132,4 @@ def temporal_activation_penalty(last: Tensor, beta: float) -> Tensor:
 
     0 for a segment of one step, where the mean is over nothing.
     """
-    return beta * mean((last[1:] - last[:-1]).pow(2)) if len(last) > 1 else last.new_zeros(())
+    return beta * (last[1:] - last[:-1]).pow(2).mean() if len(last) > 1 else last.new_zeros(())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from induce.layers.whole_batch import columns
-
 RANKINGS = ("sentence", "column", "batch")
 
 
@@ -15,7 +13,6 @@ def rank(distances: Tensor, gold: Tensor, tokens: Tensor, ranking: str, margin: 
     The pairs that are compared lie in one ``sentence`` (the paper), anywhere in one ``column`` of the stream, or side
     by side in the ``batch``, at the same step of different columns (the released program). A sentence ends at token 0.
     """
-    distances, gold, tokens = columns(distances), columns(gold), columns(tokens)
     if ranking == "batch":
         return ranking_loss(distances, gold, margin=margin)
     groups = (tokens == 0).cumsum(0).t() if ranking == "sentence" else None

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.structures import Structure
-from induce.training.process_group import ALONE, ProcessGroup
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
     from induce.decoding.priors import EdgeStatistics
+
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class Model(nn.Module):
     reads: ClassVar[tuple[type[Batch], ...]]
     gives: ClassVar[tuple[type[Structure], ...]] = ()  # nothing: a language model without trees
     shortest: ClassVar[int] = 1  # words of a sentence that it can learn from and parse
-    #: of which batches the loss takes more than a mean over words, and meets there with other processes (`whole_batch`)
+    #: types of batches whose loss needs statistics of the whole batch; several processes cannot divide these
     whole_batch: tuple[type[Batch], ...] = ()
     measure: ClassVar[str] = "perplexity"  # as which `Loss.nll` is told, or the name of what stands in its place
     rounds: ClassVar[bool] = False  # whether it may learn from products of rounded factors (`induce.layers.rounding`)
@@ -123,6 +126,20 @@ class FitStep:
     share: float | None = None  # of the work that is done, where it is not that of the steps
 
 
+class CountSharing:
+    """Division of expected counts among processes that fit one model; this one is for a single process."""
+
+    def share(self, items: Sequence[Item]) -> Sequence[Item]:
+        """The part of ``items`` that this process counts in."""
+        return items
+
+    def add_up(self, *arrays: np.ndarray) -> None:
+        """Replace float64 ``arrays`` by their sums over all processes."""
+
+    def equalize(self, model: nn.Module) -> None:
+        """Copy the weights and buffers of the first process to the others."""
+
+
 class FittedModel(Model):
     """A model that learns without gradients, such as a grammar by expectation maximisation.
 
@@ -131,7 +148,7 @@ class FittedModel(Model):
     """
 
     seed: int = 1
-    group: ProcessGroup = ALONE
+    group: CountSharing = CountSharing()
 
     def loss(self, batch: Any, state: Any = None) -> Loss:
         """What development text is scored by: the negative log-probability of its sentences, a mean over words."""

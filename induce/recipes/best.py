@@ -17,7 +17,9 @@ from induce.data.fragments import words_learned
 from induce.recipes.best_plan import GRAMMAR_WORDS, PUPILS, VOTE, Part, Plan, Tell, series
 from induce.training.events import Event, Finished, Progress
 from induce.training.parallel import ParallelTraining, Task
-from induce.training.run import RunData, RunRequest, Stop, load_data, prepare_run, resolved_config
+from induce.training.request import RunRequest, Stop, resolved_config
+from induce.training.run import load_data, prepare_run
+from induce.training.run_data import RunData
 from induce.workers.pool import can_copy, cores
 
 if TYPE_CHECKING:

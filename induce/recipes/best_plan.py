@@ -13,7 +13,7 @@ from typing import Any
 from induce.decoding.branching_direction import Edges
 from induce.storage.locate import PathType
 from induce.storage.run_folder import check_type, resumable
-from induce.training.run import RunRequest
+from induce.training.request import RunRequest
 from treebank.base.atomic_write import write_whole
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json

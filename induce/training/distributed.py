@@ -1,111 +1,240 @@
-"""One step of training by several processes: each takes its part of the batch, and all have the gradient of the whole.
+"""Training of one model by several processes, as ``torchrun`` starts them.
 
-A batch is cut as for want of memory (`Batch.parts`): sentences, or columns of a stream, whose carried state each
-process keeps for its own columns. Parts are weighed by `Loss.weight`, with what `whole_or_parts` says of exactness.
+Each process computes the gradient of its part of a batch; the gradients are averaged. Models that are fitted by
+expected counts divide the text and add up the counts. Models whose loss depends on the whole batch are refused.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import atexit
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, distributed
 
 from induce.data.batches import Batch
-from induce.layers.whole_batch import shared
-from induce.models.base import Loss, Model
-from induce.training.microbatch import whole_or_parts
-from induce.training.process_group import ALONE, ProcessGroup
+from induce.models.base import CountSharing, Loss, Model
+from induce.training.strategy import Accumulating
+from treebank.base.errors import SynparseError
 
-Plain = list[list[Tensor]]  # a carried state as it is stored: the tensors of each layer
+Item = TypeVar("Item")
+CarriedState = list[list[Tensor]]  # the tensors of each layer
 
-
-def own_part(group: ProcessGroup, batch: Batch) -> Batch | None:
-    """What this process learns of ``batch``; None where there are more processes than rows."""
-    return batch if group.size == 1 else _shares(group, batch)[group.rank]
+VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # set by torchrun for each process
+TIMEOUT = timedelta(hours=1)  # a process may wait for another one that reads a text
 
 
-def _shares(group: ProcessGroup, batch: Batch) -> list[Batch | None]:
-    """What each process learns of ``batch``: of fewer sentences than there are processes the first one has all."""
-    parts = batch.parts(group.size, cut=False)
-    if len(parts) < group.size and not batch.carries_state:
-        parts = [batch]
-    return [*parts, *[None] * (group.size - len(parts))]
+class ProcessGroup(CountSharing):
+    """Process ``rank`` of the ``size`` processes that train one model; all of them call each method but `share`.
 
-
-def learn(group: ProcessGroup, model: Model, batch: Batch, state: Any, *, key: tuple[int, ...]) -> tuple[Loss, int]:
-    """The loss of ``batch`` after its gradient was put into ``model``; in how many parts this process took its own.
-
-    ``state`` is that of this process's columns, and so is the one in the loss. Several processes draw their random
-    numbers by ``key``, which no other step has.
+    A single process exchanges nothing. Raises SynparseError if another process has ended.
     """
-    if group.size == 1:
-        return whole_or_parts(model, batch, state)
-    shares = _shares(group, batch)
-    part, together = shares[group.rank], isinstance(batch, model.whole_batch) and None not in shares
-    with group.own_numbers(*key), shared(group if together else ALONE):
-        if part is not None:
-            loss, parts = whole_or_parts(model, part, state, weighed=True)
-        else:
-            model.zero_grad(set_to_none=True)
-            nothing = torch.zeros(())
-            loss, parts = Loss(nothing, nothing, 0), 1
-    return _summed(group, model, loss), parts
+
+    def __init__(self, rank: int = 0, size: int = 1) -> None:
+        self.rank, self.size = rank, size
+
+    @property
+    def first(self) -> bool:
+        """Whether this process writes the files and reports the events."""
+        return self.rank == 0
+
+    def share(self, items: Sequence[Item]) -> Sequence[Item]:
+        """The part of ``items`` that this process counts in."""
+        return items[self.rank :: self.size]
+
+    def add(self, values: Tensor) -> None:
+        """Replace ``values`` by their sum over all processes; the bits are the same in each."""
+        if self.size > 1:
+            with self._reporting():
+                distributed.all_reduce(values)
+
+    def add_up(self, *arrays: np.ndarray) -> None:
+        """Replace float64 ``arrays`` by their sums over all processes."""
+        for values in arrays if self.size > 1 else ():
+            self.add(torch.from_numpy(values))
+
+    def largest(self, *values: float) -> list[float]:
+        """The maximum over all processes of each number."""
+        if self.size == 1:
+            return list(values)
+        numbers = torch.tensor(values, dtype=torch.float64)
+        with self._reporting():
+            distributed.all_reduce(numbers, distributed.ReduceOp.MAX)
+        return numbers.tolist()
+
+    def wait(self) -> None:
+        """Wait until all processes have called this method."""
+        self.largest(0.0)
+
+    def equalize(self, model: torch.nn.Module) -> None:
+        """Copy the weights and buffers of the first process to the others."""
+        for value in model.state_dict().values() if self.size > 1 else ():
+            with self._reporting():
+                distributed.broadcast(value, 0)
+
+    def gather(self, value: Any) -> list[Any]:
+        """The ``value`` of each process in the first process; an empty list in the others."""
+        if self.size == 1:
+            return [value]
+        values = [None] * self.size if self.first else None
+        with self._reporting():
+            distributed.gather_object(value, values)
+        return values or []
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Replace the error of an exchange by one line; the process that ended has reported the reason."""
+        try:
+            yield
+        except RuntimeError as error:
+            reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+            raise SynparseError(
+                f"process {self.rank} of {self.size}: the other processes do not answer ({reason})"
+            ) from None
 
 
-def _summed(group: ProcessGroup, model: Model, loss: Loss) -> Loss:
-    """The loss of all parts; puts the gradient of their mean into ``model``, which has that of its own part times the
-    weight, and the mean of what it keeps beside its weights. All is sent as one row of numbers."""
-    parameters, kept = list(model.parameters()), [one for one in model.buffers() if one.is_floating_point()]
-    like = parameters[0]
-    nats = float(loss.nll.detach()) * loss.count if loss.count else 0.0
-    sums = like.new_tensor([nats, loss.count, loss.weight])
-    has_gradient = like.new_tensor([parameter.grad is not None for parameter in parameters])
-    gradients = [torch.zeros_like(one) if one.grad is None else one.grad for one in parameters]
-    tables = [one * loss.weight for one in kept]
-    row = torch.cat([sums, has_gradient, *(one.flatten() for one in (*gradients, *tables))])
-    place = len(sums) + len(parameters)
-    group.add(row)
-    total, count, weight = float(row[0]), round(float(row[1])), round(float(row[2]))
-    row[place:] /= max(1, weight)
-    means = row[place:].split([one.numel() for one in (*parameters, *kept)])
-    for parameter, value, somewhere in zip(parameters, means, row[len(sums) : place].tolist(), strict=False):
-        parameter.grad = value.view_as(parameter) if somewhere else None
-    for buffer, value in zip(kept, means[len(parameters) :], strict=True):
-        buffer.copy_(value.view_as(buffer) if weight else buffer)
-    mean = torch.tensor(total / max(1, count), dtype=torch.float64)
-    return Loss(mean, mean, count, state=loss.state)
+ALONE = ProcessGroup()
 
 
-def whole_state(group: ProcessGroup, model: Model, state: Plain | None) -> Plain | None:
-    """In the first process the carried state of all columns, from each process's own."""
+class Distributed(Accumulating):
+    """Average the gradients of the parts of a batch that the processes of a group compute."""
+
+    def __init__(self, group: ProcessGroup) -> None:
+        super().__init__()
+        self.group = group
+
+    def step(self, model: Model, batch: Batch, state: Any = None) -> Loss:
+        """The loss of ``batch`` after the averaged gradient was put into ``model``.
+
+        ``state`` and the state in the loss belong to the columns of this process.
+        """
+        part = self.part_of(batch)
+        key = int(torch.randint(2**62, ()))  # the same in all processes
+        with torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else []):
+            torch.manual_seed(key + self.group.rank)
+            if part is None:
+                model.zero_grad(set_to_none=True)
+                loss = Loss(torch.zeros(()), torch.zeros(()), 0)
+            else:
+                loss = super().step(model, part, state)
+        return self._average(model, loss)
+
+    def part_of(self, batch: Batch) -> Batch | None:
+        """The part of this process. The first process takes all of a batch with fewer sentences than processes; the
+        others have None."""
+        parts = batch.parts(self.group.size, cut=False)
+        if len(parts) < self.group.size and not batch.carries_state:
+            parts = [batch]
+        return parts[self.group.rank] if self.group.rank < len(parts) else None
+
+    def _average(self, model: Model, loss: Loss) -> Loss:
+        """The loss of all parts, after gradients and buffers became their means, weighted by `Loss.weight`."""
+        parameters = list(model.parameters())
+        buffers = [buffer for buffer in model.buffers() if buffer.is_floating_point()]
+        like = parameters[0]
+        gradients = [torch.zeros_like(value) if value.grad is None else value.grad for value in parameters]
+        nats = float(loss.nll.detach()) * loss.count if loss.count else 0.0
+        head = like.new_tensor([nats, loss.count, loss.weight, *(value.grad is not None for value in parameters)])
+        message = torch.cat([head, *(value.flatten() * loss.weight for value in (*gradients, *buffers))])
+        self.group.add(message)
+        total, count, weight, *has_gradient = message[: len(head)].tolist()
+        means = (message[len(head) :] / max(1, weight)).split([value.numel() for value in (*parameters, *buffers)])
+        for parameter, mean, has_one in zip(parameters, means, has_gradient, strict=False):
+            parameter.grad = mean.view_as(parameter) if has_one else None
+        for buffer, mean in zip(buffers, means[len(parameters) :], strict=True):
+            buffer.copy_(mean.view_as(buffer) if weight else buffer)
+        nll = torch.tensor(total / max(1, count), dtype=torch.float64)
+        return Loss(nll, nll, round(count), state=loss.state)
+
+
+def check_divisible(model: Model, batch: Batch) -> None:
+    """Raises SynparseError if the loss of ``model`` on such a batch is not a mean over the parts of the batch."""
+    if isinstance(batch, model.whole_batch):
+        raise SynparseError(
+            f"{type(model).__name__}: its loss needs statistics of the whole batch, so that several processes "
+            "cannot divide it; train it in one process"
+        )
+
+
+def gather_state(group: ProcessGroup, model: Model, state: CarriedState | None) -> CarriedState | None:
+    """The carried state of all columns, in the first process, from the states of the columns of each."""
     if group.size == 1:
         return state
-    own = None if state is None else [[tensor.cpu() for tensor in layer] for layer in state]
-    pieces = [piece for piece in group.gather(own) if piece is not None]
-    if not pieces:
+    part = None if state is None else [[tensor.cpu() for tensor in layer] for layer in state]
+    parts = [part for part in group.gather(part) if part is not None]
+    if not parts:
         return None
     axes = _column_axes(model)
     return [
-        [torch.cat([piece[k][n] for piece in pieces], axis) for n, axis in enumerate(layer)]
+        [torch.cat([part[k][n] for part in parts], axis) for n, axis in enumerate(layer)]
         for k, layer in enumerate(axes)
     ]
 
 
-def own_state(group: ProcessGroup, model: Model, state: Plain | None) -> Plain | None:
-    """The carried state of this process's columns, from that of all."""
+def split_state(group: ProcessGroup, model: Model, state: CarriedState | None) -> CarriedState | None:
+    """The carried state of the columns of this process, from that of all columns."""
     if group.size == 1 or state is None:
         return state
-    axes = _column_axes(model)
     return [
-        [tensor.tensor_split(group.size, axis)[group.rank] for tensor, axis in zip(layer, places, strict=True)]
-        for layer, places in zip(state, axes, strict=True)
+        [tensor.tensor_split(group.size, axis)[group.rank] for tensor, axis in zip(layer, axes, strict=True)]
+        for layer, axes in zip(state, _column_axes(model), strict=True)
     ]
 
 
 def _column_axes(model: Model) -> list[list[int]]:
-    """The axis of each tensor of a carried state along which columns lie."""
+    """The axis of the columns in each tensor of a carried state."""
     return [
-        [[a != b for a, b in zip(x.shape, y.shape, strict=True)].index(True) for x, y in zip(one, two, strict=True)]
-        for one, two in zip(model.initial_state(1), model.initial_state(2), strict=True)
+        [[a != b for a, b in zip(x.shape, y.shape, strict=True)].index(True) for x, y in zip(*layers, strict=True)]
+        for layers in zip(model.initial_state(1), model.initial_state(2), strict=True)
     ]
+
+
+def join(device: str = "auto") -> ProcessGroup:
+    """The group in which ``torchrun``, or a program that sets the same variables, started this process.
+
+    On GPUs each process of a machine has its own GPU. Raises SynparseError if there are not enough.
+    """
+    if not distributed.is_available():
+        return ALONE
+    if not distributed.is_initialized():
+        if any(name not in os.environ for name in VARIABLES) or os.environ["WORLD_SIZE"] == "1":
+            return ALONE
+        _meet(_backend(device))
+        atexit.register(_leave)
+    return ProcessGroup(distributed.get_rank(), distributed.get_world_size())
+
+
+def _meet(backend: str) -> None:
+    """Join the other processes. Messages of an attempt before a restart by ``torchrun`` are ignored."""
+    from torch.distributed.rendezvous import rendezvous
+
+    try:
+        store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
+        store = distributed.PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise SynparseError(f"process {os.environ['RANK']}: could not join the process group ({reason})") from None
+
+
+def _backend(device: str) -> str:
+    """The library that processes communicate by: gloo for tensors on the CPU, nccl for tensors on GPUs."""
+    if device == "cpu" or not torch.cuda.is_available():
+        return "gloo"
+    local, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if local >= count:
+        raise SynparseError(
+            f"process {local + 1} on this machine has no GPU: there are {count}; start fewer, or use --device cpu"
+        )
+    torch.cuda.set_device(local)
+    return "cpu:gloo,cuda:nccl"
+
+
+def _leave() -> None:
+    if distributed.is_initialized():
+        distributed.destroy_process_group()

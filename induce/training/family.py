@@ -16,7 +16,8 @@ from induce.storage.locate import FAMILY, PathType
 from induce.storage.run_folder import check_type, resumable
 from induce.training.events import Event
 from induce.training.parallel import ParallelTraining, Task
-from induce.training.run import RunRequest, Stop, UnchangeableError, load_data, prepare_run
+from induce.training.request import RunRequest, Stop, UnchangeableError
+from induce.training.run import load_data, prepare_run
 from induce.workers.pool import can_copy, cores
 from treebank.base.atomic_write import write_whole
 from treebank.base.errors import SynparseError

@@ -13,7 +13,9 @@ from typing import Any
 import torch
 
 from induce.training.events import Event
-from induce.training.run import RunData, RunRequest, Stop, prepare_run
+from induce.training.request import RunRequest, Stop
+from induce.training.run import prepare_run
+from induce.training.run_data import RunData
 from treebank.base.errors import SynparseError
 
 PAUSE = 0.3  # seconds between two looks at the user's wish to stop

@@ -1,4 +1,4 @@
-"""Where a run stands, and the times that it takes."""
+"""Position of a training run, and the clock of its epochs."""
 
 from __future__ import annotations
 
@@ -7,70 +7,86 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-OF_A_CHECK = {"best", "development_accuracy"}  # what is read of one in the history when a run goes on
+CHECK_KEYS = {"best", "development_accuracy"}  # keys of a history entry that a resumed run reads
 
 
 @dataclass
 class Position:
-    """Where a run stands; stored with ``last``."""
+    """Position of a run in its training, with sums of the current epoch; stored with ``last``."""
 
     epoch: int = 1
     step: int = 0
-    start: int = 0  # where the next step of this epoch starts, in the loader's own count
-    loss_sum: float = 0.0  # over the targets of this epoch
-    count: int = 0  # these targets
+    start: int = 0  # beginning of the next step of this epoch, in the units of the loader
+    loss_sum: float = 0.0  # over the targets of this epoch, in nats
+    count: int = 0  # targets of this epoch
     seconds: float = 0.0
     words: int = 0  # trained on so far
     best_loss: float = math.inf
     best_epoch: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
     log_bytes: int = 0
-    finished: str = ""  # why training is over, once the optimiser or the model has ended it
+    finished: str = ""  # reason why training is over, once the optimizer or the model has ended it
 
     @classmethod
-    def of(cls, stored: dict[str, Any]) -> Position:
-        """The one that ``last`` holds. Raises TypeError or ValueError for what can be none."""
-        found = cls(**stored)
-        for name, usual in vars(cls()).items():
-            value = getattr(found, name)
-            kind = (int, float) if isinstance(usual, float) else type(usual)
-            if not isinstance(value, kind) or isinstance(value, bool):
+    def from_stored(cls, stored: dict[str, Any]) -> Position:
+        """The position stored in ``last``. Raises TypeError or ValueError if a field is missing or has a wrong type."""
+        position = cls(**stored)
+        for name, default in vars(cls()).items():
+            value = getattr(position, name)
+            types = (int, float) if isinstance(default, float) else type(default)
+            if not isinstance(value, types) or isinstance(value, bool):
                 raise TypeError(f"{name} is {value!r}")
             if isinstance(value, int) and value < 0:
                 raise ValueError(f"{name} is {value}")
-        if not all(isinstance(one, dict) and one.keys() >= OF_A_CHECK for one in found.history):
-            raise ValueError("history holds what is no check")
-        return found
+        if not all(isinstance(entry, dict) and entry.keys() >= CHECK_KEYS for entry in position.history):
+            raise ValueError("history contains an entry that is not a check")
+        return position
+
+    @property
+    def mean_loss(self) -> float:
+        """Mean loss of this epoch so far, in nats per target."""
+        return self.loss_sum / max(1, self.count)
+
+    def advance(self, nll: float, count: int, words: int) -> None:
+        """Add one step with a mean loss of ``nll`` nats over ``count`` targets."""
+        self.step += 1
+        self.loss_sum += nll * count
+        self.count += count
+        self.words += words
+
+    def next_epoch(self) -> None:
+        """Go to the beginning of the next epoch."""
+        self.epoch, self.start, self.loss_sum, self.count = self.epoch + 1, 0, 0.0, 0
 
 
 class Clock:
-    """Times of one epoch: how long the run has taken, how fast it is, and when to save."""
+    """Times of one epoch: seconds of the run, speed, and seconds since the last checkpoint."""
 
     def __init__(self, at: Position) -> None:
         self.at = at
         now = time.monotonic()
         self.began, self.saved = now - at.seconds, now
-        self.since = self.start = (now, at.words)
+        self.reported = self.start = (now, at.words)
 
     def seconds(self) -> float:
-        """Of the whole run."""
+        """Seconds of the whole run."""
         return time.monotonic() - self.began
 
     def speed(self) -> float:
-        """Words a second since this was asked last."""
+        """Words per second since the last call."""
         now = (time.monotonic(), self.at.words)
-        speed = (now[1] - self.since[1]) / max(now[0] - self.since[0], 1e-9)
-        self.since = now
+        speed = (now[1] - self.reported[1]) / max(now[0] - self.reported[0], 1e-9)
+        self.reported = now
         return speed
 
     def mean_speed(self) -> float:
-        """Words a second in this epoch, or since it was gone on with."""
+        """Words per second since the beginning of the epoch, or since the run was resumed."""
         return (self.at.words - self.start[1]) / max(time.monotonic() - self.start[0], 1e-9)
 
-    def time_to_save(self, every: float) -> bool:
-        """Whether the last time is more than ``every`` seconds ago; where it is, now is the last time."""
+    def time_to_save(self, interval: float) -> bool:
+        """Whether the last time to save is more than ``interval`` seconds ago; if so, it is now."""
         now = time.monotonic()
-        due = now - self.saved > every
+        due = now - self.saved > interval
         if due:
             self.saved = now
         return due

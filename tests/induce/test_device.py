@@ -18,7 +18,7 @@ from induce.models.base import scores_sentences
 from induce.parsing.parser import ModelParser
 from induce.registry import model_class
 from induce.storage import checkpoint as store
-from induce.training.loop import Trainer
+from induce.training.run import make_trainer
 from tests.support.fake_device import DEVICE, Device
 from tests.support.tiny import corpora, sentences, settings
 from treebank.core.sentence import Sentence
@@ -32,8 +32,8 @@ def without_gradients(mode: bool = True) -> Any:
 
 def train(name: str, run: Path, device: str) -> None:
     config = settings(name)
-    trainer = Trainer(config, *corpora(config, 40), run, device=device)
-    for _ in trainer.train(stop=lambda: trainer.position.step >= STEPS):
+    trainer = make_trainer(config, *corpora(config, 40), run, device=device)
+    for _ in trainer.train(stop=lambda: trainer.run.position.step >= STEPS):
         pass
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import distributed
 
-from induce.training.process_group import ProcessGroup, join
+from induce.training.distributed import ProcessGroup, join
 
 FORK = multiprocessing.get_context("fork")
 Work = Callable[[ProcessGroup], None]

@@ -16,6 +16,7 @@ from induce.registry import MODELS
 from induce.settings import resolve
 from induce.training.events import Event
 from induce.training.loop import Trainer
+from induce.training.run import make_trainer
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
@@ -277,7 +278,7 @@ def with_chains(text: Iterable[Sentence]) -> Iterator[np.ndarray]:
 
 def trainer(config: RunConfig, run: Path, *, count: int = 100, **options: Any) -> Trainer:
     """A trainer on the toy text of ``count`` sentences."""
-    return Trainer(config, *corpora(config, count), run, device="cpu", **options)
+    return make_trainer(config, *corpora(config, count), run, device="cpu", **options)
 
 
 def train(config: RunConfig, run: Path, **options: Any) -> list[Event]:

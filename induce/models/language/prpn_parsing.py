@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.layers.dropout import dropped, scaled_mask
-from induce.layers.whole_batch import BatchNorm
 
 
 class ParsingSettings(Protocol):
@@ -100,7 +99,7 @@ class ParsingNetwork(nn.Module):
         self.config = config
         hidden = config.hidden_size
         self.convolution = nn.Conv1d(config.embedding_size, hidden, config.lookback + 1)
-        self.normalization = BatchNorm(hidden)
+        self.normalization = nn.BatchNorm1d(hidden)
         self.projection = nn.Conv1d(hidden, 2, 1, groups=2)  # distance and guess: each sees half of the units
 
     def distances(self, words: Tensor, masks: ParsingMasks | None = None) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,6 @@ from torch.nn import functional
 
 from induce.layers.dropout import dropped
 from induce.layers.layer_norm import layer_norm
-from induce.layers.whole_batch import BatchNorm
 from induce.models.language.gated_attention import attend, band, unband
 from induce.models.language.prpn_kernel import recurrence
 
@@ -145,8 +144,8 @@ class ResidualBlock(nn.Module):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        self.lower, self.lower_norm = nn.Linear(size, size), BatchNorm(size)
-        self.upper, self.upper_norm = nn.Linear(size, size), BatchNorm(size)
+        self.lower, self.lower_norm = nn.Linear(size, size), nn.BatchNorm1d(size)
+        self.upper, self.upper_norm = nn.Linear(size, size), nn.BatchNorm1d(size)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Of rows ``x`` (R, size)."""
@@ -164,7 +163,7 @@ class PredictNetwork(nn.Module):
         self.key = nn.Linear(hidden, hidden) if config.predict_attention else None
         width = 2 * hidden if config.predict_attention else hidden
         self.blocks = nn.ModuleList(ResidualBlock(width) for _ in range(config.residual_blocks))
-        self.output, self.output_norm = nn.Linear(width, config.embedding_size), BatchNorm(config.embedding_size)
+        self.output, self.output_norm = nn.Linear(width, config.embedding_size), nn.BatchNorm1d(config.embedding_size)
 
     def forward(
         self, hidden: Tensor, tape: Tensor, gate: Tensor, masks: PredictMasks | None = None

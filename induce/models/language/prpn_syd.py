@@ -19,7 +19,6 @@ from torch.nn import functional
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.layers.dropout import dropped, scaled_mask
 from induce.layers.ranking import RANKINGS, rank
-from induce.layers.whole_batch import BatchNorm
 from induce.models.base import Loss, Query, bounded, gold_distances, next_words
 from induce.models.language.prpn import Masks, Prpn, PrpnConfig
 from induce.models.language.prpn_parsing import Parsing, gate_kind, looked_back, parsing_start
@@ -73,7 +72,7 @@ class ParsingNetwork(nn.Module):
         words, units, size = config.embedding_size, config.hidden_size, config.parsing_size
         self.words = nn.LSTM(words, words)
         self.convolution = nn.Conv1d(words, units, config.lookback + 1)
-        self.normalization = BatchNorm(units)
+        self.normalization = nn.BatchNorm1d(units)
         self.gaps = nn.LSTM(units, size)
         self.to_distances = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 2))  # and guesses
         self.to_supervised = nn.Sequential(

@@ -24,7 +24,6 @@ from induce.data.batches import MaskedBatch, SentenceBatch
 from induce.layers.masked_words import hide_words, masked_word_loss, without_self
 from induce.layers.padding import real_words
 from induce.layers.transformer_layer import RELATIVE_BIASES, EncoderLayer
-from induce.layers.whole_batch import largest
 from induce.models.base import Loss, Model, Query
 from induce.models.em.word_probabilities import masked_word_log_probabilities
 from induce.structures import Distances, HeadDistribution, Heights
@@ -247,7 +246,7 @@ class StructFormer(Model):
         last = torch.arange(tokens.shape[1], device=tokens.device) >= lengths.to(tokens.device)[:, None] - 1
         distances = distances.masked_fill(last, BEYOND)
         margin = margins(distances, heights, real)
-        return Parse(distances - (largest(margin) if together else margin[:, None]), heights)
+        return Parse(distances - (margin.max() if together else margin[:, None]), heights)
 
     def head_distribution(self, parse: Parse) -> Tensor:
         """P(word j heads word i) (B, N, N), the diagonal set to 0."""

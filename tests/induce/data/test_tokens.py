@@ -22,6 +22,7 @@ from induce.settings import resolve
 from induce.storage import checkpoint
 from induce.training.events import Check, Event, Finished, Started
 from induce.training.loop import Trainer
+from induce.training.run import make_trainer
 from tests.support.tiny import corpora, settings
 from treebank.base.errors import SynparseError
 
@@ -38,7 +39,7 @@ def readings(name: str) -> list[str]:
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
     """A trainer on few sentences, as a sentence has many characters."""
-    return Trainer(config, *corpora(config, 30), run, device="cpu", **options)
+    return make_trainer(config, *corpora(config, 30), run, device="cpu", **options)
 
 
 def train(config: RunConfig, run: Path) -> list[Event]:
@@ -158,7 +159,7 @@ def test_too_short_a_text_is_counted_in_characters(tmp_path: Path) -> None:
     short = corpora(config, 0)[0]
     short.add(tuple("dog"))
     with pytest.raises(SynparseError, match="3 characters to learn from"):
-        Trainer(config, short, short, tmp_path / "run", device="cpu")
+        make_trainer(config, short, short, tmp_path / "run", device="cpu")
 
 
 def test_a_vocabulary_of_classes() -> None:

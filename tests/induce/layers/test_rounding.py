@@ -14,7 +14,8 @@ from induce.layers.cross_entropy import cross_entropy
 from induce.layers.rounding import BFLOAT16, FLOAT32, computing, in_float32, rounds
 from induce.models.language.onlstm_kernel import recurrence
 from induce.registry import MODELS, load
-from induce.training.run import RunRequest, prepare_run
+from induce.training.request import RunRequest
+from induce.training.run import prepare_run
 from treebank.base.errors import SynparseError
 
 CPU = torch.device("cpu")
@@ -92,7 +93,7 @@ def test_a_training_rounds_and_its_scores_do_not(tmp_path: Path, monkeypatch: py
     for request in run.values():
         trainer = prepare_run(request)
         list(trainer.train())
-        weights.append(torch.cat([one.detach().flatten() for one in trainer.model.parameters()]))
+        weights.append(torch.cat([one.detach().flatten() for one in trainer.run.model.parameters()]))
     assert set(asked_in) == {(True, False), (True, True), (False, False)}
     assert not torch.equal(*weights)
     assert torch.allclose(*weights, atol=0.05)

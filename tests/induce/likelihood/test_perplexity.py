@@ -40,9 +40,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("runs")
     for name, change in MODELS.items():
         run = trainer(settings(name.partition("-")[0], change), folder)
-        for parameter in run.model.parameters():
+        for parameter in run.run.model.parameters():
             parameter.data *= 3
-        save(folder / name / "best", pack(run.model, run.config, run.vocabulary, {"step": 1}))
+        save(folder / name / "best", pack(run.run.model, run.run.config, run.run.vocabulary, {"step": 1}))
     return {name: str(folder / name) for name in MODELS}
 
 

@@ -23,7 +23,7 @@ from induce.settings import load_preset, preset_names
 from induce.storage import checkpoint
 from induce.structures import Brackets, HeadDistribution, Heads, SpanScores
 from induce.training.events import Check, Event, Finished, Progress, Started
-from induce.training.loop import Trainer
+from induce.training.run import make_trainer
 from tests.support.tiny import sentences, settings, teacher_of, trainer, with_trees
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -123,11 +123,11 @@ def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
         return
     for reading in readings(name):
         one = trainer(settings(name, f"data.reading={reading}"), tmp_path / "run")
-        batch = next(one.loader.steps(one.rng, 0)).batch
+        batch = next(one.run.loader.steps(one.run.rng, 0)).batch
         for training in (True, False):
-            one.model.train(training).zero_grad()
-            one.model.loss(batch).objective.backward()
-            for parameter_name, parameter in one.model.named_parameters():
+            one.run.model.train(training).zero_grad()
+            one.run.model.loss(batch).objective.backward()
+            for parameter_name, parameter in one.run.model.named_parameters():
                 assert parameter.grad is not None, parameter_name
                 free = training or parameter_name in FREE.get(name, ())
                 assert free or parameter.grad.abs().sum() > 1e-7, parameter_name
@@ -266,6 +266,6 @@ def _weights(name: str, run: Path, text: list[Sentence]) -> dict[str, torch.Tens
     corpora = read_corpora(
         text, config.data.normalization, development_share=share, with_trees=learns, references=teacher
     )
-    for _ in Trainer(config, *corpora, run, device="cpu").train():
+    for _ in make_trainer(config, *corpora, run, device="cpu").train():
         pass
     return checkpoint.read(run / "last").weights()

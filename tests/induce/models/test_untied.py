@@ -23,12 +23,12 @@ UNTIED = ("model.tied_embeddings=false", "model.output_size=12", "train.optimize
 @pytest.mark.parametrize("name", ["lstm", "onlstm", "onlstm-syd"])
 def test_an_output_table_of_its_own(tmp_path: Path, name: str) -> None:
     run = trainer(settings(name, *UNTIED), tmp_path / "run")
-    assert run.model.decoder_weight.shape == (len(run.vocabulary), 12)
-    assert run.model.initial_state(1)[-1].h.shape[-1] == 12
-    before = {key: value.clone() for key, value in run.model.state_dict().items()}
+    assert run.run.model.decoder_weight.shape == (len(run.run.vocabulary), 12)
+    assert run.run.model.initial_state(1)[-1].h.shape[-1] == 12
+    before = {key: value.clone() for key, value in run.run.model.state_dict().items()}
     checks = [event for event in run.train() if isinstance(event, Check)]
-    assert checks[-1].development_perplexity < 0.8 * len(run.vocabulary)
-    assert all(not torch.equal(value, before[key]) for key, value in run.model.state_dict().items())
+    assert checks[-1].development_perplexity < 0.8 * len(run.run.vocabulary)
+    assert all(not torch.equal(value, before[key]) for key, value in run.run.model.state_dict().items())
 
 
 def test_an_output_size_needs_a_table() -> None:

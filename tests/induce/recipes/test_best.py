@@ -20,7 +20,7 @@ from induce.recipes.best import train_best
 from induce.recipes.best_plan import GRAMMAR_WORDS, Part, Plan, name_of, series
 from induce.settings import resolve
 from induce.training.events import Check
-from induce.training.run import RunRequest
+from induce.training.request import RunRequest
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError
 

@@ -20,6 +20,7 @@ from induce.tasks.examples import Examples, encode, load_examples
 from induce.tasks.expressions import ExpressionLoader
 from induce.training.events import Check
 from induce.training.loop import Trainer
+from induce.training.run import make_trainer
 from treebank.base.errors import SynparseError
 
 TINY = ["data.expressions=120", "train.batch_size=16", "train.learning_rate=0.03", "train.epochs=2"]
@@ -39,7 +40,7 @@ def settings(task: str, name: str, *more: str) -> RunConfig:
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
     """A trainer on generated examples."""
-    return Trainer(config, *load_examples(config.data, (), ()), run, device="cpu", **options)
+    return make_trainer(config, *load_examples(config.data, (), ()), run, device="cpu", **options)
 
 
 @pytest.mark.parametrize("preset", [name for name in preset_names() if load_preset(name).data.task])
@@ -86,10 +87,10 @@ def test_released_padding_is_another_number_for_shorter_expressions() -> None:
 @pytest.mark.parametrize(("task", "name"), RUNS)
 def test_gradients_reach_all_parameters(task: str, name: str, tmp_path: Path) -> None:
     one = trainer(settings(task, name, "data.expressions=80"), tmp_path / "run")
-    one.model.eval()
-    for step in one.loader.steps(one.rng, 0):
-        one.model.loss(step.batch).objective.backward()
-    for key, parameter in one.model.named_parameters():
+    one.run.model.eval()
+    for step in one.run.loader.steps(one.run.rng, 0):
+        one.run.model.loss(step.batch).objective.backward()
+    for key, parameter in one.run.model.named_parameters():
         assert parameter.grad is not None, key
         assert parameter.grad.abs().sum() > 1e-7, key
 
@@ -117,7 +118,7 @@ def test_a_run_cut_off_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
 
 def test_batches_hold_every_example_once_in_a_new_order(tmp_path: Path) -> None:
     one = trainer(settings("listops", "lstm"), tmp_path / "run")
-    passes = [[step.batch.tokens.tolist() for step in one.loader.steps(one.rng, 0)] for _ in range(2)]
+    passes = [[step.batch.tokens.tolist() for step in one.run.loader.steps(one.run.rng, 0)] for _ in range(2)]
     assert passes[0] != passes[1]
     rows = [sorted(str([word for word in row if word]) for batch in found for row in batch) for found in passes]
     assert rows[0] == rows[1]

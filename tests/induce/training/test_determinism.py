@@ -36,7 +36,7 @@ def busy_cores() -> Iterator[None]:
 
 def train_some_steps(name: str, folder: Path) -> None:
     run = trainer(settings(name, "train.epochs=1"), folder)
-    for _ in run.train(stop=lambda: run.position.step >= STEPS):
+    for _ in run.train(stop=lambda: run.run.position.step >= STEPS):
         pass
 
 

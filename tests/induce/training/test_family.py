@@ -12,7 +12,8 @@ from induce.storage.checkpoint import find, read
 from induce.training import family, parallel
 from induce.training.events import Finished, Progress
 from induce.training.family import parse_seeds, train_family
-from induce.training.run import RunRequest, prepare_run
+from induce.training.request import RunRequest
+from induce.training.run import prepare_run
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError
 

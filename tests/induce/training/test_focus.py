@@ -20,7 +20,8 @@ from induce.storage import checkpoint
 from induce.storage.packed import pack
 from induce.training.events import Finished
 from induce.training.focus import references_of
-from induce.training.run import RunRequest, prepare_run
+from induce.training.request import RunRequest
+from induce.training.run import prepare_run
 from induce.training.teacher import is_teacher
 from tests.support.tiny import SETTINGS, sentences, with_chains
 from treebank.base.errors import SynparseError

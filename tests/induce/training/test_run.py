@@ -11,7 +11,8 @@ import pytest
 from induce.data import sources
 from induce.parsing.load import load_parser
 from induce.storage import checkpoint
-from induce.training.run import RunRequest, prepare_run
+from induce.training.request import RunRequest
+from induce.training.run import prepare_run
 from tests.support.calls import Caller
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError

@@ -23,13 +23,13 @@ def weights(run: Path, which: str) -> dict[str, torch.Tensor]:
 
 def broken_off(one: loop.Trainer, checks: int) -> list[Event]:
     """The events of a training that has to end while the development text is scored for the time ``checks`` + 1."""
-    batches, begun = one.held_out.check, list[bool]()
+    batches, begun = one.run.held_out.check, list[bool]()
 
     def watched() -> Iterator[Any]:
         begun.append(True)
         return batches()
 
-    one.held_out.check = watched  # type: ignore[method-assign]
+    one.run.held_out.check = watched  # type: ignore[method-assign]
     return list(one.train(hurry=lambda: len(begun) > checks))
 
 

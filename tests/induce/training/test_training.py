@@ -19,8 +19,9 @@ from induce.data.sentences import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
 from induce.layers.matrix_library import MKL, ONEDNN
 from induce.storage import checkpoint
-from induce.training import loop, state
+from induce.training import loop
 from induce.training.events import Check, Finished, Started
+from induce.training.run import make_trainer
 from tests.support.fork_server import Call
 from tests.support.tiny import corpora, settings, train, trainer
 from treebank.base.errors import SynparseError
@@ -186,7 +187,7 @@ def test_resuming_with_another_text_is_refused(tmp_path: Path) -> None:
     training, development = corpora(config)
     for name, texts in (("training", (development, development)), ("development", (training, training))):
         with pytest.raises(SynparseError, match=f"the {name} text is not the one that this run began with"):
-            loop.Trainer(config, *texts, run, device="cpu", resume=True)
+            make_trainer(config, *texts, run, device="cpu", resume=True)
 
 
 def test_a_loss_that_is_no_number_is_told(tmp_path: Path) -> None:
@@ -213,13 +214,13 @@ def test_a_recipe_that_goes_by_tags_does_without_those_of_another_treebank() -> 
 
 
 def test_resumed_run_uses_the_matrix_library_of_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "choose_library", lambda compute: ONEDNN)
+    monkeypatch.setattr(loop, "choose_library", lambda compute: ONEDNN)
     config = settings("onlstm", "train.epochs=4")
     train(config, tmp_path / "whole")
     assert checkpoint.read(tmp_path / "whole" / "last").facts["matrix_library"] == ONEDNN
     stops = iter(range(5))
     list(trainer(config, tmp_path / "cut").train(stop=lambda: next(stops, None) is None))
-    monkeypatch.setattr(state, "choose_library", lambda compute: MKL)
+    monkeypatch.setattr(loop, "choose_library", lambda compute: MKL)
     list(trainer(config, tmp_path / "cut", resume=True).train())
     assert checkpoint.read(tmp_path / "cut" / "last").facts["matrix_library"] == ONEDNN
     assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
@@ -227,7 +228,7 @@ def test_resumed_run_uses_the_matrix_library_of_its_checkpoint(tmp_path: Path, m
 
 def test_trial_step_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random numbers, buffers and gradients are as they were."""
-    monkeypatch.setattr(state, "choose_library", lambda compute: compute() or MKL)
+    monkeypatch.setattr(loop, "choose_library", lambda compute: compute() or MKL)
     for name in ("npcfg", "onlstm", "prpn"):
         train(settings(name, "train.epochs=1"), tmp_path / "tried" / name)
         train(settings(name, "train.epochs=1", "train.products=mkl"), tmp_path / "set" / name)

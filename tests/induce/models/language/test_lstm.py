@@ -122,9 +122,9 @@ def test_masks_are_drawn_in_training_only() -> None:
 def test_it_is_saved_and_loaded_and_gives_no_trees(tmp_path: Path) -> None:
     torch.set_default_dtype(torch.float32)
     one = trainer(settings("lstm"), tmp_path)
-    checkpoint.save(tmp_path / "run", checkpoint.pack(one.model, one.config, one.vocabulary, {"step": 1}))
+    checkpoint.save(tmp_path / "run", checkpoint.pack(one.run.model, one.run.config, one.run.vocabulary, {"step": 1}))
     copy = checkpoint.build_model(checkpoint.read(tmp_path / "run"))
-    tokens = torch.randint(len(one.vocabulary), (5, 2))
-    assert torch.equal(one.model.predictions(tokens)[0], copy.predictions(tokens)[0])
+    tokens = torch.randint(len(one.run.vocabulary), (5, 2))
+    assert torch.equal(one.run.model.predictions(tokens)[0], copy.predictions(tokens)[0])
     with pytest.raises(SynparseError, match=r"model 'lstm' gives no trees; score it with"):
         load_parser(tmp_path / "run")

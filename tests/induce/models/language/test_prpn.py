@@ -22,7 +22,7 @@ from induce.parsing.load import load_parser
 from induce.settings import load_preset
 from induce.structures import Distances
 from induce.training.events import Check
-from induce.training.loop import Trainer
+from induce.training.run import make_trainer
 from tests.support.tiny import corpora, settings
 from treebank.base.errors import SynparseError
 
@@ -227,7 +227,7 @@ def test_every_row_of_table_3_can_be_trained(row: tuple[str, ...], tmp_path: Pat
     """The whole model, each part left out, and the plain LSTM; only models with a parsing network have trees."""
     changes = [change for part in row for change in OFF[part]]
     config = settings("prpn", "data.reading=stream", "train.segment_length=12", *changes)
-    trainer = Trainer(config, *corpora(config, 60), tmp_path / "run", device="cpu")
+    trainer = make_trainer(config, *corpora(config, 60), tmp_path / "run", device="cpu")
     checks = [event for event in trainer.train() if isinstance(event, Check)]
     assert checks[-1].development_loss < checks[0].development_loss
     parsed = load_parser(tmp_path / "run").parse([["the", "dog", "saw", "a", "cat"]])

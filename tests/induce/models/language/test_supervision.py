@@ -22,7 +22,8 @@ from induce.parsing.load import load_parser
 from induce.settings import resolve
 from induce.storage import checkpoint
 from induce.training.loop import Trainer
-from induce.training.run import RunRequest, load_data
+from induce.training.request import RunRequest
+from induce.training.run import load_data, make_trainer
 from tests.support.tiny import sentences, settings, train, trainer, with_trees
 from treebank.base.errors import SynparseError
 from treebank.core.tree import Tree
@@ -86,13 +87,13 @@ def test_pieces_carry_the_gold_of_their_words(reading: str) -> None:
     """Every tree of the text comes by once, each distance beside its word."""
     config = settings("prpn-syd", f"data.reading={reading}", "train.vary_segments=false", "train.batch_size=4")
     corpus, _ = read_corpora([*with_trees(sentences(24)), *sentences(16)], "raw", with_trees=True)
-    trained = Trainer(config, corpus, corpus, Path("unused"), device="cpu")
-    gold = torch.from_numpy(trained.corpus.distances)
-    stream = trained.corpus.ids.tolist()
+    trained = make_trainer(config, corpus, corpus, Path("unused"), device="cpu")
+    gold = torch.from_numpy(trained.run.corpus.distances)
+    stream = trained.run.corpus.ids.tolist()
     wanted = {(token, float(value)) for token, value in zip(stream, gold, strict=True) if not math.isnan(value)}
     found = set()
     values = 0
-    for step in trained.loader.steps(trained.rng, 0):
+    for step in trained.run.loader.steps(trained.run.rng, 0):
         distances, tokens = gold_of(step.batch), next_words(step.batch).tokens
         assert distances is not None
         there = ~distances.isnan()
@@ -214,7 +215,7 @@ def test_other_trees_are_another_text(tmp_path: Path) -> None:
     share = config.data.development_share
     corpora = read_corpora(text, "words", development_share=share, with_trees=True)
     with pytest.raises(SynparseError, match="the training text is not the one that this run began with"):
-        Trainer(config, *corpora, tmp_path, device="cpu", resume=True)
+        make_trainer(config, *corpora, tmp_path, device="cpu", resume=True)
 
 
 def test_random_trees_are_said_to_be_random(tmp_path: Path) -> None:

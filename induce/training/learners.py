@@ -1,0 +1,186 @@
+"""Learning as a sequence of updates: by gradients, batch by batch, or by the algorithm of a `FittedModel`.
+
+The training loop treats both alike: it iterates over ``updates``, scores the model at the end of each epoch, and stores
+``state_dict`` in checkpoints.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from induce.config import TrainConfig
+from induce.data.loaders import Loader, Step
+from induce.models.base import FittedModel, Model, detach
+from induce.training.optimizer import EpochEnd, Falling, NtAsgd
+from induce.training.position import Position
+from induce.training.strategy import Accumulating
+from treebank.base.errors import SynparseError
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Result of one update of the model; the position of the run is that after the update."""
+
+    share: float  # of the epoch that is done
+    report: bool = False  # whether to report progress
+    ends_epoch: bool = False  # whether to score the model on the development text
+
+
+class Learner(Protocol):
+    """A model with the algorithm that trains it."""
+
+    epochs: int  # to train at most
+    carried: Any  # state carried from batch to batch of a stream, None at its beginning
+
+    def updates(self, at: Position) -> Iterator[Update]:
+        """Train from position ``at`` on, which is moved. Raises SynparseError if the loss is not finite."""
+        ...
+
+    def is_done(self, at: Position) -> bool:
+        """Whether all epochs are over at position ``at``."""
+        ...
+
+    def end_of_epoch(self, loss: float) -> EpochEnd:
+        """The decision that follows from the development ``loss`` of an epoch."""
+        ...
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """Block in which the model has the weights to score and to store, such as averages."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """State of the algorithm, for a checkpoint."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from ``state_dict``. Raises ValueError or KeyError if it does not fit."""
+        ...
+
+    def remedy(self) -> str:
+        """Advice to the user after a loss that is not finite."""
+        ...
+
+
+class GradientLearner:
+    """A model that learns by gradients, with its optimizer, the loader of its batches and the strategy of a step."""
+
+    def __init__(
+        self,
+        model: Model,
+        optimizer: NtAsgd | Falling,
+        loader: Loader,
+        strategy: Accumulating,
+        rng: Any,
+        *,
+        config: TrainConfig,
+    ) -> None:
+        """``rng`` (`numpy.random.RandomState`) draws the order and the lengths of batches."""
+        self.model, self.optimizer, self.loader, self.strategy, self.rng = model, optimizer, loader, strategy, rng
+        self.epochs, self.clip, self.learning_rate = config.epochs, config.clip, config.learning_rate
+        self.report_every = 20  # updates
+        self.carried: Any = None
+
+    def updates(self, at: Position) -> Iterator[Update]:
+        """One update per batch; an update without a batch ends each epoch."""
+        while True:
+            for step in self.loader.steps(self.rng, at.start, at.epoch):
+                self._learn(step, at)
+                yield Update(self.loader.share(at.start), report=at.step % self.report_every == 0)
+            yield Update(1.0, ends_epoch=True)
+            self.carried = None
+
+    def _learn(self, step: Step, at: Position) -> None:
+        self.model.train()
+        loss = self.strategy.step(self.model, step.batch, self.carried)
+        nll = float(loss.nll.detach())
+        if not math.isfinite(nll):
+            raise not_finite("loss", at.step + 1, self)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+        self.optimizer.step(step.factor, step.rate)
+        self.carried = detach(loss.state) if step.batch.carries_state else None
+        at.advance(nll, loss.count, step.batch.token_count)
+        at.start = step.after
+
+    def is_done(self, at: Position) -> bool:
+        """Whether the last epoch is over."""
+        return at.epoch > self.epochs
+
+    def end_of_epoch(self, loss: float) -> EpochEnd:
+        """The decision of the optimizer."""
+        return self.optimizer.end_of_epoch(loss)
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """Block in which the weights are the averages of the optimizer, if it averages."""
+        return self.optimizer.averaged()
+
+    def state_dict(self) -> dict[str, Any]:
+        """State of the optimizer."""
+        return self.optimizer.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from ``state_dict``."""
+        self.optimizer.load_state_dict(state)
+
+    def remedy(self) -> str:
+        """A lower learning rate."""
+        return (
+            "lower train.learning_rate, and resume from the last saved state: synparse train --resume -o {run} "
+            f"--set train.learning_rate={self.learning_rate / 10:g}"
+        )
+
+
+class FittedLearner:
+    """A model that learns without gradients, such as a grammar by expectation maximization."""
+
+    epochs = 1
+
+    def __init__(self, model: FittedModel, corpus: Any, words: int) -> None:
+        """``corpus`` is the encoded training text of ``words`` words."""
+        self.model, self.corpus, self.words = model, corpus, words
+        self.carried: Any = None
+
+    def updates(self, at: Position) -> Iterator[Update]:
+        """One update per step of the model's own algorithm."""
+        for step in self.model.fit(self.corpus, at.step):
+            if not math.isfinite(step.nll):
+                raise not_finite("loss", step.done, self)
+            at.advance(step.nll, step.count, self.words)
+            at.step = step.done
+            share = step.done / step.total if step.share is None else step.share
+            yield Update(share, report=True, ends_epoch=step.check)
+        if at.count or not at.best_epoch:
+            yield Update(1.0, ends_epoch=True)
+
+    def is_done(self, at: Position) -> bool:
+        """False: the model itself ends its updates."""
+        return False
+
+    def end_of_epoch(self, loss: float) -> EpochEnd:
+        """No decision: the model itself ends its updates."""
+        return EpochEnd()
+
+    def averaged(self) -> AbstractContextManager[None]:
+        """Block that changes nothing."""
+        return nullcontext()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Empty: the buffers of the model hold everything."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Nothing to load."""
+
+    def remedy(self) -> str:
+        """No remedy but the last stored model."""
+        return "the last stored model is kept"
+
+
+def not_finite(quantity: str, step: int, learner: Learner) -> SynparseError:
+    """The error for a ``quantity`` that is infinite or NaN after ``step`` steps; nothing of that step was stored."""
+    return SynparseError(f"the {quantity} is no longer a number at step {step}; {learner.remedy()}")

@@ -1,0 +1,117 @@
+"""Request of a user for a training run, and the settings and sources that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from induce.config import RunConfig
+from induce.data.sources import Sources, Text, prepared_rule
+from induce.settings import changed, resolve
+from treebank.base.errors import SynparseError
+from treebank.io.read import DEFAULT_INPUT, InputOptions
+from treebank.tokenize import NONE
+
+if TYPE_CHECKING:
+    from induce.storage.checkpoint import Checkpoint
+
+CHANGEABLE = ("train.epochs", "train.learning_rate")  # settings that may change on resume
+Stop = Callable[[], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """Request of a user for a training run; None and empty values stand for the default."""
+
+    run: str
+    text: Sequence[Text] = ()
+    dev: Sequence[Text] = ()
+    trees: str | None = None
+    input_options: InputOptions = DEFAULT_INPUT
+    focus: Sequence[str] = ()
+    model: str | None = None
+    preset: str | None = None
+    settings: Sequence[str] = ()
+    task: str = ""
+    seed: int | None = None
+    resume: bool = False
+    overwrite: bool = False
+    device: str = "auto"
+
+    @property
+    def sources(self) -> Sources:
+        """The requested data."""
+        return Sources(tuple(self.text), tuple(self.dev), self.trees, self.input_options, tuple(self.focus))
+
+    @property
+    def changes(self) -> list[str]:
+        """All changes ``table.key=value``: the tokenization first, the seed last."""
+        rule = self.input_options.tokenize or prepared_rule(self.text)
+        first = [f"data.tokenization={rule.removesuffix(NONE)}"] if rule else []
+        return [*first, *self.settings, *([] if self.seed is None else [f"train.seed={self.seed}"])]
+
+
+class UnchangeableError(SynparseError):
+    """An option that a resumed run cannot take."""
+
+
+def resolved_config(request: RunRequest) -> RunConfig:
+    """The settings of a new run. Raises SynparseError for unknown names and invalid values."""
+    return resolve(
+        model=request.model,
+        preset=request.preset,
+        settings=request.changes,
+        sample=request.sources.sample,
+        task=request.task,
+    )
+
+
+def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, Sources]:
+    """Settings and data of a resumed run. Raises UnchangeableError if others than `CHANGEABLE` would change."""
+    if "transfer" in checkpoint.facts:
+        raise SynparseError(f"{request.run}: resume this run with: synparse transfer --resume -o {request.run}")
+    config = checkpoint.config
+    if not _requests(request, config):
+        _check_unchanged(request, config)
+        config = changed(config, request.settings)
+    facts = checkpoint.facts
+    sources = Sources(
+        tuple(request.text) or tuple(facts.get("texts", ())),
+        tuple(request.dev) or tuple(facts.get("development_texts", ())),
+        request.trees or facts.get("trees", {}).get("name"),
+        _input_options(facts, request.input_options),
+        tuple(request.focus) or tuple(facts.get("focus", ())),
+    )
+    return config, sources
+
+
+def _requests(request: RunRequest, config: RunConfig) -> bool:
+    """Whether a new run would have the settings ``config``, so that the call that began a run can also resume it."""
+    try:
+        return resolved_config(request).as_dict() == config.as_dict()
+    except SynparseError:
+        return False
+
+
+def _check_unchanged(request: RunRequest, config: RunConfig) -> None:
+    """Raises UnchangeableError for an option that changes a setting that a run keeps."""
+    options = {"model": request.model, "preset": request.preset, "seed": request.seed, "task": request.task or None}
+    for name, value in options.items():
+        if value is not None:
+            raise UnchangeableError(f"--{name} cannot change on --resume: the run keeps its settings")
+    if request.input_options.tokenize not in ("", config.data.tokenization):
+        raise UnchangeableError("--tokenization cannot change on --resume: the run keeps its settings")
+    for change in request.settings:
+        if change.partition("=")[0].strip() not in CHANGEABLE:
+            raise UnchangeableError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")
+
+
+def _input_options(facts: Mapping[str, Any], options: InputOptions) -> InputOptions:
+    """Input options of a resumed run: those of the request, else those that the run began with."""
+    return replace(
+        options,
+        paragraphs=options.paragraphs or bool(facts.get("paragraphs")),
+        form=options.form or str(facts.get("form", "")),
+        encoding=options.encoding or str(facts.get("encoding", "")),
+    )

@@ -1,0 +1,84 @@
+"""Text, trees and teachers of a training run, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from induce.config import RunConfig, entry_of
+from induce.data.corpus_checks import Watch
+from induce.data.prepared import PreparedText
+from induce.data.sources import Sources, load_corpora, load_trees
+from induce.data.tokens import leaf
+from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
+from induce.training.request import Stop
+
+if TYPE_CHECKING:
+    from induce.data.corpus import EncodedCorpus
+    from treebank.core.sentence import Treebank
+
+
+@dataclass(frozen=True)
+class RunData:
+    """Text of a run in memory, before it is encoded."""
+
+    training: Any  # a `Corpus`, or `Examples` of a task
+    development: Any
+    facts: dict[str, Any]  # facts about them, for the checkpoint
+    config: RunConfig
+    device: str
+    notes: Sequence[str]  # remarks on the text for the user
+
+    def encode(self) -> EncodedCorpus:
+        """The training text as word numbers; several runs then share the memory of it. Not for a task."""
+        vocabulary = choose_vocabulary(self.training, self.config.data)
+        joining = joining_of(self.training, self.config.data)
+        if self.development.words:
+            encode(self.development, vocabulary, joining)
+        encoded: EncodedCorpus = encode(self.training, vocabulary, joining)
+        return encoded
+
+
+def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop = lambda: False) -> RunData:
+    """Texts and trees in memory. Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text."""
+    from induce.parsing.load import choose_device
+    from induce.training.focus import check_development, focus_kind, head_references_of, references_of
+    from induce.training.teacher import PARSED, is_teacher, taught
+
+    by_teacher = is_teacher(sources.trees)
+    if by_teacher:
+        treebank: Treebank | None = taught(sources, config.data.tokenization, device=device)
+        remaining = replace(sources, text=())  # the text comes with its trees
+    else:
+        treebank, remaining = load_trees(config, sources), sources
+    output = entry_of(config).focus or "trees"
+    if entry_of(config).needs_focus and (sources.dev or sources.sample):
+        check_development(sources.focus)
+    refer = head_references_of if output == "heads" else references_of
+    references = _stoppable(refer(sources.focus, device=device), stop) if sources.focus else None
+    watch = Watch()
+    training, development = load_corpora(config, remaining, treebank, references, watch)
+    facts = sources.facts(treebank, config)
+    if by_teacher:
+        facts["trees"]["kind"] = PARSED
+    if watch.health.sentences:
+        facts["health"] = watch.health.to_json()
+    if sources.focus:
+        facts["focus_kind"] = focus_kind(sources.focus, output)
+    notes = list(watch.health.report(token=leaf(config.data.token))) if watch.health.sentences else []
+    if isinstance(training, PreparedText):
+        facts["health"], notes = training.corpus.facts["health"], training.corpus.facts["notes"]
+    return RunData(training, development, facts, config, choose_device(device), notes)
+
+
+def _stoppable(references: Callable[[Any], Iterator[Any]], stop: Stop) -> Callable[[Any], Iterator[Any]]:
+    """``references`` that raise KeyboardInterrupt once ``stop`` returns true."""
+
+    def until_stopped(sentences: Any) -> Iterator[Any]:
+        for reference in references(sentences):
+            if stop():
+                raise KeyboardInterrupt
+            yield reference
+
+    return until_stopped
