@@ -31,12 +31,12 @@ STEPS = {
         "train.epochs=8",
         "--set",
         f"parse.priors=prefix-symbols:2,{PRIORS}",
-        "--focus",
-        f"{TEACHER}:biased",
-        "--focus",
-        f"{TEACHER}:unbiased",
+        "--teacher",
+        f"{TEACHER}@decoder=biased",
+        "--teacher",
+        f"{TEACHER}@decoder=unbiased",
     ),
-    SECOND: (*GRAMMAR, "train.epochs=16", "--seed", "2", "--focus", FIRST),
+    SECOND: (*GRAMMAR, "train.epochs=16", "--seed", "2", "--teacher", FIRST),
 }
 
 

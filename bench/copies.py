@@ -64,7 +64,7 @@ def request(case: str, folder: Path, run: Path, *, drawn: bool) -> RunRequest:
         run=str(run),
         text=[str(folder / "text.txt")],
         trees=str(folder / "trees.mrg") if model.endswith("-syd") else None,
-        focus=[str(folder / focus)] if focus else [],
+        teachers=[str(folder / focus)] if focus else [],
         model=model,
         settings=[*toys.SMALL[model], *toys.TEXT_ONLY, *quiet, *own, *settings],
         device="cpu",

@@ -142,7 +142,7 @@ def measure(
             models = [run]
             if settings["pupil"]:
                 pupil, vote = f"{run}-pupil", f"{run}-vote"
-                taught = ["train", str(text), "--model", settings["pupil"], "--focus", run, "--seed", str(seed)]
+                taught = ["train", str(text), "--model", settings["pupil"], "--teacher", run, "--seed", str(seed)]
                 seconds += synparse([*taught, "-o", pupil])[1]
                 synparse(["combine", run, pupil, "-o", vote])
                 models += [pupil, vote]

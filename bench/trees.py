@@ -37,7 +37,7 @@ RESULTS = HERE / "results"
 MINUTES = (5.0, 20.0, 60.0, 180.0)
 KINDS = {"onlstm": "onlstm-small", "prpn": "prpn-small", "npcfg": "npcfg-small", "simple-pcfg": "simple-pcfg-small"}
 PUPILS = {  # by name: preset and teachers
-    "focused": ("npcfg-small", ("onlstm-{seed}:biased", "onlstm-{seed}:unbiased")),
+    "focused": ("npcfg-small", ("onlstm-{seed}@decoder=biased", "onlstm-{seed}@decoder=unbiased")),
     "second": ("npcfg-small", ("focused-{seed}",)),
     "second-simple": ("simple-pcfg-small", ("focused-{seed}",)),
     "chart": ("chart-small", ("second-{seed}",)),
@@ -81,7 +81,7 @@ def train(plan: Plan, kind: str, seed: int, minutes: float) -> float:
         return synparse(["train", "--resume", "-o", str(run), "--max-minutes", f"{left:g}"])[1] if left > 0 else 0.0
     preset, teachers = PUPILS.get(kind) or (KINDS[kind], ())
     begin = ["train", *plan.text, "--preset", preset, "--seed", str(seed), "-o", str(run)]
-    begin += [part for name in teachers for part in ("--focus", str(plan.out / name.format(seed=seed)))]
+    begin += [part for name in teachers for part in ("--teacher", str(plan.out / name.format(seed=seed)))]
     prefix = "prefix-symbols:2," if kind == "focused" else ""
     priors = [f"parse.branching={SIDE}", f"parse.priors={prefix}{PRIORS}"] if kind in VOTERS else []
     begin += [part for change in priors for part in ("--set", change)]

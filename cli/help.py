@@ -17,7 +17,7 @@ LAST = "The call"
 #: title -> the options under it, of any command
 GROUPS = {
     "Learning": (
-        "--model --preset --set --task --trees --focus --seed --seeds --best --sketch --reward --from-scratch "
+        "--model --preset --set --task --trees --teacher --seed --seeds --best --sketch --reward --from-scratch "
         "--unfrozen"
     ),
     "The model": "--run --decoder --layer --distances --priors --device --member",

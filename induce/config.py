@@ -119,7 +119,7 @@ class TrainConfig:
         0.0, low=0, high=1e3, help="fragments: nats that a span costs which crosses a bracket or breaks up joined words"
     )
     focus_penalty: float = setting(
-        4.0, low=0, high=1e3, help="nats that a span costs which no reference tree has (--focus)"
+        4.0, low=0, high=1e3, help="nats that a span costs which no reference tree has (--teacher)"
     )
     focus_share: float = setting(0.4, low=0, high=1, help="share of the training under that penalty")
     focus_fade: float = setting(0.0, low=0, high=1, help="share of the training in which it falls to 0 after that")
@@ -308,8 +308,8 @@ def _check_values(config: RunConfig) -> None:
     known(TOKENS, config.data.token, "token")
     if config.data.token == "class" and config.data.vocabulary:
         raise SynparseError("data.token=class finds the words of each class itself; leave data.vocabulary out")
-    if config.data.token == "character" and (entry.learns_trees or entry.needs_focus):
-        given = entry.focus or "trees"
+    if config.data.token == "character" and (entry.learns_trees or entry.needs_teacher):
+        given = entry.teacher_output or "trees"
         raise SynparseError(
             f"data.token={config.data.token}: {config.model_name!r} learns from {given}, which are over words"
         )

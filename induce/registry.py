@@ -50,8 +50,8 @@ class ModelEntry:
     layered: bool = False  # whether each layer has trees of its own
     learns_trees: bool = False  # whether it is trained with a treebank, too
     sets: tuple[str, ...] = ()  # sets of distances beside those of the language model
-    focus: Output | None = None  # what of other parsers it can be focused on
-    needs_focus: bool = False  # whether it learns from nothing else
+    teacher_output: Output | None = None  # structures of other parsers that it can learn from
+    needs_teacher: bool = False  # whether it learns from nothing else
 
 
 @dataclass(frozen=True)
@@ -121,19 +121,23 @@ MODELS: dict[str, ModelEntry] = {
     "prpn-syd": ModelEntry(
         "induce.models.language.prpn_syd:PrpnSyd", "prpn-syd-small", learns_trees=True, sets=("syd",)
     ),
-    "npcfg": ModelEntry("induce.models.grammars.npcfg:NeuralPcfg", "npcfg-small", focus="trees"),
-    "cpcfg": ModelEntry("induce.models.grammars.cpcfg:CompoundPcfg", "cpcfg-small", focus="trees"),
-    "simple-pcfg": ModelEntry("induce.models.grammars.simple_pcfg:SimplePcfg", "simple-pcfg-small", focus="trees"),
+    "npcfg": ModelEntry("induce.models.grammars.npcfg:NeuralPcfg", "npcfg-small", teacher_output="trees"),
+    "cpcfg": ModelEntry("induce.models.grammars.cpcfg:CompoundPcfg", "cpcfg-small", teacher_output="trees"),
+    "simple-pcfg": ModelEntry(
+        "induce.models.grammars.simple_pcfg:SimplePcfg", "simple-pcfg-small", teacher_output="trees"
+    ),
     "structformer": ModelEntry("induce.models.masked.structformer:StructFormer", "structformer-small"),
     "transformer": ModelEntry("induce.models.masked.transformer:Transformer", "transformer-small"),
     "ccm": ModelEntry("induce.models.em.ccm:Ccm", "ccm-small"),
     "dmv": ModelEntry("induce.models.em.dmv:Dmv", "dmv-small"),
     "dmv-ccm": ModelEntry("induce.models.em.dmv_ccm:DmvCcm", "dmv-ccm-small"),
-    "udgn": ModelEntry("induce.models.masked.udgn:Udgn", "udgn-small", focus="heads"),
+    "udgn": ModelEntry("induce.models.masked.udgn:Udgn", "udgn-small", teacher_output="heads"),
     "ocn": ModelEntry("induce.tasks.craft.ocn_text:OptionWords", "ocn-small"),
-    "chart": ModelEntry("induce.models.distilled.chart:Chart", "chart-small", focus="trees", needs_focus=True),
+    "chart": ModelEntry(
+        "induce.models.distilled.chart:Chart", "chart-small", teacher_output="trees", needs_teacher=True
+    ),
     "biaffine": ModelEntry(
-        "induce.models.distilled.biaffine:Biaffine", "biaffine-small", focus="heads", needs_focus=True
+        "induce.models.distilled.biaffine:Biaffine", "biaffine-small", teacher_output="heads", needs_teacher=True
     ),
 }
 

@@ -73,7 +73,7 @@ def _model(run: Path) -> Iterator[str]:
     training, units = fact("training"), f"{config.data.token}s"
     yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} {units})"
     if "focus" in checkpoint.facts:
-        yield f"focused on {fact('focus_kind')}: {', '.join(fact('focus'))}"
+        yield f"learned from {fact('focus_kind')} of teachers: {', '.join(fact('focus'))}"
     if "trees" in checkpoint.facts:
         trees = fact("trees")
         size = ", ".join(filter(None, [f"{trees['sentences']:,} sentences", trees["note"]]))

@@ -37,17 +37,15 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--trees",
-    metavar="TREEBANK-or-RUN",
-    help="Trees that onlstm-syd and prpn-syd learn from, beside TEXT: a file, folder or glob, or a name such as "
-    "wsj-train; or a model or an ensemble, which parses TEXT itself.",
+    metavar="TREEBANK",
+    help="Gold trees for onlstm-syd and prpn-syd, besides TEXT: a file, folder, pattern or name such as wsj-train.",
 )
 @click.option(
-    "--focus",
+    "--teacher",
+    "teachers",
     multiple=True,
-    metavar="RUN-or-FILE",
-    help="Begin with the trees that this run gives (RUN or RUN:DECODER), or this file holds, for the same text (npcfg, "
-    "cpcfg, simple-pcfg); or learn nothing but these trees (chart) or heads (biaffine); udgn learns heads beside "
-    "words; may be repeated.",
+    metavar="MODEL-or-FILE",
+    help="A model that parses TEXT, or a file with trees or heads of TEXT, to learn from; may be repeated.",
 )
 @click.option("--dev", multiple=True, metavar="FILE", help="Development text; otherwise a share of TEXT is set aside.")
 @reading_options
@@ -129,7 +127,7 @@ def _trained_together(
     best = best or (request.resume and is_best(request.run))
     if not best and not seeds and not (request.resume and is_family(request.run)):
         return False
-    chosen = ("model", "preset", "settings", "trees", "focus", "task")
+    chosen = ("model", "preset", "settings", "trees", "teachers", "task")
     if (request.seed is not None and seeds) or (best and (seeds or any(getattr(request, key) for key in chosen))):
         raise click.UsageError("--seeds takes no --seed, and --best chooses models and settings itself")
     if best and request.seed == 0:

@@ -117,7 +117,7 @@ class SpanLoader(FragmentLoader):
 
         references = self.corpus.references
         if references is None:
-            raise SynparseError("there are no trees to learn from; name a run with --focus RUN")
+            raise SynparseError("there are no trees to learn from; name a model with --teacher MODEL")
         batch = self.corpus.sentences(chosen)
         gaps = torch.from_numpy(self.corpus.gaps_before(chosen))
         spans = torch.from_numpy(references.shares(chosen, batch.tokens.shape[1]))

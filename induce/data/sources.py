@@ -43,7 +43,7 @@ class Sources:
     dev: Sequence[Text] = ()
     trees: str | None = None
     input_options: InputOptions = DEFAULT_INPUT
-    focus: Sequence[str] = ()  # runs, and files of trees or heads, that a model is focused on
+    teachers: Sequence[str] = ()  # models, and files of trees or heads, that a model learns from
 
     @property
     def sample(self) -> bool:
@@ -57,28 +57,36 @@ class Sources:
         if self.trees and not learns_trees:
             learners = " and ".join(name for name, entry in MODELS.items() if entry.learns_trees)
             raise SynparseError(f"model {name!r} learns from plain text alone; --trees is for {learners}")
-        if self.text and not self.trees and learns_trees:
-            raise SynparseError(f"model {name!r} also learns from trees; give them with --trees TREEBANK")
-        self._check_focus(config)
+        if self.text and not self.trees and not self.teachers and learns_trees:
+            raise SynparseError(
+                f"model {name!r} also learns from trees; give them with --trees TREEBANK, or a model with --teacher"
+            )
+        if self.trees and self.teachers:
+            raise SynparseError("--trees and --teacher exclude each other: a model learns from one kind of trees")
+        self._check_teachers(config)
         prepared = [one for one in self.text if is_prepared(one)]
-        if prepared and (len(self.text) > 1 or self.trees or self.focus or config.data.task):
+        if prepared and (len(self.text) > 1 or self.trees or self.teachers or config.data.task):
             raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
         expand([one for one in (*self.text, *self.dev) if isinstance(one, str) and not is_prepared(one)])
 
-    def _check_focus(self, config: RunConfig) -> None:
-        """Raises SynparseError for trees or heads of others without a model that learns from them, or the other way
-        round."""
+    def _check_teachers(self, config: RunConfig) -> None:
+        """Raises SynparseError if a model that needs teachers has none, or if one that cannot learn from them has."""
         name, entry, reading = config.model_name, entry_of(config), config.data.reading
-        if entry.needs_focus and not self.focus:
-            raise SynparseError(f"model {name!r} learns from {entry.focus} of another run; name it with --focus RUN")
-        if self.focus and config.data.token == "character":
-            raise SynparseError("--focus is about words; data.token=character has none")
-        fits = {SpanSupervisedBatch, SpanTargetBatch, HeadSupervisedBatch} & set(READINGS[reading].batches)
-        if self.focus and not (entry.focus and fits):
-            focused = {one: " and ".join(key for key, value in MODELS.items() if value.focus == one) for one in OUTPUTS}
+        if entry.needs_teacher and not self.teachers:
             raise SynparseError(
-                f"model {name!r} (data.reading = {reading}) cannot be focused on trees or heads; "
-                f"--focus is for {focused['trees']} (trees), {focused['heads']} (heads)"
+                f"model {name!r} learns from {entry.teacher_output} of another model; name it with --teacher MODEL"
+            )
+        if self.teachers and config.data.token == "character":
+            raise SynparseError("--teacher is about words; data.token=character has none")
+        supervised = {SpanSupervisedBatch, SpanTargetBatch, HeadSupervisedBatch} & set(READINGS[reading].batches)
+        if self.teachers and not entry.learns_trees and not (entry.teacher_output and supervised):
+            students = {
+                output: ", ".join(key for key, value in MODELS.items() if value.teacher_output == output)
+                for output in OUTPUTS
+            }
+            raise SynparseError(
+                f"model {name!r} (data.reading = {reading}) cannot learn from a teacher; "
+                f"--teacher is for {students['trees']} (trees), {students['heads']} (heads)"
             )
 
     def facts(self, treebank: Treebank | None, config: RunConfig) -> dict[str, Any]:
@@ -90,8 +98,8 @@ class Sources:
             "form": self.input_options.form,
             "encoding": self.input_options.encoding,
         }
-        if self.focus:
-            facts["focus"] = list(self.focus)
+        if self.teachers:
+            facts["focus"] = list(self.teachers)
         if treebank:
             about = {"name": self.trees or "sample", "note": treebank.note, "kind": config.data.trees}
             facts["trees"] = {**about, "sentences": len(treebank)}
@@ -109,7 +117,7 @@ def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:
 
     Raises SynparseError for a sentence without a tree.
     """
-    if not entry_of(config).learns_trees:
+    if not entry_of(config).learns_trees or sources.teachers:
         return None
     if sources.trees in (None, "sample") and not sources.text:
         return sample_treebank("train")
@@ -153,7 +161,7 @@ def load_corpora(
     training, held_out = read_corpora(
         sentences, recipe, token=token, development_share=share, with_trees=learns, references=references
     )
-    apart = references if entry_of(config).needs_focus else None
+    apart = references if entry_of(config).needs_teacher else None
     if sources.dev:
         development, _ = read_corpora(read_text(sources.dev, options), recipe, token=token, references=apart)
         if not development.words:

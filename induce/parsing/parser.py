@@ -92,6 +92,8 @@ class StructureParser:
     name: str
     gives: tuple[type[Structure], ...]  # what it can be asked for
     task: str = ""  # that the model was trained for, if it was one
+    device: str = "cpu"
+    learned_from: str = ""  # trees or heads that it was trained with, as in a score line
     tokenization: str = ""  # the rule that split the text it was trained on, if one did
     branches_right = False  # whether the language clearly branches to the right, for the default decoder
     first_block = FIRST_BLOCK
@@ -389,7 +391,7 @@ def trees_learned_from(checkpoint: Checkpoint) -> str:
     """Which trees a model learned from, or began with; "" if it has seen text alone."""
     given = checkpoint.facts.get("trees")
     if focus := checkpoint.facts.get("focus"):
-        return f"{checkpoint.facts['focus_kind']}: {', '.join(focus)} (focus)"
+        return f"{checkpoint.facts['focus_kind']}: {', '.join(focus)} (teacher)"
     if not given:
         return ""
     return f"{given['kind']} trees: {given['name']}" + (f" ({given['note']})" if given["note"] else "")

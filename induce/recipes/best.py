@@ -86,7 +86,7 @@ def _measure(plan: Plan, count: int, stop: Stop, tell: Tell) -> None:
     """How many words a second a grammar learns from, ``count`` of them side by side: measured, not assumed."""
     speeds = dict[str, float]()
     with TemporaryDirectory(prefix="synparse-") as place:
-        asked = replace(plan.request, preset="npcfg-small", settings=("train.first_longest=0",), focus=())
+        asked = replace(plan.request, preset="npcfg-small", settings=("train.first_longest=0",), teachers=())
         data = load_data(asked)
         data.encode()
         plan.words = data.training.words

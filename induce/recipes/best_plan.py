@@ -251,7 +251,10 @@ class Plan:
             preset=part.preset,
             seed=self.seed_of(part),
             settings=(*learned, *settings, *part.settings),
-            focus=tuple(f"{self.folder / 'parts' / name}{colon}{decoder}" for name, colon, decoder in focus),
+            teachers=tuple(
+                f"{self.folder / 'parts' / name}" + (f"@decoder={decoder}" if decoder else "")
+                for name, _, decoder in focus
+            ),
             resume=False,
             overwrite=False,
         )

@@ -114,9 +114,9 @@ class Distributed(Accumulating):
         ``state`` and the state in the loss belong to the columns of this process.
         """
         part = self.part_of(batch)
-        key = int(torch.randint(2**62, ()))  # the same in all processes
+        seed = np.random.SeedSequence([torch.initial_seed(), self.number, self.group.rank]).generate_state(1, np.uint64)
         with torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else []):
-            torch.manual_seed(key + self.group.rank)
+            torch.manual_seed(int(seed[0]))
             if part is None:
                 model.zero_grad(set_to_none=True)
                 loss = Loss(torch.zeros(()), torch.zeros(()), 0)

@@ -23,7 +23,7 @@ from treebank.base.atomic_write import write_whole
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
 
-KEPT = ("text", "dev", "trees", "focus", "model", "preset", "settings", "task")  # of a request
+KEPT = ("text", "dev", "trees", "teachers", "model", "preset", "settings", "task")  # of a request
 READING = ("tokenize", "paragraphs", "form", "encoding")  # of how its input is read
 
 
@@ -87,7 +87,7 @@ def train_family(
             if stop():
                 return
         return
-    threads = 1 if request.trees or request.focus else max(1, cores() // count)  # copies of used threads would hang
+    threads = 1 if request.trees or request.teachers else max(1, cores() // count)  # copies of used threads would hang
     tasks = [Task(f"seed {seed}", run, data, max_minutes) for seed, run in trained]
     for name, event in ParallelTraining(threads, stop).train(tasks, count):
         yield FamilyEvent(int(name.removeprefix("seed ")), event)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import torch
@@ -79,10 +80,15 @@ class GradientLearner:
         rng: Any,
         *,
         config: TrainConfig,
+        folder: Path,
     ) -> None:
-        """``rng`` (`numpy.random.RandomState`) draws the order and the lengths of batches."""
+        """``rng`` (`numpy.random.RandomState`) draws the order and the lengths of batches.
+
+        ``folder`` is the folder of the run, for messages.
+        """
         self.model, self.optimizer, self.loader, self.strategy, self.rng = model, optimizer, loader, strategy, rng
         self.epochs, self.clip, self.learning_rate = config.epochs, config.clip, config.learning_rate
+        self.folder = folder
         self.report_every = 20  # updates
         self.carried: Any = None
 
@@ -97,10 +103,11 @@ class GradientLearner:
 
     def _learn(self, step: Step, at: Position) -> None:
         self.model.train()
+        self.strategy.number = at.step
         loss = self.strategy.step(self.model, step.batch, self.carried)
         nll = float(loss.nll.detach())
         if not math.isfinite(nll):
-            raise not_finite("loss", at.step + 1, self)
+            raise not_finite("loss", at.step + 1, self.remedy())
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
         self.optimizer.step(step.factor, step.rate)
         self.carried = detach(loss.state) if step.batch.carries_state else None
@@ -130,8 +137,8 @@ class GradientLearner:
     def remedy(self) -> str:
         """A lower learning rate."""
         return (
-            "lower train.learning_rate, and resume from the last saved state: synparse train --resume -o {run} "
-            f"--set train.learning_rate={self.learning_rate / 10:g}"
+            "lower train.learning_rate, and resume from the last stored state: "
+            f"synparse train --resume -o {self.folder} --set train.learning_rate={self.learning_rate / 10:g}"
         )
 
 
@@ -149,7 +156,7 @@ class FittedLearner:
         """One update per step of the model's own algorithm."""
         for step in self.model.fit(self.corpus, at.step):
             if not math.isfinite(step.nll):
-                raise not_finite("loss", step.done, self)
+                raise not_finite("loss", step.done, self.remedy())
             at.advance(step.nll, step.count, self.words)
             at.step = step.done
             share = step.done / step.total if step.share is None else step.share
@@ -181,6 +188,6 @@ class FittedLearner:
         return "the last stored model is kept"
 
 
-def not_finite(quantity: str, step: int, learner: Learner) -> SynparseError:
+def not_finite(quantity: str, step: int, remedy: str) -> SynparseError:
     """The error for a ``quantity`` that is infinite or NaN after ``step`` steps; nothing of that step was stored."""
-    return SynparseError(f"the {quantity} is no longer a number at step {step}; {learner.remedy()}")
+    return SynparseError(f"the {quantity} is no longer a number at step {step}; {remedy}")

@@ -6,13 +6,11 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 import numpy
 import torch
 
 from induce.config import kind_of
-from induce.data.batches import Batch
 from induce.data.corpus import unknown_share
 from induce.data.tokens import bits
 from induce.decoding.branching_direction import Edges, assumed_branching
@@ -25,11 +23,8 @@ from induce.training.learners import Update, not_finite
 from induce.training.optimizer import EpochEnd
 from induce.training.position import Clock
 from induce.training.scoring import TextScore, score_text
-from induce.training.state import log, save_best, save_last, save_unscored
+from induce.training.state import Run, log, save_best, save_last, save_unscored
 from induce.training.time_limit import ENDINGS, Limits, never
-
-if TYPE_CHECKING:
-    from induce.training.run import Run
 
 SAVE_SECONDS = 30.0  # between two writings of RUN/last
 SCORING_SECONDS = 1.0  # between two events while the development text is scored
@@ -151,7 +146,7 @@ class Trainer:
             if score is None:
                 return EpochEnd()
             if math.isnan(score.loss):
-                raise not_finite("development loss", at.step, run.learner)
+                raise not_finite("development loss", at.step, run.learner.remedy())
             event = self._check_event(score, best=score.loss < at.best_loss or not at.best_epoch)
             at.history.append(asdict(event))
             if event.best:
@@ -285,16 +280,16 @@ def _choose_matrix_library(run: Run) -> str:
         return choice
     if run.device != "cpu" or run.group.size > 1 or isinstance(run.model, FittedModel):
         return MKL
-    rng = numpy.random.RandomState(run.config.train.seed)
-    return choose_library(lambda: _try_step(run, next(iter(run.loader.steps(rng, 0, 1))).batch))
+    return choose_library(lambda: _try_step(run))
 
 
-def _try_step(run: Run, batch: Batch) -> None:
-    """Compute the gradient of ``batch``, and restore random numbers, buffers and gradients."""
+def _try_step(run: Run) -> None:
+    """Compute the gradient of the first batch, and restore random numbers, buffers and gradients."""
     buffers = [(buffer, buffer.clone()) for buffer in run.model.buffers()]
+    rng = numpy.random.RandomState(run.config.train.seed)
     with torch.random.fork_rng([]):
         run.model.train()
-        run.strategy.step(run.model, batch)
+        run.strategy.step(run.model, next(iter(run.loader.steps(rng, 0, 1))).batch)
     run.model.zero_grad(set_to_none=True)
     for buffer, value in buffers:
         buffer.copy_(value)

@@ -29,7 +29,7 @@ class RunRequest:
     dev: Sequence[Text] = ()
     trees: str | None = None
     input_options: InputOptions = DEFAULT_INPUT
-    focus: Sequence[str] = ()
+    teachers: Sequence[str] = ()
     model: str | None = None
     preset: str | None = None
     settings: Sequence[str] = ()
@@ -42,7 +42,7 @@ class RunRequest:
     @property
     def sources(self) -> Sources:
         """The requested data."""
-        return Sources(tuple(self.text), tuple(self.dev), self.trees, self.input_options, tuple(self.focus))
+        return Sources(tuple(self.text), tuple(self.dev), self.trees, self.input_options, tuple(self.teachers))
 
     @property
     def changes(self) -> list[str]:
@@ -81,7 +81,7 @@ def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, S
         tuple(request.dev) or tuple(facts.get("development_texts", ())),
         request.trees or facts.get("trees", {}).get("name"),
         _input_options(facts, request.input_options),
-        tuple(request.focus) or tuple(facts.get("focus", ())),
+        tuple(request.teachers) or tuple(facts.get("focus", ())),
     )
     return config, sources
 

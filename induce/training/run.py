@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,38 +26,11 @@ if TYPE_CHECKING:
     from induce.training.distributed import ProcessGroup
     from induce.training.learners import Learner
     from induce.training.loop import Trainer
-    from induce.training.position import Position
-    from induce.training.strategy import Accumulating
+    from induce.training.state import Run
 
 
 def _ignore(line: str) -> None:
     """Report nothing."""
-
-
-@dataclass
-class Run:
-    """A training run, ready to begin or to continue."""
-
-    folder: Path
-    config: RunConfig
-    device: str
-    group: ProcessGroup
-    training: Any  # a `Corpus`, or `Examples` of a task
-    development: Any
-    note: str  # on the development text, for the user
-    vocabulary: Vocabulary
-    corpus: Any  # the encoded training text
-    loader: Loader  # of the training text
-    held_out: Loader  # of the development text
-    facts: dict[str, Any]  # of the data, for the checkpoint
-    model: Model
-    learner: Learner
-    strategy: Accumulating
-    rng: Any  # numpy.random.RandomState
-    position: Position
-    matrix_library: str = ""  # chosen before the first step
-    resumed: bool = False
-    lock: RunLock | None = field(default=None, repr=False)  # of the folder, released after training
 
 
 def load_data(request: RunRequest, report: Callable[[str], None] = _ignore, stop: Stop = lambda: False) -> RunData:
@@ -141,7 +113,7 @@ def make_run(
     from induce.training.optimizer import make_optimizer
     from induce.training.position import Position
     from induce.training.seeding import seed_everything
-    from induce.training.state import restore
+    from induce.training.state import Run, restore
     from induce.training.strategy import Accumulating
 
     facts, group = facts or {}, group or ALONE
@@ -172,7 +144,7 @@ def make_run(
         learner = FittedLearner(model, corpus, training.words)
     else:
         optimizer = make_optimizer(list(model.parameters()), config.train)
-        learner = GradientLearner(model, optimizer, loader, strategy, rng, config=config.train)
+        learner = GradientLearner(model, optimizer, loader, strategy, rng, config=config.train, folder=folder)
     library = str(checkpoint.facts.get("matrix_library", "")) if checkpoint else ""
     run = Run(
         *(folder, config, device, group, training, development, note, vocabulary, corpus, loader, check),

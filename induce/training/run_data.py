@@ -16,7 +16,6 @@ from induce.training.request import Stop
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
-    from treebank.core.sentence import Treebank
 
 
 @dataclass(frozen=True)
@@ -43,29 +42,28 @@ class RunData:
 def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop = lambda: False) -> RunData:
     """Texts and trees in memory. Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text."""
     from induce.parsing.load import choose_device
-    from induce.training.focus import check_development, focus_kind, head_references_of, references_of
-    from induce.training.teacher import PARSED, is_teacher, taught
+    from induce.training import distillation
 
-    by_teacher = is_teacher(sources.trees)
-    if by_teacher:
-        treebank: Treebank | None = taught(sources, config.data.tokenization, device=device)
+    entry = entry_of(config)
+    if entry.needs_teacher and (sources.dev or sources.sample):
+        distillation.check_development(sources.teachers)
+    output = entry.teacher_output or "trees"
+    teachers = [distillation.Teacher(name, output, device=device) for name in sources.teachers]
+    treebank, references, remaining = load_trees(config, sources), None, sources
+    if teachers and entry.learns_trees:
+        options = replace(sources.input_options, tokenize=config.data.tokenization)
+        treebank = distillation.parse_with_teacher(teachers, sources, options)
         remaining = replace(sources, text=())  # the text comes with its trees
-    else:
-        treebank, remaining = load_trees(config, sources), sources
-    output = entry_of(config).focus or "trees"
-    if entry_of(config).needs_focus and (sources.dev or sources.sample):
-        check_development(sources.focus)
-    refer = head_references_of if output == "heads" else references_of
-    references = _stoppable(refer(sources.focus, device=device), stop) if sources.focus else None
+    elif teachers:
+        refer = distillation.head_references if output == "heads" else distillation.tree_references
+        references = _stoppable(refer(teachers), stop)
     watch = Watch()
     training, development = load_corpora(config, remaining, treebank, references, watch)
-    facts = sources.facts(treebank, config)
-    if by_teacher:
-        facts["trees"]["kind"] = PARSED
+    facts = sources.facts(None if teachers else treebank, config)
     if watch.health.sentences:
         facts["health"] = watch.health.to_json()
-    if sources.focus:
-        facts["focus_kind"] = focus_kind(sources.focus, output)
+    if teachers:
+        facts["focus_kind"] = distillation.annotation_type(teachers)
     notes = list(watch.health.report(token=leaf(config.data.token))) if watch.health.sentences else []
     if isinstance(training, PreparedText):
         facts["health"], notes = training.corpus.facts["health"], training.corpus.facts["notes"]

@@ -1,4 +1,4 @@
-"""Storage of a training run: ``RUN/last`` with everything that decides how it continues, ``RUN/best``, and the log.
+"""A training run and its storage: ``RUN/last``, from which it can be resumed, ``RUN/best``, and the log.
 
 Weights, state of the optimizer, carried state, random numbers and position are stored, so that a run that is killed at
 any moment and resumed ends with the same weights, bit for bit, as an uninterrupted one.
@@ -6,7 +6,8 @@ any moment and resumed ends with the same weights, bit for bit, as an uninterrup
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,7 +21,40 @@ from treebank.base.errors import SynparseError, placed
 from treebank.base.json_text import json_text
 
 if TYPE_CHECKING:
-    from induce.training.run import Run
+    from induce.config import RunConfig
+    from induce.data.loaders import Loader
+    from induce.data.vocabulary import Vocabulary
+    from induce.models.base import Model
+    from induce.storage.lock import RunLock
+    from induce.training.distributed import ProcessGroup
+    from induce.training.learners import Learner
+    from induce.training.strategy import Accumulating
+
+
+@dataclass
+class Run:
+    """A training run, ready to begin or to continue."""
+
+    folder: Path
+    config: RunConfig
+    device: str
+    group: ProcessGroup
+    training: Any  # a `Corpus`, or `Examples` of a task
+    development: Any
+    note: str  # on the development text, for the user
+    vocabulary: Vocabulary
+    corpus: Any  # the encoded training text
+    loader: Loader  # of the training text
+    held_out: Loader  # of the development text
+    facts: dict[str, Any]  # of the data, for the checkpoint
+    model: Model
+    learner: Learner
+    strategy: Accumulating
+    rng: Any  # numpy.random.RandomState
+    position: Position
+    matrix_library: str = ""  # chosen before the first step
+    resumed: bool = False
+    lock: RunLock | None = field(default=None, repr=False)  # of the folder, released after training
 
 
 def restore(run: Run, checkpoint: store.Checkpoint) -> None:
@@ -105,7 +139,7 @@ def _store(run: Run, name: str, trainer: dict[str, Any] | None = None) -> None:
         return
     at = run.position
     if not all(bool(value.isfinite().all()) for value in run.model.state_dict().values()):
-        raise not_finite("model", at.step, run.learner)  # a model that could not be read again is not stored
+        raise not_finite("model", at.step, run.learner.remedy())  # a model that could not be read again is not stored
     facts = {
         **run.facts,
         "epoch": at.epoch,

@@ -25,6 +25,7 @@ class Accumulating:
 
     def __init__(self) -> None:
         self.parts = 1  # largest number of parts of a batch so far
+        self.number = 0  # of the step, set by the learner; several processes derive their random numbers from it
 
     def step(self, model: Model, batch: Batch, state: Any = None) -> Loss:
         """The loss of ``batch`` after its gradient was put into ``model``; without gradients, only the loss.

@@ -54,7 +54,7 @@ def test_it_is_focused_on(call: Caller) -> None:
     chosen = [part for setting in tiny for part in ("--set", setting)]
     text = Path("text.txt")
     text.write_text(Path("in/deep/b.txt").read_text("utf-8") + Path("in/a.txt").read_text("utf-8"), encoding="utf-8")
-    call.result("train", text, "-o", "pupil", "--model", "chart", "--focus", "out", *chosen)
+    call.result("train", text, "-o", "pupil", "--model", "chart", "--teacher", "out", *chosen)
     assert "parsed trees" in call.result("info", "pupil")
 
 

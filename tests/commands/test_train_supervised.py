@@ -70,7 +70,7 @@ def test_trees_need_a_model_and_the_model_needs_trees(call: Caller, copy: Path) 
     problem = "model 'onlstm' learns from plain text alone; --trees is for onlstm-syd and prpn-syd"
     assert call.refusal("train", "--resume", "--trees", "gold.ptb", "-o", copy) == problem
     assert call.refusal("train", "in.txt", "--trees", "gold.ptb", "-o", "run") == problem
-    problem = "model 'onlstm-syd' also learns from trees; give them with --trees TREEBANK"
+    problem = "model 'onlstm-syd' also learns from trees; give them with --trees TREEBANK, or a model with --teacher"
     assert call.refusal("train", "in.txt", "--model", "onlstm-syd", "-o", "run") == problem
     problem = call.refusal("train", "in.txt", "--model", "onlstm-syd", "--trees", "gold.pbt", "-o", "run")
     assert problem.startswith("no treebank 'gold.pbt': neither a file nor a name")
@@ -94,23 +94,23 @@ def test_a_treebank_alone_is_the_text_too_and_a_run_cut_off_goes_on(call: Caller
 def test_a_model_learns_from_another_ones_trees(call: Caller, model: Path, parser: Path) -> None:
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
     call.result("combine", f"{model}@layer=1", "baseline:right@weight=3", "-o", "teacher")
-    call.result("train", "--model", "onlstm-syd", "text.txt", "--trees", "teacher", "-o", "pupil", *TINY)
+    call.result("train", "--model", "onlstm-syd", "text.txt", "--teacher", "teacher", "-o", "pupil", *TINY)
     told = call.result("info", "pupil")
-    assert "trained with parsed trees: teacher (100 sentences, by ensemble)" in " ".join(told.split())
+    assert "learned from parsed trees of teachers: teacher" in " ".join(told.split())
     pupil = call.result("parse", "-m", "pupil", "text.txt")
     taught = call.result("parse", "-m", "teacher", "text.txt")
     same = [one == other for one, other in zip(pupil.splitlines(), taught.splitlines(), strict=True)]
     assert sum(same) > 0.9 * len(same)  # it branches to the right, as its teacher does
     scores = json.loads(call.result("eval", "--gold", "gold.ptb", "-m", "pupil", "--json"))
-    assert scores["scores"][0]["trained_with"] == "parsed trees: teacher (by ensemble)"
-    assert "name a TEXT" in call.refusal("train", "--model", "onlstm-syd", "--trees", "teacher", "-o", "other", *TINY)
-    call.result("train", "--model", "onlstm-syd", "text.txt", "--trees", parser, "-o", "grandchild", *TINY)
-    assert "which learned from gold trees: " in " ".join(call.result("info", "grandchild").split())
+    assert scores["scores"][0]["trained_with"] == "parsed trees: teacher (teacher)"
+    assert "name a TEXT" in call.refusal("train", "--model", "onlstm-syd", "--teacher", "teacher", "-o", "other", *TINY)
+    call.result("train", "--model", "onlstm-syd", "text.txt", "--teacher", parser, "-o", "grandchild", *TINY)
+    assert "learned from gold trees of teachers: " in " ".join(call.result("info", "grandchild").split())
 
 
 def test_a_pupil_goes_on_after_an_interruption(call: Caller, model: Path) -> None:
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
-    given = ("--model", "onlstm-syd", "text.txt", "--trees", model, *TINY)
+    given = ("--model", "onlstm-syd", "text.txt", "--teacher", model, *TINY)
     call.result("train", *given, "-o", "whole")
     call.result("train", *given, "-o", "halves", "--max-minutes", "0.00001")
     call.result("train", "--resume", "-o", "halves")

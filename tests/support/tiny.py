@@ -255,9 +255,9 @@ def corpora(config: RunConfig, count: int = 100) -> tuple[Corpus, Corpus]:
 def teacher_of(model: str) -> Callable[[Iterable[Sentence]], Iterator[Reference]] | None:
     """What gives the trees or heads that ``model`` needs, if it does."""
     entry = MODELS[model]
-    if not entry.needs_focus:
+    if not entry.needs_teacher:
         return None
-    return with_chains if entry.focus == "heads" else with_spans
+    return with_chains if entry.teacher_output == "heads" else with_spans
 
 
 def with_spans(text: Iterable[Sentence]) -> Iterator[list[Tree]]:

@@ -71,7 +71,7 @@ class UdgnConfig:
     # program does where it has an embedding
     positions: str = "bias"
     scaled_bias: bool = True  # false: added as in eq. 4.2.16, after the division by the root of the channel's size
-    focus_weight: float = setting(1.0, low=0, high=1e6, help="ours: of the loss of given heads (--focus)")
+    focus_weight: float = setting(1.0, low=0, high=1e6, help="ours: of the loss of given heads (--teacher)")
 
     def check(self) -> None:
         """Raises ValueError for a setting with an unknown value."""

@@ -28,7 +28,7 @@ from treebank.base.errors import SynparseError
 
 LETTERS = ("data.token=character", "train.epochs=2", "train.learning_rate=0.01")
 
-SUPERVISED = sorted(name for name, entry in MODELS.items() if entry.learns_trees or entry.needs_focus)
+SUPERVISED = sorted(name for name, entry in MODELS.items() if entry.learns_trees or entry.needs_teacher)
 
 
 def readings(name: str) -> list[str]:

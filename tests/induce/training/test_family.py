@@ -50,7 +50,7 @@ def test_each_seed_is_as_by_itself(count: int, text: str, tmp_path: Path, monkey
 def test_it_can_be_stopped_while_a_text_is_parsed(text: str, tmp_path: Path) -> None:
     list(prepare_run(request(tmp_path / "teacher", text)).train())
     asked = replace(request(tmp_path / "family", text), preset="npcfg-small", settings=SETTINGS["npcfg"])
-    asked = replace(asked, focus=(str(tmp_path / "teacher"),))
+    asked = replace(asked, teachers=(str(tmp_path / "teacher"),))
     with pytest.raises(KeyboardInterrupt):
         list(train_family(asked, [1, 2], stop=lambda: True))
     assert not (tmp_path / "family").exists()

@@ -193,7 +193,7 @@ def test_resuming_with_another_text_is_refused(tmp_path: Path) -> None:
 def test_a_loss_that_is_no_number_is_told(tmp_path: Path) -> None:
     explosive = ("train.optimizer=nt-asgd", "train.learning_rate=1e6", "train.weight_decay=1e3", "train.clip=1e9")
     config = settings("onlstm", *explosive)
-    with pytest.raises(SynparseError, match=r"no longer a number at step \d+ .* lower train.learning_rate"):
+    with pytest.raises(SynparseError, match=r"no longer a number at step \d+; lower train.learning_rate"):
         train(config, tmp_path / "run")
 
 
@@ -229,7 +229,7 @@ def test_resumed_run_uses_the_matrix_library_of_its_checkpoint(tmp_path: Path, m
 def test_trial_step_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random numbers, buffers and gradients are as they were."""
     monkeypatch.setattr(loop, "choose_library", lambda compute: compute() or MKL)
-    for name in ("npcfg", "onlstm", "prpn"):
+    for name in ("npcfg", "onlstm", "prpn", "udgn"):
         train(settings(name, "train.epochs=1"), tmp_path / "tried" / name)
         train(settings(name, "train.epochs=1", "train.products=mkl"), tmp_path / "set" / name)
         assert_equal_weights(tmp_path / "tried" / name, tmp_path / "set" / name)

@@ -21,7 +21,6 @@ from induce.models.language.onlstm_syd import OnLstmSydConfig
 from induce.parsing.load import load_parser
 from induce.settings import resolve
 from induce.storage import checkpoint
-from induce.training.loop import Trainer
 from induce.training.request import RunRequest
 from induce.training.run import load_data, make_trainer
 from tests.support.tiny import sentences, settings, train, trainer, with_trees
@@ -201,9 +200,9 @@ def test_models_and_texts_must_fit(tmp_path: Path) -> None:
     plain, _ = read_corpora(sentences(), "words")
     trees, _ = read_corpora(with_trees(sentences()), "words", with_trees=True)
     with pytest.raises(SynparseError, match="'onlstm-syd' learns from trees, and the training text has none"):
-        Trainer(settings("onlstm-syd"), plain, plain, tmp_path, device="cpu")
+        make_trainer(settings("onlstm-syd"), plain, plain, tmp_path, device="cpu")
     with pytest.raises(SynparseError, match="'onlstm' learns no trees"):
-        Trainer(settings("onlstm"), trees, plain, tmp_path, device="cpu")
+        make_trainer(settings("onlstm"), trees, plain, tmp_path, device="cpu")
 
 
 def test_other_trees_are_another_text(tmp_path: Path) -> None:

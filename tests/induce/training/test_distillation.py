@@ -18,11 +18,10 @@ from induce.parsing.parser import ModelParser
 from induce.settings import resolve
 from induce.storage import checkpoint
 from induce.storage.packed import pack
+from induce.training.distillation import Teacher, is_file, tree_references
 from induce.training.events import Finished
-from induce.training.focus import references_of
 from induce.training.request import RunRequest
 from induce.training.run import prepare_run
-from induce.training.teacher import is_teacher
 from tests.support.tiny import SETTINGS, sentences, with_chains
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -50,37 +49,37 @@ def trained(run: Path, **options: object) -> None:
         pass
 
 
-def test_a_focused_grammar_gives_the_trees_that_it_was_focused_on(tmp_path: Path, trees: Path) -> None:
-    trained(tmp_path / "run", focus=(str(trees),))
+def test_focused_grammar_gives_the_trees_of_its_teacher(tmp_path: Path, trees: Path) -> None:
+    trained(tmp_path / "run", teachers=(str(trees),))
     parser = load_parser(tmp_path / "run")
-    assert parser.learned_from == f"parsed trees: {trees} (focus)"
+    assert parser.learned_from == f"parsed trees: {trees} (teacher)"
     tree = next(parser.parse(["The big dog saw a cat"]))
     assert {(start, end) for start, end in tree.spans if end - start > 1} == {(start, 6) for start in range(5)}
 
 
-def test_a_run_can_be_what_it_is_focused_on(tmp_path: Path, trees: Path) -> None:
-    trained(tmp_path / "first", focus=(str(trees),))
-    first = f"{tmp_path / 'first'}:brackets"
-    trained(tmp_path / "second", focus=(first, str(trees)))
+def test_model_and_file_can_teach_together(tmp_path: Path, trees: Path) -> None:
+    trained(tmp_path / "first", teachers=(str(trees),))
+    first = f"{tmp_path / 'first'}@decoder=brackets"
+    trained(tmp_path / "second", teachers=(first, str(trees)))
     facts = load_parser(tmp_path / "second").checkpoint.facts
     assert facts["focus"] == [first, str(trees)]
     assert facts["focus_kind"] == "parsed trees"
 
 
-def test_gold_trees_are_told(tmp_path: Path) -> None:
+def test_gold_trees_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "gold.mrg"
     lines = ["(S " + " ".join(f"(NN {word})" for word in words) + ")" for words in TEXT]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    trained(tmp_path / "run", focus=(str(path),))
-    assert load_parser(tmp_path / "run").learned_from == f"gold trees: {path} (focus)"
-    trained(tmp_path / "pupil", focus=(str(tmp_path / "run"),))
-    assert load_parser(tmp_path / "pupil").learned_from.startswith("gold trees: ")
+    trained(tmp_path / "run", teachers=(str(path),))
+    assert load_parser(tmp_path / "run").learned_from == f"gold trees: {path} (teacher)"
+    trained(tmp_path / "student", teachers=(str(tmp_path / "run"),))
+    assert load_parser(tmp_path / "student").learned_from.startswith("gold trees: ")
 
 
-def test_a_focused_run_cut_off_goes_on_as_if_it_had_not(tmp_path: Path, trees: Path) -> None:
-    trained(tmp_path / "whole", focus=(str(trees),))
+def test_interrupted_focused_run_is_resumed_bit_by_bit(tmp_path: Path, trees: Path) -> None:
+    trained(tmp_path / "whole", teachers=(str(trees),))
     left = iter(range(9))
-    list(prepare_run(request(tmp_path / "cut", focus=(str(trees),))).train(stop=lambda: next(left, None) is None))
+    list(prepare_run(request(tmp_path / "cut", teachers=(str(trees),))).train(stop=lambda: next(left, None) is None))
     resumed = RunRequest(run=str(tmp_path / "cut"), text=TEXT, resume=True)
     list(prepare_run(resumed).train())
     whole, cut = (checkpoint.read(tmp_path / name / "last").weights() for name in ("whole", "cut"))
@@ -90,8 +89,8 @@ def test_a_focused_run_cut_off_goes_on_as_if_it_had_not(tmp_path: Path, trees: P
 def test_trees_of_another_text_are_refused(tmp_path: Path, trees: Path) -> None:
     lines = trees.read_text(encoding="utf-8").splitlines()
     trees.write_text("\n".join(lines[:5] + lines[6:]) + "\n", encoding="utf-8")
-    with pytest.raises(SynparseError, match=r"right\.trees: tree \d+ is not one of the training text's sentence"):
-        prepare_run(request(tmp_path / "run", focus=(str(trees),)))
+    with pytest.raises(SynparseError, match=r"right\.trees: tree \d+ does not match the training text"):
+        prepare_run(request(tmp_path / "run", teachers=(str(trees),)))
 
 
 CHAIN = [[*range(2, len(words) + 1), 0] for words in TEXT]  # of each word the number of its head, 0 for the root
@@ -115,20 +114,20 @@ def conllu(path: Path, tag: str) -> Path:
     return path
 
 
-def pupil(run: Path, model: str, focus: Path, *settings: str) -> ModelParser:
-    """A model that has learned the heads of ``focus``, decoded word by word."""
-    given = (*SETTINGS[model], "train.epochs=8", *settings)
-    for _ in prepare_run(RunRequest(run=str(run), text=TEXT, model=model, settings=given, focus=(str(focus),))).train():
+def train_student(run: Path, model: str, teacher: Path, *settings: str) -> ModelParser:
+    """A model that has learned the heads of ``teacher``, decoded word by word."""
+    changes = (*SETTINGS[model], "train.epochs=8", *settings)
+    for _ in prepare_run(
+        RunRequest(run=str(run), text=TEXT, model=model, settings=changes, teachers=(str(teacher),))
+    ).train():
         pass
     return load_parser(run, decoder="argmax")
 
 
 @pytest.mark.parametrize("model", ["biaffine", "udgn"])
-def test_a_model_learns_the_heads_of_a_file_and_its_pupil_those_of_the_run(
-    tmp_path: Path, heads: Path, model: str
-) -> None:
-    parser = pupil(tmp_path / "run", model, heads)
-    assert parser.learned_from == f"parsed heads: {heads} (focus)"
+def test_model_learns_heads_of_a_file_and_of_a_model(tmp_path: Path, heads: Path, model: str) -> None:
+    parser = train_student(tmp_path / "run", model, heads)
+    assert parser.learned_from == f"parsed heads: {heads} (teacher)"
     found = list(parser.parse_heads(TEXT))
     right = sum(
         head == number - 1
@@ -137,16 +136,19 @@ def test_a_model_learns_the_heads_of_a_file_and_its_pupil_those_of_the_run(
     )
     assert right > 0.9 * sum(len(words) - 2 for words in TEXT)  # the last two depend on how the stop is put in
     if model == "biaffine":
-        second = pupil(tmp_path / "second", model, tmp_path / "run")
-        assert second.learned_from == f"parsed heads: {tmp_path / 'run'} (focus)"
+        second = train_student(tmp_path / "second", model, tmp_path / "run")
+        assert second.learned_from == f"parsed heads: {tmp_path / 'run'} (teacher)"
 
 
-def test_gold_heads_are_told(tmp_path: Path) -> None:
+def test_gold_heads_are_reported(tmp_path: Path) -> None:
     gold = conllu(tmp_path / "gold.conllu", "NOUN")
-    assert pupil(tmp_path / "run", "biaffine", gold, "train.epochs=1").learned_from == f"gold heads: {gold} (focus)"
+    assert (
+        train_student(tmp_path / "run", "biaffine", gold, "train.epochs=1").learned_from
+        == f"gold heads: {gold} (teacher)"
+    )
 
 
-def test_heads_weigh_as_the_setting_says(heads: Path) -> None:
+def test_focus_weight_multiplies_the_loss_of_heads(heads: Path) -> None:
     corpus, _ = read_corpora(sentences(20), "words", references=with_chains)
     encoded = corpus.encode(corpus.vocabulary(100, 1))
     config = resolve(model="udgn", settings=SETTINGS["udgn"]).train
@@ -168,86 +170,88 @@ def test_heads_weigh_as_the_setting_says(heads: Path) -> None:
 def test_heads_of_another_text_and_trees_are_refused(tmp_path: Path, heads: Path, trees: Path) -> None:
     lines = heads.read_text(encoding="utf-8").split("\n\n")
     heads.write_text("\n\n".join([*lines[:3], *lines[4:]]), encoding="utf-8")
-    with pytest.raises(SynparseError, match=r"chain\.conllu: sentence \d+ has not the heads of the training text's"):
-        pupil(tmp_path / "run", "biaffine", heads)
-    with pytest.raises(SynparseError, match=r"right\.trees: sentence 1 has not the heads"):
-        pupil(tmp_path / "other", "biaffine", trees)
-    trained(tmp_path / "grammar", focus=(str(trees),))
+    with pytest.raises(SynparseError, match=r"chain\.conllu: heads of sentence \d+ does not match the training text"):
+        train_student(tmp_path / "run", "biaffine", heads)
+    with pytest.raises(SynparseError, match=r"right\.trees: heads of sentence 1 does not match"):
+        train_student(tmp_path / "other", "biaffine", trees)
+    trained(tmp_path / "grammar", teachers=(str(trees),))
     with pytest.raises(SynparseError, match="gives trees, not heads"):
-        pupil(tmp_path / "third", "biaffine", tmp_path / "grammar")
+        train_student(tmp_path / "third", "biaffine", tmp_path / "grammar")
 
 
-def test_a_chart_parser_learns_the_trees_of_a_run_or_file(tmp_path: Path, trees: Path) -> None:
-    trained(tmp_path / "teacher", focus=(str(trees),))
+def test_chart_parser_learns_the_trees_of_a_model_or_file(tmp_path: Path, trees: Path) -> None:
+    trained(tmp_path / "teacher", teachers=(str(trees),))
     for name, teacher in (("file", str(trees)), ("run", str(tmp_path / "teacher"))):
         given = (*SETTINGS["chart"], "train.epochs=6")
-        asked = RunRequest(run=str(tmp_path / name), text=TEXT, model="chart", settings=given, focus=(teacher,))
+        asked = RunRequest(run=str(tmp_path / name), text=TEXT, model="chart", settings=given, teachers=(teacher,))
         for _ in prepare_run(asked).train():
             pass
         parser = load_parser(tmp_path / name)
-        assert parser.learned_from == f"parsed trees: {teacher} (focus)"
+        assert parser.learned_from == f"parsed trees: {teacher} (teacher)"
         with pytest.raises(SynparseError, match="this 'chart' assigns no probabilities to text"):
             TextScorer(str(tmp_path / name))
         tree = next(parser.parse(["The big dog saw a cat"]))
         assert {(start, end) for start, end in tree.spans if end - start > 1} == {(start, 6) for start in range(5)}
 
 
-def test_what_needs_heads_says_so(tmp_path: Path) -> None:
+def test_model_without_its_teacher_is_refused(tmp_path: Path) -> None:
     alone = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="biaffine")
-    with pytest.raises(SynparseError, match="'biaffine' learns from heads of another run; name it with --focus RUN"):
+    with pytest.raises(
+        SynparseError, match="'biaffine' learns from heads of another model; name it with --teacher MODEL"
+    ):
         prepare_run(alone)
 
 
-def test_characters_have_no_spans_of_words(tmp_path: Path, trees: Path) -> None:
+def test_teacher_of_a_character_model_is_refused(tmp_path: Path, trees: Path) -> None:
     settings = (*TINY, "data.token=character")
-    asked = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="npcfg", settings=settings, focus=(str(trees),))
-    with pytest.raises(SynparseError, match="--focus is about words"):
+    asked = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="npcfg", settings=settings, teachers=(str(trees),))
+    with pytest.raises(SynparseError, match="--teacher is about words"):
         prepare_run(asked)
 
 
-def test_what_is_not_there_or_cannot_be_focused_is_refused(tmp_path: Path, trees: Path) -> None:
-    with pytest.raises(SynparseError, match="there is no run and no file of trees to focus on"):
-        references_of([str(tmp_path / "nothing")])
-    other = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="onlstm", focus=(str(trees),))
-    with pytest.raises(SynparseError, match="cannot be focused on trees or heads; --focus is for npcfg"):
+def test_missing_teacher_is_refused(tmp_path: Path, trees: Path) -> None:
+    with pytest.raises(SynparseError, match="there is no model and no file of trees to learn from"):
+        Teacher(str(tmp_path / "nothing"))
+    other = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="onlstm", teachers=(str(trees),))
+    with pytest.raises(SynparseError, match="cannot learn from a teacher; --teacher is for npcfg"):
         prepare_run(other)
 
 
-def test_packed_and_built_in_models_teach_like_runs(tmp_path: Path, trees: Path) -> None:
-    trained(tmp_path / "teacher", focus=(str(trees),))
+def test_packed_and_built_in_models_can_teach(tmp_path: Path, trees: Path) -> None:
+    trained(tmp_path / "teacher", teachers=(str(trees),))
     packed = tmp_path / "teacher.synparse"
     pack(tmp_path / "teacher" / "best", str(packed))
     text = [["The", "dog", "saw", "a", "cat"]] * 2
     expected = [str(tree) for tree in load_parser(tmp_path / "teacher").parse(text)]
     for name in (str(packed), "english"):
-        found = list(references_of([name])(Sentence(tuple(words)) for words in text))
+        found = list(tree_references([Teacher(name)])(Sentence(tuple(words)) for words in text))
         assert [len(one[0]) for one in found] == [5, 5]
         if name != "english":
             assert [str(one[0]) for one in found] == expected
-    assert is_teacher(str(packed))
-    assert is_teacher("english")
-    assert not is_teacher(str(trees))
-    trained(tmp_path / "pupil", focus=(str(packed),))
-    assert load_parser(tmp_path / "pupil").learned_from == f"parsed trees: {packed} (focus)"
+    assert not is_file(str(packed))
+    assert not is_file("english")
+    assert is_file(str(trees))
+    trained(tmp_path / "student", teachers=(str(packed),))
+    assert load_parser(tmp_path / "student").learned_from == f"parsed trees: {packed} (teacher)"
 
 
 @pytest.mark.parametrize("model", ["chart", "biaffine"])
-def test_development_text_of_its_own_is_parsed_too(tmp_path: Path, trees: Path, heads: Path, model: str) -> None:
+def test_teacher_parses_separate_development_text(tmp_path: Path, trees: Path, heads: Path, model: str) -> None:
     """Of --dev, and of the built-in sample: by runs; a file is about the training text alone."""
     file = trees if model == "chart" else heads
     teacher = "english"
     if model == "biaffine":
-        pupil(tmp_path / "teacher", model, heads, "train.epochs=1")
+        train_student(tmp_path / "teacher", model, heads, "train.epochs=1")
         teacher = str(tmp_path / "teacher")
     given = (*SETTINGS[model], "train.epochs=1")
     asked = RunRequest(
-        run=str(tmp_path / "run"), text=TEXT[:30], dev=TEXT[30:40], model=model, settings=given, focus=(teacher,)
+        run=str(tmp_path / "run"), text=TEXT[:30], dev=TEXT[30:40], model=model, settings=given, teachers=(teacher,)
     )
     *_, finished = prepare_run(asked).train()
     assert isinstance(finished, Finished)
     facts = load_parser(tmp_path / "run").checkpoint.facts
     assert facts["development"]["sentences"] == 10
     with pytest.raises(SynparseError, match="this file is about the training text alone"):
-        prepare_run(replace(asked, run=str(tmp_path / "other"), focus=(str(file),)))
+        prepare_run(replace(asked, run=str(tmp_path / "other"), teachers=(str(file),)))
     with pytest.raises(SynparseError, match="this file is about the training text alone"):
-        prepare_run(replace(asked, run=str(tmp_path / "third"), text=(), dev=(), focus=(str(file),)))
+        prepare_run(replace(asked, run=str(tmp_path / "third"), text=(), dev=(), teachers=(str(file),)))

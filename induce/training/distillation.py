@@ -1,0 +1,185 @@
+"""Distillation: a model learns from trees or heads that other parsers, its teachers, assign to the training text.
+
+A teacher is a model, which parses the text on all cores, or a file with trees or heads of the same text. Grammars
+prefer the spans of the trees for a while (after Park & Kim 2024, "focusing"); chart and biaffine parsers learn nothing
+else; UDGN learns the heads besides the words; ONLSTM-SYD and PRPN-SYD learn the order of the distances. Gold trees are
+read only from a file that the user names, and the facts of the model then say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, tee, zip_longest
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from induce.data.sources import Sources, read_text
+from induce.registry import Output
+from induce.storage.locate import PathType, locate
+from induce.storage.model_spec import parse_model_spec
+from induce.structures import HeadDistribution
+from induce.workers.pool import cores, in_copies
+from treebank.base.errors import SynparseError
+from treebank.core.sentence import ROOT, Sentence, Treebank
+from treebank.core.tree import Tree
+from treebank.io.read import InputOptions
+
+if TYPE_CHECKING:
+    from induce.parsing.parser import StructureParser
+
+PARSED, GOLD = "parsed", "gold"
+CHUNK_SENTENCES = 500  # that a process parses at a time
+MAX_CHUNKS = 64  # in memory
+PLAIN_TAGS = {"W", "X", ""}  # of words in trees written by parsers
+
+
+class Teacher:
+    """A model or a file that gives a tree, or head distributions, for each sentence of the training text."""
+
+    def __init__(self, name: str, output: Output = "trees", *, device: str = "auto") -> None:
+        """``name`` is a model specification or a file. Raises SynparseError if it cannot give ``output``."""
+        self.name, self.output = name, output
+        self.parser: StructureParser | None = None if is_file(name) else _load(name, output, device)
+
+    def predictions(self, sentences: Iterable[Sentence]) -> Iterator[Any]:
+        """For each sentence, in order, a tree over all its words, or the distributions (N, N) of their heads.
+
+        A word is the root with the probability on the diagonal. Raises SynparseError if a file is not over the same
+        sentences.
+        """
+        if self.parser is None:
+            yield from _read(self.name, self.output, sentences)
+            return
+        plain = (Sentence(sentence.words, sentence.tags) for sentence in sentences)
+        work = _trees if self.output == "trees" else _distributions
+        parser, count = self.parser, cores() if self.parser.device == "cpu" else 1
+        while block := list(islice(plain, CHUNK_SENTENCES * MAX_CHUNKS)):
+            chunks = [block[start : start + CHUNK_SENTENCES] for start in range(0, len(block), CHUNK_SENTENCES)]
+            for results in in_copies(lambda chunk: work(parser, chunk), chunks, min(count, len(chunks))):
+                yield from results
+
+    @property
+    def saw_gold(self) -> bool:
+        """Whether this is a file with gold annotation, or a model that learned from gold trees, directly or not."""
+        if self.parser is None:
+            return _is_annotated(self.name)
+        source = self.parser.learned_from
+        return bool(source) and not (source.startswith(PARSED) and f"{GOLD} {self.output}" not in source)
+
+
+def tree_references(teachers: Sequence[Teacher]) -> Callable[[Iterable[Sentence]], Iterator[Sequence[Tree]]]:
+    """Function from sentences to the trees of all teachers for each."""
+    return lambda sentences: zip(*_predictions(teachers, sentences), strict=True)
+
+
+def head_references(teachers: Sequence[Teacher]) -> Callable[[Iterable[Sentence]], Iterator[np.ndarray]]:
+    """Function from sentences to the mean head distributions (N, N) of all teachers for each."""
+    return lambda sentences: (
+        np.mean(squares, axis=0) for squares in zip(*_predictions(teachers, sentences), strict=True)
+    )
+
+
+def parse_with_teacher(teachers: Sequence[Teacher], sources: Sources, options: InputOptions) -> Treebank:
+    """The training text with the trees of the only teacher, for models that learn from a treebank.
+
+    Raises SynparseError for several teachers, or without a text.
+    """
+    teacher, *others = teachers
+    if others:
+        raise SynparseError(f"{others[0].name}: this model learns from one teacher; give --teacher once")
+    if not sources.text:
+        raise SynparseError(f"{teacher.name}: a teacher parses the training text; name a TEXT")
+    text = [replace(sentence, tree=None, heads=(), relations=()) for sentence in read_text(sources.text, options)]
+    text = [sentence for sentence in text if sentence.words]
+    trees = teacher.predictions(text)
+    return Treebank(teacher.name, [replace(sentence, tree=tree) for sentence, tree in zip(text, trees, strict=True)])
+
+
+def check_development(names: Sequence[str]) -> None:
+    """Raises SynparseError for a file: it has trees or heads of the training text, and none of development text."""
+    for name in filter(is_file, names):
+        raise SynparseError(
+            f"{name}: this file is about the training text alone, and the development text needs a teacher, too; "
+            "name a model, or give a TEXT without --dev"
+        )
+
+
+def annotation_type(teachers: Sequence[Teacher]) -> str:
+    """``gold trees`` if a teacher has seen gold annotation, else ``parsed trees``; likewise for heads."""
+    gold = any(teacher.saw_gold for teacher in teachers)
+    return f"{GOLD if gold else PARSED} {teachers[0].output}"
+
+
+def is_file(name: str) -> bool:
+    """Whether a teacher is a file of trees or heads, or a folder of parsed text, and not a model."""
+    return locate(name).type in (PathType.FILE, PathType.PARSED)
+
+
+def _load(name: str, output: Output, device: str) -> StructureParser:
+    from induce.parsing.load import load_parser
+
+    if locate(parse_model_spec(name).path).type in (PathType.MISSING, PathType.TREEBANK):
+        raise SynparseError(f"{name}: there is no model and no file of {output} to learn from")
+    parser = load_parser(name, device=device)
+    parser.must_give(output, f"name a model that gives {output}")
+    return parser
+
+
+def _predictions(teachers: Sequence[Teacher], sentences: Iterable[Sentence]) -> list[Iterator[Any]]:
+    copies = tee(sentences, len(teachers))
+    return [teacher.predictions(copy) for teacher, copy in zip(teachers, copies, strict=True)]
+
+
+def _trees(parser: StructureParser, sentences: Sequence[Sentence]) -> list[Tree]:
+    return list(parser.parse(sentences))
+
+
+def _distributions(parser: StructureParser, sentences: Sequence[Sentence]) -> list[np.ndarray]:
+    """Head distributions (N, N) over all words; rows of zeros for words that the model does not read."""
+    if parser.structure is not HeadDistribution:
+        return [_one_hot(heads) for _, heads in parser.parse_heads(sentences)]
+    squares = []
+    for reading in parser.read(sentences):
+        square = np.zeros((len(reading.words), len(reading.words)), dtype=np.float32)
+        square[np.ix_(reading.kept, reading.kept)] = reading.scores
+        squares.append(square)
+    return squares
+
+
+def _one_hot(heads: Sequence[int]) -> np.ndarray:
+    """Distributions (N, N) with probability 1 for each given head."""
+    square = np.zeros((len(heads), len(heads)), dtype=np.float32)
+    square[range(len(heads)), [word if head == ROOT else head for word, head in enumerate(heads)]] = 1
+    return square
+
+
+def _read(path: str, output: Output, sentences: Iterable[Sentence]) -> Iterator[Any]:
+    """The trees or head distributions in a file, one for each sentence."""
+    from treebank.io.read import read_sentences
+
+    for number, (annotated, sentence) in enumerate(zip_longest(read_sentences([path]), sentences), start=1):
+        structure = _annotation(annotated, output)
+        if sentence is None or structure is None or len(structure) != len(sentence.words):
+            words = " ".join(sentence.words[:8]) if sentence else "the text ends before"
+            noun = "tree" if output == "trees" else "heads of sentence"
+            raise SynparseError(f"{path}: {noun} {number} does not match the training text ({words} …)")
+        yield structure
+
+
+def _annotation(sentence: Sentence | None, output: Output) -> Any:
+    """Tree or head distributions of an annotated sentence; None without any."""
+    if sentence is None:
+        return None
+    if output == "trees":
+        return sentence.tree.without_traces() if sentence.tree else None
+    return _one_hot(sentence.heads) if sentence.heads else None
+
+
+def _is_annotated(path: str) -> bool:
+    """Whether the words of a file have tags, as in a treebank."""
+    from treebank.io.read import read_sentences
+
+    first = next(iter(read_sentences([path])), None)
+    return first is not None and bool(set(first.tags or ()) - PLAIN_TAGS)
