@@ -78,14 +78,21 @@ def train(
     ``device``.
     Raises SynparseError for what cannot be trained.
     """
-    from cli.notebook import shower
+    from cli.training_progress import with_progress
 
-    hear = show or shower()
-    for event in trainer(text, run=run, **options).train(max_minutes=max_minutes):
-        hear(event)
+    events: Iterator[Event] = trainer(text, run=run, **options).train(max_minutes=max_minutes)
+    for event in with_progress(events) if show is None and _in_notebook() else events:
+        if show:
+            show(event)
     from induce.parsing.load import load_model_parser
 
     return load_model_parser(run)
+
+
+def _in_notebook() -> bool:
+    """Whether this program runs in a notebook, where training shows its progress."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 def trainer(text: Text | Sequence[Text] = (), *, run: str = "synparse-model", **options: Any) -> Trainer:

@@ -61,7 +61,7 @@ def main() -> None:
         Path(text.name).symlink_to(text)
     for run, settings in STEPS.items():
         train(run, text.name, *settings)
-    print(synparse(["pack", SECOND, "--half", "-o", FILE])[0], end="")
+    print(synparse(["pack", "-m", SECOND, "--half", "-o", FILE])[0], end="")
     print(f"{Path(FILE).stat().st_size:,} bytes")
     for gold in golds:
         print(synparse(["eval", "--gold", gold, "-m", FILE, "--baseline", "right", "--baseline", "oracle"])[0])

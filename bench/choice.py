@@ -57,10 +57,12 @@ def first(gold: str, count: int, folder: str) -> str:
 def measure(runs: Sequence[str], gold: str) -> list[Measured]:
     """Score and criteria of each run on a file of trees."""
     chosen = [part for run in runs for part in ("-m", run)]
-    scored = json.loads(synparse(["eval", "--gold", gold, "--convention", "on-lstm", "--json", *chosen])[0])["scores"]
+    scored = json.loads(synparse(["eval", "--gold", gold, "--convention", "on-lstm", "--format", "json", *chosen])[0])[
+        "scores"
+    ]
     scores = {one["model"]: one["value"] for one in scored}
     sides = [part for side in ("right", "left") for part in ("--baseline", side)]
-    found = json.loads(synparse(["analyze", "agreement", "--text", gold, "--json", *chosen, *sides])[0])
+    found = json.loads(synparse(["analyze", "agreement", gold, "--format", "json", *chosen, *sides])[0])
     agreed: dict[str, dict[str, float]] = {}
     for pair in found["pairs"]:
         for one, other in ((pair["first"], pair["second"]), (pair["second"], pair["first"])):
@@ -75,7 +77,7 @@ def measure(runs: Sequence[str], gold: str) -> list[Measured]:
         values["all"] = sum(among) / len(among)
         values |= dict(zip(("right", "left"), (partners[name] for name in baselines), strict=True))
         if system["type"].endswith("pcfg"):
-            told = json.loads(synparse(["eval", "--text", gold, "-m", run, "--json"])[0])["scores"][0]
+            told = json.loads(synparse(["perplexity", gold, "-m", run, "--format", "json"])[0])["scores"][0]
             values["likelihood"] = -told["nats"]
         measured.append(Measured(run, system["type"], scores[run], values))
     return measured

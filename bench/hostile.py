@@ -84,7 +84,7 @@ def memory(process: int) -> float:
 
 def measure(run: str, count: int, seed: int) -> dict[str, Any]:
     """What came out of ``count`` lines."""
-    command = [sys.executable, "-m", "synparse", "parse", "-m", run, "--as", "text", "--skip-bad"]
+    command = [sys.executable, "-m", "synparse", "parse", "-m", run, "--input-format", "text", "--on-error", "blank"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parent)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     began = time.monotonic()

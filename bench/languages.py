@@ -147,7 +147,7 @@ def measure(
                 synparse(["combine", run, pupil, "-o", vote])
                 models += [pupil, vote]
             for gold in golds:
-                scores = ["eval", "--gold", str(gold), "--convention", "udgn", "--json"]
+                scores = ["eval", "--gold", str(gold), "--convention", "udgn", "--format", "json"]
                 scores += [part for model in models for part in ("-m", model)]
                 printed, scoring = synparse([*scores, "--baseline", "next", "--baseline", "previous"])
                 systems: dict[str, dict[str, float]] = {}

@@ -34,7 +34,7 @@ def scores(name: str, limit: int, model: str, data: Path, folder: Path) -> list[
     path = folder / f"{model}-{name}-{limit}.json"
     weights = folder / model / "last" / "weights.safetensors"
     if not path.exists() or path.stat().st_mtime < weights.stat().st_mtime:
-        call = ["eval", "--pairs", name, "--pairs-folder", str(data / "syneval"), "--limit", str(limit), "--json"]
+        call = ["pairs", name, "--folder", str(data / "syneval"), "--limit", str(limit), "--format", "json"]
         call += ["--ngram-text", str(text(data, folder))] if model == SCORED[0] else []
         write_whole(path, synparse([*call, "-m", str(folder / model)])[0].encode())
     found: list[Score] = json.loads(path.read_text(encoding="utf-8"))["scores"]

@@ -48,7 +48,7 @@ def score(gold: str, runs: Sequence[str], convention: str) -> dict[str, Entry]:
     systems = [part for name in BASELINES for part in ("--baseline", name)] + [
         part for run in runs for part in ("-m", run)
     ]
-    printed, _ = synparse(["eval", "--gold", gold, "--convention", convention, "--json", *systems])
+    printed, _ = synparse(["eval", "--gold", gold, "--convention", convention, "--format", "json", *systems])
     return {entry.get("model") or entry["system"]: entry for entry in json.loads(printed)["scores"]}
 
 

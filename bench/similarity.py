@@ -37,7 +37,7 @@ def tune(model: str, way: str, minutes: float, data: Path, folder: Path) -> Path
     if not (run / "last").exists():
         rated = [str(data / RATED.format("train")), "--dev", str(data / RATED.format("dev"))]
         changes = (f"data.pretrained={folder / model}", *WAYS[way])
-        call = ["train", "--task", "similarity", *rated, "-o", str(run)]
+        call = ["task", "train", "similarity", *rated, "-o", str(run)]
         stopped([*call, *(part for change in changes for part in ("--set", change))], 60 * minutes)
     return run
 
@@ -47,7 +47,7 @@ def scores(run: Path, data: Path) -> dict[str, Any]:
     path, weights = run.with_name(f"{run.name}-similarity.json"), run / "last" / "weights.safetensors"
     if not path.exists() or path.stat().st_mtime < weights.stat().st_mtime:
         tests = [str(data / name) for name in TESTS.values()]
-        printed, _ = synparse(["eval", "--task", "similarity", *tests, "-m", str(run), "--json"])
+        printed, _ = synparse(["task", "eval", "similarity", *tests, "-m", str(run), "--format", "json"])
         found = {one["system"]: one["groups"] for one in json.loads(printed)["scores"]}
         if not run.name.startswith("transformer"):
             heads, _ = synparse(
@@ -61,7 +61,8 @@ def scores(run: Path, data: Path) -> dict[str, Any]:
                     "chu-liu-edmonds",
                     "-m",
                     str(run),
-                    "--json",
+                    "--format",
+                    "json",
                 ]
             )
             found["heads"] = {one["metric"]: one["value"] for one in json.loads(heads)["scores"]}

@@ -53,19 +53,19 @@ class Job:
 
 def trained(model: str, seed: int) -> Job:
     """A model of the demonstrations of S1, by its preset."""
-    return Job("S1", model, seed, ("train", "--task", "craft", "--model", model))
+    return Job("S1", model, seed, ("task", "train", "craft", "--model", model))
 
 
 def of_more(seed: int) -> Job:
     """OCN with as many updates, of three times as many demonstrations."""
     sets = (part for one in ("data.expressions=43200", "train.epochs=4") for part in ("--set", one))
-    return Job("S1", MORE, seed, ("train", "--task", "craft", *sets))
+    return Job("S1", MORE, seed, ("task", "train", "craft", *sets))
 
 
 def half(name: str, seed: int) -> Job:
     """One of the two models whose options S2 puts together."""
     sets = (f"data.sketches={HALVES[name]}", "data.expressions=9600", "model.tasks=2", "model.options=2")
-    return Job(name, "ocn", seed, ("train", "--task", "craft", *(part for one in sets for part in ("--set", one))))
+    return Job(name, "ocn", seed, ("task", "train", "craft", *(part for one in sets for part in ("--set", one))))
 
 
 def transferred(sketch: str, system: str, seed: int, iterations: int) -> Job:
@@ -78,7 +78,12 @@ def transferred(sketch: str, system: str, seed: int, iterations: int) -> Job:
     else:
         name = Job("S1", system.removesuffix(" unfrozen"), seed, ()).name
         runs = (name, "--unfrozen") if system.endswith("unfrozen") else (name,)
-    return Job(sketch, system, seed, ("transfer", *runs, "--sketch", sketch, "--set", f"train.epochs={iterations}"))
+    return Job(
+        sketch,
+        system,
+        seed,
+        ("task", "task", "transfer", *runs, "--sketch", sketch, "--set", f"train.epochs={iterations}"),
+    )
 
 
 def jobs(seeds: int, iterations: int) -> Iterator[Job]:
@@ -119,7 +124,7 @@ def work(job: Job, minutes: float, folder: Path) -> None:
     scores = run.with_name(f"{run.name}.scores.json")
     weights = run / "last" / "weights.safetensors"
     if not scores.exists() or scores.stat().st_mtime < weights.stat().st_mtime:
-        write_whole(scores, synparse(["eval", "--task", "craft", "-m", str(run), "--json"])[0].encode())
+        write_whole(scores, synparse(["task", "eval", "craft", "-m", str(run), "--format", "json"])[0].encode())
 
 
 def values(job: Job, folder: Path) -> dict[str, float]:

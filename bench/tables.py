@@ -77,7 +77,7 @@ class Bench:
         """What a command writes with ``--json``; called if that is not there."""
         path = self.folder / f"{name}.json"
         if not path.exists():
-            write_whole(path, synparse([*call, "--json"])[0].encode())
+            write_whole(path, synparse([*call, "--format", "json"])[0].encode())
         return json.loads(path.read_text(encoding="utf-8"))
 
     def attachment(self, name: str, run: str) -> Mapping[str, float]:
@@ -112,7 +112,7 @@ def ablations(bench: Bench) -> str:
     for title, changes in ABLATIONS.items():
         name = f"without-{next(iter(changes), 'nothing').replace('model.', '')}"
         run = bench.udgn(name, changes)
-        told = bench.read(f"{name}-text", "eval", "--text", SAMPLE, "-m", run)["scores"][0]
+        told = bench.read(f"{name}-text", "perplexity", SAMPLE, "-m", run)["scores"][0]
         rows.append([title, f"{told['value']:.0f}", *attached(bench.attachment(name, run))])
     return table(["left out (table 9)", "masked perplexity", "UAS", "UUAS"], rows)
 
@@ -136,7 +136,7 @@ def sharpness(bench: Bench) -> str:
     chosen, gold = named(runs), str(bench.data / CRAFT_GOLD)
     scored = bench.read("onlstm-scores", "eval", "--gold", gold, "--convention", "on-lstm", *chosen)["scores"]
     scores = {one["model"]: f"{one['value']:.1f}" for one in scored}
-    call = ["analyze", "sharpness", "--text", gold, "--scores", str(bench.folder / "onlstm-scores.json"), *chosen]
+    call = ["analyze", "sharpness", gold, "--scores", str(bench.folder / "onlstm-scores.json"), *chosen]
     report = bench.read("onlstm-sharpness", *call)
     kinds = list(report["systems"][0]["values"])
     rows = [
@@ -155,7 +155,7 @@ def learning(bench: Bench) -> str:
     rows = []
     for count in EXPRESSIONS:
         run = bench.train(f"listops-{count}", ["--task", "listops"], [f"data.expressions={count}"])
-        call = ("eval", "--task", "listops", "--max-length", LONGEST, "-m", run)
+        call = ("task", "eval", "listops", "--max-length", LONGEST, "-m", run)
         (score,) = bench.read(f"listops-{count}-score", *call)["scores"]
         rows.append([f"{int(count):,}", ranged(score), ranged(score["trees"])])
     return table(["ListOps, expressions (figure 7b)", "accuracy", "UF1"], rows)
@@ -167,7 +167,7 @@ def trees_of_seeds(bench: Bench) -> str:
     lines = (bench.data / FORMULAS).read_text(encoding="utf-8").splitlines()[:SOME]
     text = bench.folder / "formulas.txt"
     write_whole(text, "".join(f"{line.split(chr(9))[1]}\n" for line in lines).encode())
-    found = bench.read("logic-agreement", "analyze", "agreement", "--text", str(text), "--as", "text", *named(runs))
+    found = bench.read("logic-agreement", "analyze", "agreement", str(text), "--input-format", "text", *named(runs))
     pairs = zip(combinations(SEEDS, 2), found["pairs"], strict=True)
     return table(
         ["logic, seeds (figure 6)", "F1 of their trees"], [[" and ".join(two), ranged(one)] for two, one in pairs]

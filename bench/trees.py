@@ -97,7 +97,7 @@ def seconds_of(run: Path) -> float:
 def score(plan: Plan, *systems: str) -> dict[str, float]:
     """UF1 of baselines and runs, by name."""
     asked = [part for name in systems for part in (("-m", name) if Path(name).is_dir() else ("--baseline", name))]
-    command = ["eval", "--gold", plan.gold, "--convention", "on-lstm", "--json", *asked]
+    command = ["eval", "--gold", plan.gold, "--convention", "on-lstm", "--format", "json", *asked]
     printed, _ = synparse(command, all_cores=True)
     return {entry.get("model") or entry["system"]: entry["value"] for entry in json.loads(printed)["scores"]}
 

@@ -1,157 +1,244 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what they stand for."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.command import option
 from induce.storage import locate
+from treebank.base.errors import SynparseError
 
-Decorated = Callable[..., Any]
+if TYPE_CHECKING:
+    from treebank.base.errors import TreebankError
+
+Decorator = Callable[[Any], Any]
+
+MODEL, INPUT, OUTPUT, SCORING, LEARNING = "Model", "Input", "Output", "Scoring", "Learning"
+GOLD_HELP = "Treebank: a file, a folder, or a name such as sample or wsj10."
+
+output_option = option("-o", "--output", metavar="FILE", help="Output file instead of standard output.", group=OUTPUT)
+ptb_option = option("--ptb", metavar="DIR", help="Folder of the full Penn Treebank, for names like wsj23.", group=INPUT)
+decoder_option = option(
+    "--decoder", metavar="NAME", help="Decoding algorithm, such as unbiased, biased or eisner.", group=MODEL
+)
+priors_option = option(
+    "--priors",
+    metavar="LIST",
+    help="Priors instead of the model's: none, or NAME:STRENGTH,… such as branching:0.1.",
+    group=MODEL,
+)
+layer_option = option("--layer", type=click.IntRange(min=1), metavar="N", help="Layer to read trees from.", group=MODEL)
+distances_option = option(
+    "--distances",
+    type=click.Choice(["lm", "syd"]),
+    help="Distances of a model trained with --trees: the language model's or the supervised ones.",
+    group=MODEL,
+)
+max_length_option = option(
+    "--max-length", type=click.IntRange(min=1), metavar="N", help="Use only sentences of at most N words.", group=INPUT
+)
+seed_option = option("--seed", type=int, default=1, show_default=True, metavar="N", help="Random seed.")
+settings_option = option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="TABLE.KEY=VALUE",
+    help="Change one setting (repeatable).",
+    group=LEARNING,
+)
+max_minutes_option = option(
+    "--max-minutes", type=click.FloatRange(min=0, min_open=True), metavar="M", help="Time limit in minutes."
+)
+baseline_option = option(
+    "--baseline",
+    "baselines",
+    multiple=True,
+    metavar="NAME",
+    help="Baseline to score (repeatable): left, right, balanced, balanced-williams, random, random-uniform, oracle, "
+    "gold; for heads previous, next.",
+    group=SCORING,
+)
+convention_option = option(
+    "--convention",
+    "conventions",
+    multiple=True,
+    metavar="NAME",
+    help="Evaluation convention (repeatable): on-lstm (default), km, km-wsj10, km-prose, kim-sentence, kim-corpus, "
+    "evalb, or fields such as avg:corpus,root:keep; for heads udgn (default), no-punct, all-tokens.",
+    group=SCORING,
+)
 
 
-def default_model() -> str:
-    """The model to use if none is named, with a note if it is the built-in one."""
-    return locate.default_model(note)
-
-
-def inputs(given: Sequence[str]) -> list[str]:
-    """What to read: ``given``, else standard input, with a word to a person who sits there."""
-    if not given and sys.stdin and sys.stdin.isatty():
-        click.echo("reading from the keyboard, one sentence a line; Ctrl-D ends", err=True)
-    return list(given) or ["-"]
-
-
-def note(line: str) -> None:
-    """Tells the user something that is no result."""
-    click.echo(f"note: {line}", err=True)
-
-
-def seeds_option(command: Decorated) -> Decorated:
-    """``command`` with ``--run``, as often as there are models to compare."""
-    return click.option(
-        "-m",
-        "--run",
-        "runs",
-        multiple=True,
-        metavar="RUN",
-        help="A model folder, or a pattern of several seeds; repeat it.",
-    )(command)
-
-
-def device_option(command: Decorated) -> Decorated:
-    """``command`` with ``--device`` and ``--threads``."""
-    device = click.option(
+def device_option(command: Any) -> Any:
+    """Add ``--device`` and ``--threads``."""
+    device = option(
         "--device",
         type=click.Choice(["auto", "cpu", "cuda"]),
         default="auto",
         show_default=True,
-        help="Where the model computes.",
+        help="Device to compute on.",
+        group=MODEL,
     )
-    threads = click.option(
+    threads = option(
         "--threads",
         type=click.IntRange(min=1),
         metavar="N",
         expose_value=False,
         is_eager=True,
         callback=_use_threads,
-        help="Number of threads; by default OMP_NUM_THREADS, else the number of cores.",
+        help="Number of threads (default: $OMP_NUM_THREADS, else the number of cores).",
+        group=MODEL,
     )
     return device(threads(command))
 
 
 def _use_threads(context: click.Context, parameter: click.Parameter, count: int | None) -> None:
+    """Set the number of threads of this process."""
     from induce.workers.pool import use_threads
 
     if count is not None:
         use_threads(count)
 
 
-def decoder_option(command: Decorated) -> Decorated:
-    """``command`` with ``--decoder``."""
-    return click.option(
-        "--decoder", metavar="NAME", help="How trees are read from the model, such as unbiased, biased or eisner."
-    )(command)
-
-
-def layer_option(command: Decorated) -> Decorated:
-    """``command`` with ``--layer``."""
-    return click.option(
-        "--layer", type=click.IntRange(min=1), metavar="N", help="The layer whose trees are read, counted from 1."
-    )(command)
-
-
-def distances_option(command: Decorated) -> Decorated:
-    """``command`` with ``--distances``."""
-    return click.option(
-        "--distances",
-        type=click.Choice(["lm", "syd"]),
-        help="Of a model that also learned from trees: the language model's distances, or those that did (syd).",
-    )(command)
-
-
-def priors_option(command: Decorated) -> Decorated:
-    """``command`` with ``--priors``."""
-    return click.option(
-        "--priors",
-        metavar="LIST",
-        help="Preferences about trees in place of the model's: none, or NAME:STRENGTH,… such as branching:0.1.",
-    )(command)
-
-
-def seed_option(command: Decorated) -> Decorated:
-    """``command`` with ``--seed``."""
-    return click.option("--seed", type=int, default=1, show_default=True, metavar="N", help="For everything random.")(
+def model_option(command: Any) -> Any:
+    """Add ``--model`` for one trained model."""
+    return option("-m", "--model", metavar="PATH", help="Trained model (default: ./synparse-model).", group=MODEL)(
         command
     )
 
 
-def reading_options(command: Decorated) -> Decorated:
-    """``command`` with the options that say how its input is read, which it gets as one: ``input_options``."""
+def models_option(command: Any) -> Any:
+    """Add ``--model`` for one or more trained models, as the argument ``models``."""
+    return option(
+        "-m",
+        "--model",
+        "models",
+        multiple=True,
+        metavar="PATH",
+        help="Trained model, or a pattern such as 'runs/seed-*' (repeatable; default: ./synparse-model).",
+        group=MODEL,
+    )(command)
+
+
+def gold_option(required: bool = False) -> Decorator:
+    """Add ``--gold``."""
+    return option("--gold", required=required, metavar="GOLD", help=GOLD_HELP, group=INPUT)
+
+
+def format_option(*names: str, default: str | None = None, help: str = "Output format.") -> Decorator:
+    """Add ``--format`` with the choices ``names``, as the argument ``form``."""
+    shown = default is not None
+    return option(
+        "--format", "form", type=click.Choice(names), default=default, show_default=shown, help=help, group=OUTPUT
+    )
+
+
+def plot_option(help: str) -> Decorator:
+    """Add ``--plot`` for an SVG file."""
+    return option("--plot", metavar="FILE.svg", callback=_check_plot, help=help, group=OUTPUT)
+
+
+def _check_plot(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Return the path. Raises SynparseError if it does not end in .svg or its folder does not exist."""
+    if value is not None:
+        if not value.lower().endswith(".svg"):
+            raise SynparseError(f"{value}: pictures are written as SVG; let the name end in .svg")
+        if not os.path.isdir(folder := os.path.dirname(value) or "."):
+            raise SynparseError(f"{value}: folder {folder} does not exist")
+    return value
+
+
+def on_error_option(*choices: str) -> Decorator:
+    """Add ``--on-error`` with ``choices``, the first of which is the default."""
+    effects = {"skip": "leave it out", "blank": "write an empty line"}
+    effect = ", or ".join(effects[choice] for choice in choices if choice in effects)
+    return option(
+        "--on-error",
+        type=click.Choice(choices),
+        default=choices[0],
+        show_default=True,
+        help=f"Malformed sentence: stop, or {effect} and continue with a warning.",
+        group=INPUT,
+    )
+
+
+class SkippedSentences:
+    """Callback for malformed sentences: print each one and count them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, error: TreebankError) -> None:
+        self.count += 1
+        click.echo(f"skipped: {error}", err=True)
+
+
+def default_model(model: str | None = None) -> str:
+    """The model to use: ``model``, else $SYNPARSE_MODEL, else ./synparse-model, else the built-in one with a note."""
+    return model or locate.default_model(note)
+
+
+def default_models(models: Sequence[str]) -> list[str]:
+    """``models``, or the default model if there are none."""
+    return list(models) or [default_model()]
+
+
+def input_paths(paths: Sequence[str]) -> list[str]:
+    """``paths``, or standard input if there are none; a hint is printed if standard input is a terminal."""
+    if not paths and sys.stdin and sys.stdin.isatty():
+        click.echo("reading from the keyboard, one sentence per line; Ctrl-D ends the input", err=True)
+    return list(paths) or ["-"]
+
+
+def note(line: str) -> None:
+    """Print a note on standard error."""
+    click.echo(f"note: {line}", err=True)
+
+
+def reading_options(command: Any) -> Any:
+    """Add the options that say how input is read; the command receives them as one argument ``input_options``."""
     from treebank.io.formats import FORMATS
     from treebank.tokenize import DEFAULT, NONE, TOKENIZATIONS
 
     @wraps(command)
-    def called(*arguments: Any, **options: Any) -> Any:
+    def wrapper(*arguments: Any, **options: Any) -> Any:
         from treebank.io.read import InputOptions
 
-        tokenize = options.pop("tokenize") or (DEFAULT if options["paragraphs"] else "")
         input_options = InputOptions(
-            tokenize=tokenize,
+            tokenize=options.pop("tokenizer") or (DEFAULT if options["paragraphs"] else ""),
             paragraphs=options.pop("paragraphs"),
-            form=options.pop("form_of_input") or "",
+            form=options.pop("input_format") or "",
             encoding=options.pop("encoding") or "",
         )
         return command(*arguments, input_options=input_options, **options)
 
-    decorated: Decorated = called
-    for option in reversed(_reading(list(FORMATS), [*TOKENIZATIONS, NONE], DEFAULT)):
-        decorated = option(decorated)
+    decorated: Any = wrapper
+    for decorator in (
+        option("--encoding", metavar="NAME", help="Encoding of files that are not UTF-8.", group=INPUT),
+        option(
+            "--input-format",
+            type=click.Choice(list(FORMATS)),
+            help="Input format, if it is not detected correctly.",
+            group=INPUT,
+        ),
+        option(
+            "--paragraphs",
+            is_flag=True,
+            help="Raw text whose paragraphs are separated by empty lines.",
+            group=INPUT,
+        ),
+        option(
+            "--tokenizer",
+            type=click.Choice([*TOKENIZATIONS, NONE]),
+            help=f"Split raw text into sentences and tokens with this tokenizer, such as {DEFAULT} or english.",
+            group=INPUT,
+        ),
+    ):
+        decorated = decorator(decorated)
     return decorated
-
-
-def _reading(kinds: Sequence[str], rules: Sequence[str], default: str) -> list[Callable[[Decorated], Decorated]]:
-    """The options themselves, in the order of the help."""
-    return [
-        click.option(
-            "--tokenize",
-            "tokenize",
-            flag_value=default,
-            help="The text is raw: split it into sentences and words by the boundaries of Unicode.",
-        ),
-        click.option(
-            "--tokenization",
-            "tokenize",
-            type=click.Choice(rules),
-            help="Split raw text by this rule: english cuts contractions, characters and segmenters all scripts.",
-        ),
-        click.option("--paragraphs", is_flag=True, help="The text is raw, and only blank lines end paragraphs."),
-        click.option(
-            "--as", "form_of_input", type=click.Choice(kinds), help="What the files hold, where that is mistaken."
-        ),
-        click.option("--encoding", metavar="NAME", help="The encoding of files that are not UTF-8."),
-    ]

@@ -93,7 +93,7 @@ def drawing(analysis: Analysis, gold: Analysis | None = None) -> str:
 
 
 @contextmanager
-def opened(path: str | None) -> Iterator[Callable[[str], None]]:
+def open_output(path: str | None) -> Iterator[Callable[[str], None]]:
     """A function that writes one line to standard output, or to the file ``path`` (compressed if it ends in ``.gz``).
 
     The file is written under a name of its own beside ``path`` and renamed when all of it is safe on the disk: an

@@ -76,5 +76,5 @@ def _figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise SynparseError("--save needs matplotlib, which is not installed: pip install 'synparse[draw]'") from None
+        raise SynparseError("--plot needs matplotlib, which is not installed: pip install 'synparse[draw]'") from None
     return Figure(figsize=(width, height), layout="constrained")

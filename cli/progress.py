@@ -1,153 +1,168 @@
-"""What ``synparse train`` shows on stderr: a line for each check, and between them how far it has come."""
+"""Progress of long calls on standard error: one updating line on a terminal, one line per minute in a log."""
 
 from __future__ import annotations
 
 import math
-import shlex
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from cli.status import LOG_SECONDS, StatusLine, clock, left, on_terminal
-from induce.data.tokens import TOKENS
-from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
+if TYPE_CHECKING:
+    from rich.console import Console
 
-REASONS = {
-    "epochs": "all epochs done",
-    "no more progress": "the development loss no longer falls",
-    "time": "time is up",
-    "interrupted": "interrupted",
-}
-PERPLEXITY = "perplexity"
-SHORT = {"character": "chars"}
+    from treebank.io.read import InputOptions
 
+LOG_SECONDS = 60.0  # between two lines in a log
+FIRST_SECONDS = 1.0  # a shorter call shows no progress
+REFRESH_SECONDS = 0.1  # between two updates of the line
+BAR_WIDTH = 20  # columns
 
-def shown(events: Iterable[Event]) -> Iterator[Event]:
-    """``events``, each shown as it passes."""
-    return _on_terminal(events) if on_terminal() else _plainly(events)
+Item = TypeVar("Item")
 
 
-def _plainly(events: Iterable[Event]) -> Iterator[Event]:
-    due = time.monotonic() + LOG_SECONDS
-    for event in events:
-        found = lines(event)
-        if not found and (parts := status(event)) and time.monotonic() >= due:
-            found = [", ".join(filter(None, parts))]
-        if found:
-            due = time.monotonic() + LOG_SECONDS
-        for line in found:
-            click.echo(line, err=True)
-        yield event
+def clock(seconds: float) -> str:
+    """Duration as ``0:01:05``."""
+    return str(timedelta(seconds=round(seconds)))
 
 
-def _on_terminal(events: Iterable[Event]) -> Iterator[Event]:
-    last = StatusLine()
+def remaining(seconds: float) -> str:
+    """Remaining time as ``1:05 left``, or "" if it is unknown."""
+    return f"{clock(seconds).removeprefix('0:')} left" if 0 <= seconds < 1e8 else ""
+
+
+def terminal() -> Console | None:
+    """A console on standard error if that is a terminal whose last line can be updated, else None."""
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False)
+    return console if console.is_terminal and not console.is_dumb_terminal else None
+
+
+class Display:
+    """One updating line below the lines that stay, or lines of a log.
+
+    ``hidden``: show nothing on a terminal, because the results appear there. Nothing is shown in the first
+    `FIRST_SECONDS` on a terminal and `LOG_SECONDS` in a log.
+    """
+
+    def __init__(self, *, hidden: bool = False) -> None:
+        console = terminal()
+        self._hidden = hidden and console is not None
+        self.logging = console is None
+        self._due = time.monotonic() + (LOG_SECONDS if self.logging else FIRST_SECONDS)
+        if console:
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(BAR_WIDTH), TextColumn("{task.fields[detail]}"))
+            self._bar = Progress(*columns, console=console, transient=True, auto_refresh=False, redirect_stdout=False)
+            self._task = self._bar.add_task("", detail="", total=1.0)
+
+    def show(self, description: str, parts: Sequence[str], fraction: float | None) -> None:
+        """Show ``description`` and ``parts``; ``fraction`` of the work is done, None if that is unknown."""
+        now = time.monotonic()
+        if self._hidden or now < self._due:
+            return
+        detail = ", ".join(filter(None, parts))
+        if self.logging:
+            self._due = now + LOG_SECONDS
+            click.echo(f"{description}: {detail}", err=True)
+            return
+        self._due = now + REFRESH_SECONDS
+        self._bar.start()
+        self._bar.update(self._task, description=description, detail=detail, completed=fraction or 0.0)
+        self._bar.refresh()
+
+    def print(self, line: str) -> None:
+        """Print a line that stays, on standard error."""
+        self.close()
+        click.echo(line, err=True)
+        if self.logging:
+            self._due = time.monotonic() + LOG_SECONDS
+
+    def close(self) -> None:
+        """Remove the updating line."""
+        if not self.logging:
+            self._bar.stop()
+
+
+class Counter:
+    """Counts items and shows how many are done, and when all will be."""
+
+    def __init__(self, activity: str, unit: str = "sentences", *, hidden: bool = False) -> None:
+        self.activity, self.unit, self.count = activity, unit, 0
+        self.display = Display(hidden=hidden)
+        self._start: tuple[float, float] | None = None  # time and fraction at the first item
+
+    def step(self, fraction: float | None, *, by: int = 1) -> None:
+        """Count ``by`` more items; ``fraction`` of the work is done then, None if that is unknown."""
+        self.count += by
+        now = time.monotonic()
+        since, before = self._start = self._start or (now, fraction or 0.0)
+        parts = [f"{self.count:,} {self.unit}"]
+        if fraction is not None:
+            left = (now - since) / (fraction - before) * (1 - fraction) if fraction > before else math.inf
+            parts = [f"{fraction:.0%}", remaining(left), *parts]
+        self.display.show(self.activity, parts, fraction)
+
+    def print(self, line: str) -> None:
+        """Print a line that stays."""
+        self.display.print(line)
+
+    def close(self) -> None:
+        """Remove the updating line."""
+        self.display.close()
+
+    def track(self, items: Iterable[Item], total: int | None = None) -> Iterator[Item]:
+        """Yield ``items``, counting each after it was processed."""
+        try:
+            for item in items:
+                yield item
+                self.step((self.count + 1) / total if total else None)
+        finally:
+            self.close()
+
+
+@contextmanager
+def reading(
+    activity: str, files: Sequence[str], input_options: InputOptions, *, hidden: bool = False
+) -> Iterator[InputOptions]:
+    """Yield ``input_options`` that count the sentences of ``files`` on a progress display as they are read."""
+    positions, counter = FilePositions(files), Counter(activity, hidden=hidden)
     try:
-        for event in events:
-            for line in lines(event):
-                last.say(line)
-            if parts := status(event):
-                last.show(parts, getattr(event, "share", None))
-            yield event
+        yield replace(input_options, on_sentence=lambda place: counter.step(positions.fraction(*place)))
     finally:
-        last.clear()
+        counter.close()
 
 
-def status(event: Event) -> list[str]:
-    """What a line that is overwritten says, the most important first; nothing of an event that has lines of its own."""
-    if isinstance(event, Scoring):
-        return ["scoring the development text", f"{event.share:.0%}", left(event.seconds_left)]
-    if not isinstance(event, Progress):
-        return []
-    return [
-        f"epoch {event.epoch}/{event.epochs}",
-        left(event.seconds_left),
-        _short(event),
-        f"{event.words_per_second:,.0f} {SHORT.get(event.token, TOKENS[event.token])}/s",
-        f"step {event.step}",
-        f"loss {event.loss:.2f}",
-    ]
+class FilePositions:
+    """Fraction of some files that precedes a line; lines are counted at the first request."""
 
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = paths
+        self._lines_before: dict[str, int] | None = None
+        self._total = 0
 
-def _short(event: Progress) -> str:
-    """What the model is measured by, in few digits; "" of a task, whose accuracy is not known yet."""
-    if event.measure != PERPLEXITY:
-        return f"{event.measure} {event.loss:.4f}"
-    if event.task:
-        return ""
-    return f"perplexity {event.perplexity:.1f}" if event.perplexity < 100 else f"perplexity {event.perplexity:.0f}"
+    def fraction(self, path: str, line: int) -> float | None:
+        """Fraction of all lines up to ``line`` (from 1) of ``path``; None for compressed files and pipes."""
+        if self._lines_before is None:
+            self._count()
+        if not self._lines_before or path not in self._lines_before:
+            return None
+        return min(1.0, (self._lines_before[path] + line) / self._total)
 
+    def _count(self) -> None:
+        from treebank.io.lines import count_lines
 
-def lines(event: Event) -> list[str]:
-    """The lines of text that stay on the screen; none for an event that only moves the bar."""
-    if isinstance(event, Started):
-        start = f"going on at step {event.resumed_at}" if event.resumed_at else "training"
-        items, text = ("examples", "examples") if event.task else ("sentences", "text")
-        found = [
-            f"{start} on {event.sentences:,} {items}, {event.words:,} {TOKENS[event.token]} "
-            f"({event.unknown_share:.1%} unknown)",
-            f"development {text}: {event.development_sentences:,} {items}; vocabulary: {event.vocabulary:,}; "
-            f"{event.parameters:,} weights, on {event.device}",
-        ]
-        return [*found, f"note: {event.note}"] if event.note else found
-    if isinstance(event, Halved):
-        parts = f"memory ran out at step {event.step}, so its sentences were taken in {event.parts} parts"
-        return [f"note: {parts}; a smaller train.batch_words saves the attempt"]
-    if isinstance(event, Check):
-        bits = "" if event.development_bits is None else f" ({event.development_bits:.3f} bits per character)"
-        notes = (", best so far" if event.best else "") + (f", {event.note}" if event.note else "")
-        if event.development_accuracy is not None:
-            scores = f"loss {event.loss:.4f}, development {event.development_loss:.4f}"
-            scores += f", accuracy {event.development_accuracy:.2%}"
-        elif event.measure != PERPLEXITY:
-            scores = f"{event.measure} {event.loss:.4f}, development {event.development_loss:.4f}"
-        else:
-            scores = f"perplexity {event.perplexity:.2f}, development {event.development_perplexity:.2f}{bits}"
-        return [f"epoch {event.epoch}, step {event.step}: {scores}{notes} [{clock(event.seconds)}]"]
-    if isinstance(event, Finished):
-        bits = "" if event.best_bits is None else f", {event.best_bits:.3f} bits per character"
-        best = f"{event.best_perplexity:.2f}"
-        if event.measure != PERPLEXITY:
-            best = f"{math.log(event.best_perplexity):.4f}"
-        found = [
-            f"{REASONS[event.reason]} after {clock(event.seconds)}; best development {event.measure} "
-            f"{best}{bits} (epoch {event.best_epoch})"
-        ]
-        if event.best_accuracy is not None:
-            accuracy = f"best development accuracy {event.best_accuracy:.2%} (epoch {event.best_epoch})"
-            found = [f"{REASONS[event.reason]} after {clock(event.seconds)}; {accuracy}"]
-        if not event.best_epoch:
-            found = [f"{REASONS[event.reason]} after {clock(event.seconds)}"]
-        if not event.scored:
-            found[0] += "; there was no time to score the model of the last step on the development text"
-        unfinished = event.reason in ("interrupted", "time")
-        hint = f"; go on with: synparse train --resume -o {shlex.quote(event.run)}" if unfinished else ""
-        how = event.branching or (f"decoder {event.decoder}" if event.decoder else "")
-        return [*found, *filter(None, [how]), f"the model is in {event.run}{hint}"]
-    return []
-
-
-def next_steps(event: Finished, run: str = "") -> list[str]:
-    """What to type next with the model of a training that ended, or with all those that the pattern ``run`` names."""
-    run, model = run or event.run, f"-m {shlex.quote(run or event.run)}"
-    if event.task:
-        steps = {f"synparse eval --task {event.task} {model}": "its accuracy, by size and kind"}
-    elif not event.gives:
-        text = "sample" if event.on_sample else "TEXT"
-        steps = {
-            f"synparse eval --text {text} {model}": "its perplexity",
-            f"synparse score {model} TEXT": "how probable each sentence is",
-        }
-    else:
-        gold = "sample" if event.on_sample else "TREEBANK"
-        one = "tree" if event.gives == "trees" else "word with its head"
-        steps = {
-            f"synparse parse {model} TEXT": f"one {one} a line",
-            f"synparse eval {model} --gold {gold}": f"how good the {event.gives} are",
-            f"synparse draw {model} TEXT": "pictures of them",
-        }
-        if "*" in run:  # several models are scored and compared; one of them parses
-            steps = {step: told for step, told in steps.items() if " eval " in step}
-    wide = max(map(len, steps))
-    return [f"{'next:' if not i else '':5} {step:{wide}}  {told}" for i, (step, told) in enumerate(steps.items())]
+        self._lines_before = {}
+        for path in self.paths:
+            count = count_lines(path)
+            if count is None:
+                self._lines_before = {}
+                return
+            self._lines_before[path] = self._total
+            self._total += count

@@ -1,4 +1,4 @@
-"""What ends a call from outside: Ctrl-C, SIGTERM, and SIGHUP of a terminal that goes away; none of them loses work."""
+"""Signals: Ctrl-C, SIGTERM, and SIGHUP of a closed terminal end a command without losing work."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import Any
 
-SCORING_SECONDS = 4.0  # that SIGTERM leaves for scoring a model that is kept already
-WAITING_SECONDS = 8.0  # after which it does not even wait for the step
-_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+SCORING_SECONDS = 4.0  # after SIGTERM, before the scoring of a saved model is stopped
+STEP_SECONDS = 8.0  # after SIGTERM, before the current training step is interrupted
+_ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class TerminatedError(KeyboardInterrupt):
-    """A signal other than Ctrl-C that asks the program to end; ``code`` is what to exit with."""
+    """Raised for SIGTERM and SIGHUP; ``code`` is the exit code."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -26,41 +26,41 @@ class TerminatedError(KeyboardInterrupt):
 
 @contextmanager
 def ending_cleanly() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP raise `TerminatedError`, as Ctrl-C raises KeyboardInterrupt."""
+    """Make SIGTERM and SIGHUP raise `TerminatedError`, as Ctrl-C raises KeyboardInterrupt."""
 
     def end(number: int, frame: FrameType | None) -> None:
         raise TerminatedError(number)
 
-    with _handled(dict.fromkeys(_ENDING, end)):
+    with _handled(dict.fromkeys(_ENDING_SIGNALS, end)):
         yield
 
 
 class Ending:
-    """How far the end of a training has come that a signal asked for."""
+    """State of a training that a signal has asked to end."""
 
     def __init__(self) -> None:
-        self.number = 0  # of the signal that came first; 0 for none
+        self.number = 0  # first signal, 0 for none
         self.since = 0.0
-        self._told = False
+        self._announced = False
 
     @property
     def code(self) -> int:
-        """What to exit with."""
+        """Exit code."""
         return 128 + (self.number or signal.SIGINT)
 
-    def asked(self) -> bool:
-        """Whether training should end: a model that is kept is still scored."""
-        if self.number and not self._told:  # not in the handler, which may interrupt another line of output
-            self._told = True
-            print("stopping, and keeping the model …", file=sys.stderr, flush=True)  # above the bar, if there is one
+    def requested(self) -> bool:
+        """Whether training should end; a saved model is still scored."""
+        if self.number and not self._announced:  # not in the handler, which may interrupt other output
+            self._announced = True
+            print("stopping and saving the model …", file=sys.stderr, flush=True)
         return bool(self.number)
 
     def hurried(self) -> bool:
-        """Whether scoring should end, too: who sends SIGTERM does not wait long."""
+        """Whether scoring should end, too, because SIGTERM came some seconds ago."""
         return self.number not in (0, signal.SIGINT) and time.monotonic() - self.since > SCORING_SECONDS
 
     def note(self, number: int, frame: FrameType | None) -> None:
-        """The handler. Only a second Ctrl-C, and SIGTERM after some seconds, do not wait for the step."""
+        """Handle a signal. Only a second Ctrl-C, or SIGTERM after some seconds, interrupts the current step."""
         if number == getattr(signal, "SIGALRM", None):
             raise TerminatedError(self.number)
         if self.number and number == signal.SIGINT:
@@ -68,14 +68,14 @@ class Ending:
         if not self.number:
             self.number, self.since = number, time.monotonic()
             if number != signal.SIGINT and hasattr(signal, "setitimer"):
-                signal.setitimer(signal.ITIMER_REAL, WAITING_SECONDS)
+                signal.setitimer(signal.ITIMER_REAL, STEP_SECONDS)
 
 
 @contextmanager
 def ending_after_the_step() -> Iterator[Ending]:
-    """What signals ask of a training, which ends at the next step."""
+    """Yield an `Ending` that records signals, so that training can end after the current step."""
     ending = Ending()
-    numbers = [signal.SIGINT, *_ENDING, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else [])]
+    numbers = [signal.SIGINT, *_ENDING_SIGNALS, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else [])]
     try:
         with _handled(dict.fromkeys(numbers, ending.note)):
             yield ending
@@ -86,7 +86,7 @@ def ending_after_the_step() -> Iterator[Ending]:
 
 @contextmanager
 def _handled(handlers: dict[Any, Any]) -> Iterator[None]:
-    """Other handlers for a while. A signal that is ignored, as nohup sets it, stays so; threads have no handlers."""
+    """Install signal handlers temporarily, in the main thread only; ignored signals (nohup) stay ignored."""
     if current_thread() is not main_thread():
         yield
         return

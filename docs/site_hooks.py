@@ -119,11 +119,11 @@ def _cell(match: re.Match[str]) -> str:
 
 def options_page() -> str:
     """What ``--help`` says of every command."""
+    from cli.command import walk_commands
     from cli.main import synparse
-    from cli.manual import commands_of
 
     parts = ["# Options", "What `synparse COMMAND --help` says."]
-    for name, command in commands_of(synparse, "synparse"):
+    for name, command in walk_commands(synparse, "synparse"):
         with click.Context(command, info_name=name, max_content_width=100) as context:
             parts.append(f"## {name}\n\n```\n{command.get_help(context)}\n```")
     return "\n\n".join(parts) + "\n"

@@ -93,7 +93,7 @@ class TaskEntry:
     preset: str
     models: Mapping[str, ModelEntry]  # what --model names where there is this --task
     examples: str = "induce.tasks.examples:load_examples"  # "module:function": what is learned from
-    score: str = "induce.tasks.evaluation:score_task"  # "module:function" of ``synparse eval --task``
+    score: str = "induce.tasks.evaluation:score_task"  # "module:function" of ``synparse task eval``
     parser: str = "induce.parsing.parser:ModelParser"  # "module:class": from a line to a tree
     settle: str = ""  # "module:function" of settings and --model: settings that follow from others
 
@@ -365,8 +365,8 @@ def fitting_decoder(
     """
     fitting = decoders_of(gives)
     if not fitting:
-        instead = f"--task {task}" if task else "--text FILE"
-        raise SynparseError(f"model {model!r} gives no trees; score it with synparse eval {instead}")
+        instead = f"task eval {task}" if task else "perplexity"
+        raise SynparseError(f"model {model!r} gives no trees; score it with synparse {instead}")
     if not name:
         return "biased" if branches_right and gives[0] is Distances else fitting[0]
     needs = decoder_entry(name).reads

@@ -185,7 +185,16 @@ def test_the_tables_of_skills(tmp_path: Path) -> None:
     todo = list(skills.jobs(2, 5))
     assert len({job.name for job in todo}) == len(todo)
     done = [job for job in todo if job.name in ("S1-ocn-1", "S1-ocn-2", "ADC-scratch-1")]
-    assert done[-1].call == ("transfer", "--from-scratch", "--sketch", "ADC", "--set", "train.epochs=20")
+    assert done[-1].call == (
+        "task",
+        "task",
+        "transfer",
+        "--from-scratch",
+        "--sketch",
+        "ADC",
+        "--set",
+        "train.epochs=20",
+    )
     for place, job in enumerate(done, 1):
         values = {"actions": 10.0 * place, "success AC": 20.0, "success CD": 40.0}
         entry = {"values": values, "options": {"A": [1.0, 2.4]}}

@@ -60,10 +60,10 @@ def test_from_text_to_scores(toy: str, capsys: pytest.CaptureFixture[str]) -> No
     )
     assert leaves == [tuple(line.split()) for line in LINES]
     gold = "gold.mrg" if parser.output == "trees" else "gold.conllu"
-    scores = json.loads(output(capsys, "eval", "--gold", gold, "-m", "run", "--json"))["scores"]
+    scores = json.loads(output(capsys, "eval", "--gold", gold, "-m", "run", "--format", "json"))["scores"]
     assert {score["metric"] for score in scores} == ({"UF1"} if parser.output == "trees" else {"UAS", "UUAS"})
     assert all(0 <= score["value"] <= 100 for score in scores)
-    assert f"model {toy}" in output(capsys, "info", "run")
+    assert f"model {toy}" in output(capsys, "info", "-m", "run")
 
 
 def test_cut_off_and_resumed(toy: str) -> None:

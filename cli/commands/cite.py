@@ -1,4 +1,4 @@
-"""``synparse cite``: what to cite."""
+"""``synparse cite``: BibTeX entries."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from pathlib import Path
 
 import click
 
-from cli.help import command
+from cli.command import command, option
+from cli.options import MODEL
+
+EXAMPLES = [
+    ("synparse cite", "Cite this program."),
+    ("synparse cite -m mine --gold wsj10 --convention km", "Cite everything that a table of scores relies on."),
+]
 
 
-@command()
-@click.option("-m", "--run", metavar="RUN", help="A model, whose paper and treebank are cited too.")
-@click.option("--gold", "golds", multiple=True, metavar="NAME", help="A treebank that it was scored on, such as wsj10.")
-@click.option("--convention", "conventions", multiple=True, metavar="NAME", help="A way of counting, such as on-lstm.")
-def cite(run: str | None, golds: Sequence[str], conventions: Sequence[str]) -> None:
-    """Print BibTeX for this tool, a model's paper, the Penn Treebank where it was used, and ways of counting."""
+@command(examples=EXAMPLES)
+@option("-m", "--model", metavar="PATH", help="Trained model, whose paper and treebank are cited too.", group=MODEL)
+@option("--gold", "golds", multiple=True, metavar="NAME", help="Treebank of an evaluation, such as wsj10 (repeatable).")
+@option("--convention", "conventions", multiple=True, metavar="NAME", help="Evaluation convention (repeatable).")
+def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str]) -> None:
+    """Print BibTeX entries for this program, a model, treebanks and evaluation conventions."""
     from induce.citation import bibtex, references
     from induce.storage.checkpoint import find, read
     from treebank.corpora.catalog import check_known
@@ -23,13 +29,13 @@ def cite(run: str | None, golds: Sequence[str], conventions: Sequence[str]) -> N
 
     for name in conventions:
         if name not in ATTACHMENT_CONVENTIONS:
-            find_convention(name)  # an unknown one is told
+            find_convention(name)  # reports an unknown name
     for name in golds:
         check_known(name)
-    model, treebanks = "", list(golds)
-    if run:
-        checkpoint = read(find(Path(run)))
-        model = checkpoint.config.model_name
+    model_name, treebanks = "", list(golds)
+    if model:
+        checkpoint = read(find(Path(model)))
+        model_name = checkpoint.config.model_name
         treebanks += [str(checkpoint.facts.get("trees", {}).get("name", ""))]
-    for entry in bibtex(references(model, treebanks, conventions)):
+    for entry in bibtex(references(model_name, treebanks, conventions)):
         click.echo(f"{entry}\n")

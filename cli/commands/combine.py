@@ -1,4 +1,4 @@
-"""``synparse combine``: runs and files of trees that vote together."""
+"""``synparse combine``: ensembles of models and files of trees."""
 
 from __future__ import annotations
 
@@ -6,29 +6,40 @@ from collections.abc import Sequence
 
 import click
 
-from cli.help import command
-from cli.options import decoder_option, note
+from cli.command import command, option
+from cli.options import OUTPUT, decoder_option, note
+
+VOTING = "Voting"
+EXAMPLES = [
+    ("synparse combine runs/seed-* -o voters", "Make an ensemble; parse and eval take it like any model."),
+    (
+        "synparse combine mine@weight=2 trees.txt -o voters --threshold 0.5",
+        "Combine a model of weight 2 and a file of trees; keep only phrases with a majority.",
+    ),
+]
 
 
-@command()
-@click.argument("members", nargs=-1, required=True, metavar="RUN-or-FILE...")
-@click.option("-o", "--output", "run", required=True, metavar="RUN", help="The folder of the ensemble.")
-@click.option("--pack", is_flag=True, help="Copy the members into RUN, so that it can be moved.")
-@click.option("--overwrite", is_flag=True, help="Replace the ensemble in RUN.")
-@click.option("--heads", is_flag=True, help="Give heads, though some members give trees: heads that agree with these.")
-@click.option(
+@command(examples=EXAMPLES)
+@click.argument("members", nargs=-1, required=True, metavar="MEMBER...")
+@option("--heads", is_flag=True, help="Give heads although some members give trees.", group=VOTING)
+@option(
     "--threshold",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.0,
     metavar="SHARE",
-    help="Leave out phrases with this share of the votes or less; 0 gives binary trees.",
+    help="Leave out phrases with at most this share of the votes; 0 gives binary trees.",
+    group=VOTING,
 )
-@click.option(
+@option(
     "--votes",
     type=click.Choice(["trees", "marginals"]),
-    help="Each member votes with its tree (the default of trees), or with its probabilities (the default of heads).",
+    help="Vote with each member's tree (default for trees) or with its probabilities (default for heads).",
+    group=VOTING,
 )
 @decoder_option
+@option("-o", "--output", "run", required=True, metavar="FOLDER", help="Folder of the ensemble.", group=OUTPUT)
+@option("--pack", is_flag=True, help="Copy the members into the folder, so that it can be moved.", group=OUTPUT)
+@option("--overwrite", is_flag=True, help="Replace an existing ensemble.", group=OUTPUT)
 def combine(
     members: Sequence[str],
     run: str,
@@ -39,11 +50,11 @@ def combine(
     votes: str | None,
     decoder: str | None,
 ) -> None:
-    """Make an ensemble, which parse, eval, extract and info take like any model.
+    """Combine models into an ensemble, which all commands take like a model.
 
-    A member is a run, a file of trees or heads over the text that will be parsed, a folder that parse --output-dir
-    wrote, or baseline:right. RUN@layer=2, RUN@decoder=unbiased and RUN@weight=2, with commas between them, say which
-    trees are meant and how much they count.
+    MEMBER is a model, a file of trees or heads for the text that will be parsed, a folder written by parse
+    --output-dir, or baseline:right. MODEL@layer=2, MODEL@decoder=unbiased and MODEL@weight=2, separated by commas,
+    choose the trees of a member and its weight.
     """
     from induce.parsing.combine import combine as combined
 

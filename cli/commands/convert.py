@@ -1,72 +1,104 @@
-"""``synparse convert``: treebanks in other forms."""
+"""``synparse convert``: treebanks in other formats."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from cli.help import command
-from cli.options import inputs, reading_options
-from cli.output import opened
-from cli.status import reading
-from treebank.base.errors import TreebankError
+from cli.command import command, option
+from cli.options import (
+    SkippedSentences,
+    format_option,
+    input_paths,
+    max_length_option,
+    on_error_option,
+    output_option,
+    ptb_option,
+    reading_options,
+)
+from cli.output import open_output
+from cli.progress import reading
 from treebank.core.head_rules import HEAD_RULES
 from treebank.io.formats import WRITERS
 
 if TYPE_CHECKING:
+    from treebank.convert.convert import Direction
     from treebank.io.read import InputOptions
 
+CHANGES = "Changes"
+CONCAT_SYN = "ptb-concat-syn"  # words as in the language-modeling files of the Penn Treebank
+STRIPPED = ("traces", "functions", "punctuation", "labels", "unary")
 
-@command()
+EXAMPLES = [
+    (
+        "synparse convert gold.mrg --strip traces --strip functions -o plain.mrg",
+        "Delete empty elements and function tags.",
+    ),
+    ("synparse convert gold.mrg --format conllu --head-rules collins", "Derive heads from trees."),
+]
+
+
+@command(examples=EXAMPLES)
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
-@click.option("--to", type=click.Choice(list(WRITERS)), default="brackets", show_default=True, help="What to write.")
-@click.option(
+@reading_options
+@on_error_option("stop", "skip")
+@max_length_option
+@ptb_option
+@option(
     "--strip",
-    type=click.Choice(["traces", "functions", "punctuation"]),
+    type=click.Choice(STRIPPED),
     multiple=True,
-    help="Delete empty elements, function tags, or what scoring does not count as a word; may be repeated.",
+    help="Delete empty elements, function tags, tokens that are not scored, labels and tags, or unary brackets "
+    "(repeatable).",
+    group=CHANGES,
 )
-@click.option("--unary", type=click.Choice(["keep", "collapse"]), default="keep", help="One bracket for each span.")
-@click.option("--binarize", type=click.Choice(["left", "right"]), help="At most two children for each bracket.")
-@click.option("--labels", type=click.Choice(["keep", "drop"]), default="keep", help="X and W instead of labels.")
-@click.option("--max-length", type=click.IntRange(min=1), metavar="N", help="Only sentences of up to N words.")
-@click.option(
+@option(
+    "--binarize", type=click.Choice(["left", "right"]), help="Allow at most two children per bracket.", group=CHANGES
+)
+@option(
     "--head-rules",
     type=click.Choice(list(HEAD_RULES)),
     default="collins",
     show_default=True,
-    help="Which word heads a phrase, with --to conllu.",
+    help="Head rules for --format conllu.",
+    group=CHANGES,
 )
-@click.option("--recipe", type=click.Choice(["ptb-concat-syn"]), help="The words of the language-modelling files.")
-@click.option(
+@option(
+    "--normalize",
+    type=click.Choice([CONCAT_SYN]),
+    help="Normalize words as in the language-modeling files of the Penn Treebank.",
+    group=CHANGES,
+)
+@option(
     "--vocabulary-of",
     multiple=True,
     metavar="INPUT",
-    help="Count the words of the recipe's vocabulary here instead; may be repeated.",
+    help="With --normalize: count the vocabulary in this corpus instead (repeatable).",
+    group=CHANGES,
 )
-@reading_options
-@click.option("--skip-bad", is_flag=True, help="Leave out broken sentences, and tell of each.")
-@click.option("--ptb", metavar="DIR", help="A full Penn Treebank, for the names that begin with wsj.")
+@output_option
+@format_option(*WRITERS, default="brackets")
 def convert(
     input: Sequence[str],
     output: str | None,
-    to: str,
+    form: str,
     head_rules: str,
-    recipe: str | None,
+    normalize: str | None,
     vocabulary_of: Sequence[str],
-    skip_bad: bool,
+    on_error: str,
     ptb: str | None,
     input_options: InputOptions,
-    **steps: Any,
+    strip: Sequence[str],
+    binarize: Direction | None,
+    max_length: int | None,
 ) -> None:
-    """Turn treebanks into other forms, one sentence a line, and back.
+    """Convert treebanks to another format, one sentence per line.
 
-    INPUT are treebank files (brackets, CoNLL-U), JSON lines with distances or spans (.jsonl), folders, patterns, names
-    such as wsj10, or - for standard input, which is also read when none is named.
+    INPUT is any number of treebank files (brackets, CoNLL-U), JSON lines with distances or spans (.jsonl), folders,
+    patterns, treebank names such as wsj10, or - for standard input (the default).
     """
     from treebank.convert.convert import Conversion
     from treebank.convert.convert import convert as converted
@@ -74,33 +106,32 @@ def convert(
     from treebank.io.expand import expand
     from treebank.io.output_path import check_output
 
-    if vocabulary_of and not recipe:
-        raise click.UsageError("--vocabulary-of is of use only with --recipe")
-    paths = inputs(input)
-    given = [path for path in paths if not is_name(path)]
-    check_output(output, given)
-    shown = not output and sys.stdout.isatty()
-    with reading("converting", expand(given, trees=True), input_options, results_shown=shown) as counted:
+    if vocabulary_of and not normalize:
+        raise click.UsageError(f"--vocabulary-of requires --normalize {CONCAT_SYN}")
+    paths = input_paths(input)
+    files = [path for path in paths if not is_name(path)]
+    check_output(output, files)
+    steps = Conversion(
+        strip=tuple(name for name in strip if name not in ("labels", "unary")),
+        unary="collapse" if "unary" in strip else "keep",
+        labels="drop" if "labels" in strip else "keep",
+        binarize=binarize,
+        max_length=max_length,
+    )
+    hidden = not output and sys.stdout.isatty()
+    with reading("converting", expand(files, trees=True), input_options, hidden=hidden) as counted:
         lines = converted(
             paths,
-            to,
-            Conversion(**steps),
+            form,
+            steps,
             rules=head_rules,
-            recipe=recipe is not None,
+            recipe=normalize is not None,
             vocabulary_of=vocabulary_of,
             ptb=ptb,
-            tell=_note,
-            on_bad=_skipped if skip_bad else None,
+            tell=lambda line: click.echo(line, err=True),
+            on_bad=SkippedSentences() if on_error == "skip" else None,
             input_options=counted,
         )
-        with opened(output) as write_line:
+        with open_output(output) as write:
             for text in lines:
-                write_line(text)
-
-
-def _skipped(error: TreebankError) -> None:
-    click.echo(f"skipped: {error}", err=True)
-
-
-def _note(text: str) -> None:
-    click.echo(text, err=True)
+                write(text)

@@ -1,30 +1,37 @@
-"""``synparse decode``: from distances to trees, from head distributions to heads, without a model."""
+"""``synparse decode``: trees from distances and heads from head distributions, without a model."""
 
 from __future__ import annotations
 
 import click
 
-from cli.help import command
-from cli.output import opened
+from cli.command import command, option
+from cli.options import OUTPUT, output_option
+from cli.output import open_output
 from treebank.base.errors import SynparseError, TreebankError
 
+EXAMPLES = [
+    ("synparse decode numbers.jsonl > trees.txt", "Write the trees that synparse parse would write."),
+    ("synparse decode numbers.jsonl --decoder biased", "Use the biased algorithm of the PRPN and ON-LSTM papers."),
+]
 
-@command()
+
+@command(examples=EXAMPLES)
 @click.argument("file", default="-")
-@click.option(
+@option(
     "--decoder",
     metavar="NAME",
-    help="Of distances unbiased, biased or nary, of heads chu-liu-edmonds, eisner, argmax or heads-to-tree, of "
-    "heights heights, of a stack shift-reduce, of span scores mbr; by default the one that a line names, else the "
-    "first of these.",
+    help="Decoding algorithm: unbiased, biased or nary for distances; chu-liu-edmonds, eisner, argmax or heads-to-tree "
+    "for heads; heights for heights; shift-reduce for stacks; mbr for span scores (default: the one named in the line, "
+    "else the first for its structure).",
+    group=OUTPUT,
 )
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of standard output.")
+@output_option
 def decode(file: str, decoder: str | None, output: str | None) -> None:
-    """Turn the JSON lines of `synparse extract` into trees, one a line, or into CoNLL-U where they hold heads.
+    """Decode JSON lines of `synparse extract`: one tree per line, or CoNLL-U if the lines hold heads.
 
-    A line needs only "distances": one number per word, the gap before it; or "heads": a row per word, how probable
-    each word is as its head; or "heights": a pair per word, the gap before it and its height; or "stack": the
-    number of a slot per word. Without "words", words are called w0 w1 …
+    A line needs one of these keys: "distances", the gap before each word; "heads", a row of head probabilities per
+    word; "heights", a pair of distance and height per word; "stack", a slot number per word. Without "words", the words
+    are named w0, w1, …
     """
     from induce.parsing.reading import decoded, expected, from_json
     from induce.registry import decoder_entry
@@ -35,9 +42,9 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
     from treebank.io.output_path import check_output
 
     if decoder:
-        decoder_entry(decoder)  # a misspelt name is told before any line is read
+        decoder_entry(decoder)  # a wrong name is reported before any line is read
     check_output(output, [file])
-    with opened(output) as write:
+    with open_output(output) as write:
         for number, line in read_objects(file, expected=expected()):
             if line is None:
                 write("")

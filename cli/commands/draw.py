@@ -9,57 +9,73 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.help import command
+from cli.command import command, option
 from cli.options import (
+    INPUT,
+    MODEL,
+    OUTPUT,
     decoder_option,
     default_model,
     device_option,
     distances_option,
-    inputs,
+    gold_option,
+    input_paths,
     layer_option,
+    note,
     priors_option,
+    ptb_option,
+    reading_options,
 )
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
     from treebank.draw.picture import Picture
+    from treebank.io.read import InputOptions
+
+EXAMPLES = [
+    ("synparse draw -m mine input.txt", "Draw trees in the terminal."),
+    ("synparse draw -m mine --gold sample --sentences 1-5 -o trees.svg", "Draw five sentences next to gold trees."),
+]
 
 
-@command()
+@command(examples=EXAMPLES)
 @click.argument("input", nargs=-1, metavar="[INPUT]...")
-@click.option("-m", "--run", "runs", multiple=True, metavar="RUN", help="Parse with this model; may be repeated.")
-@click.option("-o", "--output", metavar="FILE", help="Draw into FILE: .svg, .pdf, .png, .html or .tex.")
-@click.option("--gold", metavar="GOLD", help="Draw beside this treebank: a file, or a name such as sample or wsj10.")
-@click.option("--ptb", metavar="DIR", help="A full Penn Treebank, for the names that begin with wsj.")
-@click.option(
-    "--sentences", metavar="NUMBERS", help="Which ones, such as 3,7-9,20-; without it the first 100 into a file."
-)
-@click.option("--tokenize", is_flag=True, help="INPUT is not tokenised: split it into sentences and words.")
-@click.option("--width", type=click.IntRange(min=20), metavar="N", help="Columns to draw in, of a terminal.")
-@click.option("--title", metavar="TEXT", help="Of an .html page.")
+@option("-m", "--model", "models", multiple=True, metavar="PATH", help="Trained model (repeatable).", group=MODEL)
 @decoder_option
 @layer_option
 @distances_option
 @priors_option
 @device_option
+@gold_option()
+@ptb_option
+@option(
+    "--sentences",
+    metavar="NUMBERS",
+    help="Sentences to draw, such as 3,7-9,20- (default: all in the terminal, the first 100 in a file).",
+    group=INPUT,
+)
+@reading_options
+@option("-o", "--output", metavar="FILE", help="Output file: .svg, .pdf, .png, .html or .tex.", group=OUTPUT)
+@option("--width", type=click.IntRange(min=20), metavar="N", help="Width of drawings in columns.", group=OUTPUT)
+@option("--title", metavar="TEXT", help="Title of an .html page.", group=OUTPUT)
 def draw(
     input: Sequence[str],
-    runs: Sequence[str],
+    models: Sequence[str],
     output: str | None,
     gold: str | None,
     ptb: str | None,
     sentences: str | None,
-    tokenize: bool,
+    input_options: InputOptions,
     width: int | None,
     title: str | None,
     **parsing: Any,
 ) -> None:
-    """Draw trees and heads: of a model, or those that are in INPUT.
+    """Draw trees and heads that a model predicts or that INPUT contains.
 
-    INPUT are files of trees (brackets), of heads (CoNLL-U), JSON lines of `synparse extract` or `convert`, or text,
-    which is parsed with -m, by default with ./synparse-model, else with the model that is built in. With --gold, INPUT
-    are predictions for its sentences; what is shared, missed and extra is told by colour, by dashes and by a legend.
-    Without -o, the pictures are drawn in the terminal.
+    INPUT is any number of files with brackets, CoNLL-U, JSON lines of `synparse extract` or `convert`, or text, which
+    is parsed first. With --gold, INPUT holds predictions for the sentences of that treebank; common, missing and
+    additional brackets or arcs are distinguished by color, line style and a legend. Without -o, drawings appear in the
+    terminal.
     """
     from induce.parsing.pictures import FIRST, chosen_numbers, pictures
     from treebank.corpora.catalog import load_gold
@@ -69,32 +85,32 @@ def draw(
         check_target(output)
     choose = chosen_numbers(sentences) if sentences else lambda number: not output or number <= FIRST + 1
     treebank = load_gold(gold, ptb=ptb) if gold else None
-    paths = list(input) if treebank else inputs(input)
-    parsers = _parsers(runs, paths, parsing) if runs or not treebank else []
-    drawings = pictures(paths, parsers, treebank, choose=choose, tokenize=tokenize)
+    paths = list(input) if treebank else input_paths(input)
+    parsers = _parsers(models, paths, parsing) if models or not treebank else []
+    drawings = pictures(paths, parsers, treebank, choose=choose, input_options=input_options)
     if not output:
-        show(drawings, width)
+        draw_in_terminal(drawings, width)
         return
-    drawn = list(drawings if sentences else islice(drawings, FIRST + 1))
-    if len(drawn) > FIRST and not sentences:
-        del drawn[FIRST:]
-        click.echo(f"note: only the first {FIRST} sentences are drawn; choose others with --sentences", err=True)
-    write_pictures(drawn, output, title=title or f"Trees of {', '.join(map(os.path.basename, paths)) or gold}")
+    chosen = list(drawings if sentences else islice(drawings, FIRST + 1))
+    if len(chosen) > FIRST and not sentences:
+        del chosen[FIRST:]
+        note(f"only the first {FIRST} sentences are drawn; choose others with --sentences")
+    write_pictures(chosen, output, title=title or f"Trees of {', '.join(map(os.path.basename, paths)) or gold}")
 
 
-def _parsers(runs: Sequence[str], paths: Sequence[str], parsing: dict[str, Any]) -> list[tuple[str, Parser]]:
-    """The models with the names that they are shown by; without any named, that of plain text is the usual one."""
+def _parsers(models: Sequence[str], paths: Sequence[str], parsing: dict[str, Any]) -> list[tuple[str, Parser]]:
+    """Parsers with the names under which they are drawn; the default model if text has to be parsed."""
     from induce.parsing.load import load_parser
     from induce.parsing.pictures import holds_text
 
-    if not runs and not holds_text(paths):
+    if not models and not holds_text(paths):
         return []
-    parsers = [(run, load_parser(run, **parsing)) for run in runs or [default_model()]]
-    return [(f"{parser.name} {run}" if len(parsers) > 1 else parser.name, parser) for run, parser in parsers]
+    parsers = [(model, load_parser(model, **parsing)) for model in models or [default_model()]]
+    return [(f"{parser.name} {model}" if len(parsers) > 1 else parser.name, parser) for model, parser in parsers]
 
 
-def show(pictures: Iterable[Picture], width: int | None = None) -> None:
-    """Draw in the terminal, an empty line after each picture; in colour where there is one, plain elsewhere."""
+def draw_in_terminal(pictures: Iterable[Picture], width: int | None = None) -> None:
+    """Print pictures, each followed by an empty line; in color on a terminal."""
     from rich.console import Console
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""How ``synparse eval`` shows an evaluation: tables, comma-separated values, LaTeX, drawings, files."""
+"""Output of ``synparse eval``: tables, CSV, LaTeX, drawings and files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.commands.eval_tables import interval, score_tables
-from cli.output import drawing, opened, print_json, print_table
+from cli.output import drawing, open_output, print_json, print_table
 
 if TYPE_CHECKING:
     from treebank.evaluate.characters import WordScore
@@ -21,25 +21,24 @@ if TYPE_CHECKING:
     from treebank.evaluate.score import ScoreReport
 
 MANY = 8  # labels in the table at most; JSON has all
+DIGITS = 1  # decimals of percentages
 MANY_ARCS = 20  # relations, likewise
 
 
-def show(
-    evaluation: Evaluation, *, form: str | None, by: Sequence[str], worst: int | None, save: str | None, digits: int
-) -> None:
-    """Print the scores in the form that was asked for; draw the ``worst`` trees; write files into ``save``."""
+def show(evaluation: Evaluation, *, form: str, by: Sequence[str], worst: int | None, details: str | None) -> None:
+    """Print the scores as ``form``, draw the ``worst`` trees, and write files into the folder ``details``."""
     if form == "json":
         print_json(evaluation.to_json())
     elif form == "csv":
         print_csv(evaluation.reports)
     elif form == "latex":
-        print_latex(evaluation, digits)
+        print_latex(evaluation, DIGITS)
     else:
-        print_report(evaluation, by, digits)
+        print_report(evaluation, by, DIGITS)
     if worst:
         print_worst(evaluation, worst)
-    if save:
-        save_sentences(save, evaluation)
+    if details:
+        save_sentences(details, evaluation)
 
 
 def print_report(evaluation: Evaluation, by: Sequence[str], digits: int) -> None:
@@ -232,9 +231,9 @@ def save_sentences(folder: str, evaluation: Evaluation) -> None:
 
     with placed(folder):
         os.makedirs(folder, exist_ok=True)
-    with opened(os.path.join(folder, "scores.json")) as write:
+    with open_output(os.path.join(folder, "scores.json")) as write:
         write(json.dumps(evaluation.to_json(), indent=2, ensure_ascii=False))
-    with opened(os.path.join(folder, "sentences.tsv")) as write:
+    with open_output(os.path.join(folder, "sentences.tsv")) as write:
         columns = ["system", "metric", "convention", "place", "value", "matched", "predicted", "gold", "sentence"]
         write("\t".join(columns))
         for report in evaluation.reports:

@@ -1,8 +1,7 @@
-"""``synparse info``: what a model folder holds; without one, versions, devices and data."""
+"""``synparse info``: a trained model; or versions, devices, presets and treebanks; or the settings of a model."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -11,32 +10,36 @@ from textwrap import wrap
 
 import click
 
-from cli.help import command
+from cli.command import command, option
+from cli.commands.data import treebank_lines
+from cli.options import MODEL
 from treebank.base.errors import printable
 from treebank.base.version import VERSION
 
 PACKAGES = ("torch", "click", "nltk", "numpy", "rich", "tabulate", "safetensors")
+EXAMPLES = [
+    ("synparse info -m mine", "Show what a model is and how it was trained."),
+    ("synparse info --settings onlstm", "List every setting with its meaning, default and limits."),
+]
 
 
-@command()
-@click.argument("run", required=False)
-@click.option("--data", is_flag=True, help="Only the treebanks that are found by name.")
-@click.option("--settings", "model", metavar="MODEL", help="Every setting of a model, such as onlstm: what it means.")
-@click.option("--ptb", metavar="DIR", help="A full Penn Treebank, for the names that begin with wsj.")
-def info(run: str | None, data: bool, model: str | None, ptb: str | None) -> None:
-    """Show what the model folder RUN holds; without RUN, versions, devices and where data was found."""
-    if run and (data or ptb or model):
-        raise click.UsageError("--data and --ptb are not about a model; leave out RUN")
-    if model:
+@command(examples=EXAMPLES)
+@option("-m", "--model", metavar="PATH", help="Trained model.", group=MODEL)
+@option("--settings", "architecture", metavar="NAME", help="List the settings of a model such as onlstm.")
+def info(model: str | None, architecture: str | None) -> None:
+    """Show a trained model; without --model, show versions, devices, presets and treebanks."""
+    if model and architecture:
+        raise click.UsageError("--model and --settings exclude each other")
+    if architecture:
         from induce.settings import explain
 
-        lines: Iterable[str] = explain(model)
-    elif run:
-        lines = list(_model(Path(run)))  # all of it, or only what is wrong with it
+        lines: Iterable[str] = explain(architecture)
+    elif model:
+        lines = list(_model(Path(model)))  # nothing is printed if the model is damaged
     else:
-        lines = chain(() if data else _machine(), _data(ptb))
+        lines = chain(_machine(), treebank_lines(None))
     for line in lines:
-        click.echo(printable(line))  # a model may be a stranger's
+        click.echo(printable(line))  # a model file may contain escape sequences
 
 
 def _ensemble(run: Path) -> Iterator[str]:
@@ -65,8 +68,8 @@ def _model(run: Path) -> Iterator[str]:
 
     checkpoint = read(find(run))
     config, fact = checkpoint.config, checkpoint.fact
-    place = checkpoint.folder if run.is_dir() else run  # a packed model lies elsewhere for as long as this runs
-    yield f"{place}: model {config.model_name}, preset {config.preset}, by synparse {fact('synparse')}"
+    path = checkpoint.folder if run.is_dir() else run  # a packed model is unpacked elsewhere
+    yield f"{path}: model {config.model_name}, preset {config.preset}, by synparse {fact('synparse')}"
     yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
     task = config.data.task
     texts = checkpoint.facts.get("texts") or [f"generated examples of task {task}" if task else "the built-in sample"]
@@ -122,21 +125,3 @@ def _machine() -> Iterator[str]:
     from induce.settings import preset_names
 
     yield f"presets: {', '.join(preset_names())}"
-
-
-def _data(ptb: str | None) -> Iterator[str]:
-    """What every name of a treebank stands for on this machine, or what is missing."""
-    from treebank.base.errors import SynparseError
-    from treebank.corpora.catalog import survey
-
-    yield "treebanks by name:"
-    missing: dict[str, list[str]] = {}  # what is wrong -> with which names
-    for name, found in survey(ptb):
-        if isinstance(found, SynparseError):
-            missing.setdefault(str(found).removeprefix(f"{name} is "), []).append(name)
-        else:
-            yield f"  {name}: {len(found):,} sentences" + (f" ({found.note})" if found.note else "")
-    for problem, names in missing.items():
-        yield f"  {', '.join(names)}: {problem}"
-    for variable in ("SYNPARSE_PTB", "SYNPARSE_CTB", "NLTK_DATA", "SYNPARSE_MODEL"):
-        yield f"  ${variable} = {os.environ.get(variable, '(not set)')}"

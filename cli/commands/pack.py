@@ -1,4 +1,4 @@
-"""``synparse pack``: a model in one file."""
+"""``synparse pack``: a trained model in one file."""
 
 from __future__ import annotations
 
@@ -6,21 +6,26 @@ from pathlib import Path
 
 import click
 
-from cli.help import command
-from cli.options import default_model
+from cli.command import command, option
+from cli.options import default_model, model_option
+
+EXAMPLES = [
+    ("synparse pack -m mine -o mine.synparse", "Pack a model into one file, to send or to archive."),
+    ("synparse pack -o mine.synparse", "Pack the model in ./synparse-model."),
+]
 
 
-@command()
-@click.argument("run", required=False)
-@click.option("-o", "--output", metavar="FILE", required=True, help="The file to write, such as mine.synparse.")
-@click.option("--half", is_flag=True, help="Store numbers in half precision: half the size, nearly the same trees.")
-def pack(run: str | None, output: str, half: bool) -> None:
-    """Pack the model in RUN (./synparse-model by default) into one file, to send or to keep.
+@command(examples=EXAMPLES)
+@model_option
+@option("-o", "--output", metavar="FILE", required=True, help="Output file, such as mine.synparse.")
+@option("--half", is_flag=True, help="Store weights in half precision: half the size, nearly the same trees.")
+def pack(model: str | None, output: str, half: bool) -> None:
+    """Pack a trained model into one file.
 
-    The file is a model as a folder is: -m FILE parses with it. Its parts are checked against their digests when it is
-    opened, and hold text and numbers only, so that one from a stranger cannot run anything.
+    All commands take the file like a model folder. Its parts are verified by their digests when it is opened. They
+    contain text and numbers only, so opening a file from an unknown source cannot run code.
     """
     from induce.storage.publishing import publish
 
-    digest = publish(Path(run or default_model()), output, half=half)
+    digest = publish(Path(default_model(model)), output, half=half)
     click.echo(f"{output}: sha256 {digest}")

@@ -1,4 +1,4 @@
-"""``synparse train``: a model of plain text."""
+"""``synparse train``: train a model on plain text."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.help import command
-from cli.options import device_option, reading_options
+from cli.command import command, option
+from cli.options import (
+    INPUT,
+    LEARNING,
+    OUTPUT,
+    device_option,
+    max_minutes_option,
+    reading_options,
+    settings_option,
+)
+from cli.progress import Counter
 from cli.signals import ending_after_the_step
-from cli.status import Meter
 from induce.registry import MODELS
 from induce.storage.locate import default_output
 
@@ -20,105 +28,136 @@ if TYPE_CHECKING:
     from induce.training.events import Event
     from induce.training.request import RunRequest
 
+EXAMPLES = [
+    ("synparse train corpus.txt -o mine --max-minutes 60", "Train for an hour on your own text."),
+    (
+        "synparse train book.txt --tokenizer english --model npcfg --seeds 1-3 -o fam",
+        "Train three grammars with different seeds on raw text.",
+    ),
+]
 
-@command()
-@click.argument("text", nargs=-1, metavar="[TEXT]...")
-@click.option("--model", metavar="NAME", help=f"The model: {', '.join(MODELS)}; onlstm by default.")
-@click.option(
-    "--task", metavar="NAME", default="", help="Learn a task instead of text: listops, logic, craft or similarity."
-)
-@click.option(
+preset_option = option(
     "--preset",
     metavar="NAME",
-    help="A named set of settings, such as onlstm-ptb, or a .toml file of your own.",
+    help="Preset: named settings such as onlstm-ptb, or your own .toml file.",
+    group=LEARNING,
 )
-@click.option(
-    "--set", "settings", multiple=True, metavar="TABLE.KEY=VALUE", help="Change one setting; may be repeated."
+dev_option = option(
+    "--dev",
+    multiple=True,
+    metavar="FILE",
+    help="Development text (default: a share of TEXT).",
+    group=INPUT,
 )
-@click.option(
+run_option = option("-o", "--output", "run", metavar="FOLDER", help="Model folder to write.", group=OUTPUT)
+resume_option = option("--resume", is_flag=True, help="Resume the training run in the output folder.", group=OUTPUT)
+overwrite_option = option("--overwrite", is_flag=True, help="Replace the model in the output folder.", group=OUTPUT)
+training_seed_option = option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", help="Random seed: --set train.seed=N.", group=LEARNING
+)
+
+
+@command(examples=EXAMPLES)
+@click.argument("text", nargs=-1, metavar="[TEXT]...")
+@option("--model", metavar="NAME", help=f"Model (default: onlstm): {', '.join(MODELS)}.", group=LEARNING)
+@preset_option
+@settings_option
+@option(
     "--trees",
     metavar="TREEBANK",
-    help="Gold trees for onlstm-syd and prpn-syd, besides TEXT: a file, folder, pattern or name such as wsj-train.",
+    help="Gold trees for onlstm-syd and prpn-syd, in addition to TEXT.",
+    group=LEARNING,
 )
-@click.option(
+@option(
     "--teacher",
     "teachers",
     multiple=True,
     metavar="MODEL-or-FILE",
-    help="A model that parses TEXT, or a file with trees or heads of TEXT, to learn from; may be repeated.",
+    help="Model that parses TEXT, or file with trees or heads of TEXT, to learn from (repeatable).",
+    group=LEARNING,
 )
-@click.option("--dev", multiple=True, metavar="FILE", help="Development text; otherwise a share of TEXT is set aside.")
-@reading_options
-@click.option("-o", "--output", "run", metavar="RUN", help="The folder to write, ./synparse-model by default.")
-@click.option("--resume", is_flag=True, help="Go on with the run in RUN.")
-@click.option("--overwrite", is_flag=True, help="Replace the run in RUN.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", help="Short for --set train.seed=N.")
-@click.option(
-    "--seeds",
-    metavar="SEEDS",
-    help="Train a family, RUN/seed-1 and so on: 1-5 or 1,3,7, on as many cores as there are.",
+@training_seed_option
+@option(
+    "--seeds", metavar="SEEDS", help="Train one model per seed, such as 1-5 or 1,3,7, on all cores.", group=LEARNING
 )
-@click.option(
+@option(
     "--best",
     is_flag=True,
-    help="The best trees of TEXT: train several models in 180 minutes (or --max-minutes) and let them vote.",
+    help="Train several models for 180 minutes (or --max-minutes) and combine them.",
+    group=LEARNING,
 )
-@click.option("--max-minutes", type=click.FloatRange(min=0, min_open=True), metavar="M", help="End after M minutes.")
+@dev_option
+@reading_options
+@run_option
+@resume_option
+@overwrite_option
+@max_minutes_option
 @device_option
 @click.pass_context
 def train(context: click.Context, text: tuple[str, ...], run: str | None, **options: Any) -> None:
-    """Train a model on plain text: one sentence a line, words separated by spaces.
+    """Train a model on plain text: one sentence per line, tokens separated by spaces.
 
-    TEXT are files, folders, patterns or - for standard input; treebanks are read for their words only, unless they are
-    named by --trees. Without TEXT the model learns from the built-in sample. With --task, TEXT are files in the
-    published format of that task, and without TEXT expressions are generated. Ctrl-C stops and keeps the model;
-    --resume goes on.
+    TEXT is any number of files, folders or patterns, or - for standard input. Only the words of treebanks are read,
+    unless they are named by --trees. Without TEXT, the model is trained on the built-in sample. Ctrl-C stops training
+    and keeps the model; --resume continues.
     """
-    began = time.monotonic()
+    train_model(context, text, run, task="", **options)
+
+
+def train_model(
+    context: click.Context,
+    text: tuple[str, ...],
+    run: str | None,
+    *,
+    max_minutes: float | None,
+    seeds: str | None = None,
+    best: bool = False,
+    **options: Any,
+) -> None:
+    """Train what the options of ``synparse train`` or ``synparse task train`` describe and print its progress."""
+    start = time.monotonic()
     if options["resume"] and options["overwrite"]:
         raise click.UsageError("--resume and --overwrite exclude each other")
-    max_minutes, seeds, best = options.pop("max_minutes"), options.pop("seeds"), options.pop("best")
-    if max_minutes is not None and not max_minutes > 0:  # NaN is neither
+    if max_minutes is not None and not max_minutes > 0:  # also excludes NaN
         raise click.UsageError("--max-minutes: give a number of minutes above 0")
+    from cli.training_progress import next_steps, with_progress
+    from induce.training.distributed import join
+    from induce.training.events import Finished
     from induce.training.request import RunRequest, UnchangeableError
     from induce.training.run import prepare_run
 
     request = RunRequest(run=run or default_output(), text=text, **options)
-    from cli.progress import next_steps, shown
-    from induce.training.distributed import join
-    from induce.training.events import Finished
-
     group = join(request.device)
     if group.size > 1 and (seeds or best):
-        raise click.UsageError("--seeds and --best start processes of their own; several processes train one model")
-    if _trained_together(context, request, seeds, best, max_minutes):
+        raise click.UsageError("--seeds and --best start their own processes; with torchrun, train one model")
+    if _train_several(context, request, seeds, best, max_minutes):
         return
-    meter = Meter("reading", results_shown=not group.first)
-    reading = replace(request.input_options, on_sentence=lambda place: meter.step(lambda: None))
+    counter = Counter("reading", hidden=not group.first)
+    reading = replace(request.input_options, on_sentence=lambda place: counter.step(None))
     try:
-        trainer = prepare_run(replace(request, input_options=reading), meter.say, group=group)
+        trainer = prepare_run(replace(request, input_options=reading), counter.print, group=group)
     except UnchangeableError as error:
         raise click.UsageError(str(error)) from None
     finally:
-        meter.end()
-    left = None if max_minutes is None else max(0.0, max_minutes - (time.monotonic() - began) / 60)
+        counter.close()
+    left = None if max_minutes is None else max(0.0, max_minutes - (time.monotonic() - start) / 60)
     steps: list[str] = []
     with ending_after_the_step() as ending:
-        events = trainer.train(max_minutes=left, stop=ending.asked, hurry=ending.hurried)
-        for event in shown(events) if group.first else events:
+        events = trainer.train(max_minutes=left, stop=ending.requested, hurry=ending.hurried)
+        for event in with_progress(events) if group.first else events:
             if isinstance(event, Finished):
                 if event.reason == "interrupted":
                     context.exit(ending.code)
                 steps = next_steps(event)
     for line in steps if group.first else ():
-        _tell(line)
+        _print(line)
 
 
-def _trained_together(
+def _train_several(
     context: click.Context, request: RunRequest, seeds: str | None, best: bool, max_minutes: float | None
 ) -> bool:
-    """Train a family of seeds, or several models that vote, if that is what is asked for. Returns whether it was."""
-    from cli.progress import next_steps
+    """Train one model per seed, or a recipe, if the options ask for that. Returns whether they do."""
+    from cli.training_progress import next_steps
     from induce.recipes.best import train_best
     from induce.recipes.best_plan import is_best
     from induce.training.events import Finished
@@ -127,40 +166,42 @@ def _trained_together(
     best = best or (request.resume and is_best(request.run))
     if not best and not seeds and not (request.resume and is_family(request.run)):
         return False
-    chosen = ("model", "preset", "settings", "trees", "teachers", "task")
-    if (request.seed is not None and seeds) or (best and (seeds or any(getattr(request, key) for key in chosen))):
-        raise click.UsageError("--seeds takes no --seed, and --best chooses models and settings itself")
+    model_options = ("model", "preset", "settings", "trees", "teachers", "task")
+    if (request.seed is not None and seeds) or (
+        best and (seeds or any(getattr(request, key) for key in model_options))
+    ):
+        raise click.UsageError("--seeds excludes --seed, and --best chooses models and settings itself")
     if best and request.seed == 0:
-        raise click.BadParameter("0: with --best series are numbered from 1", param_hint="--seed")
+        raise click.BadParameter("0: with --best, seeds start at 1", param_hint="--seed")
     last: Event | None = None
     with ending_after_the_step() as ending:
         if best:
-            for name, event in train_best(request, max_minutes=max_minutes, stop=ending.asked, tell=_tell):
-                _told(name, event, whole=False)
+            for name, event in train_best(request, max_minutes=max_minutes, stop=ending.requested, tell=_print):
+                _print_event(name, event, complete=False)
                 last = event
         else:
-            wanted = parse_seeds(seeds) if seeds else []
-            for one in train_family(request, wanted, max_minutes=max_minutes, stop=ending.asked, tell=_tell):
-                _told(f"seed {one.seed}", one.event)
-                last = one.event
+            numbers = parse_seeds(seeds) if seeds else []
+            for member in train_family(request, numbers, max_minutes=max_minutes, stop=ending.requested, tell=_print):
+                _print_event(f"seed {member.seed}", member.event)
+                last = member.event
         if ending.number:
-            _tell(f"go on with: synparse train --resume -o {shlex.quote(request.run)}")
+            _print(f"to continue: synparse train --resume -o {shlex.quote(request.run)}")
             context.exit(ending.code)
     if isinstance(last, Finished):
         for line in next_steps(last, request.run if best else f"{request.run}/seed-*"):
-            _tell(line)
+            _print(line)
     return True
 
 
-def _told(name: str, event: Event, *, whole: bool = True) -> None:
-    """Print what happened to one of several trainings; unless it is a ``whole`` run, not how to go on with it."""
-    from cli.progress import lines
+def _print_event(name: str, event: Event, *, complete: bool = True) -> None:
+    """Print the lines of an event of one of several trainings; not ``complete``: without the hint how to continue."""
+    from cli.training_progress import event_lines
     from induce.training.events import Finished
 
-    told = lines(event)
-    for line in told[:1] if isinstance(event, Finished) and not whole else told:
-        _tell(f"{name}: {line}")
+    lines = event_lines(event)
+    for line in lines[:1] if isinstance(event, Finished) and not complete else lines:
+        _print(f"{name}: {line}")
 
 
-def _tell(line: str) -> None:
+def _print(line: str) -> None:
     click.echo(line, err=True)

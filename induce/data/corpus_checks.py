@@ -98,18 +98,18 @@ class Health:
         if self.mean_characters <= LONGEST_WORDS and not (unspaced > 0.5 and self.mean_words < SHORTEST_MEAN):
             return None
         problem = f"this text has no spaces between words ({self.mean_characters:.0f} characters a word)"
-        return Finding(problem, "split it with --tokenization icu (or characters, jieba, janome, pythainlp)")
+        return Finding(problem, "split it with --tokenizer icu (or characters, jieba, janome, pythainlp)")
 
     def _glued(self) -> Finding | None:
         if self.glued_stops <= GLUED:
             return None
         problem = f"this text looks untokenised: {self.glued_stops:.0%} of the lines end in a word with its stop"
-        return Finding(problem, "split it with --tokenize, here and for parsing")
+        return Finding(problem, "split it with --tokenizer, here and for parsing")
 
     def _lengths(self) -> Finding | None:
         if self.mean_words > LONGEST_MEAN:
             problem = f"the lines are {self.mean_words:.0f} words long, so they are paragraphs and no sentences"
-            return Finding(problem, "find the sentences with --tokenize")
+            return Finding(problem, "find the sentences with --tokenizer")
         if 0 < self.mean_words < SHORTEST_MEAN:
             problem = f"the sentences have {self.mean_words:.1f} words, too few for a tree of any shape"
             return Finding(problem, "a line should hold one sentence")

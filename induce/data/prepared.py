@@ -1,6 +1,6 @@
 """A corpus on disk: its words as numbers in arrays that are mapped into memory, so that training holds none of it.
 
-``synparse prepare`` writes a folder with ``corpus.json`` (what it holds, and the digest of each file), ``words.txt``
+``synparse data prepare`` writes a folder with ``corpus.json`` (content, and the digest of each file), ``words.txt``
 (line k is word number k), ``ids.i32`` (numbers of each sentence's words and 0 behind it), ``offsets.i64`` (where each
 sentence begins) and ``breaks.u1`` (what marks were dropped in front, see `induce.data.punctuation`). Each training
 decides which sentences are development text and which words are known: the numbers of its vocabulary go to files

@@ -110,7 +110,7 @@ def _collection(name: str, folder: str | None) -> str:
     """Path of the file of a collection."""
     root = folder or os.environ.get(FOLDER_VARIABLE)
     if not root:
-        raise SynparseError(f"{name}: the folder of its files is unknown; use --pairs-folder DIR or {FOLDER_VARIABLE}")
+        raise SynparseError(f"{name}: the folder of its files is unknown; use --folder DIR or {FOLDER_VARIABLE}")
     for parent in (Path(root), Path(root) / SUBFOLDERS[name]):
         for file in COLLECTIONS[name]:
             if (parent / file).is_file():

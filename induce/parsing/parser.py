@@ -56,6 +56,10 @@ class Parser(Protocol):
         """The part of a signature that says which system gives the trees, and how they are read off it."""
         ...
 
+    def input_options(self, given: InputOptions = DEFAULT_INPUT) -> InputOptions:
+        """``given``, with the tokenizer of the training corpus if no other is named."""
+        ...
+
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
         """What the model says of each sentence, in order."""
         ...

@@ -12,7 +12,7 @@ from treebank.draw.picture import GOLD, Analysis, Picture
 from treebank.draw.reading import fitted, of_json, read_analyses, spread, spread_square
 from treebank.io.expand import expand
 from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, detect
-from treebank.io.read import read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
 
 if TYPE_CHECKING:
     from induce.parsing.parser import Parser
@@ -44,18 +44,18 @@ def pictures(
     gold: Treebank | None = None,
     *,
     choose: Choose = lambda number: True,
-    tokenize: bool = False,
+    input_options: InputOptions = DEFAULT_INPUT,
 ) -> Iterator[Picture]:
     """One picture a sentence, in order; only of those that ``choose`` wants.
 
     With ``gold``, every file of ``paths`` is a system's analyses of its sentences, and each parser parses them.
     Without, the parsers parse what is in ``paths``; where there is no parser, what the files hold is drawn.
-    ``parsers`` come with the names they are shown by.
+    ``parsers`` come with the names they are shown by. Text is read as the first of them requires.
     """
     if gold is not None:
         return _beside_gold(paths, parsers, gold, choose)
     if parsers:
-        return _parsed(_words(paths, tokenize), parsers, choose)
+        return _parsed(_words(paths, parsers[0][1].input_options(input_options)), parsers, choose)
     return _files(paths, choose)
 
 
@@ -66,11 +66,11 @@ def _files(paths: Sequence[str], choose: Choose) -> Iterator[Picture]:
             yield Picture(str(number), (analysis,))
 
 
-def _words(paths: Sequence[str], tokenize: bool) -> Iterator[Sentence]:
+def _words(paths: Sequence[str], input_options: InputOptions) -> Iterator[Sentence]:
     """The sentences of text, or of files that hold trees or heads."""
     for path in expand(paths):
         if detect(path) not in (BRACKETS, JSON_LINES):
-            yield from read_sentences([path], tokenize=tokenize)
+            yield from read_sentences([path], input_options=input_options)
         else:
             for place, analysis in read_analyses(path, analyse=analysis_of_line):
                 yield Sentence(analysis.words, analysis.tags, place=place)

@@ -22,7 +22,7 @@ from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, load_gold
 from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
 from treebank.evaluate.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees
-from treebank.io.read import read_sentences
+from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
 
 TREE_BASELINES = ("right", "left", "balanced", "random", "oracle", "gold")
 
@@ -41,7 +41,7 @@ class ReportPlan:
     conventions: Sequence[str] = ()
     max_length: int | None = None
     ptb: str | None = None
-    tokenize: bool = False
+    input_options: InputOptions = DEFAULT_INPUT
     pictures: int = 4
     title: str = ""
 
@@ -62,7 +62,7 @@ class ReportPlan:
         """The command line ``name`` of the same models and data."""
         words = ["synparse", name, *(part for run in self.runs for part in ("-m", run))]
         words += ["--gold", self.data] if self.gold is not None else []
-        words += [part for path in self.text for part in ("--text", path)] if name == "report" else []
+        words += self.text if name == "report" else []
         words += [part for one in self.conventions for part in ("--convention", one)]
         words += ["--max-length", str(self.max_length)] if self.max_length else []
         words += ["--ptb", self.ptb] if self.ptb else []
@@ -86,7 +86,8 @@ class Report:
             return plan.gold
         if plan.gold is not None:
             return load_gold(plan.gold, ptb=plan.ptb, max_length=plan.max_length)
-        sentences = [one for one in read_sentences(plan.text, tokenize=plan.tokenize) if one.words] if plan.text else []
+        read = read_sentences(plan.text, input_options=plan.input_options) if plan.text else ()
+        sentences = [sentence for sentence in read if sentence.words]
         if plan.text and not sentences:
             raise SynparseError(f"{plan.data}: there is no sentence in it")
         return Treebank(plan.data, sentences)

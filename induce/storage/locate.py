@@ -100,5 +100,5 @@ def default_model(report: Callable[[str], None] = lambda line: None) -> str:
     name = default_output()
     if name != DEFAULT_FOLDER or os.path.lexists(name):
         return name
-    report(f"no model is trained here yet; this is the built-in one of English ({builtin.ORIGIN})")
+    report(f"no model given and ./{DEFAULT_FOLDER} does not exist; using the built-in one ({builtin.ORIGIN})")
     return builtin.NAME

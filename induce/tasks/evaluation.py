@@ -53,7 +53,7 @@ class TaskScore:
         return f"{self.signature} = {self.accuracy:.2f} [{low:.2f}, {high:.2f}]"
 
     def to_json(self) -> dict[str, Any]:
-        """The entry of this score in the output of ``synparse eval --task … --json``."""
+        """The entry of this score in the output of ``synparse task eval --format json``."""
         entry: dict[str, Any] = {"system": self.system, "model": self.model, "metric": "accuracy"}
         entry |= {"value": self.accuracy, "interval": list(self.interval)}
         entry |= {"signature": self.signature, "groups": {name: list(found) for name, found in self.groups.items()}}
@@ -72,7 +72,7 @@ class TaskEvaluation:
     scores: Sequence[TaskScore]
 
     def to_json(self) -> dict[str, Any]:
-        """What ``synparse eval --task … --json`` writes."""
+        """What ``synparse task eval --format json`` writes."""
         return {"task": self.task, "data": self.data, "scores": [score.to_json() for score in self.scores]}
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:

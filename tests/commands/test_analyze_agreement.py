@@ -14,13 +14,13 @@ def test_the_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     call = Caller(capsys)
     text = tmp_path / "text.txt"
     text.write_text("The dog saw a cat .\nThe old man met the girl .\n", encoding="utf-8")
-    runs = [f"{model}@layer=1", f"{model}@layer=2"]
-    out = call.result("analyze", "agreement", *runs, "--text", text, "--baseline", "right")
+    runs = ["-m", f"{model}@layer=1", "-m", f"{model}@layer=2"]
+    out = call.result("analyze", "agreement", *runs, text, "--baseline", "right")
     assert "agreement|F1|avg:sent" in out.splitlines()[-1]
     given = tmp_path / "given.txt"
     call.result("parse", text, "-m", model, "-o", given)
     found = tmp_path / "choice.json"
-    call.result("analyze", "agreement", "-m", model, given, "--text", text, "--select", found)
+    call.result("analyze", "agreement", "-m", model, "--predicted", given, text, "--select", found)
     assert json.loads(found.read_text(encoding="utf-8"))["ranking"][0]["others"] == 100
 
 
@@ -28,5 +28,5 @@ def test_expressions_in_brackets_are_text(model: Path, tmp_path: Path, capsys: p
     text = tmp_path / "formulas.txt"
     text.write_text("( ( a and b ) or c )\n( a or ( not ( b and c ) ) )\n", encoding="utf-8")
     runs = ["-m", f"{model}@layer=1", "-m", f"{model}@layer=2"]
-    out = Caller(capsys).result("analyze", "agreement", *runs, "--text", text, "--as", "text")
+    out = Caller(capsys).result("analyze", "agreement", *runs, text, "--input-format", "text")
     assert out.rstrip().endswith("text:2 sentences")

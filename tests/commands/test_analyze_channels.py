@@ -52,7 +52,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_table_and_json(call: Caller, udgn: Path) -> None:
     arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu")
-    document = json.loads(call.result(*arguments, "--json"))
+    document = call.json(*arguments)
     names = {row["relation"]: row["arcs"] for row in document["relations"]}
     assert names == {"det": 120, "nsubj": 60, "obj": 60}  # amod is rare, punct was not seen by the model
     assert document["sentences"] == 60
@@ -74,8 +74,8 @@ def test_a_table_and_json(call: Caller, udgn: Path) -> None:
 def test_controls_and_several_models(call: Caller, udgn: Path) -> None:
     """Relations exchanged at random leave hardly any correlation; a model beside itself has no deviation."""
     arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--controls")
-    document = json.loads(call.result(*arguments, "--json"))
-    plain = json.loads(call.result(*arguments[:-1], "--json"))
+    document = call.json(*arguments)
+    plain = call.json(*arguments[:-1])
     for row, before in zip(document["relations"], plain["relations"], strict=True):
         assert {key: row[key] for key in ("correlation", "layer", "channel", "partial")} == {
             key: before[key] for key in ("correlation", "layer", "channel", "partial")
@@ -85,21 +85,21 @@ def test_controls_and_several_models(call: Caller, udgn: Path) -> None:
         assert abs(row["permuted"]) < 0.25
     assert call.result(*arguments).splitlines()[0].split()[-2:] == ["Untrained", "Permuted"]
     Path("again").symlink_to(udgn)
-    several = json.loads(call.result(*arguments, "-m", "again", "--json"))
+    several = call.json(*arguments, "-m", "again")
     assert several["relations"]["det"]["PCC"]["mean"] == pytest.approx(plain["relations"][0]["correlation"])
     assert several["relations"]["det"]["Permuted"]["sd"] == 0
     assert call.result(*arguments, "-m", "again").splitlines()[0].split()[:4] == ["Relation", "Models", "PCC", "SD"]
-    assert call.usage(*arguments, "-m", "again", "--save", "map.png").endswith("--save draws the channels of one model")
+    assert call.usage(*arguments, "-m", "again", "--plot", "map.svg").endswith("--plot draws the channels of one model")
 
 
 def test_options(call: Caller, udgn: Path) -> None:
-    arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--json")
-    document = json.loads(call.result(*arguments, "--minimum", "1", "--subtypes"))
+    arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--format", "json")
+    document = json.loads(call.result(*arguments, "--min-count", "1", "--subtypes"))
     assert [row["relation"] for row in document["relations"]] == ["det:def", "nsubj", "obj", "amod"]
-    problem = call.refusal(*arguments, "--minimum", "1000")
+    problem = call.refusal(*arguments, "--min-count", "1000")
     assert problem == "gold.conllu: no relation has 1000 arcs; the most frequent one has 120; lower the minimum"
     assert "--gold" in call.usage("analyze", "channels")
-    assert "No such command 'chanels'" in call.usage("analyze", "chanels")
+    assert "no command 'chanels'" in call.usage("analyze", "chanels")
 
 
 def test_what_cannot_be_analysed(call: Caller, model: Path, udgn: Path) -> None:
@@ -107,7 +107,7 @@ def test_what_cannot_be_analysed(call: Caller, model: Path, udgn: Path) -> None:
     problem = call.refusal(*arguments, "gold.conllu", "-m", model)
     assert problem == f"{model}: model 'onlstm' has no channels or attention heads; 'udgn' has"
     problem = call.refusal(*arguments, "wsj10", "-m", udgn)
-    assert problem == "wsj10 has trees and no dependency relations; give a CoNLL-U file"
+    assert problem == "wsj10 has trees but no dependency relations; give a CoNLL-U file"
     Path("bare.conllu").write_text("1\tGo\t_\t_\t_\t_\t0\t_\t_\t_\n", encoding="utf-8")
     problem = call.refusal(*arguments, "bare.conllu", "-m", udgn)
     assert problem.startswith("bare.conllu:1: this sentence has no dependency relations")
@@ -116,15 +116,13 @@ def test_what_cannot_be_analysed(call: Caller, model: Path, udgn: Path) -> None:
 
 def test_without_matplotlib(call: Caller, udgn: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    problem = call.refusal("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--save", "map.png")
-    assert problem == "--save needs matplotlib, which is not installed: pip install 'synparse[draw]'"
+    problem = call.refusal("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--plot", "map.svg")
+    assert problem == "--plot needs matplotlib, which is not installed: pip install 'synparse[draw]'"
 
 
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib (the extra `draw`) is not installed")
 def test_the_heat_map(call: Caller, udgn: Path) -> None:
-    arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--save")
-    call.result(*arguments, "map.png")
-    assert Path("map.png").read_bytes().startswith(b"\x89PNG")
+    arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--plot")
     call.result(*arguments, "map.svg")
     assert "<svg" in Path("map.svg").read_text(encoding="utf-8")
     problem = call.refusal(*arguments, "map.txt")

@@ -24,24 +24,24 @@ def dmv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_classes_of_a_text(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(toy_text(200), encoding="utf-8")
-    lines = call.result("classes", tmp_path / "text.txt", "--classes", "4").splitlines()
+    lines = call.result("analyze", "classes", tmp_path / "text.txt", "--classes", "4").splitlines()
     table = {word: (int(number), int(count)) for number, word, count in (line.split("\t") for line in lines)}
     assert {number for number, _ in table.values()} == {0, 1, 2, 3}
     assert len({table[word][0] for word in ("saw", "met", "heard")}) == 1
     assert table["the"][1] > table["saw"][1]
     assert "." not in table
-    assert call.result("classes", tmp_path / "text.txt", "--classes", "4").splitlines() == lines
-    call.result("classes", tmp_path / "text.txt", "--classes", "4", "-o", tmp_path / "classes.tsv")
+    assert call.result("analyze", "classes", tmp_path / "text.txt", "--classes", "4").splitlines() == lines
+    call.result("analyze", "classes", tmp_path / "text.txt", "--classes", "4", "-o", tmp_path / "classes.tsv")
     assert (tmp_path / "classes.tsv").read_text(encoding="utf-8").splitlines() == lines
 
 
 def test_a_text_without_words_has_no_classes(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("! ?\n", encoding="utf-8")
-    assert call.refusal("classes", tmp_path / "text.txt") == "there is no word in this text"
+    assert call.refusal("analyze", "classes", tmp_path / "text.txt") == "there is no word in this text"
 
 
 def test_grammar_of_a_model(call: Caller, dmv: Path) -> None:
-    found = json.loads(call.result("analyze", "grammar", "-m", dmv, "--json", "--member", "2", "--arcs", "7"))
+    found = call.json("analyze", "grammar", "-m", dmv, "--member", "2", "--arcs", "7")
     assert (found["member"], found["members"]) == (2, 2)
     assert sum(one["share"] for one in found["classes"]) == pytest.approx(1)
     assert {"dog", "the"} <= {word for one in found["classes"] for word in one["words"]}
@@ -49,14 +49,14 @@ def test_grammar_of_a_model(call: Caller, dmv: Path) -> None:
     rates = [arc["rate"] for arc in found["arcs"]]
     assert rates == sorted(rates, reverse=True)
     table = call.result("analyze", "grammar", "-m", dmv)
-    assert "Child is" in table
+    assert "Dependent is" in table
 
 
 def test_grammar_counted_in_a_text(call: Caller, dmv: Path, tmp_path: Path) -> None:
     """Rates are arcs a word: all but the roots, when every pair of classes is shown."""
     text = tmp_path / "new.txt"
     text.write_text("The dog saw a cat .\nThe old man met the girl !\n", encoding="utf-8")
-    found = json.loads(call.result("analyze", "grammar", text, "-m", dmv, "--json", "--arcs", "1000"))
+    found = call.json("analyze", "grammar", text, "-m", dmv, "--arcs", "1000")
     assert sum(arc["rate"] for arc in found["arcs"]) == pytest.approx(9 / 11)
     for arc in found["arcs"]:
         assert arc["examples"]

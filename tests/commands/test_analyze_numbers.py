@@ -29,14 +29,14 @@ def test_a_table_and_a_correlation(call: Caller, model: Path, tmp_path: Path, mo
     Path("in.txt").write_text("The dog saw a cat .\nGo !\nThe old man met the woman .\n", encoding="utf-8")
     for name in "abc":
         Path(name).symlink_to(model)
-    arguments = ("analyze", "sharpness", "--text", "in.txt", "-m", "a", "-m", "b", "-m", "c")
+    arguments = ("analyze", "sharpness", "in.txt", "-m", "a", "-m", "b", "-m", "c")
     out = call.result(*arguments).splitlines()
     assert out[0].split() == ["System", "margin", "split", "entropy"]
     assert out[2].split()[1:] == ["a", *out[3].split()[2:]]
     assert "|run:a|sentences:2|words:3-|" in out[-3]
     scores = [{"system": "onlstm", "model": name, "metric": "UF1", "value": k} for k, name in enumerate("abc")]
     Path("scores.json").write_text(json.dumps({"scores": scores}), encoding="utf-8")
-    document = json.loads(call.result("analyze", "sharpness", "--text", "in.txt", "-m", "a", "--json"))
+    document = call.json("analyze", "sharpness", "in.txt", "-m", "a")
     assert document["systems"][0]["values"]["margin"] > 0
     assert "Correlation with UF1 over 3 models" in call.result(*arguments, "--scores", "scores.json")
     assert call.refusal(*arguments[:-2], "--scores", "scores.json").startswith("a correlation needs 3 or more models")
@@ -49,24 +49,24 @@ def test_a_table_and_a_correlation(call: Caller, model: Path, tmp_path: Path, mo
 def test_ends_of_words(call: Caller, spelling: Path, model: Path, tmp_path: Path) -> None:
     text = tmp_path / "in.txt"
     text.write_text("a dog saw cats\nhe met her\n", encoding="utf-8")
-    report = json.loads(call.result("analyze", "boundaries", "-m", spelling, "--text", text, "--json"))
+    report = call.json("analyze", "gaps", "-m", spelling, text)
     assert (report["boundaries"], report["gaps"]) == (5, 17)  # 13 and 9 gaps, less five behind spaces
     assert report["chance"] == pytest.approx(100 * 5 / 17)
     assert 0 <= report["value"] <= 100
     assert not math.isnan(report["above"])
-    assert "word-boundary-F1|model:prpn|" in call.result("analyze", "boundaries", "-m", spelling, "--text", text)
-    problem = call.refusal("analyze", "boundaries", "-m", model, "--text", text)
+    assert "word-boundary-F1|model:prpn|" in call.result("analyze", "gaps", "-m", spelling, text)
+    problem = call.refusal("analyze", "gaps", "-m", model, text)
     assert problem.endswith("this model reads words; word boundaries need a model of characters")
 
 
 def test_ends_of_chunks(call: Caller, model: Path, spelling: Path, tmp_path: Path) -> None:
     gold = tmp_path / "gold.mrg"
     gold.write_text("(S (NP (DT The) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n", encoding="utf-8")
-    report = json.loads(call.result("analyze", "boundaries", "-m", model, "--gold", gold, "--json"))
+    report = call.json("analyze", "gaps", "-m", model, "--gold", gold)
     assert (report["boundaries"], report["gaps"], "cuts" in report) == (2, 4, False)
     assert f"chunk-boundary-F1|model:onlstm|run:{model}|gold:gold.mrg|" in call.result(
-        "analyze", "boundaries", "-m", model, "--gold", gold
+        "analyze", "gaps", "-m", model, "--gold", gold
     )
-    assert "this model reads characters" in call.refusal("analyze", "boundaries", "-m", spelling, "--gold", gold)
-    code, _, told = call("analyze", "boundaries", "-m", model, "--gold", gold, "--text", gold)
-    assert (code, "name a --text" in told) == (2, True)
+    assert "this model reads characters" in call.refusal("analyze", "gaps", "-m", spelling, "--gold", gold)
+    code, _, told = call("analyze", "gaps", "-m", model, "--gold", gold, gold)
+    assert (code, "give a TEXT" in told) == (2, True)

@@ -38,7 +38,7 @@ def scores(call: Caller, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     said = runs / "scores.json"  # by the first test that asks
     if not said.exists():
         models = [part for name in "abc" for part in ("-m", runs / name)]
-        command = ("eval", "--gold", "gold.conllu", "--baseline", "next", "--json", *models)
+        command = ("eval", "--gold", "gold.conllu", "--baseline", "next", "--format", "json", *models)
         said.write_text(call.result(*command), encoding="utf-8")
     Path("scores.json").write_text(said.read_text(encoding="utf-8"), encoding="utf-8")
 
@@ -47,7 +47,7 @@ def test_means_by_value(call: Caller, runs: Path) -> None:
     given = json.loads(Path("scores.json").read_text(encoding="utf-8"))["scores"]
     value = {(entry["model"], entry["metric"]): entry["value"] for entry in given if "model" in entry}
     assert len(value) == 6
-    found = json.loads(call.result("analyze", "sweep", "scores.json", "--setting", "model.mask_rate", "--json"))
+    found = call.json("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")
     assert (found["setting"], found["data"]) == ("model.mask_rate", "gold.conllu")
     assert [(row["metric"], row["setting"]) for row in found["scores"]] == [
         (metric, rate) for metric in ("UAS", "UUAS") for rate in (0.125, 0.3)
@@ -67,7 +67,17 @@ def test_means_by_value(call: Caller, runs: Path) -> None:
 
 
 def test_several_conventions_and_other_settings(call: Caller, runs: Path) -> None:
-    arguments = ("eval", "--gold", "gold.conllu", "--convention", "udgn", "--convention", "all-tokens", "--json")
+    arguments = (
+        "eval",
+        "--gold",
+        "gold.conllu",
+        "--convention",
+        "udgn",
+        "--convention",
+        "all-tokens",
+        "--format",
+        "json",
+    )
     Path("two.json").write_text(call.result(*arguments, "-m", runs / "a"), encoding="utf-8")
     header = call.result("analyze", "sweep", "two.json", "--setting", "train.seed").splitlines()[0]
     assert header.split("  ")[0] == "train.seed"
@@ -76,7 +86,7 @@ def test_several_conventions_and_other_settings(call: Caller, runs: Path) -> Non
     for entry in document["scores"]:  # spelt conventions all have the same name
         entry["convention"] = "custom"
     Path("two.json").write_text(json.dumps(document), encoding="utf-8")
-    found = json.loads(call.result("analyze", "sweep", "two.json", "--setting", "train.seed", "--json"))["scores"]
+    found = call.json("analyze", "sweep", "two.json", "--setting", "train.seed")["scores"]
     assert len({row["convention"] for row in found}) == 2
     assert [row["mean"] for row in found] == [entry["value"] for entry in document["scores"]]
 
@@ -87,7 +97,7 @@ def test_models_that_differ_in_more_than_the_setting(call: Caller, runs: Path) -
     assert call("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")[2] == ""
     tiny = [part for setting in SETTINGS["structformer"] for part in ("--set", setting)]
     call.result("train", runs / "text.txt", "-o", "other", "--model", "structformer", "--max-minutes", 0.01, *tiny)
-    arguments = ("--gold", "gold.conllu", "--json", "--decoder", "argmax", "-m", runs / "a", "-m", "other")
+    arguments = ("--gold", "gold.conllu", "--format", "json", "--decoder", "argmax", "-m", runs / "a", "-m", "other")
     Path("scores.json").write_text(call.result("eval", *arguments), encoding="utf-8")
     problem = call.refusal("analyze", "sweep", "scores.json", "--setting", "model.mask_rate")
     assert problem.startswith(
@@ -120,5 +130,5 @@ def test_what_cannot_be_read(call: Caller, content: str, setting: str, problem: 
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib (the extra `draw`) is not installed")
 @pytest.mark.parametrize("setting", ["model.mask_rate", "model.activation"])
 def test_the_picture(call: Caller, setting: str) -> None:
-    call.result("analyze", "sweep", "scores.json", "--setting", setting, "--save", "sweep.png")
+    call.result("analyze", "sweep", "scores.json", "--setting", setting, "--plot", "sweep.png")
     assert Path("sweep.png").read_bytes().startswith(b"\x89PNG")

@@ -85,13 +85,13 @@ def test_eval_both_ways(call: Caller, both: Path) -> None:
     for decoder, gold in (("nary", "gold.ptb"), ("heads-to-tree", "other.ptb")):
         trees = [line for line in call.result(*parse, "--decoder", decoder).splitlines() if line]
         Path(gold).write_text("\n".join(trees) + "\n", encoding="utf-8")
-        arguments = ("eval", "--gold", gold, "-m", both, "--decoder", decoder, "--json")
+        arguments = ("eval", "--gold", gold, "-m", both, "--decoder", decoder, "--format", "json")
         scores = json.loads(call.result(*arguments))["scores"]
         assert [score["metric"] for score in scores] == ["UF1"]
         assert scores[0]["value"] == pytest.approx(100, abs=1e-4)
     Path("gold.conllu").write_text(call.result(*parse, "--decoder", "eisner"), encoding="utf-8")
     arguments = ("eval", "--gold", "gold.conllu", "-m", both, "--decoder", "eisner", "--convention", "all-tokens")
-    scores = json.loads(call.result(*arguments, "--json"))["scores"]
+    scores = call.json(*arguments)["scores"]
     assert [(score["metric"], score["value"]) for score in scores] == [("UAS", 100), ("UUAS", 100)]
 
 
@@ -106,8 +106,8 @@ def test_the_decoder_decides_what_is_written(call: Caller, both: Path) -> None:
 
 def test_a_model_without_trees(call: Caller, tmp_path: Path) -> None:
     run = trained(tmp_path, "transformer")
-    problem = "model 'transformer' gives no trees; score it with synparse eval --text FILE"
+    problem = "model 'transformer' gives no trees; score it with synparse perplexity"
     assert call.refusal("parse", "-m", run, "in.txt") == problem
     assert call.refusal("extract", "-m", run, "in.txt") == problem
     assert call.refusal("eval", "--gold", "sample", "-m", run) == problem
-    assert "transformer" in call.result("info", run)
+    assert "transformer" in call.result("info", "-m", run)

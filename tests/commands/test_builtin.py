@@ -34,14 +34,16 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_before_any_training_the_built_in_model_parses_and_says_so(call: Caller) -> None:
     code, out, err = call("parse", "in.txt")
     assert code == 0
-    assert err == f"note: no model is trained here yet; this is the built-in one of English ({builtin.ORIGIN})\n"
+    assert (
+        err == f"note: no model given and ./synparse-model does not exist; using the built-in one ({builtin.ORIGIN})\n"
+    )
     trees = out.splitlines()
     assert [re.findall(r"\(W ([^()]+)\)", tree) for tree in trees] == [line.split() for line in TEXT.splitlines()]
     assert "(X (W The) (W teacher))" in trees[0]  # what any model of English should know
     assert "(X (W saw) (X (W the) (X (W old) (W man))))" in trees[0]
     assert call("draw", "in.txt")[0] == 0
     assert call("parse", "in.txt", "-m", "english") == (0, out, "")
-    assert call.result("info", "english").startswith("english: model npcfg, ")
+    assert call.result("info", "-m", "english").startswith("english: model npcfg, ")
     assert [str(tree) for tree in synparse.load().parse(TEXT.splitlines())] == trees
 
 
@@ -76,7 +78,7 @@ def test_the_licence_beside_it_is_of_this_file() -> None:
 
 def test_half_precision_is_half_the_size_and_every_number_nearly_the_same(call: Caller, model: Path) -> None:
     publish(model, "whole.synparse")
-    call.result("pack", model, "--half", "-o", "half.synparse")
+    call.result("pack", "-m", model, "--half", "-o", "half.synparse")
     whole, half = (read(find(Path(f"{name}.synparse"))) for name in ("whole", "half"))
     assert {entry.dtype for entry in half.header().values()} == {"float16"}
     assert half.held.size < 0.6 * whole.held.size

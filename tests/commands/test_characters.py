@@ -75,7 +75,7 @@ def test_heads_are_of_characters(call: Caller, tmp_path: Path) -> None:
 
 
 def test_info_says_the_unit(call: Caller, spelling: Path) -> None:
-    out = call.result("info", spelling / "run")
+    out = call.result("info", "-m", spelling / "run")
     assert "data.token=character" in out
     assert " characters)\n" in out
     assert out.count(" characters\n") == 1  # of the vocabulary
@@ -88,7 +88,7 @@ GOLD = "(S (NP (N \u72ac)) (VP (V \u898b\u308b) (NP (N 1996) (N \u732b)) (P \u30
 def test_trees_over_characters_are_scored_against_words(call: Caller, spelling: Path, tmp_path: Path) -> None:
     (tmp_path / "gold.ptb").write_text(GOLD, encoding="utf-8")
     arguments = ("eval", "--gold", tmp_path / "gold.ptb", "-m", spelling / "run", "--baseline", "oracle")
-    found = json.loads(call.result(*arguments, "--json"))
+    found = call.json(*arguments)
     assert found["gold"]["note"] == "over characters"
     (words,) = found["words"]
     assert words["recall"] == pytest.approx(100 * 3 / 6)  # of six words three have one character
@@ -108,7 +108,7 @@ def test_files_of_words_found_by_a_segmenter(call: Caller, tmp_path: Path) -> No
     (tmp_path / "gold.ptb").write_text(GOLD, encoding="utf-8")
     (tmp_path / "same.txt").write_text(GOLD, encoding="utf-8")
     (tmp_path / "other.txt").write_text(GOLD.replace("(V \u898b\u308b)", "(V \u898b) (V \u308b)"), encoding="utf-8")
-    arguments = ("eval", "--gold", tmp_path / "gold.ptb", "--characters", "--json")
+    arguments = ("eval", "--gold", tmp_path / "gold.ptb", "--characters", "--format", "json")
     found = json.loads(call.result(*arguments, tmp_path / "same.txt", tmp_path / "other.txt"))
     same, other = found["words"]
     assert (same["value"], same["in_brackets"]) == (100, 100)
@@ -125,7 +125,7 @@ def test_a_run_of_characters_is_resumed(call: Caller, spelling: Path, tmp_path: 
     call.result(*arguments, *TINY, *LETTERS)
     code, _, err = call(*arguments, "--resume", "--set", "train.epochs=2")
     assert code == 0
-    assert err.startswith("going on at step ")
+    assert err.startswith("resuming at step ")
     assert err.count(" bits per character)") == 1
     assert "only train.epochs and train.learning_rate can change" in call.usage(
         *arguments, "--resume", "--set", "data.token=word"

@@ -30,7 +30,7 @@ def test_an_ensemble_is_a_run_like_any_other(call: Caller, model: Path, tmp_path
     call.result("extract", text, "-m", vote, "-o", lines)
     assert call.result("decode", lines) == call.result("parse", text, "-m", vote)
     assert "ensemble" in call.result("eval", "--gold", gold(tmp_path), "-m", vote)
-    told = call.result("info", vote)
+    told = call.result("info", "-m", vote)
     assert "3 members, which vote for trees" in told
     assert "baseline:right@weight=3" in told
 
@@ -38,10 +38,10 @@ def test_an_ensemble_is_a_run_like_any_other(call: Caller, model: Path, tmp_path
 def test_packed_models_and_the_built_in_one_vote(call: Caller, model: Path, tmp_path: Path) -> None:
     vote, packed, text = tmp_path / "vote", tmp_path / "small.synparse", tmp_path / "text.txt"
     text.write_text("The dog saw a cat .\n", encoding="utf-8")
-    call.result("pack", model, "-o", packed)
+    call.result("pack", "-m", model, "-o", packed)
     call.result("combine", f"{packed}@layer=1,weight=3", "english", "-o", vote, "--pack")
     assert call.result("parse", text, "-m", vote) == call.result("parse", text, "-m", model, "--layer", 1)
-    assert "PPL" in call.result("eval", "--text", text, "-m", vote)
+    assert "PPL" in call.result("perplexity", text, "-m", vote)
     packed.write_bytes(b"(X no model)")  # the ensemble has a copy
     assert call.result("parse", text, "-m", vote)
 
@@ -58,7 +58,7 @@ def test_trees_vote_among_heads(call: Caller, tmp_path: Path) -> None:
     assert told.splitlines()[-1].endswith("2 members vote for heads, decoder mbr-heads")
     found = [line.split("\t")[6] for line in call.result("parse", text, "-m", vote).splitlines() if line[:1].isdigit()]
     assert found == ["0", "1", "2"]
-    assert "2 members, which vote for heads" in call.result("info", vote)
+    assert "2 members, which vote for heads" in call.result("info", "-m", vote)
     assert "none of these members gives heads" in call.refusal("combine", trees, "--heads", "-o", tmp_path / "no")
 
 
@@ -74,4 +74,4 @@ def test_what_an_ensemble_refuses(call: Caller, model: Path, tmp_path: Path) -> 
     text.write_text("a b\n", encoding="utf-8")
     assert "has no layers" in call.refusal("parse", text, "-m", vote, "--layer", 1)
     assert "gives span_scores" in call.refusal("parse", text, "-m", vote, "--decoder", "eisner")
-    assert "PPL" in call.result("eval", "--text", text, "-m", vote)  # that of the models in it
+    assert "PPL" in call.result("perplexity", text, "-m", vote)  # that of the models in it

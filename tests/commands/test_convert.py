@@ -34,17 +34,17 @@ def test_brackets_are_the_default_one_line_each(call: Caller, penn: Path) -> Non
 
 
 def test_every_format(call: Caller, penn: Path) -> None:
-    assert call.result("convert", penn, "--to", "text") == "The old man wanted to sleep .\nIt cost $ 5.40 .\n"
-    spans = [json.loads(line) for line in call.result("convert", penn, "--to", "spans").splitlines()]
+    assert call.result("convert", penn, "--format", "text") == "The old man wanted to sleep .\nIt cost $ 5.40 .\n"
+    spans = [json.loads(line) for line in call.result("convert", penn, "--format", "spans").splitlines()]
     assert spans[1] == {
         "words": ["It", "cost", "$", "5.40", "*U*", "."],
         "spans": [[0, 6], [0, 1], [1, 5], [2, 5]],
         "labels": ["S", "NP-SBJ", "VP", "NP"],
         "tags": ["PRP", "VBD", "$", "CD", "-NONE-", "."],
     }
-    distances = [json.loads(line) for line in call.result("convert", penn, "--to", "distances").splitlines()]
+    distances = [json.loads(line) for line in call.result("convert", penn, "--format", "distances").splitlines()]
     assert distances[1] == {"words": ["It", "cost", "$", "5.40", "*U*", "."], "distances": [7, 6, 4, 3, 2, 5]}
-    rows = call.result("convert", penn, "--to", "conllu", "--head-rules", "stanford")
+    rows = call.result("convert", penn, "--format", "conllu", "--head-rules", "stanford")
     assert rows.count("\n\n") == 2
     assert [row.split("\t")[1] for row in rows.splitlines() if "\t" in row][-2:] == ["5.40", "."]
     assert "\n\n\n" not in rows
@@ -53,10 +53,10 @@ def test_every_format(call: Caller, penn: Path) -> None:
 def test_formats_and_back(call: Caller, penn: Path, tmp_path: Path) -> None:
     for form, options in (
         ("spans", ()),
-        ("distances", ("--labels", "drop", "--binarize", "right", "--unary", "collapse")),
+        ("distances", ("--strip", "labels", "--binarize", "right", "--strip", "unary")),
     ):
         file = tmp_path / f"{form}.jsonl"
-        assert call.result("convert", penn, "--to", form, "-o", file) == ""
+        assert call.result("convert", penn, "--format", form, "-o", file) == ""
         assert call.result("convert", file) == call.result("convert", penn, *options)
 
 
@@ -74,14 +74,14 @@ def test_distances_are_read_as_decode_reads_them(call: Caller, tmp_path: Path) -
 def test_options_of_the_trees(call: Caller, penn: Path) -> None:
     strip = [part for what in ("traces", "functions", "punctuation") for part in ("--strip", what)]
     assert call.result("convert", penn, *strip).splitlines()[1] == "(S (NP (PRP It)) (VP (VBD cost) (NP (CD 5.40))))"
-    found = call.result("convert", penn, *strip, "--unary", "collapse", "--binarize", "left").splitlines()
+    found = call.result("convert", penn, *strip, "--strip", "unary", "--binarize", "left").splitlines()
     assert found[0] == "(S (NP (@NP (DT The) (JJ old)) (NN man)) (VP (VBD wanted) (S (TO to) (VB sleep))))"
-    found = call.result("convert", penn, *strip, "--labels", "drop", "--max-length", 3).splitlines()
+    found = call.result("convert", penn, *strip, "--strip", "labels", "--max-length", 3).splitlines()
     assert found == ["(X (X (W It)) (X (W cost) (X (W 5.40))))"]
 
 
 def test_the_recipe_reports_what_it_changed(call: Caller, penn: Path) -> None:
-    code, out, err = call("convert", penn, "--recipe", "ptb-concat-syn", "--to", "text")
+    code, out, err = call("convert", penn, "--normalize", "ptb-concat-syn", "--format", "text")
     assert (code, out) == (0, "the old man wanted to sleep </s>\nit cost N N </s>\n")
     assert re.search(r"^  1 +2 tokens put into lower case$", err, re.MULTILINE)
     assert re.search(r"^  6 +2 empty elements deleted$", err, re.MULTILINE)
@@ -91,20 +91,20 @@ def test_the_recipe_reports_what_it_changed(call: Caller, penn: Path) -> None:
 def test_the_vocabulary_of_other_sentences(call: Caller, penn: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.mrg"
     other.write_text("(S (NP (PRP It)) (VP (VBD slept)))\n", encoding="utf-8")
-    out = call.result("convert", penn, "--recipe", "ptb-concat-syn", "--vocabulary-of", other, "--to", "text")
+    out = call.result("convert", penn, "--normalize", "ptb-concat-syn", "--vocabulary-of", other, "--format", "text")
     assert out.splitlines()[1] == "it <unk> <unk> <unk> </s>"
-    assert "only with --recipe" in call.usage("convert", penn, "--vocabulary-of", other)
+    assert "requires --normalize" in call.usage("convert", penn, "--vocabulary-of", other)
 
 
 def test_a_stream_cannot_be_counted_first(call: Caller) -> None:
-    assert "the input is read twice" in call.refusal("convert", "-", "--recipe", "ptb-concat-syn")
+    assert "the input is read twice" in call.refusal("convert", "-", "--normalize", "ptb-concat-syn")
 
 
 def test_what_was_written_before_an_error_is_not_lost(call: Caller, penn: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.mrg"
     bad.write_text("(S (NN a) (. .))\n(S (NN b) (. .))\n(S (NN c)\n\n(S (NN d))\n", encoding="utf-8")
     for options, text in ((["--max-length", 5], "a .\nb .\n"), (["--strip", "punctuation"], "a\nb\n")):
-        code, out, err = call("convert", bad, "--to", "text", *options)
+        code, out, err = call("convert", bad, "--format", "text", *options)
         assert (code, out) == (1, text)
         assert err.startswith(f"synparse: {bad}:3: this tree is never closed")
         assert err.count("\n") == 1
@@ -134,8 +134,8 @@ def test_broken_sentences_are_left_out_if_one_says_so(call: Caller, tmp_path: Pa
     (tmp_path / "bad.mrg").write_text("(S (NN a))\n(S (NN d))\n(S (NN c)\n", encoding="utf-8")
     (tmp_path / "bad.jsonl").write_text('{"distances": [1]}\n{"distances": [1]}\n{"words": 1}\n', encoding="utf-8")
     for name in ("bad.mrg", "bad.jsonl"):
-        for options in ([], ["--recipe", "ptb-concat-syn"]):
-            code, out, err = call("convert", tmp_path / name, "--skip-bad", *options)
+        for options in ([], ["--normalize", "ptb-concat-syn"]):
+            code, out, err = call("convert", tmp_path / name, "--on-error", "skip", *options)
             assert (code, out.count("\n")) == (0, 2)
             assert err.count("skipped: ") == 1
             assert f"skipped: {tmp_path / name}:3: " in err
@@ -152,7 +152,7 @@ def test_missing_input(call: Caller, tmp_path: Path) -> None:
 
 
 def test_the_first_lines_come_before_the_input_ends() -> None:
-    with start("convert", "-", "--to", "text") as process:
+    with start("convert", "-", "--format", "text") as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b"(S (NN first))\n")
@@ -180,7 +180,7 @@ def test_the_examples_print_what_the_page_says(tmp_path: Path, warm: str, page: 
 def test_plain_text_is_converted_where_it_is_said_to_be_text(call: Caller, tmp_path: Path) -> None:
     path = tmp_path / "raw.txt"
     path.write_text("It rained. We stayed in.\n", encoding="utf-8")
-    assert call.result("convert", path, "--tokenize", "--to", "text") == "It rained .\nWe stayed in .\n"
-    assert call.result("convert", path, "--as", "text", "--to", "text") == "It rained. We stayed in.\n"
-    assert "has no tree" in call.refusal("convert", path, "--as", "text")
-    assert "text outside of brackets" in call.refusal("convert", path, "--to", "text")
+    assert call.result("convert", path, "--tokenizer", "unicode", "--format", "text") == "It rained .\nWe stayed in .\n"
+    assert call.result("convert", path, "--input-format", "text", "--format", "text") == "It rained. We stayed in.\n"
+    assert "has no tree" in call.refusal("convert", path, "--input-format", "text")
+    assert "text outside of brackets" in call.refusal("convert", path, "--format", "text")

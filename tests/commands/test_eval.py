@@ -65,7 +65,7 @@ def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def scores(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert run(["eval", *arguments, "--json"]) == 0
+    assert run(["eval", *arguments, "--format", "json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -157,13 +157,13 @@ def test_the_best_is_marked_and_baselines_are_not(capsys: pytest.CaptureFixture[
     Path("folder").mkdir()
     Path("folder/gold.mrg").write_text(GOLD, encoding="utf-8")
     systems = ["right.txt", "right.txt", "--baseline", "oracle"]
-    assert run(["eval", "--gold", "folder/gold.mrg", *systems, "--digits", "3"]) == 0
+    assert run(["eval", "--gold", "folder/gold.mrg", *systems]) == 0
     out = capsys.readouterr().out
     values = [line.split()[2] for line in out.splitlines()[2:5]]
-    assert values == ["*75.000", "*75.000", "100.000"]
+    assert values == ["*75.0", "*75.0", "100.0"]
     assert "*: the best under its convention" in out
     assert "|data:gold.mrg|sha256:" in out  # the same wherever the folder stands
-    assert run(["eval", "--gold", "gold.mrg", *systems, "--latex"]) == 0
+    assert run(["eval", "--gold", "gold.mrg", *systems, "--format", "latex"]) == 0
     out = capsys.readouterr().out
     assert "\\textbf{75.0}" in out
     assert "*" not in out
@@ -177,7 +177,13 @@ def test_the_digest_is_that_of_the_gold_sentences(capsys: pytest.CaptureFixture[
     assert other["gold"]["sha256"] != found["gold"]["sha256"]
 
 
-@pytest.mark.parametrize("options", [("--json", "--csv"), ("--csv", "--latex"), ("--json", "--worst", "1")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--format", "xml"),
+        ("--format", "json", "--worst", "1"),
+    ],
+)
 def test_two_forms_at_once_are_refused(capsys: pytest.CaptureFixture[str], options: tuple[str, ...]) -> None:
     assert run(["eval", "--gold", "gold.mrg", "right.txt", *options]) == 2
     captured = capsys.readouterr()
@@ -348,18 +354,18 @@ def test_trees_and_heads_are_not_mixed_up(
 
 def test_other_forms(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["eval", "--gold", "gold.mrg", "right.txt", "--baseline", "left"]
-    assert run([*arguments, "--csv"]) == 0
+    assert run([*arguments, "--format", "csv"]) == 0
     first, second = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert (first["system"], second["system"], float(first["value"])) == (
         "right.txt",
         "left",
         pytest.approx(75, abs=1e-4),
     )
-    assert run([*arguments, "--latex"]) == 0
+    assert run([*arguments, "--format", "latex"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("\\begin{tabular}{ll")
     assert "\n% UF1|conv:on-lstm|" in out
-    assert run([*arguments, "--by", "length", "--by", "height", "--worst", "1", "--save", "saved"]) == 0
+    assert run([*arguments, "--by", "length", "--by", "height", "--worst", "1", "--details", "saved"]) == 0
     out = capsys.readouterr().out
     assert "1-10" in out
     assert "by the height" in out
@@ -376,7 +382,7 @@ def test_other_forms(capsys: pytest.CaptureFixture[str]) -> None:
 def test_broken_gold_is_left_out_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
     Path("broken.mrg").write_text(GOLD + "(S (NP (NN a)\n" + "(S (NN b) (VB c))\n", encoding="utf-8")
     assert "broken.mrg:4" in failure(capsys, "--gold", "broken.mrg", "--baseline", "left")
-    assert run(["eval", "--gold", "broken.mrg", "--baseline", "left", "--skip-bad"]) == 0
+    assert run(["eval", "--gold", "broken.mrg", "--baseline", "left", "--on-error", "skip"]) == 0
     captured = capsys.readouterr()
     assert captured.err.count("broken.mrg:4") == 1
     assert "(1 broken left out)|sha256:67b58173422e|sentences:4|" in captured.out

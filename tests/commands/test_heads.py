@@ -55,13 +55,13 @@ def test_parse_writes_conllu_and_so_do_extract_and_decode(call: Caller, parser: 
 def test_eval_scores_heads(call: Caller, parser: Path) -> None:
     Path("gold.conllu").write_text(call.result("parse", "-m", parser, "in.txt"), encoding="utf-8")
     arguments = ("eval", "--gold", "gold.conllu", "-m", parser, "--baseline", "next", "--convention", "all-tokens")
-    scores = json.loads(call.result(*arguments, "--json"))["scores"]
+    scores = call.json(*arguments)["scores"]
     assert [(score["system"], score["metric"]) for score in scores] == [
         (system, metric) for system in ("udgn", "next") for metric in ("UAS", "UUAS")
     ]
     assert [score["value"] for score in scores[:2]] == [100, 100]
     assert scores[2]["value"] < 100
-    argmax = json.loads(call.result(*arguments, "--json", "--decoder", "argmax"))["scores"]
+    argmax = call.json(*arguments, "--decoder", "argmax")["scores"]
     assert argmax[0]["value"] <= 100
 
 
@@ -90,7 +90,7 @@ def test_eval_says_which_arcs_are_found(call: Caller) -> None:
         assert row in tables
     assert "UUAS by the number of words of a sentence" in out
     assert "nothing to show by height, which needs trees" in err
-    (uas, _) = json.loads(call.result(*arguments, "relation", "--json"))["scores"]
+    (uas, _) = call.json(*arguments, "relation")["scores"]
     assert uas["by_relation"] == {"acl": [0, 1], "det": [1, 1], "root": [0, 1]}
     assert uas["by_distance"] == {"root": [0, 1], "-2": [0, 1], "+1": [1, 1]}
 
@@ -130,7 +130,7 @@ def test_tags_of_another_treebank_mean_nothing_to_the_published_recipe(call: Cal
         Path("out.conllu").write_text(call.result("parse", "-m", "run", path), encoding="utf-8")
         heads.append([sentence.heads for sentence in read_conllu("out.conllu")])
     assert heads[0] == heads[1]
-    (score,) = json.loads(call.result("eval", "-m", "run", "--text", "foreign.conllu", "--json"))["scores"]
+    (score,) = call.json("perplexity", "foreign.conllu", "-m", "run")["scores"]
     assert score["words"] == len(words)
 
 
@@ -140,7 +140,7 @@ CONLLU = "1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n
 def test_three_columns_of_heads(call: Caller) -> None:
     Path("gold.dp").write_text("a\tDT\t2\nb\tNN\t0\n\n", encoding="utf-8")
     Path("predicted.dp").write_text("a\tDT\t0\nb\tNN\t1\n\n", encoding="utf-8")
-    uas, uuas = json.loads(call.result("eval", "--gold", "gold.dp", "predicted.dp", "--json"))["scores"]
+    uas, uuas = call.json("eval", "--gold", "gold.dp", "predicted.dp")["scores"]
     assert (uas["value"], uuas["value"]) == (0, 50)
 
 
@@ -148,7 +148,7 @@ def test_sentences_without_heads_are_left_out_when_asked(call: Caller) -> None:
     Path("gold.conllu").write_text(CONLLU + CONLLU.replace("\t2\t", "\t_\t").replace("\t0\t", "\t_\t"), "utf-8")
     arguments = ("eval", "--gold", "gold.conllu", "--baseline", "next")
     assert "gold.conllu:4: this sentence has neither heads nor a tree" in call.refusal(*arguments)
-    code, out, err = call(*arguments, "--skip-bad")
+    code, out, err = call(*arguments, "--on-error", "skip")
     assert code == 0
     assert "1 broken left out" in out
     assert "gold.conllu:4: this sentence has neither a tree nor heads" in err

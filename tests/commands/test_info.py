@@ -29,7 +29,7 @@ def penn(folder: Path, *numbers: str) -> Path:
 
 
 def test_every_name_of_a_full_treebank(call: Caller, tmp_path: Path) -> None:
-    lines = call.result("info", "--data", "--ptb", penn(tmp_path, "0001", "0201", "2399")).splitlines()
+    lines = call.result("data", "list", "--ptb", penn(tmp_path, "0001", "0201", "2399")).splitlines()
     assert lines[:8] == [
         "treebanks by name:",
         "  sample: 1,000 sentences",
@@ -45,20 +45,20 @@ def test_every_name_of_a_full_treebank(call: Caller, tmp_path: Path) -> None:
 
 def test_a_sample_lacks_sections(call: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYNPARSE_PTB", str(penn(tmp_path, "0001")))
-    out = call.result("info", "--data")
+    out = call.result("data", "list")
     assert "  wsj10: 1 sentences (5 % sample)\n" in out
     assert "  wsj23, wsj23-10: section 23, and nltk's 5 % sample (sections 00 and 01) has no file of it; " in out
     assert f"  $SYNPARSE_PTB = {tmp_path}\n" in out
 
 
 def test_nothing_is_found(call: Caller) -> None:
-    missing = [line for line in call.result("info", "--data").splitlines() if "nltk.downloader" in line]
+    missing = [line for line in call.result("data", "list").splitlines() if "nltk.downloader" in line]
     assert len(missing) == 1
     assert missing[0].startswith("  wsj, wsj40, wsj10, wsj-train, wsj22, wsj23, wsj23-10: the Wall Street Journal part")
 
 
-def test_not_of_a_model(call: Caller) -> None:
-    assert "leave out RUN" in call.usage("info", "--data", "run")
+def test_model_and_settings_exclude_each_other(call: Caller) -> None:
+    assert "exclude each other" in call.usage("info", "-m", "run", "--settings", "onlstm")
 
 
 def test_info_without_a_model_tells_of_data_too(call: Caller) -> None:

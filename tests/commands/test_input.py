@@ -28,7 +28,7 @@ RAW = "Güldü. Sonra gitti!\n" * 30
 def raw_model(call: Caller, tmp_path: Path) -> Path:
     run = tmp_path / "raw-model"
     text = write(str(tmp_path / "raw.txt"), RAW)
-    call.result("train", text, "--tokenize", *TINY, "--set", "train.epochs=1", "-o", run)
+    call.result("train", text, "--tokenizer", "unicode", *TINY, "--set", "train.epochs=1", "-o", run)
     return run
 
 
@@ -40,7 +40,7 @@ def test_a_model_keeps_the_rule_that_split_its_text(call: Caller, raw_model: Pat
         "(X (W Sonra) (W güldü) (W .))",
         "(X (W Gitti) (W .))",
     ]
-    assert len(call.result("parse", "-m", raw_model, text, "--tokenization", "none").splitlines()) == 1
+    assert len(call.result("parse", "-m", raw_model, text, "--tokenizer", "none").splitlines()) == 1
     first, second = map(json.loads, call.result("parse", "-m", raw_model, text, "--format", "jsonl").splitlines())
     assert (first["offsets"], second["offsets"]) == ([[0, 5], [6, 11], [11, 12]], [[13, 18], [18, 19]])
     assert (first["line"], second["line"]) == (1, 1)
@@ -54,7 +54,7 @@ def test_conllu_on_standard_input_and_what_is_written(call: Caller, model: Path)
     assert code == 0
     assert "read as conllu, by its content" in err
     assert json.loads(out) == {"words": ["Go", "on"], "spans": [[0, 2]], "line": 4, "id": "s", "document": "d"}
-    assert call.result("convert", text, "--to", "conllu") == conllu
+    assert call.result("convert", text, "--format", "conllu") == conllu
     assert violations(conllu) == []
 
 

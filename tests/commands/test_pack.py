@@ -21,11 +21,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_packed_model_parses_as_its_folder_does(call: Caller, model: Path) -> None:
     Path("a.synparse.part").write_text("mine")
-    told = call.result("pack", model, "-o", "a.synparse")
+    told = call.result("pack", "-m", model, "-o", "a.synparse")
     assert Path("a.synparse.part").read_text() == "mine"
     assert told == f"a.synparse: sha256 {sha256(Path('a.synparse').read_bytes()).hexdigest()}\n"
     assert call.result("parse", "-m", "a.synparse", "in.txt") == call.result("parse", "-m", model, "in.txt")
-    assert "model onlstm" in call.result("info", "a.synparse")
+    assert "model onlstm" in call.result("info", "-m", "a.synparse")
 
 
 def test_a_file_that_is_no_model_is_refused(call: Caller) -> None:

@@ -138,12 +138,12 @@ def test_whole_sentences_of_conllu(tmp_path: Path) -> None:
 
 def test_broken_sentences_are_left_empty(call: Caller, model: Path) -> None:
     Path("bad.mrg").write_text("(S (NN a) (NN b))\n\n(S (NN c)\n\n(S (NN d) (NN e))\n", encoding="utf-8")
-    code, out, err = call("parse", "-m", model, "bad.mrg", "--skip-bad")
+    code, out, err = call("parse", "-m", model, "bad.mrg", "--on-error", "blank")
     assert (code, out.splitlines()) == (0, ["(X (W a) (W b))", "", "(X (W d) (W e))"])
     assert "skipped: bad.mrg:3:" in err
-    assert "1 of 3 sentences were broken and left empty" in err
+    assert "1 of 3 sentences were malformed; their lines are empty" in err
     Path("bad.txt").write_bytes(b"a b\n\xff c\nd\0e\r\nf g\n")
-    code, out, err = call("parse", "-m", model, "bad.txt", "--skip-bad", "--format", "jsonl")
+    code, out, err = call("parse", "-m", model, "bad.txt", "--on-error", "blank", "--format", "jsonl")
     found = [json.loads(line) for line in out.splitlines()]
     assert [(one["line"], one["words"]) for one in found] == [(1, ["a", "b"]), (2, []), (3, []), (4, ["f", "g"])]
     assert err.count("skipped: bad.txt:") == 2
@@ -152,5 +152,5 @@ def test_broken_sentences_are_left_empty(call: Caller, model: Path) -> None:
 
 def test_wrong_usage(call: Caller, model: Path) -> None:
     assert "exclude each other" in call.usage("parse", "-m", model, "in", "--output-dir", "x", "-o", "y")
-    assert "--resume goes with --output-dir" in call.usage("parse", "-m", model, "in", "--resume")
+    assert "--resume requires --output-dir" in call.usage("parse", "-m", model, "in", "--resume")
     assert "standard input is no file" in call.refusal("parse", "-m", model, "-", "--output-dir", "x")

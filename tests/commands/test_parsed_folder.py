@@ -26,14 +26,14 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller, model: 
 
 
 def test_it_is_converted(call: Caller, model: Path) -> None:
-    one = call.result("convert", "one.trees", "--to", "spans")
-    assert call.result("convert", "out", "--to", "spans") == one
+    one = call.result("convert", "one.trees", "--format", "spans")
+    assert call.result("convert", "out", "--format", "spans") == one
     call.result("parse", "-m", model, "in/deep/b.txt", "in/a.txt", "--output-dir", "json", "--format", "jsonl")
-    assert call.result("convert", "json", "--to", "spans") == one
+    assert call.result("convert", "json", "--format", "spans") == one
 
 
 def test_it_is_scored(call: Caller) -> None:
-    (score,) = json.loads(call.result("eval", "out", "--gold", "one.trees", "--json"))["scores"]
+    (score,) = call.json("eval", "out", "--gold", "one.trees")["scores"]
     assert (score["system"], round(score["value"], 3), score["sentences"]) == ("out", 100.0, 60)
     lines = Path("one.trees").read_text("utf-8").splitlines(keepends=True)
     Path("other.trees").write_text("".join(reversed(lines)), encoding="utf-8")
@@ -55,7 +55,7 @@ def test_it_is_focused_on(call: Caller) -> None:
     text = Path("text.txt")
     text.write_text(Path("in/deep/b.txt").read_text("utf-8") + Path("in/a.txt").read_text("utf-8"), encoding="utf-8")
     call.result("train", text, "-o", "pupil", "--model", "chart", "--teacher", "out", *chosen)
-    assert "parsed trees" in call.result("info", "pupil")
+    assert "parsed trees" in call.result("info", "-m", "pupil")
 
 
 def test_a_part_of_it_is_not_taken_for_the_whole(call: Caller, model: Path) -> None:

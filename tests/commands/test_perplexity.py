@@ -15,7 +15,7 @@ from tests.support.tiny import SETTINGS, sentences
 from treebank.core.sentence import Treebank
 
 HEADER = ["System", "PPL", "Nats", "Bits/char.", "Unk.", "%", "Words", "Vocab."]
-NO_TREES = "model 'lstm' gives no trees; score it with synparse eval --text FILE"
+NO_TREES = "model 'lstm' gives no trees; score it with synparse perplexity"
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_table_and_the_signature(call: Caller, lstm: Path) -> None:
-    header, _, row, _, signature = call.result("eval", "--text", "in.txt", "-m", lstm).splitlines()
+    header, _, row, _, signature = call.result("perplexity", "in.txt", "-m", lstm).splitlines()
     assert header.split() == HEADER
     name, value, nats, _, unknown, words, _ = row.split()
     assert (name, unknown, words) == ("lstm", "9.09", "11")
@@ -51,7 +51,7 @@ def test_the_table_and_the_signature(call: Caller, lstm: Path) -> None:
 
 
 def test_models_side_by_side(call: Caller, lstm: Path, model: Path) -> None:
-    code, out, err = call("eval", "--text", "in.txt", "-m", lstm, "-m", model)
+    code, out, err = call("perplexity", "in.txt", "-m", lstm, "-m", model)
     assert code == 0
     rows = [line.split()[:2] for line in out.splitlines()[2:4]]
     assert rows == [["lstm", str(lstm)], ["onlstm", str(model)]]
@@ -59,8 +59,8 @@ def test_models_side_by_side(call: Caller, lstm: Path, model: Path) -> None:
     Path("runs").mkdir()
     for name in ("seed-1", "seed-2"):
         Path("runs", name).symlink_to(lstm)
-    assert "runs/seed-* (mean of 2)" in call.result("eval", "--text", "in.txt", "-m", "runs/seed-*")
-    groups = json.loads(call.result("eval", "--text", "in.txt", "-m", "runs/seed-*", "--json"))["groups"]
+    assert "runs/seed-* (mean of 2)" in call.result("perplexity", "in.txt", "-m", "runs/seed-*")
+    groups = call.json("perplexity", "in.txt", "-m", "runs/seed-*")["groups"]
     assert (groups[0]["systems"], groups[0]["sd"]) == ("runs/seed-*", 0)
 
 
@@ -68,23 +68,23 @@ def test_of_an_ensemble_the_models_in_it_are_scored(call: Caller, lstm: Path, mo
     Path("in.ptb").write_text("((The dog) (saw (a zebra)))\n", encoding="utf-8")
     call.result("combine", f"{model}@layer=1", f"{model}@layer=2", "baseline:right", "-o", "inner")
     call.result("combine", "inner", "in.ptb", "-o", "outer")
-    alone = json.loads(call.result("eval", "--text", "in.txt", "-m", model, "--json"))["scores"]
-    among = json.loads(call.result("eval", "--text", "in.txt", "-m", "outer", "--json"))
+    alone = call.json("perplexity", "in.txt", "-m", model)["scores"]
+    among = call.json("perplexity", "in.txt", "-m", "outer")
     assert [one["value"] for one in among["scores"]] == [one["value"] for one in alone]
     assert Path(among["scores"][0]["run"]).samefile(model)
     call.result("combine", "in.ptb", "baseline:right", "-o", "files")
-    assert "no member of this ensemble is a model" in call.refusal("eval", "--text", "in.txt", "-m", "files")
+    assert "no member of this ensemble is a model" in call.refusal("perplexity", "in.txt", "-m", "files")
 
 
 def test_vocabularies_that_differ_are_told(call: Caller, lstm: Path) -> None:
     other = trained(Path(), toy_text(30).replace("dog", "ox"))
-    code, _, err = call("eval", "--text", "in.txt", "-m", lstm, "-m", other)
+    code, _, err = call("perplexity", "in.txt", "-m", lstm, "-m", other)
     assert code == 0
     assert err.startswith("note: these models have different vocabularies")
 
 
 def test_json(call: Caller, lstm: Path) -> None:
-    found = json.loads(call.result("eval", "--text", "in.txt", "-m", lstm, "--json"))
+    found = call.json("perplexity", "in.txt", "-m", lstm)
     assert found["text"]["name"] == "in.txt"
     assert len(found["text"]["sha256"]) == 64
     (score,) = found["scores"]
@@ -96,7 +96,7 @@ def test_json(call: Caller, lstm: Path) -> None:
 def test_where_the_text_comes_from(call: Caller, lstm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compressed, raw, a treebank, the sample; without -m the default model."""
     monkeypatch.setenv("SYNPARSE_MODEL", str(lstm))
-    plain = json.loads(call.result("eval", "--text", "in.txt", "--json"))["scores"][0]
+    plain = call.json("perplexity", "in.txt")["scores"][0]
     with gzip.open("in.txt.gz", "wt", encoding="utf-8") as stream:
         stream.write(Path("in.txt").read_text(encoding="utf-8"))
     Path("raw.txt").write_text("The dog saw a zebra. The old cat heard the man.\n", encoding="utf-8")
@@ -105,56 +105,53 @@ def test_where_the_text_comes_from(call: Caller, lstm: Path, monkeypatch: pytest
         "((S (DT The) (JJ old) (NN cat) (VBD heard) (DT the) (NN man) (. .)))\n",
         encoding="utf-8",
     )
-    for source in (["in.txt.gz"], ["raw.txt", "--tokenize"], ["in.mrg"]):
-        again = json.loads(call.result("eval", "--text", *source, "--json"))["scores"][0]
+    for source in (["in.txt.gz"], ["raw.txt", "--tokenizer", "unicode"], ["in.mrg"]):
+        again = call.json("perplexity", *source)["scores"][0]
         assert again["nats"] == plain["nats"], source
     sample = Treebank("sample-test", sentences(30))
     monkeypatch.setattr("induce.likelihood.perplexity.sample_treebank", {"test": sample}.get)
-    assert "|data:sample|" in call.result("eval", "--text", "sample", "--batch-size", "20")
+    assert "|data:sample|" in call.result("perplexity", "sample", "--batch-size", "20")
 
 
 def test_the_cache(call: Caller, lstm: Path) -> None:
-    text = ("eval", "--text", "in.txt", "-m", lstm)
+    text = ("perplexity", "in.txt", "-m", lstm)
     assert "|batch:1|cache:500,theta:1,lambda:0.1|" in call.result(*text, "--cache")
     found = call.result(*text, "--cache", 7, "--cache-theta", 0.5, "--cache-lambda", 0.2)
     assert "|cache:7,theta:0.5,lambda:0.2|" in found
-    without = json.loads(call.result(*text, "--json"))["scores"][0]["nats"]
-    none = json.loads(call.result(*text, "--cache", "--cache-lambda", 0, "--json"))["scores"][0]["nats"]
+    without = call.json(*text)["scores"][0]["nats"]
+    none = call.json(*text, "--cache", "--cache-lambda", 0)["scores"][0]["nats"]
     assert none == pytest.approx(without, abs=1e-5)
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--text", "in.txt", "--gold", "sample"], "--gold does not go with --text"),
-        (["--text", "in.txt", "--convention", "km"], "--convention does not go with --text"),
-        (["--text", "in.txt", "--baseline", "left"], "--baseline does not go with --text"),
-        (["--text", "in.txt", "--layer", "2"], "--layer does not go with --text"),
-        (["--text", "in.txt", "--csv"], "--csv does not go with --text"),
-        (["--text", "in.txt", "trees.txt"], "PREDICTED does not go with --text"),
-        (["--gold", "sample", "--cache", "5"], "--cache goes with --text"),
-        (["--gold", "sample", "--tokenize"], "--tokenize goes with --text"),
-        (["--text", "in.txt", "--cache-theta", "1"], "--cache-theta and --cache-lambda go with --cache"),
-        (["--text", "in.txt", "--cache", "--cache-theta", "nan"], "--cache-theta: nan is no number to count with"),
-        ([], "name a treebank with --gold, a text with --text, pairs with --pairs, or a --task"),
+        (["in.txt", "--per", "word", "--cache"], "--compare, --batch-size and --cache require --per text"),
+        (["in.txt", "--cache-theta", "1"], "--cache-theta and --cache-lambda require --cache"),
+        (["in.txt", "--cache", "5", "--cache-theta", "nan"], "--cache-theta and --cache-lambda must be finite numbers"),
+        (["in.txt", "--compare", "--batch-size", "2"], "--compare excludes --batch-size"),
+        (["in.txt", "in.txt"], "--per text takes one TEXT"),
+        (["in.txt", "--per", "word", "-m", "a", "-m", "b"], "--per word takes one model"),
     ],
 )
-def test_options_that_do_not_fit_together(call: Caller, arguments: list[str], problem: str) -> None:
-    assert call.usage("eval", *arguments) == f"Error: {problem}"
+def test_options_that_exclude_each_other(call: Caller, lstm: Path, arguments: list[str], problem: str) -> None:
+    model = [] if "-m" in arguments else ["-m", lstm]
+    assert call.usage("perplexity", *arguments, *model) == f"Error: {problem}"
 
 
 def test_what_cannot_be_scored(call: Caller, lstm: Path) -> None:
-    assert call.refusal("eval", "--text", "none.txt", "-m", lstm) == "none.txt: no such file or folder"
+    assert call.refusal("perplexity", "none.txt", "-m", lstm) == "none.txt: no such file or folder"
+    assert call.refusal("perplexity", "in.txt", "-m", "gone").startswith("gone: there is no such model")
     Path("empty.txt").write_text("\n.\n", encoding="utf-8")
     problem = "empty.txt: there is no word in it after normalization 'words'"
-    assert call.refusal("eval", "--text", "empty.txt", "-m", lstm) == problem
+    assert call.refusal("perplexity", "empty.txt", "-m", lstm) == problem
 
 
 def test_a_model_without_trees_says_so(call: Caller, lstm: Path) -> None:
     assert call.refusal("parse", "in.txt", "-m", lstm) == NO_TREES
     assert call.refusal("extract", "in.txt", "-m", lstm) == NO_TREES
     assert call.refusal("eval", "--gold", "sample", "-m", lstm) == NO_TREES
-    assert "model lstm, preset lstm-small" in call.result("info", lstm)
+    assert "model lstm, preset lstm-small" in call.result("info", "-m", lstm)
 
 
 def test_train_names_the_models(call: Caller) -> None:
@@ -165,7 +162,7 @@ def test_is_a_difference_chance(call: Caller, lstm: Path, model: Path) -> None:
     """The differences are those of the table; a model does not differ from itself."""
     text = Path("long.txt")
     text.write_text(toy_text(120), encoding="utf-8")
-    report = json.loads(call.result("eval", "--text", text, "-m", lstm, "-m", model, "--compare", "--json"))
+    report = call.json("perplexity", text, "-m", lstm, "-m", model, "--compare")
     values = [score["value"] for score in report["scores"]]
     assert [one["units"] for one in report["comparisons"]] == ["sentences", "segments"]
     for one in report["comparisons"]:
@@ -175,11 +172,10 @@ def test_is_a_difference_chance(call: Caller, lstm: Path, model: Path) -> None:
     assert report["comparisons"][0]["p_permutation"] < 0.01
     again = Path("again")
     again.symlink_to(lstm)
-    out = call.result("eval", "--text", text, "-m", lstm, "-m", again, "--compare")
+    out = call.result("perplexity", text, "-m", lstm, "-m", again, "--compare")
     row = next(line for line in out.splitlines() if " sentences " in line)
     assert row.split()[-5:] == ["+0.00", "[+0.00,", "+0.00]", "1.0000", "1.0000"]
-    assert call.refusal("eval", "--text", text, "-m", lstm, "--compare").startswith("nothing to compare")
-    assert "goes without" in call.usage("eval", "--text", text, "--compare", "--batch-size", 2)
+    assert call.refusal("perplexity", text, "-m", lstm, "--compare").startswith("nothing to compare")
 
 
 def test_masked_models_and_sentences_are_compared_in_groups(call: Caller, tmp_path: Path) -> None:
@@ -190,7 +186,7 @@ def test_masked_models_and_sentences_are_compared_in_groups(call: Caller, tmp_pa
             tiny = [*SETTINGS[name], "train.epochs=1", f"train.seed={seed}", *more]
             flags = [part for setting in tiny for part in ("--set", setting)]
             assert run_cli(["train", str(text), "--model", name, "-o", f"{name}-{seed}", *flags]) == 0
-        command = ("eval", "--text", text, "-m", f"{name}-1", "-m", f"{name}-2", "--compare", "--json")
+        command = ("perplexity", text, "-m", f"{name}-1", "-m", f"{name}-2", "--compare", "--format", "json")
         report = json.loads(call.result(*command))
         values = [score["value"] for score in report["scores"]]
         assert [one["units"] for one in report["comparisons"]] == ["sentences", "segments"][-1 - bool(more) :]

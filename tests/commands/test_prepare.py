@@ -20,12 +20,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_same_weights(call: Caller) -> None:
-    code, out, err = call("prepare", "text.txt", "-o", "corpus", "--tokenize")
+    code, out, err = call("data", "data", "prepare", "text.txt", "-o", "corpus", "--tokenizer", "unicode")
     assert (code, out) == (0, "")
     assert "corpus: 150 sentences, " in err
     assert "note: " in err  # of the health of so small a text
     short = (*TINY, "--set", "train.epochs=1")
-    call.result("train", "text.txt", "--tokenize", "-o", "plain", *TINY)
+    call.result("train", "text.txt", "--tokenizer", "unicode", "-o", "plain", *TINY)
     call.result("train", "corpus", "-o", "prepared", *short)
     call.result("train", "--resume", "-o", "prepared", "--set", "train.epochs=3")
     for part in ("best", "last"):
@@ -37,8 +37,8 @@ def test_the_same_weights(call: Caller) -> None:
 
 
 def test_what_does_not_fit_is_refused(call: Caller) -> None:
-    call.result("prepare", "text.txt", "-o", "corpus", "--set", "data.normalization=cased")
+    call.result("data", "data", "prepare", "text.txt", "-o", "corpus", "--set", "data.normalization=cased")
     assert "this run has 'words'; prepare it with" in call.refusal("train", "corpus", "-o", "run", *TINY)
     assert "is trained on alone" in call.refusal("train", "corpus", "text.txt", "-o", "run", *TINY)
-    assert "is there already" in call.refusal("prepare", "text.txt", "-o", "corpus")
+    assert "is there already" in call.refusal("data", "data", "prepare", "text.txt", "-o", "corpus")
     assert not Path("run").exists()

@@ -59,7 +59,7 @@ def test_confidence_is_a_probability(call: Caller) -> None:
     ],
 )
 def test_the_signature_names_the_priors(call: Caller, options: tuple[str, ...], expected: str) -> None:
-    document = json.loads(call.result("eval", "--gold", "gold.ptb", "-m", "english", "--json", *options))
+    document = json.loads(call.result("eval", "--gold", "gold.ptb", "-m", "english", "--format", "json", *options))
     assert expected in document["scores"][0]["signature"]
 
 

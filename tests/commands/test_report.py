@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from html import escape
@@ -68,7 +67,7 @@ def test_its_numbers_are_those_of_eval(page: str, call: Caller) -> None:
     assert line
     arguments = line[1].split()[1:]
     assert arguments[0] == "eval"
-    scores = json.loads(call.result(*arguments, "--json"))["scores"]
+    scores = call.json(*arguments)["scores"]
     assert len(scores) == 2 + 6
     for score in scores:
         name = " ".join(filter(None, (score["system"], score.get("model"))))
@@ -81,7 +80,7 @@ def test_a_model_alone_and_with_a_text(call: Caller, model: Path, tmp_path: Path
     alone = Page((tmp_path / "a.html").read_text(encoding="utf-8"))
     assert alone.targets == ["#main", "#learned", "#curves"]
     (tmp_path / "in.txt").write_text(toy_text(20), encoding="utf-8")
-    call.result("report", "-m", model, "--text", tmp_path / "in.txt", "-o", tmp_path / "a.html")
+    call.result("report", "-m", model, tmp_path / "in.txt", "-o", tmp_path / "a.html")
     assert Page((tmp_path / "a.html").read_text(encoding="utf-8")).targets[-2:] == ["#agreement", "#sentences"]
 
 
@@ -94,9 +93,9 @@ def test_the_same_from_python(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--gold", "sample", "--text", "in.txt"], "name one of them"),
+        (["--gold", "sample", "in.txt"], "name one of them"),
         (["--gold", "sample", "--baseline", "rihgt"], "no baseline 'rihgt'"),
-        (["--text", "nothing.txt"], "nothing.txt"),
+        (["nothing.txt"], "nothing.txt"),
         (["-m", "nowhere"], "there is no such model"),
     ],
 )

@@ -28,17 +28,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_line_a_sentence(call: Caller, model: Path) -> None:
-    lines = [line.split("\t") for line in call.result("score", "in.txt", "-m", model).splitlines()]
+    lines = [
+        line.split("\t") for line in call.result("perplexity", "--per", "sentence", "in.txt", "-m", model).splitlines()
+    ]
     assert [line[1:] for line in lines] == [["5", "1"], ["0", "0"], ["0", "0"], ["6", "0"]]
     assert [lines[1][0], lines[2][0]] == ["-", "-"]
-    parsed = [json.loads(line) for line in call.result("score", "in.txt", "-m", model, "--json").splitlines()]
+    parsed = [
+        json.loads(line)
+        for line in call.result(
+            "perplexity", "--per", "sentence", "in.txt", "-m", model, "--format", "json"
+        ).splitlines()
+    ]
     assert f"{parsed[0]['log_probability']:.4f}" == lines[0][0]
     bits = sum(parsed[0]["surprisals"])
     assert bits * math.log(2) == pytest.approx(-parsed[0]["log_probability"])
 
 
 def test_a_line_a_word(call: Caller, model: Path) -> None:
-    blocks = call.result("score", "in.txt", "-m", model, "--words").split("\n\n")
+    blocks = call.result("perplexity", "--per", "word", "in.txt", "-m", model).split("\n\n")
     words = [line.split("\t")[0] for line in blocks[0].splitlines()]
     assert words == ["the", "dog", "saw", "a", "zebra", "<eos>"]
     assert blocks[0].splitlines()[4].endswith("\t<unk>")
@@ -46,14 +53,14 @@ def test_a_line_a_word(call: Caller, model: Path) -> None:
 
 
 def test_pairs(call: Caller, model: Path) -> None:
-    out = call.result("eval", "--pairs", "pairs.tsv", "-m", model, "--ngram-text", "text.txt")
+    out = call.result("pairs", "pairs.tsv", "-m", model, "--ngram-text", "text.txt")
     lines = out.splitlines()
     assert lines[0].split() == ["Phenomenon", "Pairs", "unigram", "5-gram", "onlstm"]
     order = next(line for line in lines if line.startswith("order"))
     assert order.split()[1:3] == ["1", "50.0"]  # the same words in another order
     assert [cell for cell in order.split() if "." in cell][1:] == ["100.0", "100.0"]
     assert "|logp:words+eos|ties:half|mean:phenomena|pairs:2|" in lines[-1]
-    report = json.loads(call.result("eval", "--pairs", "pairs.tsv", "-m", model, "--json"))
+    report = call.json("pairs", "pairs.tsv", "-m", model)
     assert report["chance"] == 50
     assert report["scores"][0]["phenomena"]["order"]["value"] == 100
     assert report["scores"][0]["own_tree"] == {"connected": None, "apart": None}
@@ -62,12 +69,11 @@ def test_pairs(call: Caller, model: Path) -> None:
 def test_own_trees(call: Caller, model: Path) -> None:
     rows = ["phenomenon\tgood\tbad", *["simple_agrmt\tthe dog saw a cat\tthe dog a a cat"] * 3]
     Path("agreement.tsv").write_text("\n".join(rows), encoding="utf-8")
-    (score,) = json.loads(call.result("eval", "--pairs", "agreement.tsv", "-m", model, "--json"))["scores"]
+    (score,) = call.json("pairs", "agreement.tsv", "-m", model)["scores"]
     found = [one["pairs"] for one in score["own_tree"].values() if one]
     assert sum(found) == 3
 
 
 def test_wrong_usage(call: Caller, model: Path) -> None:
-    assert "does not go with --pairs" in call.usage("eval", "--pairs", "pairs.tsv", "--gold", "sample")
-    assert "--limit goes with --pairs" in call.usage("eval", "--gold", "sample", "--limit", "3")
-    assert call.refusal("eval", "--pairs", "blimp", "-m", model).startswith("blimp: the folder of its files is unknown")
+    assert "no such option" in call.usage("pairs", "pairs.tsv", "--gold", "sample").lower()
+    assert call.refusal("pairs", "blimp", "-m", model).startswith("blimp: the folder of its files is unknown")

@@ -88,7 +88,7 @@ def test_the_command(source: Path, model: Path, tmp_path: Path, call: Caller) ->
     assert "1 of 1 files: " in err
     assert Path(tmp_path / "out/b.txt.gz.trees").read_text("utf-8") == call.result(*arguments[:4])
     assert "not empty; go on with --resume" in call.refusal(*arguments)
-    assert "go with --output-dir" in call.usage(*arguments[:4], "--workers", 2)
+    assert "require --output-dir" in call.usage(*arguments[:4], "--workers", 2)
 
 
 def dying(job: Job, deaths: Path) -> Callable[[ShardWork, Sequence[int]], WorkerProcesses]:

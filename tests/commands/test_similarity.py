@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = ["train", str(path / "text.txt"), "--model", "udgn", "-o", str(path / "udgn"), *options("udgn")]
     assert run_cli(text) == 0
     pretrained = ["--set", f"data.pretrained={path / 'udgn'}", "--set", "model.frozen=parser"]
-    tuned = ["train", "--task", "similarity", str(path / "pairs.csv"), "-o", str(path / "tuned"), *pretrained, *TUNED]
+    tuned = ["task", "train", "similarity", str(path / "pairs.csv"), "-o", str(path / "tuned"), *pretrained, *TUNED]
     assert run_cli(tuned) == 0
     return path
 
@@ -43,39 +43,45 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_vectors(call: Caller, model: Path, tmp_path: Path) -> None:
     text = tmp_path / "in.txt"
     text.write_text("The dog saw a cat .\n.\nThe dog\n", encoding="utf-8")
-    lines = [json.loads(line) for line in call.result("embed", text, "-m", model).splitlines()]
+    lines = [json.loads(line) for line in call.result("extract", "--what", "vectors", text, "-m", model).splitlines()]
     assert [len(line["words"]) for line in lines] == [5, 0, 2]
     assert {len(line["vector"]) for line in lines} == {16}
     assert lines[1]["vector"] == [0] * 16
-    assert call.result("embed", text, "-m", model, "-o", tmp_path / "out.npz") == ""
+    assert call.result("extract", "--what", "vectors", text, "-m", model, "-o", tmp_path / "out.npz") == ""
     arrays = np.load(tmp_path / "out.npz")
     assert arrays["words"].tolist() == [5, 0, 2]
     np.testing.assert_allclose(arrays["vectors"], [line["vector"] for line in lines], atol=1e-6)
     (tmp_path / "empty.txt").write_text(".\n", encoding="utf-8")
-    assert json.loads(call.result("embed", tmp_path / "empty.txt", "-m", model))["vector"] == [0] * 16
+    assert (
+        json.loads(call.result("extract", "--what", "vectors", tmp_path / "empty.txt", "-m", model))["vector"]
+        == [0] * 16
+    )
 
 
 def test_fine_tuning_keeps_words_settings_and_frozen_trees(call: Caller, folder: Path) -> None:
     (folder / "in.txt").write_text("The dog saw a cat .\nthe old man met the woman\n", encoding="utf-8")
     trees = [call.result("parse", folder / "in.txt", "-m", folder / name) for name in ("udgn", "tuned")]
     assert trees[0] == trees[1]
-    vectors = [call.result("embed", folder / "in.txt", "-m", folder / name) for name in ("udgn", "tuned")]
+    vectors = [
+        call.result("extract", "--what", "vectors", folder / "in.txt", "-m", folder / name)
+        for name in ("udgn", "tuned")
+    ]
     assert vectors[0] != vectors[1]
     words = [(folder / name / "best" / "vocabulary.txt").read_bytes() for name in ("udgn", "tuned")]
     assert words[0] == words[1]
-    shown = call.result("info", folder / "tuned")
+    shown = call.result("info", "-m", folder / "tuned")
     assert "model.frozen=parser" in shown
     assert "development squared error by epoch:" in shown
     assert "model.embedding_size=16" in shown
 
 
 def test_the_table(call: Caller, folder: Path) -> None:
-    command = ["eval", "--task", "similarity", folder / "pairs.csv", "-m", folder / "udgn", "-m", folder / "tuned"]
+    command = ["task", "eval", "similarity", folder / "pairs.csv", "-m", folder / "udgn", "-m", folder / "tuned"]
     lines = call.result(*command).splitlines()
     assert lines[1].split()[:4] == ["System", "Measure", "Mean", "pairs.csv"]
     assert [line.split()[0] for line in lines[3:9:2]] == ["bag-of-words", "udgn", "udgn"]
     assert "|model:udgn, fine-tuned|task:similarity|" in lines[-1]
-    report = json.loads(call.result(*command, "--json"))
+    report = call.json(*command)
     assert report["pairs"] == {"pairs.csv": 24, "pairs.csv: main-forums": 12, "pairs.csv: main-news": 12}
     whole = report["scores"][2]["groups"]["pairs.csv"]["spearman"]
     assert report["scores"][2]["value"] == whole["value"]
@@ -85,14 +91,14 @@ def test_the_table(call: Caller, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["train", "--task", "similarity", "-o", "x"], "task similarity learns from rated pairs; name their files"),
-        (["eval", "--task", "similarity", "-m", "{udgn}"], "task similarity: name the files of rated pairs"),
+        (["task", "train", "similarity", "-o", "x"], "task similarity learns from rated pairs; name their files"),
+        (["task", "eval", "similarity", "-m", "{udgn}"], "task similarity: name the files of rated pairs"),
         (
-            ["train", "--task", "similarity", "{pairs}", "-o", "x", "--model", "transformer", "--set", "{start}"],
+            ["task", "train", "similarity", "{pairs}", "-o", "x", "--model", "transformer", "--set", "{start}"],
             "--model transformer: {udgn} is a model 'udgn'",
         ),
         (
-            ["train", "--task", "similarity", "{pairs}", "-o", "x", "--set", "data.pretrained={tuned}"],
+            ["task", "train", "similarity", "{pairs}", "-o", "x", "--set", "data.pretrained={tuned}"],
             "{tuned}: this is a model 'udgn', which has learned the task similarity; a pretrained udgn",
         ),
     ],

@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [["listops", *options(*TINY, *OM)], ["logic", *options(*TINY, *OM)]]
     runs.append(["listops", "--model", "lstm", *options(*TINY, "model.hidden_size=8")])
     for name, (task, *rest) in zip(("listops", "logic", "lstm"), runs, strict=True):
-        assert run_cli(["train", "--task", task, "-o", str(path / name), *rest]) == 0
+        assert run_cli(["task", "train", task, "-o", str(path / name), *rest]) == 0
     text = ["train", str(path / "text.txt"), "--model", "ordered-memory", "-o", str(path / "text"), *tiny]
     assert run_cli(text) == 0
     return path
@@ -77,13 +77,13 @@ def test_a_bad_stack(call: Caller, line: str, problem: str) -> None:
 
 def test_accuracy_by_the_value_of_a_setting(call: Caller, folder: Path) -> None:
     Path("test.tsv").write_text("9\t( ( ( [MAX 2 ) 9 ) ] )\n7\t7\n1\t( ( ( [MIN 2 ) 1 ) ] )\n", encoding="utf-8")
-    scores = call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "listops", "--json")
+    scores = call.result("task", "eval", "listops", "test.tsv", "-m", folder / "listops", "--format", "json")
     (score,) = json.loads(scores)["scores"]
     low, high = score["interval"]
     assert 0 <= low <= score["value"] <= high <= 100
     assert high - low > 30  # of three examples
     Path("scores.json").write_text(scores, encoding="utf-8")
-    found = json.loads(call.result("analyze", "sweep", "scores.json", "--setting", "data.expressions", "--json"))
+    found = call.json("analyze", "sweep", "scores.json", "--setting", "data.expressions")
     rows = {row["metric"]: (row["setting"], row["mean"]) for row in found["scores"]}
     assert rows == {"accuracy": (200, score["value"]), "UF1": (200, score["trees"]["value"])}
 
@@ -112,23 +112,27 @@ def test_pictures_are_drawn(call: Caller, folder: Path) -> None:
 def test_eval_tells_accuracy_by_size_and_the_trees(call: Caller, folder: Path) -> None:
     lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "1\t( ( ( [MIN ( ( ( [MAX 2 ) 9 ) ] ) ) 1 ) ] )", "7\t7"]
     Path("test.tsv").write_text("\n".join(lines * 4) + "\n", encoding="utf-8")
-    out = call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm")
+    out = call.result("task", "eval", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm")
     assert "accuracy|task:listops|data:test.tsv|sha256:" in out
     assert "UF1|conv:evalb|" in out
     document = json.loads(
-        call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm", "--json")
+        call.result(
+            "task", "eval", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm", "--format", "json"
+        )
     )
     memory, lstm = document["scores"]
     assert memory["groups"]["learned"][1] == memory["groups"]["1-10"][1] == 12
     assert memory["trees"]["sentences"] == 12
     assert "trees" not in lstm
-    shorter = call.result("eval", "--task", "listops", "test.tsv", "-m", folder / "lstm", "--max-length", 1, "--json")
+    shorter = call.result(
+        "task", "eval", "listops", "test.tsv", "-m", folder / "lstm", "--max-length", 1, "--format", "json"
+    )
     assert json.loads(shorter)["scores"][0]["groups"]["learned"][1] == 4
 
 
 def test_eval_of_generated_pairs(call: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("induce.tasks.evaluation.GENERATED", 60)
-    out = json.loads(call.result("eval", "--task", "logic", "-m", folder / "logic", "--json"))
+    out = call.json("task", "eval", "logic", "-m", folder / "logic")
     (score,) = out["scores"]
     assert score["groups"]["learned"][1] + score["groups"]["longer"][1] == 60
     assert score["trees"]["sentences"] == 120
@@ -137,12 +141,12 @@ def test_eval_of_generated_pairs(call: Caller, folder: Path, monkeypatch: pytest
 def test_training_on_files_and_going_on(call: Caller) -> None:
     lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "2\t( ( ( [MIN 2 ) 9 ) ] )"] * 30
     Path("train.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    arguments = ["--task", "listops", "train.tsv", "-o", "run", *options(*TINY, *OM)]
-    code, _, err = call("train", *arguments)
+    arguments = ["listops", "train.tsv", "-o", "run", *options(*TINY, *OM)]
+    code, _, err = call("task", "train", *arguments)
     assert code == 0, err
     assert "training on 57 examples, " in err
     assert "; best development accuracy " in err
-    assert err.splitlines()[-1].startswith("next: synparse eval --task listops -m run ")
+    assert err.splitlines()[-1].startswith("next: synparse task eval listops -m run ")
     call.result("train", "--resume", "-o", "run", "--set", "train.epochs=2")
     assert "accuracy" in (Path("run") / "log.jsonl").read_text(encoding="utf-8")
     stored = json.loads((Path("run") / "last" / "checkpoint.json").read_text(encoding="utf-8"))
@@ -150,34 +154,34 @@ def test_training_on_files_and_going_on(call: Caller) -> None:
 
 
 def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
-    problem = call.refusal("eval", "--task", "logic", "-m", folder / "listops")
+    problem = call.refusal("task", "eval", "logic", "-m", folder / "listops")
     assert problem == f"{folder / 'listops'}: this model has learned listops, not task 'logic'"
-    problem = call.refusal("eval", "--task", "logic", "-m", folder / "text")
+    problem = call.refusal("task", "eval", "logic", "-m", folder / "text")
     assert problem == f"{folder / 'text'}: this model has learned plain text, not task 'logic'"
     assert call.refusal("parse", "-m", folder / "lstm", "in.txt") == (
-        "model 'lstm' gives no trees; score it with synparse eval --task listops"
+        "model 'lstm' gives no trees; score it with synparse task eval listops"
     )
     assert call.refusal("parse", "-m", folder / "text", "in.txt", "--decoder", "eisner") == (
         "model 'ordered-memory' gives stack; decoder 'eisner' needs heads (try 'shift-reduce')"
     )
-    assert "name a treebank with --gold" in call.usage("eval", "-m", folder / "text")
-    problem = call.refusal("train", "--task", "sums", code=2)
+    assert "--gold" in call.usage("eval", "-m", folder / "text")
+    problem = call.refusal("task", "train", "sums", code=2)
     assert problem == "there is no task 'sums'; known: craft, listops, logic, similarity"
 
 
 def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
     settings = options("data.expressions=40", "data.longest=6", "train.epochs=1", "model.hidden_size=8")
-    call.result("train", "--task", "listops", "--model", "tree-lstm", "-o", "run", *settings)
+    call.result("task", "train", "listops", "--model", "tree-lstm", "-o", "run", *settings)
     problem = "run: this 'tree-lstm' was trained on the task listops, not on text; score it with --task listops"
-    assert call.refusal("eval", "--text", "in.txt", "-m", "run") == problem
-    gives_none = "model 'tree-lstm' gives no trees; score it with synparse eval --task listops"
+    assert call.refusal("perplexity", "in.txt", "-m", "run") == problem
+    gives_none = "model 'tree-lstm' gives no trees; score it with synparse task eval listops"
     assert call.refusal("parse", "-m", "run", "in.txt") == gives_none
     Path("gold.conllu").write_text("1\ta\t_\tX\tX\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
     problem = call.refusal("analyze", "channels", "-m", "run", "--gold", "gold.conllu")
     assert problem == "run: model 'tree-lstm' has no channels or attention heads; 'udgn' has"
     lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )"] * 2
     Path("test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert "accuracy|task:listops" in call.result("eval", "--task", "listops", "test.tsv", "-m", "run")
+    assert "accuracy|task:listops" in call.result("task", "eval", "listops", "test.tsv", "-m", "run")
 
 
 def test_the_first_slot_is_that_of_the_released_program(folder: Path) -> None:
@@ -195,11 +199,11 @@ def test_mean_and_deviation_over_the_runs_of_a_pattern(call: Caller, folder: Pat
     Path("test.tsv").write_text("9\t( ( ( [MAX 2 ) 9 ) ] )\n7\t7\n", encoding="utf-8")
     for name in ("seed-1", "seed-2"):
         Path(name).symlink_to(folder / "lstm")
-    document = json.loads(call.result("eval", "--task", "listops", "test.tsv", "-m", "seed-*", "--json"))
+    document = call.json("task", "eval", "listops", "test.tsv", "-m", "seed-*")
     values = {score["model"]: score["value"] for score in document["scores"]}
     assert document["groups"][0]["systems"] == "seed-*"
     assert document["groups"][0]["mean"] == values["seed-1"] == values["seed-2"]
     assert document["groups"][0]["sd"] == 0
-    out = call.result("eval", "--task", "listops", "test.tsv", "-m", "seed-*")
+    out = call.result("task", "eval", "listops", "test.tsv", "-m", "seed-*")
     assert next(line for line in out.splitlines() if line.startswith("seed-*")).split()[1] == "2"
-    assert "groups" not in json.loads(call.result("eval", "--task", "listops", "test.tsv", "-m", "seed-1", "--json"))
+    assert "groups" not in call.json("task", "eval", "listops", "test.tsv", "-m", "seed-1")

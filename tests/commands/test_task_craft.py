@@ -14,7 +14,7 @@ from induce.tasks.craft.demonstrations import Craft
 from tests.support.calls import Caller
 
 SMALL = [
-    *("--task", "craft", "--set", "data.expressions=45", "--set", "model.hidden_size=6", "--set", "model.inner_size=6"),
+    *("--set", "data.expressions=45", "--set", "model.hidden_size=6", "--set", "model.inner_size=6"),
     *("--set", "train.batch_size=15", "--set", "train.epochs=2"),
 ]
 
@@ -25,7 +25,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from cli.main import run
 
     folder = tmp_path_factory.mktemp("craft") / "run"
-    assert run(["train", *SMALL, "-o", str(folder)]) == 0
+    assert run(["task", "train", "craft", *SMALL, "-o", str(folder)]) == 0
     return folder
 
 
@@ -48,7 +48,7 @@ def test_what_is_trained_is_told(trained: Path) -> None:
 
 def test_a_run_that_goes_on_ends_with_the_same_weights(trained: Path, tmp_path: Path, call: Caller) -> None:
     run = tmp_path / "run"
-    call.result("train", *SMALL, "--set", "train.epochs=1", "-o", run)
+    call.result("task", "train", "craft", *SMALL, "--set", "train.epochs=1", "-o", run)
     call.result("train", "--resume", "--set", "train.epochs=2", "-o", run)
     assert (run / "last/weights.safetensors").read_bytes() == (trained / "last/weights.safetensors").read_bytes()
 
@@ -84,9 +84,7 @@ def test_what_is_no_trajectory(trained: Path, tmp_path: Path, call: Caller, line
 
 def test_scores(trained: Path, shown: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
-    document = json.loads(
-        call.result("eval", "--task", "craft", "-m", trained, "-m", trained / "best", "--json", shown)
-    )
+    document = call.json("task", "eval", "craft", "-m", trained, "-m", trained / "best", shown)
     one, same, mean = document["scores"]
     assert one["values"] == same["values"] == mean["values"]
     assert set(mean["deviations"].values()) == {0.0}
@@ -98,13 +96,11 @@ def test_scores(trained: Path, shown: Path, tmp_path: Path, call: Caller, monkey
     assert one["values"]["F1 tol 0"] >= 50  # the last end is given
     assert list(one["options"]) == ["A (get wood)", "C (get iron)", "D (get grass)"]
     (tmp_path / "scores.json").write_text(json.dumps(document), encoding="utf-8")
-    swept = json.loads(
-        call.result("analyze", "sweep", tmp_path / "scores.json", "--setting", "model.temperature", "--json")
-    )
+    swept = call.json("analyze", "sweep", tmp_path / "scores.json", "--setting", "model.temperature")
     measured = {row["metric"]: row for row in swept["scores"]}
     assert measured.keys() == one["values"].keys()
     assert measured["NMI"]["setting"] == load_preset("craft-small").model["temperature"]
-    table = call.result("eval", "--task", "craft", "-m", trained, shown)
+    table = call.result("task", "eval", "craft", "-m", trained, shown)
     assert "success of each option by itself" in table
     assert "|demonstrations:6|" in table
 
@@ -114,8 +110,8 @@ def test_baselines(tmp_path: Path, shown: Path, call: Caller, monkeypatch: pytes
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 3)
     size = ["model.slot_size=6"] if model == "ompn" else ["model.hidden_size=6"]
     settings = [word for one in (*size, "data.expressions=15", "train.epochs=1") for word in ("--set", one)]
-    call.result("train", "--task", "craft", "--model", model, *settings, "-o", tmp_path / "run")
-    score = json.loads(call.result("eval", "--task", "craft", "-m", tmp_path / "run", "--json", shown))["scores"][0]
+    call.result("task", "train", "craft", "--model", model, *settings, "-o", tmp_path / "run")
+    score = call.json("task", "eval", "craft", "-m", tmp_path / "run", shown)["scores"][0]
     assert ("NMI" in score["values"]) == (model != "ompn")
     assert ("success AC" in score["values"]) == (model != "compile")  # which reads what is done before it says a word
     assert "options" not in score
@@ -125,7 +121,7 @@ def test_baselines(tmp_path: Path, shown: Path, call: Caller, monkeypatch: pytes
 def test_options_along_demonstrations(trained: Path, shown: Path, tmp_path: Path, call: Caller) -> None:
     lines = [line.split() for line in shown.read_text(encoding="utf-8").splitlines() if line]
     picture = tmp_path / "steps.svg"
-    found = json.loads(call.result("analyze", "options", "-m", trained, shown, "--json", "--save", picture))
+    found = call.json("task", "options", "-m", trained, shown, "--plot", picture)
     assert [(one["task"], one["actions"]) for one in found] == [(line[0], line[2:]) for line in lines]
     for one in found:
         assert one["switch"][0] == 1
@@ -134,19 +130,19 @@ def test_options_along_demonstrations(trained: Path, shown: Path, tmp_path: Path
     drawn = picture.read_text(encoding="utf-8")
     assert drawn.count(">switch<") == len(found)
     assert drawn.count(">option 3<") == len(found)
-    table = call.result("analyze", "options", "-m", trained).splitlines()
+    table = call.result("task", "options", "-m", trained).splitlines()
     assert [line for line in table if line in ("AC", "CD", "DA")] == ["AC", "CD", "DA"]
     assert sum(bool(re.search(r" use +[ACD] ", line)) for line in table) == 6
-    assert "an SVG" in call.refusal("analyze", "options", "-m", trained, "--save", "steps.bmp")
+    assert "written as SVG" in call.refusal("task", "options", "-m", trained, "--plot", "steps.bmp")
 
 
 def test_curves(trained: Path, tmp_path: Path, call: Caller) -> None:
     picture = tmp_path / "curves.svg"
-    curve = json.loads(call.result("analyze", "curves", "-m", trained, "--json", "--save", picture))[0]
+    curve = call.json("task", "curves", "-m", trained, "--plot", picture)[0]
     assert [step for step, _ in curve["points"]] == [3, 6]
     assert all(0 < value < 100 for _, value in curve["points"])
     assert ">percent<" in picture.read_text(encoding="utf-8")
-    assert f"{curve['points'][-1][1]:.1f}" in call.result("analyze", "curves", "-m", trained)
+    assert f"{curve['points'][-1][1]:.1f}" in call.result("task", "curves", "-m", trained)
 
 
 def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,20 +150,25 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
     monkeypatch.setattr("induce.tasks.craft.evaluation.GENERATED", 3)
     run, small = tmp_path / "new", ("--set", "train.batch_size=32", "--set", "train.epochs=1")
-    code, _, told = call("transfer", trained, "--sketch", "DCA", *small, "-o", run)
+    code, _, told = call("task", "task", "transfer", "-m", trained, "--sketch", "DCA", *small, "-o", run)
     assert code == 0, told
     assert "iteration 1/1: 128 calls, success" in told
-    assert f"next: synparse eval --task craft -m {run}" in told
-    score = json.loads(call.result("eval", "--task", "craft", "-m", run, "--json"))["scores"][0]
+    assert f"next: synparse task eval craft -m {run}" in told
+    score = call.json("task", "eval", "craft", "-m", run)["scores"][0]
     assert {"success DCA", "calls DCA", "NMI"} <= score["values"].keys()
-    assert "calls of the options of" in call.result("info", run)
-    for arguments in ([], [trained, "--from-scratch"], ["--from-scratch", "--unfrozen"], ["--resume", trained]):
-        assert call("transfer", *arguments, "-o", run)[0] == 2
+    assert "calls of the options of" in call.result("info", "-m", run)
+    for arguments in (
+        [],
+        ["-m", trained, "--from-scratch"],
+        ["--from-scratch", "--unfrozen"],
+        ["--resume", "-m", trained],
+    ):
+        assert call("task", "task", "transfer", *arguments, "-o", run)[0] == 2
     assert "transfer --resume" in call.refusal("train", "--resume", "-o", run)
 
 
 def test_what_does_not_go_together(trained: Path, call: Caller) -> None:
-    assert "has learned craft, not task 'listops'" in call.refusal("eval", "--task", "listops", "-m", trained)
-    assert "moe" in call.refusal("train", "--task", "craft", "--model", "lstm", "-o", trained / "new", code=2)
-    problem = call.refusal("train", *SMALL, "--set", "data.sketches=AC", "-o", trained / "new")
+    assert "has learned craft, not task 'listops'" in call.refusal("task", "eval", "listops", "-m", trained)
+    assert "moe" in call.refusal("task", "train", "craft", "--model", "lstm", "-o", trained / "new", code=2)
+    problem = call.refusal("task", "train", "craft", *SMALL, "--set", "data.sketches=AC", "-o", trained / "new")
     assert "model.tasks = 3, and data.sketches names 1" in problem

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -36,8 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_checkpoint_and_scores_say_which_trees_were_learned_from(call: Caller, parser: Path) -> None:
     treebank = parser.parent / "gold.ptb"
-    assert f"trained with gold trees: {treebank} (100 sentences)" in call.result("info", parser)
-    scores = json.loads(call.result("eval", "--gold", "gold.ptb", "-m", parser, "--baseline", "right", "--json"))
+    assert f"trained with gold trees: {treebank} (100 sentences)" in call.result("info", "-m", parser)
+    scores = call.json("eval", "--gold", "gold.ptb", "-m", parser, "--baseline", "right")
     ours, right = scores["scores"]
     assert ours["trained_with"] == f"gold trees: {treebank}"
     assert f"|trained with gold trees: {treebank}|data:gold.ptb|" in ours["signature"]
@@ -83,7 +82,7 @@ def test_trees_need_a_model_and_the_model_needs_trees(call: Caller, copy: Path) 
 def test_a_treebank_alone_is_the_text_too_and_a_run_cut_off_goes_on(call: Caller) -> None:
     given = ["--model", "onlstm-syd", "--trees", "gold.ptb", "-o", "run", *TINY]
     assert call("train", *given)[0] == 0
-    found = call.result("info", "run")
+    found = call.result("info", "-m", "run")
     assert "(95 sentences" in found  # every twentieth sentence is development text
     assert "trained with gold trees: gold.ptb (100 sentences)" in found
     code, _, err = call("train", "--resume", "-o", "run", "--set", "train.epochs=4")
@@ -95,17 +94,17 @@ def test_a_model_learns_from_another_ones_trees(call: Caller, model: Path, parse
     Path("text.txt").write_text(toy_text(), encoding="utf-8")
     call.result("combine", f"{model}@layer=1", "baseline:right@weight=3", "-o", "teacher")
     call.result("train", "--model", "onlstm-syd", "text.txt", "--teacher", "teacher", "-o", "pupil", *TINY)
-    told = call.result("info", "pupil")
+    told = call.result("info", "-m", "pupil")
     assert "learned from parsed trees of teachers: teacher" in " ".join(told.split())
     pupil = call.result("parse", "-m", "pupil", "text.txt")
     taught = call.result("parse", "-m", "teacher", "text.txt")
     same = [one == other for one, other in zip(pupil.splitlines(), taught.splitlines(), strict=True)]
     assert sum(same) > 0.9 * len(same)  # it branches to the right, as its teacher does
-    scores = json.loads(call.result("eval", "--gold", "gold.ptb", "-m", "pupil", "--json"))
+    scores = call.json("eval", "--gold", "gold.ptb", "-m", "pupil")
     assert scores["scores"][0]["trained_with"] == "parsed trees: teacher (teacher)"
     assert "name a TEXT" in call.refusal("train", "--model", "onlstm-syd", "--teacher", "teacher", "-o", "other", *TINY)
     call.result("train", "--model", "onlstm-syd", "text.txt", "--teacher", parser, "-o", "grandchild", *TINY)
-    assert "learned from gold trees of teachers: " in " ".join(call.result("info", "grandchild").split())
+    assert "learned from gold trees of teachers: " in " ".join(call.result("info", "-m", "grandchild").split())
 
 
 def test_a_pupil_goes_on_after_an_interruption(call: Caller, model: Path) -> None:

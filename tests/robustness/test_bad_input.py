@@ -93,7 +93,7 @@ def test_predictions_that_do_not_match_name_both_files_and_lines(call: Caller) -
         "p.txt:2: the words differ from gold.mrg:2: word 2 is 'sing'"
     )
     assert refusal(lines[1]).startswith("p.txt:1: the words differ from gold.mrg:1: word 1 is 'dogs', in gold 'the'")
-    code, out, _ = call("eval", "--gold", gold, "p.txt", "--json")
+    code, out, _ = call("eval", "--gold", gold, "p.txt", "--format", "json")
     assert (code, out) == (1, "")
 
 
@@ -224,7 +224,7 @@ def test_no_model(call: Caller, trained: Path) -> None:
     problem = (
         "file: this file is no packed model, or it is damaged (File is not a zip file); -m takes the folder of a model"
     )
-    assert call.refusal("info", write("file", "x")).startswith(problem)
+    assert call.refusal("info", "-m", write("file", "x")).startswith(problem)
     Path("empty").mkdir()
     assert call.refusal("extract", "-m", "empty", text) == f"empty: this folder holds no model; {hint} empty"
 
@@ -302,7 +302,7 @@ def test_a_damaged_model(
         calls += [("parse", "-m", copy, trained / "text.txt"), ("extract", "-m", copy, trained / "text.txt")]
         calls += [("eval", "--gold", write("gold.mrg", TREES), "-m", copy)]
     if name in ("checkpoint.json", "vocabulary.txt"):
-        calls += [("info", copy)]
+        calls += [("info", "-m", copy)]
     for arguments in calls:
         if arguments[0] == "info" and call(*arguments)[0] == 0:
             continue  # what only the model itself can tell
@@ -315,7 +315,7 @@ def test_a_damaged_model(
 def test_a_format_of_the_future(call: Caller, copy: Path) -> None:
     path = copy / "best" / "checkpoint.json"
     path.write_bytes(edit(format=99, synparse="7.0")(path.read_bytes()))
-    message = call.refusal("info", copy)
+    message = call.refusal("info", "-m", copy)
     assert re.fullmatch(
         rf"{re.escape(str(path))}: format 99 is unknown to synparse [0-9.]+, which reads format 2; "
         r"it was written by synparse 7\.0",
@@ -328,7 +328,7 @@ def test_a_model_behind_a_broken_link_is_not_replaced_by_another(call: Caller, c
     path.unlink()
     path.symlink_to("gone.json")
     told = f"{path}: this link leads nowhere; mend or remove it to use what else is in {copy}"
-    assert call.refusal("parse", "-m", copy, trained / "text.txt") == call.refusal("info", copy) == told
+    assert call.refusal("parse", "-m", copy, trained / "text.txt") == call.refusal("info", "-m", copy) == told
     path.unlink()
     call.result("parse", "-m", copy, trained / "text.txt")
 

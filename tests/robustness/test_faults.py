@@ -75,7 +75,7 @@ def written(target: Path, at: int) -> tuple[int, bool]:
         for name in ("open", "fchmod", "fsync", "replace"):
             patch.setattr(os, name, faults.watched(getattr(os, name)))
         try:
-            with output.opened(str(target)) as write:
+            with output.open_output(str(target)) as write:
                 for line in LINES:
                     write(line)
         except OSError:

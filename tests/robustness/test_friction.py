@@ -14,7 +14,7 @@ import click
 import pytest
 
 from cli.main import synparse
-from cli.progress import next_steps
+from cli.training_progress import next_steps
 from induce.config import TABLES
 from induce.meanings import MEANINGS, meaning_of
 from induce.registry import MODELS, model_class
@@ -48,7 +48,9 @@ def test_model_folders_as_arguments(call: Caller, model: Path, tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     for seed in "12":
         shutil.copytree(model, f"runs/seed-{seed}")
-    code, out, err = call("eval", "--gold", "sample", "-m", "runs/seed-1", "runs/seed-2", "--max-length", "5", "--json")
+    code, out, err = call(
+        "eval", "--gold", "sample", "-m", "runs/seed-1", "runs/seed-2", "--max-length", "5", "--format", "json"
+    )
     assert code == 0, err
     assert [score["model"] for score in json.loads(out)["scores"]] == ["runs/seed-1", "runs/seed-2"]
 
@@ -72,8 +74,8 @@ def finished(**what: Any) -> Finished:
     [
         (finished(gives="trees", on_sample=True), ["parse", "eval", "draw"]),
         (finished(gives="heads"), ["parse", "eval", "draw"]),
-        (finished(), ["eval", "score"]),
-        (finished(task="listops", gives="trees"), ["eval"]),
+        (finished(), ["perplexity", "perplexity"]),
+        (finished(task="listops", gives="trees"), ["task"]),
     ],
 )
 def test_what_to_type_next_can_be_typed(event: Finished, commands: list[str]) -> None:
@@ -84,13 +86,15 @@ def test_what_to_type_next_can_be_typed(event: Finished, commands: list[str]) ->
     for _, command, *arguments in typed:
         assert arguments[arguments.index("-m") + 1] == "my run"
         called = synparse.get_command(click.Context(synparse), command)
+        if isinstance(called, click.Group):
+            called = called.get_command(click.Context(called), arguments.pop(0))
         assert called is not None
         called.make_context(command, arguments)
 
 
 def test_after_a_family_all_of_it_is_scored() -> None:
     assert next_steps(finished(gives="trees"), "runs/seed-*") == [
-        "next: synparse eval -m 'runs/seed-*' --gold TREEBANK  how good the trees are"
+        "next: synparse eval -m 'runs/seed-*' --gold TREEBANK  scores of the trees"
     ]
 
 
@@ -119,7 +123,9 @@ def test_a_folder_of_models_says_so(call: Caller, model: Path, tmp_path: Path) -
     for seed in "12":
         shutil.copytree(model, tmp_path / "runs" / f"seed-{seed}")
     hint = f"name one of them: -m {tmp_path / 'runs' / 'seed-1'}"
-    assert call.refusal("info", tmp_path / "runs").endswith(f"this is a folder of models (seed-1, seed-2); {hint}")
+    assert call.refusal("info", "-m", tmp_path / "runs").endswith(
+        f"this is a folder of models (seed-1, seed-2); {hint}"
+    )
 
 
 def test_what_is_cited_must_be_known(call: Caller) -> None:
@@ -146,7 +152,7 @@ def test_what_synparse_wrote_among_texts_is_no_text(call: Caller, model: Path, t
         assert code == 0, err
         assert f"leaving out what synparse wrote in {corpus}" in err
         assert [path.name for path in (corpus / "parsed").glob("*.trees*")] == ["a.txt.trees"]
-    code, out, err = call("parse", "-m", model, corpus / "parsed", "--as", "brackets")
+    code, out, err = call("parse", "-m", model, corpus / "parsed", "--input-format", "brackets")
     assert (code, out.count("\n")) == (0, 1)
 
 

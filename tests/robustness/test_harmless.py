@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from cli.output import opened
+from cli.output import open_output
 from induce.storage.facts import seal
 from tests.induce.storage.test_storage import limited_memory
 from tests.support.calls import TINY, Caller, reseal
@@ -22,9 +22,9 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_two_calls_that_write_one_file() -> None:
-    with opened("trees.txt") as later:
+    with open_output("trees.txt") as later:
         later("later")
-        with opened("trees.txt") as first:
+        with open_output("trees.txt") as first:
             first("first")
             later("still later")
         assert Path("trees.txt").read_text() == "first\n"
@@ -35,7 +35,9 @@ def test_the_end_mark_as_a_word_of_the_text(call: Caller, model: Path) -> None:
     """It ends no sentence, and is an unknown word."""
     Path("marks.txt").write_text("the <eos> dog\n<eos>\n")
     Path("words.txt").write_text("the qqq dog\nqqq\n")
-    marks, words = (call.result("score", "-m", model, name) for name in ("marks.txt", "words.txt"))
+    marks, words = (
+        call.result("perplexity", "--per", "sentence", "-m", model, name) for name in ("marks.txt", "words.txt")
+    )
     assert marks == words
     assert [line.split("\t")[1:] for line in marks.splitlines()] == [["3", "1"], ["1", "1"]]
     assert call.result("parse", "-m", model, "marks.txt").count("<eos>") == 2
@@ -94,7 +96,7 @@ def test_a_score_that_is_no_number(call: Caller, copy: Path) -> None:
     save_file({name: value * float("nan") for name, value in load_file(path).items()}, path)
     reseal(path.parent)
     Path("in.txt").write_text("the dog saw a cat\n")
-    assert "number" in call.refusal("eval", "--text", "in.txt", "-m", copy, "--json")
+    assert "number" in call.refusal("perplexity", "in.txt", "-m", copy, "--format", "json")
 
 
 def test_escape_sequences_in_a_model(call: Caller, copy: Path) -> None:
@@ -105,6 +107,6 @@ def test_escape_sequences_in_a_model(call: Caller, copy: Path) -> None:
     facts["texts"] = ["\x1b]0;title\x07.txt"]
     facts["synparse"] = "\x1b[31m1"
     path.write_bytes(seal(facts))
-    code, out, err = call("info", copy)
+    code, out, err = call("info", "-m", copy)
     assert code in (0, 1)
     assert not {"\x1b", "\x07"} & {*out, *err}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.status import Meter
+from cli.progress import Counter
 from induce.likelihood.pair_files import read_pairs
 from induce.tasks.logic import Logic
 from tests.induce.storage.test_storage import limited_memory
@@ -63,11 +63,11 @@ def test_no_broken_line_is_kept_in_memory(call: Caller, model: Path, monkeypatch
     def step(*given: object) -> None:
         kept.append(sum(type(one) is BadLineError for one in gc.get_objects()))
 
-    monkeypatch.setattr(Meter, "step", step)
+    monkeypatch.setattr(Counter, "step", step)
     Path("a.txt").write_bytes(b"a\xff\n" * 12 + b"a\n")
-    code, out, err = call("parse", "-m", model, "--skip-bad", "a.txt")
+    code, out, err = call("parse", "-m", model, "--on-error", "blank", "a.txt")
     assert (code, out.count("\n"), err.count("skipped: ")) == (0, 13, 12)
-    assert "12 of 13 sentences were broken and left empty" in err
+    assert "12 of 13 sentences were malformed; their lines are empty" in err
     assert kept[-1] <= 1
 
 
@@ -76,7 +76,7 @@ def test_a_leaf_without_a_tag_or_a_word(call: Caller, leaf: str) -> None:
     Path("t.mrg").write_text(f"(S (A a) {leaf})\n")
     assert "needs a tag and a word" in call.refusal("convert", "t.mrg")
     Path("t.mrg").write_text("(S (A a) (.) () (CODE) (NP))\n")
-    assert call.result("convert", "t.mrg", "--to", "text") == "a .\n"
+    assert call.result("convert", "t.mrg", "--format", "text") == "a .\n"
 
 
 def archive(content: bytes) -> bytes:
@@ -94,10 +94,10 @@ def test_a_damaged_archive(call: Caller, monkeypatch: pytest.MonkeyPatch) -> Non
         damaged = bytearray(good)
         damaged[place] ^= 1 << place % 8
         (folder / "treebank.zip").write_bytes(bytes(damaged))
-        code, out, err = call("convert", "wsj", "--to", "text")
+        code, out, err = call("convert", "wsj", "--format", "text")
         assert (code, out) == (0, "a b\n" * 20) or (code == 1 and err.count("\n") == 1), (place, code, err)
     (folder / "treebank.zip").write_bytes(archive(b" " * (1 << 27)))
-    assert "too large" in call.refusal("convert", "wsj", "--to", "text")
+    assert "too large" in call.refusal("convert", "wsj", "--format", "text")
 
 
 def test_numbers_that_are_none_are_never_extracted(call: Caller, copy: Path) -> None:
@@ -152,7 +152,7 @@ def test_memory_that_really_runs_out_in_parsing(call: Caller, warm: str) -> None
 
 def test_a_lost_blank_line_in_three_columns(call: Caller) -> None:
     Path("two.dp").write_text("a\tDT\t2\nb\tNN\t0\n\nc\tNN\t0\n")
-    assert call.result("convert", "two.dp", "--to", "text") == "a b\nc\n"
+    assert call.result("convert", "two.dp", "--format", "text") == "a b\nc\n"
     Path("one.dp").write_text("a\tDT\t2\nb\tNN\t0\nc\tNN\t0\n")
     assert "one.dp:3: a second word without a head; a blank line is missing" in call.refusal("convert", "one.dp")
 
@@ -167,7 +167,7 @@ DEEP = "[" * 100_000
         ("train", "--resume", "-o", "seeds"),
         ("train", "prepared", "-o", "run"),
         ("parse", "-m", "english", "a.txt", "--output-dir", "parsed", "--resume"),
-        ("eval", "--pairs", "deep.jsonl", "-m", "english"),
+        ("pairs", "deep.jsonl", "-m", "english"),
         ("convert", "deep.jsonl"),
     ],
 )

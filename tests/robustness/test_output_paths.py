@@ -42,7 +42,7 @@ def scores() -> dict[tuple[str, str], dict[str, Any]]:
     names = [spelt(row[0]) for row in rows("| convention | sentences | gold spans")]
     arguments = [f"--baseline={name}" for name in SYSTEMS] + [f"--convention={name}" for name in names]
     environment = {"NLTK_DATA": str(DATA), "SYNPARSE_PTB": ""}
-    done = CliRunner().invoke(synparse, ["eval", "--gold", "wsj", "--json", *arguments], env=environment)
+    done = CliRunner().invoke(synparse, ["eval", "--gold", "wsj", "--format", "json", *arguments], env=environment)
     assert done.exit_code == 0, done.output
     keys = [(name, system) for name in names for system in SYSTEMS]
     found = json.loads(done.stdout)["scores"]
@@ -136,7 +136,7 @@ def heads(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str,
         archive.extractall(folder)
     found = {}
     for bound in ("", "40", "10"):
-        arguments = ["--gold", str(folder), "--json", "--baseline=previous", "--baseline=next"]
+        arguments = ["--gold", str(folder), "--format", "json", "--baseline=previous", "--baseline=next"]
         arguments += [f"--convention={name}" for name in HEAD_CONVENTIONS.values()]
         arguments += [f"--max-length={bound}"] if bound else []
         done = CliRunner().invoke(synparse, ["eval", *arguments])

@@ -99,7 +99,7 @@ def test_extract_and_decode_in_a_pipe(trained: Path, warm: str) -> None:
 
 def test_a_pipe_with_a_name_is_looked_at_and_then_read(call: Caller, model: Path) -> None:
     """As bash's <(...) gives it, and /dev/stdin: it cannot be opened twice."""
-    for command in (["parse", "-m", model], ["draw"], ["convert", "--to", "text"]):
+    for command in (["parse", "-m", model], ["draw"], ["convert", "--format", "text"]):
         text = b"Yes\n" if command[0] == "parse" else b"(S (UH Yes) (UH no))\n"
         reading, writing = os.pipe()
         os.write(writing, text)
@@ -181,10 +181,10 @@ def test_files_folders_patterns_gzip_and_standard_input(call: Caller, model: Pat
 
 def test_raw_text_is_tokenised(call: Caller, model: Path) -> None:
     text = write("in.txt", "It rained. She can't stay!\n\nYes (no).\n")
-    out = call.result("parse", "-m", model, "--tokenization", "english", text)
+    out = call.result("parse", "-m", model, "--tokenizer", "english", text)
     expected = [["It", "rained", "."], ["She", "ca", "n't", "stay", "!"], [], ["Yes", "-LRB-", "no", "-RRB-", "."]]
     assert [words_of(line) for line in out.splitlines()] == expected
-    out = call.result("parse", "-m", model, "--tokenize", "--paragraphs", write("in.txt", "She can't\nstay! Yes.\n"))
+    out = call.result("parse", "-m", model, "--paragraphs", write("in.txt", "She can't\nstay! Yes.\n"))
     assert [words_of(line) for line in out.splitlines()] == [["She", "can't", "stay", "!"], ["Yes", "."]]
 
 
@@ -383,14 +383,14 @@ def test_drawings(call: Caller, model: Path) -> None:
     code, out, err = call("parse", "-m", model, write("in.txt", "\n".join(lines)), "--format", "drawing")
     places = [out.index(word) for word in ("the", "cat", ",", "Yes", "(X (W w0)", "w4999", "\na b\n")]
     assert (code, places) == (0, sorted(places))
-    assert err == "note: in.txt:4: 5,000 words are too many to draw; the tree stands in brackets\n"
+    assert err == "note: in.txt:4: 5,000 words are too many to draw; the tree is written as brackets\n"
 
 
 def test_eval_reads_what_parse_writes(call: Caller, trained: Path) -> None:
     text = trained / "text.txt"
     call.result("parse", "-m", trained / "run", text, "-o", "trees.ptb")
     assert len(list(read_prediction_trees("trees.ptb"))) == text.read_text().count("\n")
-    out = call.result("eval", "--gold", "trees.ptb", "trees.ptb", "-m", trained / "run", "--json")
+    out = call.result("eval", "--gold", "trees.ptb", "trees.ptb", "-m", trained / "run", "--format", "json")
     assert [score["value"] for score in json.loads(out)["scores"]] == pytest.approx([100.0, 100.0])
 
 
@@ -418,9 +418,9 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal
     assert (process.returncode, out) == (128 + number, b"")
     *rest, finished, decoder, where = err.decode().splitlines()
     assert decoder.startswith("decoder unbiased: the text does not clearly branch to the right (")
-    assert "stopping, and keeping the model …" in rest
+    assert "stopping and saving the model …" in rest
     assert finished.startswith("interrupted after ")
-    assert where == "the model is in cut; go on with: synparse train --resume -o cut"
+    assert where == "model folder: cut; to continue: synparse train --resume -o cut"
     call.result("parse", "-m", "cut", "text.txt")
     epochs = json.loads(Path("cut/last/checkpoint.json").read_text())["epoch"] + 1
     threads = torch.get_num_threads()

@@ -199,7 +199,7 @@ def test_random_unicode_as_raw_text(call: Caller, model: Path, tmp_path: Path, l
     lines = lines[: LINES // 6]
     text = tmp_path / "in.txt"
     text.write_bytes("".join(line + "\n" for line in lines).encode())
-    out = call.result("parse", "-m", model, text, "--tokenize", "--format", "jsonl")
+    out = call.result("parse", "-m", model, text, "--tokenizer", "unicode", "--format", "jsonl")
     words = [word for line in out.removesuffix("\n").split("\n") for word in json.loads(line)["words"]]
     assert "".join(words) == "".join("".join(line.split()) for line in lines)
     assert call("parse", "-m", model, text, "--format", "drawing")[0] == 0
@@ -214,4 +214,4 @@ def test_random_unicode_to_learn_from(call: Caller, tmp_path: Path, lines: list[
         settings = ("--set", "train.epochs=1", "--set", f"data.normalization={recipe}")
         call.result("train", text, "-o", tmp_path / recipe, *TINY, *settings)
         call.result("parse", "-m", tmp_path / recipe, text)
-        call.result("info", tmp_path / recipe)
+        call.result("info", "-m", tmp_path / recipe)

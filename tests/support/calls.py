@@ -129,6 +129,10 @@ class Caller:
         assert code == 0, err
         return out
 
+    def json(self, *arguments: object) -> Any:
+        """The parsed output of a call with ``--format json`` that must succeed."""
+        return json.loads(self.result(*arguments, "--format", "json"))
+
     def refusal(self, *arguments: object, code: int = 1) -> str:
         """The one line on stderr of a call that must fail, without any result."""
         found, out, err = self(*arguments)

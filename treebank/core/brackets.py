@@ -67,7 +67,8 @@ def diagnose(text: str) -> Problem:
 
 def outside(text: str) -> str:
     """The message for text that no bracket encloses."""
-    return f"text outside of brackets: {shorten(text)}; trees look like (S (NP a cat) sleeps); --as text is for text"
+    hint = "trees look like (S (NP a cat) sleeps); for text use --input-format text"
+    return f"text outside of brackets: {shorten(text)}; {hint}"
 
 
 def shorten(text: str) -> str:

@@ -57,7 +57,7 @@ class WordScore:
         return 100 * self.bracketed / max(1, self.several)
 
     def to_json(self) -> dict[str, Any]:
-        """The entry under ``words`` in the output of ``synparse eval --json``."""
+        """The entry under ``words`` in the output of ``synparse eval --format json``."""
         scores = {"value": self.value, "precision": self.precision, "recall": self.recall}
         system = self.system.removesuffix(f" {self.model}") if self.model else self.system
         entry = {"system": system, "metric": "word F1", **scores, "in_brackets": self.in_brackets}

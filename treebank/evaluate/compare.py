@@ -24,7 +24,7 @@ class Comparison:
     permutation: float
 
     def to_json(self) -> dict[str, Any]:
-        """The entry of this comparison in the output of ``synparse eval --compare --json``."""
+        """The entry of this comparison in the output of ``synparse eval --compare --format json``."""
         return {
             "systems": [self.first.system, self.second.system],
             "metric": self.first.metric,

@@ -132,7 +132,7 @@ class Spread:
     runs: Runs  # the values of the models, by folder
 
     def to_json(self) -> dict[str, Any]:
-        """The entry of this group in the output of ``synparse eval --json``."""
+        """The entry of this group in the output of ``synparse eval --format json``."""
         return {"systems": self.pattern, "metric": self.metric, "convention": self.convention, **self.runs.to_json()}
 
 
@@ -195,7 +195,7 @@ class Evaluation:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """What ``synparse eval --json`` writes (see docs/conventions.md)."""
+        """What ``synparse eval --format json`` writes (see docs/conventions.md)."""
         scored = self.scored
         head = {"name": scored.name, "sentences": len(scored), "sha256": self.sha256, "note": scored.note}
         document: dict[str, Any] = {"gold": head, "scores": [report.to_json() for report in self.reports]}

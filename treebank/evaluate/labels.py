@@ -37,7 +37,7 @@ class LabelScores:
         return 2 * self.homogeneity * self.completeness / both if both else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """What stands under ``labels`` in the output of ``synparse eval --json``."""
+        """What stands under ``labels`` in the output of ``synparse eval --format json``."""
         return {
             "v_measure": self.v_measure,
             "homogeneity": self.homogeneity,

@@ -110,7 +110,7 @@ class ScoreReport:
         return f"{self.signature} = {self.value:.1f}"
 
     def to_json(self) -> dict[str, Any]:
-        """The entry of this score in the output of ``synparse eval --json``."""
+        """The entry of this score in the output of ``synparse eval --format json``."""
         entry = {
             "system": self.system.removesuffix(f" {self.model}") if self.model else self.system,
             "metric": self.metric,

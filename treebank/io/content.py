@@ -22,7 +22,7 @@ _BINARY = {"%PDF": "a PDF file", "{\\rtf": "a rich text file", "\x89PNG": "a pic
 _JSON_KEYS = ("words", "spans", "distances", "text")
 _SEPARATORS = {"tabs": "\t", "commas": ",", "semicolons": ";"}
 MIN_TABLE_ROWS = 3
-AS_TEXT = "to read it as text all the same, give --as text"
+AS_TEXT = "to read it as text all the same, give --input-format text"
 
 
 def first_lines(head: str) -> Lines:

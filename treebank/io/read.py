@@ -108,7 +108,7 @@ def _input_format(source: Source, options: InputOptions, trees: bool) -> Format:
         return BRACKETS if detected is TEXT and not is_raw else detected
     if detected is not TEXT and not format_by_suffix(source.path):
         name = "standard input" if source.path == STDIN else source.path
-        options.notify(f"{name}: read as {detected.name}, by its content; --as text reads it as plain text")
+        options.notify(f"{name}: read as {detected.name}, by its content; --input-format text reads it as plain text")
     return detected
 
 

@@ -1,4 +1,4 @@
-"""``synparse analyze agreement``: how much models agree with each other, without gold trees."""
+"""``synparse analyze agreement``: agreement of models, without gold trees."""
 
 from __future__ import annotations
 
@@ -9,78 +9,103 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.help import command
-from cli.options import device_option, reading_options
-from cli.output import opened, print_json, print_table
-from cli.status import Meter
+from cli.command import command, option
+from cli.options import OUTPUT, SCORING, device_option, format_option, models_option, reading_options
+from cli.output import open_output, print_json, print_table
+from cli.progress import Counter
 
 if TYPE_CHECKING:
     from induce.analysis.agreement import Agreement
     from treebank.io.read import InputOptions
 
+EXAMPLES = [
+    (
+        "synparse analyze agreement -m mine --baseline right input.txt",
+        "Measure how much a model differs from right branching.",
+    ),
+    (
+        "synparse analyze agreement -m 'runs/seed-*' input.txt --select best.json",
+        "Find the model that agrees most with models of other types.",
+    ),
+]
 
-@command("agreement")
-@click.argument("more", nargs=-1, metavar="[RUN-or-FILE]...")
-@click.option(
-    "-m", "--run", "runs", multiple=True, metavar="RUN", help="A model folder, a pattern, or RUN@layer=2; repeat it."
-)
-@click.option("--text", required=True, metavar="TEXT", help="Sentences to parse; annotation in it is not looked at.")
-@click.option(
-    "--baseline", "baselines", multiple=True, metavar="NAME", help="right, left, …; next, previous of heads; repeat it."
-)
-@click.option("--select", metavar="FILE", help="Write to FILE which one agrees most with other kinds, as JSON.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON instead of tables.")
-@reading_options
+
+@command("agreement", examples=EXAMPLES)
+@click.argument("text", nargs=-1, required=True, metavar="TEXT...")
+@models_option
 @device_option
+@reading_options
+@option(
+    "--predicted", multiple=True, metavar="FILE", help="File of trees or heads for TEXT (repeatable).", group=SCORING
+)
+@option(
+    "--baseline",
+    "baselines",
+    multiple=True,
+    metavar="NAME",
+    help="Baseline (repeatable): right, left, …; for heads next, previous.",
+    group=SCORING,
+)
+@option(
+    "--select",
+    metavar="FILE",
+    help="Write the system with the highest agreement with other types as JSON.",
+    group=OUTPUT,
+)
+@format_option("table", "json", default="table")
 def agreement(
-    more: Sequence[str],
-    runs: Sequence[str],
-    text: str,
+    text: Sequence[str],
+    models: Sequence[str],
+    predicted: Sequence[str],
     baselines: Sequence[str],
     select: str | None,
-    as_json: bool,
+    form: str,
     input_options: InputOptions,
     device: str,
 ) -> None:
-    """How much models, files of trees and baselines agree: F1 of their brackets, or UAS and UUAS of heads.
+    """Measure how much models, files of trees and baselines agree: F1 of brackets, or UAS and UUAS of heads.
 
-    Others is the mean agreement with other kinds of model, baselines aside: it tells good kinds from bad ones, and not
-    good seeds of one kind. Own is that with models of the same kind. Each file counts as a kind of its own.
+    Column "Others" is the mean agreement with models of other types, baselines excluded. It separates good types from
+    bad ones, but not good seeds of one type. Column "Own" is the mean agreement with models of the same type. Each file
+    is a type of its own. Annotation in TEXT is ignored.
     """
-    from induce.analysis.agreement import agreement as agree
+    from induce.analysis.agreement import agreement as measure_agreement
     from induce.parsing.load import load_parser
     from induce.storage.model_spec import expand_models
     from treebank.io.read import read_sentences
 
-    named = [folder for found in expand_models(runs).values() for folder in found]
-    load = partial(load_parser, device=device)
-    report = agree(
-        [*named, *more],
-        read_sentences([text], input_options=input_options),
-        load=load,
+    folders = [folder for group in expand_models(models).values() for folder in group]
+    report = measure_agreement(
+        [*folders, *predicted],
+        read_sentences(text, input_options=input_options),
+        load=partial(load_parser, device=device),
         baselines=baselines,
-        watched=_watched,
+        watched=_track,
     )
     if select:
-        with opened(select) as write:
+        with open_output(select) as write:
             write(json.dumps(report.choice(), indent=1, ensure_ascii=False))
-    if as_json:
+    if form == "json":
         print_json(report.to_json())
     else:
-        _print(report)
+        _print_report(report)
 
 
-def _watched(systems: Sequence[Any]) -> Iterable[Any]:
-    return Meter("parsing", "systems").over(systems, len(systems))
+def _track(systems: Sequence[Any]) -> Iterable[Any]:
+    return Counter("parsing", "systems").track(systems, len(systems))
 
 
-def _print(report: Agreement) -> None:
-    """A row for each system, then one for each pair, and the signature."""
+def _print_report(report: Agreement) -> None:
+    """Print one row per system, one per pair of systems, and the signature."""
     rows = [
-        [one.name, one.type, *("-" if value is None else f"{value:.2f}" for value in (one.others, one.same))]
-        for one in report.systems
+        [
+            system.name,
+            system.type,
+            *("-" if value is None else f"{value:.2f}" for value in (system.others, system.same)),
+        ]
+        for system in report.systems
     ]
-    print_table(["System", "Kind", "Others", "Own"], rows, text_columns=2)
+    print_table(["System", "Type", "Others", "Own"], rows, text_columns=2)
     click.echo()
     heads = report.metric == "UAS"
     pairs = sorted(report.pairs, key=lambda pair: -pair.value)

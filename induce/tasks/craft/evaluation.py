@@ -1,4 +1,4 @@
-"""``synparse eval --task craft``: segments, options and successes of policies."""
+"""``synparse task eval craft``: segments, options and successes of policies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CraftScore:
     model: str = ""  # the folder; "" for a mean
 
     def to_json(self) -> dict[str, Any]:
-        """The entry of this score in the output of ``synparse eval --task craft --json``."""
+        """The entry of this score in the output of ``synparse task eval craft --format json``."""
         entry: dict[str, Any] = {"system": self.system, "signature": self.signature, "values": dict(self.values)}
         if self.model:
             entry["model"] = self.model
@@ -68,7 +68,7 @@ class CraftEvaluation:
     scores: Sequence[CraftScore]
 
     def to_json(self) -> dict[str, Any]:
-        """What ``synparse eval --task craft --json`` writes."""
+        """What ``synparse task eval craft --format json`` writes."""
         return {"task": self.task, "data": self.data, "scores": [score.to_json() for score in self.scores]}
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:

@@ -38,7 +38,7 @@ class SimilarityScore:
         return sum(found) / len(found)
 
     def to_json(self) -> dict[str, Any]:
-        """The entry of this score in the output of ``synparse eval --task similarity --json``."""
+        """The entry of this score in the output of ``synparse task eval similarity --format json``."""
         groups = {}
         for name, pair in self.sets.items():
             groups[name.strip()] = {
@@ -59,7 +59,7 @@ class SimilarityEvaluation:
     scores: Sequence[SimilarityScore]
 
     def to_json(self) -> dict[str, Any]:
-        """What ``synparse eval --task similarity --json`` writes."""
+        """What ``synparse task eval similarity --format json`` writes."""
         head = {"task": self.task, "data": self.data, "pairs": {name.strip(): n for name, n in self.counts.items()}}
         return {**head, "scores": [score.to_json() for score in self.scores]}
 

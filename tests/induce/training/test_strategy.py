@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from cli.progress import lines
+from cli.training_progress import event_lines
 from induce.data.batches import MaskedBatch
 from induce.registry import MODELS, model_class
 from induce.training.events import Halved
@@ -170,7 +170,9 @@ def test_run_reports_the_split_once_and_continues(tmp_path: Path, monkeypatch: p
     events = list(run.train())
     halved = [event for event in events if isinstance(event, Halved)]
     assert halved == [Halved(1, 2)]
-    assert lines(halved[0])[0].startswith("note: memory ran out at step 1, so its sentences were taken in 2 parts;")
+    assert event_lines(halved[0])[0].startswith(
+        "note: memory ran out at step 1, so its sentences were taken in 2 parts;"
+    )
     logged = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text("utf-8").splitlines()]
     assert [line for line in logged if line["event"] == "halved"] == [{"event": "halved", "step": 1, "parts": 2}]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -75,10 +74,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     words = ("(NT1 (W the) (W dog))", "(NT2 (W saw) (NT1 (W a) (NT1 (W big) (W cat))))", "(W .)")
     labelled.write_text(f"(NT0 {' '.join(words)})\n", encoding="utf-8")
     bare.write_text("((the dog) (saw (a (big cat))) .)\n", encoding="utf-8")
-    (entry,) = json.loads(call.result("eval", "--gold", gold, labelled, "--json"))["scores"]
+    (entry,) = call.json("eval", "--gold", gold, labelled)["scores"]
     assert entry["labels"]["meanings"] == {"NT1": "NP", "NT0": "S", "NT2": "VP"}
     assert entry["labels"]["recall"] == {"NP": [2, 2], "VP": [1, 1], "S": [1, 1]}
-    (entry,) = json.loads(call.result("eval", "--gold", gold, bare, "--json"))["scores"]
+    (entry,) = call.json("eval", "--gold", gold, bare)["scores"]
     assert "labels" not in entry
     table = call.result("eval", "--gold", gold, labelled, bare)
     row = [line.split() for line in table.splitlines() if line.startswith(str(labelled))][-1]

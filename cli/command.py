@@ -1,0 +1,138 @@
+"""Commands that are imported when they are called, with options in groups and examples in the help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from treebank.base.registry import nearest
+
+HELP_SETTINGS = {"help_option_names": ["-h", "--help"]}
+GENERAL = "General"
+MIN_GROUPED_OPTIONS = 6  # a help text with fewer options has no groups
+
+#: command -> where it is ("module:function"), and its line in the help of the group
+CommandTable = Mapping[str, tuple[str, str]]
+#: what to type, and what it does
+Example = tuple[str, str]
+
+
+class Option(click.Option):
+    """An option that belongs to a titled group of the help text."""
+
+    def __init__(self, *arguments: Any, group: str = GENERAL, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.group = group
+
+
+def option(*names: str, group: str = GENERAL, **settings: Any) -> Any:
+    """Decorator that adds an option to a command, listed under ``group``."""
+    return click.option(*names, cls=Option, group=group, **settings)
+
+
+class Command(click.Command):
+    """A command whose help lists options by group and ends with examples."""
+
+    def __init__(self, *arguments: Any, examples: Sequence[Example] = (), **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.examples = tuple(examples)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Raises UsageError if a model or an output that may occur once is named twice."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for name in ("model", "output"):
+            repeated = [parameter for parameter in order if parameter.name == name and not parameter.multiple]
+            if len(repeated) > 1:
+                hint = "; to use several models, combine them: synparse combine" if "-m" in repeated[0].opts else ""
+                raise click.UsageError(f"{repeated[0].opts[0]} was given {len(repeated)} times{hint}", ctx)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, records in option_groups(self, ctx):
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if not self.examples:
+            return
+        with formatter.section("Examples"):
+            for typed, effect in self.examples:
+                formatter.write(f"{'':{formatter.current_indent}}{typed}\n")
+                with formatter.indentation():
+                    formatter.write_text(effect)
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called; their help lines come from a table.
+
+    ``sections`` lists the commands by title, in the order of the help text; without it there is one section.
+    """
+
+    def __init__(
+        self, *arguments: Any, table: CommandTable, sections: Mapping[str, Sequence[str]] | None = None, **settings: Any
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        self.table = table
+        self.sections = sections
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.table:
+            return None
+        module, _, name = self.table[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.table:
+            raise click.UsageError(f"no command {args[0]!r}; {nearest(args[0], self.table)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        listed = [name for names in (self.sections or {}).values() for name in names]
+        rest = [name for name in self.table if name not in listed]
+        width = max(map(len, self.table))
+        for title, names in {**(self.sections or {}), "Commands": rest}.items():
+            if names:
+                with formatter.section(title):
+                    formatter.write_dl([(f"{name:{width}}", self.table[name][1]) for name in names])
+
+
+def command(name: str | None = None, *, examples: Sequence[Example] = ()) -> Any:
+    """Decorator that makes a function a command with ``examples`` in its help."""
+    return click.command(name, cls=Command, context_settings=HELP_SETTINGS, examples=examples)
+
+
+def group(table: CommandTable) -> Any:
+    """Decorator that makes a function a group of the commands in ``table``."""
+    return click.group(cls=LazyGroup, context_settings=HELP_SETTINGS, table=table)
+
+
+def option_groups(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Titles of the option groups of a command, each with (spelling, help) of its options; the general ones last."""
+    options = [parameter for parameter in command.get_params(ctx) if isinstance(parameter, click.Option)]
+    records = [(option, record) for option in options if (record := option.get_help_record(ctx))]
+    if len(records) < MIN_GROUPED_OPTIONS:
+        yield "Options", [record for _, record in records]
+        return
+    titles = dict.fromkeys(getattr(option, "group", GENERAL) for option, _ in records)
+    for title in sorted(titles, key=GENERAL.__eq__):
+        yield title, [record for option, record in records if getattr(option, "group", GENERAL) == title]
+
+
+def walk_commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """A command and all commands below it, each with the words that call it."""
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for inner in command.list_commands(context):
+            subcommand = command.get_command(context, inner)
+            assert subcommand is not None, inner
+            yield from walk_commands(subcommand, f"{name} {inner}")

@@ -1,0 +1,78 @@
+"""``synparse analyze gaps``: agreement of syntactic distances with word or chunk boundaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.command import command
+from cli.options import (
+    decoder_option,
+    default_model,
+    device_option,
+    format_option,
+    gold_option,
+    layer_option,
+    model_option,
+    reading_options,
+)
+from cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from treebank.io.read import InputOptions
+
+EXAMPLES = [
+    ("synparse analyze gaps -m spelling input.txt", "Word boundaries in a model of characters."),
+    ("synparse analyze gaps -m mine --gold gold.mrg", "Chunk boundaries in a model of words."),
+]
+TITLES = {"value": "F1", "chance": "At random", "above": "Wider, %", "own": "Own F1", "own_chance": "At random"}
+
+
+@command("gaps", examples=EXAMPLES)
+@click.argument("text", nargs=-1, metavar="[TEXT]...")
+@model_option
+@decoder_option
+@layer_option
+@device_option
+@gold_option()
+@reading_options
+@format_option("table", "json", default="table")
+def gaps(
+    text: Sequence[str],
+    model: str | None,
+    gold: str | None,
+    form: str,
+    decoder: str | None,
+    input_options: InputOptions,
+    **parsing: Any,
+) -> None:
+    """Compare syntactic distances with boundaries: the largest gaps between characters with the ends of words, or
+    those between words with the ends of chunks.
+
+    TEXT is for models of characters, --gold for models of words; chunks are the lowest constituents of gold trees. F1
+    is computed with as many gaps as there are boundaries, next to the F1 of random gaps; "Wider" is the probability
+    that the gap at a boundary is larger than another gap. With --decoder segments, "Own F1" uses the gaps that the
+    model itself considers boundaries.
+    """
+    if bool(text) == (gold is not None):
+        raise click.UsageError("give a TEXT, for the ends of words, or --gold, for the ends of chunks")
+    from induce.analysis.gaps import chunk_boundaries, word_boundaries
+    from induce.parsing.load import load_model_parser
+    from treebank.corpora.catalog import load_gold
+    from treebank.io.read import read_sentences
+
+    folder = default_model(model)
+    parser = load_model_parser(folder, decoder=decoder, **parsing)
+    if gold is not None:
+        score = chunk_boundaries(parser, folder, load_gold(gold))
+    else:
+        score = word_boundaries(parser, folder, read_sentences(text, input_options=parser.input_options(input_options)))
+    if form == "json":
+        print_json(score.to_json())
+        return
+    columns = [TITLES[name] for name in score.values]
+    print_table(["System", *columns], [[score.model, *(f"{value:.1f}" for value in score.values.values())]])
+    click.echo()
+    click.echo(score.signature)

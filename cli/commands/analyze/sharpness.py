@@ -1,0 +1,115 @@
+"""``synparse analyze sharpness``: certainty of models about their trees, without gold trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.command import command, option
+from cli.options import (
+    SCORING,
+    decoder_option,
+    default_models,
+    device_option,
+    format_option,
+    layer_option,
+    models_option,
+    reading_options,
+)
+from cli.output import print_json, print_table
+from treebank.base.errors import SynparseError
+from treebank.base.json_text import parse_json
+
+if TYPE_CHECKING:
+    from induce.analysis.correlation import Correlation
+    from treebank.io.read import InputOptions
+
+EXAMPLES = [
+    ("synparse analyze sharpness -m mine input.txt", "Measure the certainty of a model, without gold trees."),
+    (
+        "synparse analyze sharpness -m 'runs/seed-*' input.txt --scores s.json",
+        "Correlate certainty with the scores that synparse eval --format json wrote.",
+    ),
+]
+
+
+@command("sharpness", examples=EXAMPLES)
+@click.argument("text", nargs=-1, required=True, metavar="TEXT...")
+@models_option
+@decoder_option
+@layer_option
+@device_option
+@reading_options
+@option(
+    "--scores",
+    metavar="FILE",
+    help="JSON output of eval for these models: correlate certainty with scores.",
+    group=SCORING,
+)
+@option("--metric", default="", metavar="NAME", help="Metric of --scores: UF1, UAS or UUAS.", group=SCORING)
+@format_option("table", "json", default="table")
+def sharpness(
+    text: Sequence[str],
+    models: Sequence[str],
+    scores: str | None,
+    metric: str,
+    form: str,
+    input_options: InputOptions,
+    **parsing: Any,
+) -> None:
+    """Measure how certain models are about their trees, without gold trees.
+
+    For heads: the entropy of a word's head. For distances: the margin between the largest and the second largest gap of
+    a bracket, and the entropy of its split point. For span scores: the entropy of whether a span is a constituent.
+    """
+    from induce.analysis.sharpness import measure, scores_of, with_scores
+    from induce.parsing.load import load_model_parser
+    from induce.storage.model_spec import expand_models
+    from treebank.io.read import read_sentences
+
+    folders = [folder for group in expand_models(default_models(models)).values() for folder in group]
+    results = []
+    for folder in folders:
+        parser = load_model_parser(folder, **parsing)
+        sentences = read_sentences(text, input_options=parser.input_options(input_options))
+        results.append(measure(parser, folder, sentences))
+    name, correlations = metric, {}
+    if scores is not None:
+        try:
+            name, by_run = scores_of(parse_json(Path(scores).read_text(encoding="utf-8")), metric)
+        except ValueError as error:
+            raise SynparseError(f"{scores}: {error}") from None
+        correlations = with_scores(results, by_run)
+    if form == "json":
+        pairs = {
+            key: {"spearman": spearman._asdict(), "pearson": pearson._asdict()}
+            for key, (spearman, pearson) in correlations.items()
+        }
+        print_json({"systems": [result.to_json() for result in results], "metric": name, "correlations": pairs})
+        return
+    names = list(dict.fromkeys(key for result in results for key in result.values))
+    rows = [
+        [
+            f"{result.model} {result.run}",
+            *(f"{result.values[key]:.3f}" if key in result.values else "-" for key in names),
+        ]
+        for result in results
+    ]
+    print_table(["System", *names], rows)
+    click.echo()
+    if correlations:
+        click.echo(f"Correlation with {name} over {len(results)} models")
+        print_table(
+            ["Number", "Spearman", "95 % int.", "Pearson", "95 % int."],
+            [[key, *_cells(spearman), *_cells(pearson)] for key, (spearman, pearson) in correlations.items()],
+        )
+        click.echo()
+    for result in results:
+        click.echo(result.signature)
+
+
+def _cells(correlation: Correlation) -> list[str]:
+    return [f"{correlation.value:.2f}", f"[{correlation.low:.2f}, {correlation.high:.2f}]"]

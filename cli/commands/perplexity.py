@@ -1,0 +1,262 @@
+"""``synparse perplexity``: likelihood of a text, of its sentences or of its words."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.command import command, option
+from cli.options import (
+    SCORING,
+    default_models,
+    device_option,
+    format_option,
+    input_paths,
+    models_option,
+    note,
+    output_option,
+    reading_options,
+)
+from cli.output import open_output, print_json, print_table
+from cli.progress import Counter, reading
+from treebank.base.errors import SynparseError
+
+if TYPE_CHECKING:
+    from induce.likelihood.cache import Cache
+    from induce.likelihood.comparison import TextComparison
+    from induce.likelihood.perplexity import Perplexity, TextEvaluation
+    from induce.likelihood.sentences import SentenceScore
+    from treebank.io.read import InputOptions
+
+COLUMNS = ["System", "PPL", "Nats", "Bits/char.", "Unk. %", "Words", "Vocab."]
+DIFFERENCE_COLUMNS = ["Models", "Units", "Number", "Diff.", "95 % int.", "p (boot.)", "p (perm.)"]
+EXAMPLES = [
+    ("synparse perplexity -m mine input.txt", "Perplexity of a text."),
+    ("synparse perplexity -m mine input.txt --per word", "Surprisal of each word in bits."),
+]
+
+
+@command(examples=EXAMPLES)
+@click.argument("text", nargs=-1, metavar="[TEXT]...")
+@models_option
+@device_option
+@reading_options
+@option(
+    "--per",
+    type=click.Choice(["text", "sentence", "word"]),
+    default="text",
+    show_default=True,
+    help="Unit to score: the whole text, or each sentence or word by itself.",
+    group=SCORING,
+)
+@option("--compare", is_flag=True, help="Test the difference of each model from the first one.", group=SCORING)
+@option("--batch-size", type=click.IntRange(min=1), metavar="B", help="Read the text in B columns.", group=SCORING)
+@option(
+    "--cache",
+    type=click.IntRange(1, 100_000),
+    is_flag=False,
+    flag_value=500,
+    metavar="[N]",
+    help="Mix in a continuous cache of the last N words (500 if no number is given).",
+    group=SCORING,
+)
+@option("--cache-theta", type=click.FloatRange(min=0), metavar="T", help="Sharpness of the cache (1).", group=SCORING)
+@option(
+    "--cache-lambda",
+    type=click.FloatRange(min=0, max=1, max_open=True),
+    metavar="L",
+    help="Weight of the cache (0.1).",
+    group=SCORING,
+)
+@output_option
+@format_option("table", "json", default="table")
+def perplexity(
+    text: Sequence[str],
+    models: Sequence[str],
+    device: str,
+    input_options: InputOptions,
+    per: str,
+    compare: bool,
+    batch_size: int | None,
+    cache: int | None,
+    cache_theta: float | None,
+    cache_lambda: float | None,
+    output: str | None,
+    form: str,
+) -> None:
+    """Compute the perplexity of TEXT, or the probability of each sentence or word.
+
+    TEXT is a file, folder or pattern, sample, or - for standard input (the default). With --per sentence, a line has
+    the log-probability in nats, the number of words and the number of unknown words, separated by tabs; sentences are
+    scored independently. With --per word, a line has a word and its surprisal in bits, and an empty line ends each
+    sentence. Masked language models give the pseudo-log-likelihood: each word is masked in turn.
+    """
+    if per != "text":
+        if compare or batch_size or cache:
+            raise click.UsageError("--compare, --batch-size and --cache require --per text")
+        _score_units(per, text, models, device, input_options, output, form)
+        return
+    if compare and batch_size:
+        raise click.UsageError("--compare excludes --batch-size")
+    from induce.likelihood.perplexity import evaluate_text
+    from induce.storage.model_spec import expand_models
+
+    groups = expand_models(default_models(models))
+    counter = Counter("scoring", "tokens")
+    try:
+        evaluation = evaluate_text(
+            _single_text(text),
+            groups,
+            device=device,
+            batch_size=batch_size,
+            cache=_cache(cache, cache_theta, cache_lambda),
+            tokenize=bool(input_options.tokenize),
+            compare=compare,
+            watch=_ModelProgress(counter, sum(map(len, groups.values()))),
+        )
+    finally:
+        counter.close()
+    if form == "json":
+        print_json(evaluation.to_json())
+        return
+    _print_scores(evaluation)
+    if not evaluation.comparable:
+        note(
+            "these models have different vocabularies or mask rates, or count different tokens, so their perplexities "
+            "cannot be compared"
+        )
+
+
+def _single_text(text: Sequence[str]) -> str:
+    """The one text to score as a whole."""
+    paths = input_paths(text)
+    if len(paths) > 1:
+        raise click.UsageError("--per text takes one TEXT")
+    return paths[0]
+
+
+class _ModelProgress:
+    """Callback that adds up the progress of several models on one text."""
+
+    def __init__(self, counter: Counter, models: int) -> None:
+        self.counter, self.models = counter, models
+        self._scored: dict[str, int] = {}  # number of tokens scored by each model
+
+    def __call__(self, run: str, done: int, total: int) -> None:
+        """Called when the model in ``run`` has scored ``done`` of ``total`` tokens."""
+        new = done - self._scored.get(run, 0)
+        self._scored[run] = done
+        all_tokens = total * max(self.models, len(self._scored))
+        self.counter.step(min(1.0, (self.counter.count + new) / all_tokens), by=new)
+
+
+def _cache(size: int | None, theta: float | None, share: float | None) -> Cache | None:
+    """The continuous cache, or None. Raises UsageError for parameters without a cache or infinite ones."""
+    parameters = {"theta": theta, "share": share}
+    parameters = {name: value for name, value in parameters.items() if value is not None}
+    if size is None and parameters:
+        raise click.UsageError("--cache-theta and --cache-lambda require --cache")
+    if not all(value < math.inf for value in parameters.values() if value is not None):  # also excludes NaN
+        raise click.UsageError("--cache-theta and --cache-lambda must be finite numbers")
+    if size is None:
+        return None
+    from induce.likelihood.cache import Cache
+
+    return Cache(size=size, **{name: value for name, value in parameters.items() if value is not None})
+
+
+def _print_scores(evaluation: TextEvaluation) -> None:
+    """Print a table and the signatures."""
+    scores = evaluation.scores
+    rows = [_row(score, f"{score.model} {score.run}" if len(scores) > 1 else score.model) for score in scores]
+    for pattern, runs in evaluation.spreads.items():
+        mean = f"{pattern} (mean of {len(runs.values)})"
+        rows.append([mean, f"{runs.mean:.2f}", f"± {runs.deviation:.2f}", "", "", "", ""])
+    print_table(COLUMNS, rows)
+    click.echo()
+    if evaluation.comparisons:
+        click.echo("Difference of perplexity from the first model: paired bootstrap, paired permutation of 10,000")
+        print_table(DIFFERENCE_COLUMNS, [_difference(result) for result in evaluation.comparisons], text_columns=2)
+        click.echo()
+    for signature in dict.fromkeys(score.signature for score in scores):
+        same = [score for score in scores if score.signature == signature]
+        click.echo(str(same[0]) if len(same) == 1 else signature)
+
+
+def _difference(result: TextComparison) -> list[str]:
+    return [
+        f"{result.second} - {result.first}",
+        result.units,
+        str(result.count),
+        f"{result.difference:+.2f}",
+        "[{:+.2f}, {:+.2f}]".format(*result.interval),
+        f"{result.bootstrap:.4f}",
+        f"{result.permutation:.4f}",
+    ]
+
+
+def _row(score: Perplexity, name: str) -> list[str]:
+    bits = score.bits_per_character
+    return [
+        name,
+        f"{score.value:.2f}",
+        f"{score.nats:.4f}",
+        "-" if bits is None else f"{bits:.4f}",
+        f"{score.unknown_percent:.2f}",
+        str(score.words),
+        str(len(score.vocabulary)),
+    ]
+
+
+def _score_units(
+    per: str,
+    text: Sequence[str],
+    models: Sequence[str],
+    device: str,
+    input_options: InputOptions,
+    output: str | None,
+    form: str,
+) -> None:
+    """Write one line per sentence, or per word with an empty line after each sentence."""
+    from induce.likelihood.sentences import SentenceScorer
+    from treebank.io.expand import expand
+    from treebank.io.output_path import check_output
+    from treebank.io.read import read_sentences
+
+    runs = default_models(models)
+    if len(runs) > 1:
+        raise click.UsageError(f"--per {per} takes one model")
+    paths = input_paths(text)
+    files = expand(paths)  # a wrong path is reported before a model is loaded
+    check_output(output, paths)
+    scorer = SentenceScorer(runs[0], device=device)
+    if per == "word" and not scorer.gives_words:
+        raise SynparseError(f"model {scorer.name!r} has no probabilities of words; use --per sentence")
+    line = _json_line if form == "json" else LINES[per]
+    options, hidden = scorer.input_options(input_options), not output and sys.stdout.isatty()
+    with open_output(output) as write, reading("scoring", files, options, hidden=hidden) as counted:
+        for score in scorer.score(read_sentences(paths, input_options=counted)):
+            write(line(score))
+
+
+def _sentence_line(score: SentenceScore) -> str:
+    value = "-" if score.log_probability is None else f"{score.log_probability:.4f}"
+    return f"{value}\t{len(score.sentence.words)}\t{score.sentence.unknown}"
+
+
+def _word_lines(score: SentenceScore) -> str:
+    """One line per word, with ``<unk>`` after unknown words, and an empty line."""
+    rows = zip(score.surprisals, [*score.sentence.is_unknown, False], strict=False)
+    return "".join(f"{word}\t{bits:.4f}" + "\t<unk>" * is_unknown + "\n" for (word, bits), is_unknown in rows)
+
+
+def _json_line(score: SentenceScore) -> str:
+    return json.dumps(score.to_json(), ensure_ascii=False)
+
+
+LINES: dict[str, Callable[[SentenceScore], str]] = {"sentence": _sentence_line, "word": _word_lines}

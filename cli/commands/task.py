@@ -1,0 +1,280 @@
+"""``synparse task``: models for tasks other than parsing."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.command import command, group, option
+from cli.commands.train import (
+    dev_option,
+    overwrite_option,
+    preset_option,
+    resume_option,
+    run_option,
+    train_model,
+    training_seed_option,
+)
+from cli.options import (
+    LEARNING,
+    default_model,
+    default_models,
+    device_option,
+    format_option,
+    max_length_option,
+    max_minutes_option,
+    model_option,
+    models_option,
+    plot_option,
+    reading_options,
+    settings_option,
+)
+from cli.output import print_json, print_table
+from cli.progress import Display, clock, remaining
+from cli.signals import ending_after_the_step
+from induce.registry import TASKS, known, load
+from induce.storage.locate import default_output
+
+if TYPE_CHECKING:
+    from treebank.draw.scene import Scene
+
+SUBCOMMANDS = {
+    "train": ("cli.commands.task:train", "Train a model on a task."),
+    "eval": ("cli.commands.task:evaluate", "Score models on a task."),
+    "transfer": ("cli.commands.task:transfer", "Learn a new Craft task by reusing trained options."),
+    "options": ("cli.commands.task:options", "Show the options that a Craft model uses at each step."),
+    "curves": ("cli.commands.task:curves", "Show how fast Craft models learned."),
+}
+TASK_HELP = f"NAME is {', '.join(TASKS)}."
+
+
+@group(SUBCOMMANDS)
+def task() -> None:
+    """Train and evaluate models on tasks other than parsing: ListOps, logic, Craft and sentence similarity."""
+
+
+@command(
+    "train",
+    examples=[
+        ("synparse task train listops -o listops", "Train on generated ListOps expressions."),
+        ("synparse task train logic train.tsv -o logic --model tree-lstm", "Train on your own file."),
+    ],
+)
+@click.argument("name")
+@click.argument("text", nargs=-1, metavar="[FILE]...")
+@option("--model", metavar="NAME", help="Encoder or policy of the task.", group=LEARNING)
+@preset_option
+@settings_option
+@training_seed_option
+@option("--seeds", metavar="SEEDS", help="Train one model per seed, such as 1-5.", group=LEARNING)
+@dev_option
+@reading_options
+@run_option
+@resume_option
+@overwrite_option
+@max_minutes_option
+@device_option
+@click.pass_context
+def train(context: click.Context, name: str, text: tuple[str, ...], run: str | None, **options: Any) -> None:
+    """Train a model on the task NAME: listops, logic, craft or similarity.
+
+    FILE is any number of files in the published format of the task. Without FILE, examples are generated.
+    """
+    known(TASKS, name, "task")
+    train_model(context, text, run, task=name, trees=None, teachers=(), **options)
+
+
+@command(
+    "eval",
+    examples=[
+        ("synparse task eval listops -m listops", "Score a model on generated expressions."),
+        ("synparse task eval listops test.tsv -m 'runs/seed-*'", "Score several seeds on a file, with their mean."),
+    ],
+)
+@click.argument("name")
+@click.argument("paths", nargs=-1, metavar="[FILE]...")
+@models_option
+@device_option
+@max_length_option
+@format_option("table", "json", default="table")
+def evaluate(
+    name: str, paths: Sequence[str], models: Sequence[str], device: str, max_length: int | None, form: str
+) -> None:
+    """Score models on the task NAME: listops, logic, craft or similarity.
+
+    FILE is any number of test files in the published format of the task. Without FILE, test examples are generated.
+    """
+    from induce.storage.model_spec import expand_models
+    from induce.tasks.spreads import spreads_of
+
+    score = load(known(TASKS, name, "task").score)
+    groups = expand_models(default_models(models))
+    runs = [run for group in groups.values() for run in group]
+    evaluation = score(name, paths, runs, device=device, largest=max_length)
+    document = evaluation.to_json()
+    spreads = spreads_of(document, groups)
+    if form == "json":
+        patterns = [{"systems": pattern, **spread.to_json()} for pattern, spread in spreads.items()]
+        print_json({**document, **({"groups": patterns} if patterns else {})})
+        return
+    for title, columns, rows in evaluation.tables():
+        click.echo(title)
+        print_table(columns, rows, text_columns=2 if columns[1] == "Measure" else 1)
+        click.echo()
+    if spreads:
+        click.echo("Mean over the runs of a pattern")
+        rows = [
+            [pattern, str(len(spread.values)), f"{spread.mean:.2f}", f"{spread.deviation:.2f}"]
+            for pattern, spread in spreads.items()
+        ]
+        print_table(["Runs", "Number", "Mean", "SD"], rows)
+        click.echo()
+    for line in evaluation.signatures():
+        click.echo(line)
+
+
+@command(
+    "transfer",
+    examples=[
+        (
+            "synparse task transfer -m runs/craft --sketch ADC -o runs/adc",
+            "Learn a new task with the options of a trained model.",
+        ),
+        ("synparse task transfer --from-scratch --sketch ADC -o runs/scratch", "Learn it with primitive actions."),
+    ],
+)
+@option("-m", "--model", "models", multiple=True, metavar="PATH", help="Model whose options are used (repeatable).")
+@option("--sketch", default="ADC", show_default=True, metavar="TASK", help="Task, by letters or name.", group=LEARNING)
+@option(
+    "--reward",
+    type=click.Choice(["sparse", "dense"]),
+    default="sparse",
+    show_default=True,
+    help="Reward for the complete task (sparse) or for each subtask in order (dense).",
+    group=LEARNING,
+)
+@option("--from-scratch", is_flag=True, help="Use primitive actions instead of options.", group=LEARNING)
+@option("--unfrozen", is_flag=True, help="Also train the options.", group=LEARNING)
+@settings_option
+@training_seed_option
+@run_option
+@resume_option
+@overwrite_option
+@max_minutes_option
+@click.pass_context
+def transfer(
+    context: click.Context,
+    models: tuple[str, ...],
+    run: str | None,
+    from_scratch: bool,
+    max_minutes: float | None,
+    **options: Any,
+) -> None:
+    """Learn a new Craft task by reinforcement learning with the options of trained models.
+
+    A controller is trained by proximal policy optimization; with --unfrozen, the options are trained, too. The options
+    of several models are merged.
+    """
+    if options["resume"] and (options["overwrite"] or models or from_scratch or options["unfrozen"]):
+        raise click.UsageError("--resume excludes --model, --from-scratch, --unfrozen and --overwrite")
+    if from_scratch and options["unfrozen"]:
+        raise click.UsageError("--unfrozen and --from-scratch exclude each other")
+    if not options["resume"] and bool(models) == from_scratch:
+        raise click.UsageError("give models whose options are used, or --from-scratch")
+    from induce.tasks.craft.transfer import TransferRequest, prepare_transfer
+
+    folder = run or default_output()
+    learning = prepare_transfer(TransferRequest(run=folder, runs=models, **options))
+    display = Display()
+    with ending_after_the_step() as ending:
+        for event in learning.learn(max_minutes=max_minutes, stop=ending.requested):
+            left = event.seconds / event.epoch * (event.epochs - event.epoch)
+            progress = f"iteration {event.epoch}/{event.epochs}"
+            parts = [f"{event.calls:,} calls", f"success {event.success:.1%}", remaining(left)]
+            display.show(progress, parts, event.epoch / event.epochs)
+            if event.epoch == event.epochs:
+                display.print(f"{progress}: {', '.join(parts[:2])} [{clock(event.seconds)}]")
+        display.close()
+        if ending.number:
+            click.echo(f"to continue: synparse task transfer --resume -o {shlex.quote(folder)}", err=True)
+            context.exit(ending.code)
+    click.echo(f"next: synparse task eval craft -m {shlex.quote(folder)}", err=True)
+
+
+@command(
+    "options",
+    examples=[
+        ("synparse task options -m runs/craft", "Show the options at each step of one demonstration per task."),
+        ("synparse task options -m runs/craft demos.txt --plot steps.svg", "Also draw those of a file."),
+    ],
+)
+@click.argument("demonstrations", nargs=-1, metavar="[FILE]...")
+@model_option
+@format_option("table", "json", default="table")
+@plot_option("Also draw switches and options below the steps.")
+def options(demonstrations: Sequence[str], model: str | None, form: str, plot: str | None) -> None:
+    """Show which option a Craft model uses at each step of demonstrations, and where control returns.
+
+    FILE is any number of files with one demonstration per line. Without FILE, one of each task of the model is
+    generated.
+    """
+    from induce.tasks.craft.pictures import follow_options
+
+    analyses = follow_options(default_model(model), demonstrations)
+    if form == "json":
+        print_json([analysis.to_json() for analysis in analyses])
+    for analysis in [] if form == "json" else analyses:
+        click.echo(analysis.shown.sketch)
+        print_table(analysis.columns, analysis.rows, text_columns=3)
+        click.echo()
+    _draw([analysis.scene() for analysis in analyses], plot)
+
+
+@command(
+    "curves",
+    examples=[
+        ("synparse task curves -m runs/adc -m runs/scratch", "Compare learning with and without options."),
+        ("synparse task curves -m 'runs/craft*' --plot curves.svg", "Also draw the curves."),
+    ],
+)
+@models_option
+@format_option("table", "json", default="table")
+@plot_option("Also draw the curves.")
+def curves(models: Sequence[str], form: str, plot: str | None) -> None:
+    """Show the success rate of Craft models over the steps of their training.
+
+    Steps are updates; for `synparse task transfer` they are calls of options, and success is the share of solved
+    episodes.
+    """
+    from induce.storage.model_spec import expand_models
+    from induce.tasks.craft.pictures import learning_curves
+    from treebank.draw.plots import draw_lines
+
+    folders = [str(folder) for group in expand_models(default_models(models)).values() for folder in group]
+    lines = learning_curves(folders)
+    if form == "json":
+        print_json([{"run": line.name, "points": [list(point) for point in line.points]} for line in lines])
+    else:
+        rows = [
+            [
+                line.name,
+                f"{line.points[-1][0]:,.0f}",
+                f"{line.points[-1][1]:.1f}",
+                f"{max(y for _, y in line.points):.1f}",
+            ]
+            for line in lines
+        ]
+        print_table(["Run", "Steps", "Last %", "Best %"], rows)
+    _draw([draw_lines(lines, title="Learning", across="steps", up="percent")], plot)
+
+
+def _draw(scenes: list[Scene], path: str | None) -> None:
+    """Write ``scenes`` below each other as SVG, if a path is given."""
+    if path:
+        from treebank.base.atomic_write import write_whole
+        from treebank.draw.svg import column, svg
+
+        write_whole(path, svg(column(scenes)).encode())

@@ -1,0 +1,131 @@
+"""Progress of long calls: one updating line on a terminal, one line per minute in a log."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cli import progress
+from cli.progress import Counter, Display, FilePositions
+from cli.training_progress import with_progress
+from induce.training.events import Progress, Scoring
+from tests.support.calls import Caller
+from treebank.io.lines import count_lines
+
+
+@pytest.fixture
+def hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that advances by half a minute each time it is read."""
+    now = iter(range(0, 1_000_000, 30))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(now)))
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Console:
+    """A console that is a terminal of 80 columns and records its output."""
+    console = Console(force_terminal=True, width=80, record=True, stderr=True)
+    monkeypatch.setattr(progress, "terminal", lambda: console)
+    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "REFRESH_SECONDS", 0.0)
+    return console
+
+
+def test_log_has_one_line_per_minute(hours: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(Counter("parsing").track(iter(range(10)), 10)) == list(range(10))
+    lines = capsys.readouterr().err.splitlines()
+    assert 3 <= len(lines) <= 5
+    assert all(line.startswith("parsing: ") and line.endswith(" sentences") for line in lines)
+    assert "% " not in lines[0]
+    assert "left" in lines[-1]
+
+
+def test_log_counts_without_a_total(hours: None, capsys: pytest.CaptureFixture[str]) -> None:
+    counter = Counter("reading")
+    for _ in range(5):
+        counter.step(None)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert all("%" not in line for line in lines)
+
+
+def test_terminal_shows_activity_and_count(terminal: Console, capsys: pytest.CaptureFixture[str]) -> None:
+    counter = Counter("parsing")
+    counter.step(0.25)
+    counter.step(0.5)
+    counter.print("a line that stays")
+    text = terminal.export_text()
+    assert "parsing" in text
+    assert "50%" in text
+    assert "2 sentences" in text
+    assert "a line that stays" in capsys.readouterr().err
+
+
+def test_nothing_is_shown_if_results_go_to_the_same_terminal(terminal: Console) -> None:
+    counter = Counter("parsing", hidden=True)
+    for number in range(9):
+        counter.step(number / 9)
+    counter.close()
+    assert "parsing" not in terminal.export_text()
+
+
+def test_short_calls_show_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    display = Display()
+    display.show("parsing", ["1 sentence"], 0.5)
+    display.close()
+    assert capsys.readouterr().err == ""
+
+
+def test_training_progress_shows_the_epoch(terminal: Console) -> None:
+    event = Progress(1, 2, 120, 0.5, 5.3, 202.0, 3400.0, 10.0, 12.0)
+    assert list(with_progress([event, Scoring(0.5, 3.0)])) == [event, Scoring(0.5, 3.0)]
+    text = terminal.export_text()
+    assert "epoch 1/2" in text
+    assert "perplexity 202" in text
+    assert "scoring the development text" in text
+
+
+def test_file_positions_are_fractions_of_all_lines(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n2\n")
+    (tmp_path / "b").write_text("1\n2")
+    first, second = str(tmp_path / "a"), str(tmp_path / "b")
+    assert (count_lines(first), count_lines(second)) == (2, 2)
+    positions = FilePositions([first, second])
+    assert [positions.fraction(first, 1), positions.fraction(second, 2)] == [0.25, 1.0]
+    assert positions.fraction("c", 1) is None
+
+
+def test_file_positions_are_unknown_in_compressed_files(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"1\n2\n"))
+    assert FilePositions([str(path)]).fraction(str(path), 1) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "activity"),
+    [
+        (("parse", "-m", "MODEL", "in.ptb"), "parsing: "),
+        (("extract", "-m", "MODEL", "in.ptb"), "extracting: "),
+        (("perplexity", "--per", "sentence", "-m", "MODEL", "in.ptb"), "scoring: "),
+        (("perplexity", "-m", "MODEL", "in.ptb"), "scoring: "),
+        (("convert", "in.ptb", "--format", "text"), "converting: "),
+        (("analyze", "agreement", "-m", "MODEL", "--baseline", "right", "in.ptb"), "parsing: "),
+    ],
+)
+def test_long_calls_report_progress(
+    call: Caller,
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    activity: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    Path("in.ptb").write_text("(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n" * 40)
+    code, _, err = call(*(str(model) if word == "MODEL" else word for word in command))
+    assert code == 0, err
+    assert activity in err
