@@ -47,7 +47,7 @@ class LanguageModel:
         task = self.config.data.task
         if task:
             problem = f"{run}: this {self.name!r} was trained on the task {task}, not on text"
-            raise SynparseError(f"{problem}; score it with --task {task}")
+            raise SynparseError(f"{problem}; score it with synparse task eval {task}")
         self.recipe, self.token = RECIPES[self.config.data.normalization], self.config.data.token
         self.model_type = model_class(self.name)
         self._batch_type: type[Batch] = READINGS[self.config.data.reading].batches[0]

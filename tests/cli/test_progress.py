@@ -18,8 +18,8 @@ from treebank.io.lines import count_lines
 
 @pytest.fixture
 def hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock that advances by half a minute each time it is read."""
-    now = iter(range(0, 1_000_000, 30))
+    """A clock that advances by ten seconds each time it is read."""
+    now = iter(range(0, 1_000_000, 10))
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(now)))
 
 
@@ -36,15 +36,14 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Console:
 def test_log_has_one_line_per_minute(hours: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert list(Counter("parsing").track(iter(range(10)), 10)) == list(range(10))
     lines = capsys.readouterr().err.splitlines()
-    assert 3 <= len(lines) <= 5
+    assert len(lines) == 3
     assert all(line.startswith("parsing: ") and line.endswith(" sentences") for line in lines)
-    assert "% " not in lines[0]
     assert "left" in lines[-1]
 
 
 def test_log_counts_without_a_total(hours: None, capsys: pytest.CaptureFixture[str]) -> None:
     counter = Counter("reading")
-    for _ in range(5):
+    for _ in range(9):
         counter.step(None)
     lines = capsys.readouterr().err.splitlines()
     assert lines

@@ -172,7 +172,9 @@ def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
 def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
     settings = options("data.expressions=40", "data.longest=6", "train.epochs=1", "model.hidden_size=8")
     call.result("task", "train", "listops", "--model", "tree-lstm", "-o", "run", *settings)
-    problem = "run: this 'tree-lstm' was trained on the task listops, not on text; score it with --task listops"
+    problem = (
+        "run: this 'tree-lstm' was trained on the task listops, not on text; score it with synparse task eval listops"
+    )
     assert call.refusal("perplexity", "in.txt", "-m", "run") == problem
     gives_none = "model 'tree-lstm' gives no trees; score it with synparse task eval listops"
     assert call.refusal("parse", "-m", "run", "in.txt") == gives_none

@@ -60,7 +60,7 @@ def test_every_command_is_in_the_table_of_commands() -> None:
 def test_options_and_intervals_are_not_broken_between_lines(site: Path) -> None:
     tables = (site / "tables.html").read_text(encoding="utf-8")
     assert '<code class="whole">eval --text</code>' in tables
-    assert "<pre><code>synparse convert ptb/02 --to text" in tables
+    assert "<pre><code>synparse convert ptb/02 --format text" in tables
     assert '<span class="whole">--json</span>' in tables
     chart = (site / "models" / "chart.html").read_text(encoding="utf-8")
     assert re.search(r'<td>55\.2 <span class="whole">\[54\.4, 56\.0\]</span></td>', chart)
