@@ -116,7 +116,7 @@ def parse(
         parser.input_options(input_options),
         draw=_drawing if form == "drawing" else None,
         on_bad=skipped if on_error == "blank" else None,
-        on_sentence=lambda place: counter.step(positions.fraction(*place)),
+        watch=lambda place: counter.step(positions.fraction(*place)),
     )
     try:
         if output_dir and (engine or workers):
