@@ -119,7 +119,7 @@ def test_what_was_written_before_an_error_is_not_lost(call: Caller, penn: Path, 
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("a.jsonl", '{"words": ["a", "b", "c"], "spans": [[0, 2], [1, 3]]}', r"a\.jsonl:1: span \(1, 3\) crosses"),
+        ("a.jsonl", '{"words": ["a", "b", "c"], "spans": [[0, 2], [1, 3]]}', r"a\.jsonl:1: the span \[1, 3\] crosses"),
         ("a.jsonl", '{"words": ["a"]}', r"a\.jsonl:1: expected an object with"),
         ("a.conllu", "1\ta\n", r"a\.conllu:1: found 2 columns"),
         ("a.conllu", "1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", r"a\.conllu:1: this sentence has no tree"),

@@ -104,7 +104,7 @@ def test_train_ends_with_what_to_type_next(call: Caller, tmp_path: Path) -> None
     assert (code, out) == (0, "")
     *_, decoder, where, first, second, third = err.splitlines()
     assert decoder.startswith("decoder ")
-    assert where == f"the model is in {tmp_path / 'run'}"
+    assert where == f"model folder: {tmp_path / 'run'}"
     assert first.startswith(f"next: synparse parse -m {tmp_path / 'run'} TEXT ")
     assert f"synparse eval -m {tmp_path / 'run'} --gold TREEBANK " in second
     assert f"synparse draw -m {tmp_path / 'run'} TEXT " in third
@@ -114,7 +114,7 @@ def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, 
     text = tmp_path / "in.txt"
     text.write_text("a dog\n", encoding="utf-8")
     problem = call.usage("parse", "-m", model, "-m", model, text)
-    assert problem == "Error: -m was given 2 times; several models vote together after synparse combine"
+    assert problem == "Error: -m was given 2 times; to use several models, combine them: synparse combine"
     assert call.usage("parse", "-m", model, text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
     assert not Path("a").exists()
 
