@@ -56,7 +56,7 @@ def kinds() -> list[Kind]:
         Kind("combine with copies", lambda folder: f"{voters} --pack".split(), _votes, _vote_whole),
         Kind("train what is prepared", lambda folder: PREPARED, run_found, run_whole),
         _plain("pack", "pack -m model -o model.synparse", "model.synparse", whole=_there("model.synparse")),
-        Kind("data", "data", "prepare", _prepare, lambda folder: files(folder, "corpus"), _corpus_whole),
+        Kind("data", "prepare", _prepare, lambda folder: files(folder, "corpus"), _corpus_whole),
         *(_plain(f"{text.split()[0]} into a file", f"{text} -o out", "out", whole=_there("out")) for text in OUTPUTS),
         _plain("draw", "draw trees.mrg -o out.svg", "out.svg", whole=_there("out.svg")),
         _plain("embed arrays", "embed -m model text.txt -o out.npz", "out.npz", whole=_there("out.npz")),
@@ -145,7 +145,7 @@ def _vote_whole(folder: Path) -> set[str]:
 
 
 def _prepare(folder: Path) -> list[str]:
-    return [] if (folder / "corpus").exists() else ["data", "data", "prepare", "text.txt", "-o", "corpus"]
+    return [] if (folder / "corpus").exists() else ["data", "prepare", "text.txt", "-o", "corpus"]
 
 
 def _corpus_whole(folder: Path) -> set[str]:

@@ -93,7 +93,7 @@ def prepared(base: Path) -> None:
     trainings = [
         toys.training(model, resume=False, run=name) for name, model in (("model", "onlstm"), ("heads", "udgn"))
     ]
-    preparation = ["data", "data", "prepare", "text.txt", "-o", "prepared"]
+    preparation = ["data", "prepare", "text.txt", "-o", "prepared"]
     for arguments in (*trainings, preparation, ["extract", "-m", "model", "text.txt", "-o", "lines.jsonl"]):
         done = call(arguments, base)
         assert done.code == 0, done.err

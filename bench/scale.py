@@ -88,7 +88,7 @@ def corpus(folder: Path, text: Path, words: int, minutes: float) -> dict[str, fl
     began = time.monotonic()
     subprocess.run(["wc", "-w", text], check=True, capture_output=True)
     counting = time.monotonic() - began
-    seconds, memory = timed("data", "data", "prepare", str(text), "-o", str(folder / "corpus"))
+    seconds, memory = timed("data", "prepare", str(text), "-o", str(folder / "corpus"))
     figures = {
         "prepare: words a second": words / seconds,
         "prepare: times wc -w": seconds / counting,

@@ -82,7 +82,7 @@ def transferred(sketch: str, system: str, seed: int, iterations: int) -> Job:
         sketch,
         system,
         seed,
-        ("task", "task", "transfer", *runs, "--sketch", sketch, "--set", f"train.epochs={iterations}"),
+        ("task", "transfer", *runs, "--sketch", sketch, "--set", f"train.epochs={iterations}"),
     )
 
 

@@ -20,7 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_same_weights(call: Caller) -> None:
-    code, out, err = call("data", "data", "prepare", "text.txt", "-o", "corpus", "--tokenizer", "unicode")
+    code, out, err = call("data", "prepare", "text.txt", "-o", "corpus", "--tokenizer", "unicode")
     assert (code, out) == (0, "")
     assert "corpus: 150 sentences, " in err
     assert "note: " in err  # of the health of so small a text
@@ -37,8 +37,8 @@ def test_the_same_weights(call: Caller) -> None:
 
 
 def test_what_does_not_fit_is_refused(call: Caller) -> None:
-    call.result("data", "data", "prepare", "text.txt", "-o", "corpus", "--set", "data.normalization=cased")
+    call.result("data", "prepare", "text.txt", "-o", "corpus", "--set", "data.normalization=cased")
     assert "this run has 'words'; prepare it with" in call.refusal("train", "corpus", "-o", "run", *TINY)
     assert "is trained on alone" in call.refusal("train", "corpus", "text.txt", "-o", "run", *TINY)
-    assert "is there already" in call.refusal("data", "data", "prepare", "text.txt", "-o", "corpus")
+    assert "is there already" in call.refusal("data", "prepare", "text.txt", "-o", "corpus")
     assert not Path("run").exists()

@@ -150,7 +150,7 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
     monkeypatch.setattr("induce.tasks.craft.evaluation.GENERATED", 3)
     run, small = tmp_path / "new", ("--set", "train.batch_size=32", "--set", "train.epochs=1")
-    code, _, told = call("task", "task", "transfer", "-m", trained, "--sketch", "DCA", *small, "-o", run)
+    code, _, told = call("task", "transfer", "-m", trained, "--sketch", "DCA", *small, "-o", run)
     assert code == 0, told
     assert "iteration 1/1: 128 calls, success" in told
     assert f"next: synparse task eval craft -m {run}" in told
@@ -163,7 +163,7 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
         ["--from-scratch", "--unfrozen"],
         ["--resume", "-m", trained],
     ):
-        assert call("task", "task", "transfer", *arguments, "-o", run)[0] == 2
+        assert call("task", "transfer", *arguments, "-o", run)[0] == 2
     assert "transfer --resume" in call.refusal("train", "--resume", "-o", run)
 
 
