@@ -66,7 +66,7 @@ def test_what_an_ensemble_refuses(call: Caller, model: Path, tmp_path: Path) -> 
     vote = tmp_path / "vote"
     assert "no such model or file" in call.refusal("combine", tmp_path / "nothing", "-o", vote)
     assert "only a model has layer" in call.refusal("combine", "baseline:right@layer=1", "-o", vote)
-    assert "there is a trained model" in call.refusal("combine", model, "-o", model)
+    assert "this folder holds a trained model" in call.refusal("combine", model, "-o", model)
     call.result("combine", model, "-o", vote)
     assert "--overwrite" in call.refusal("combine", model, "-o", vote)
     call.result("combine", model, "-o", vote, "--overwrite")
