@@ -1,4 +1,4 @@
-"""Episodes of one task in many worlds at once: progress along the sketch, reward, end."""
+"""Episodes of one task in many worlds at once: progress in the sketch, reward, and end."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ REWARDS = ("sparse", "dense")
 
 
 class Outcome(NamedTuple):
-    """What one step brought in each world (N,)."""
+    """Result of one step in each world (N,)."""
 
     reward: np.ndarray
     solved: np.ndarray  # the last subtask is done
-    timed_out: np.ndarray  # `LIMIT` actions, and not solved
+    timed_out: np.ndarray  # `LIMIT` actions without a solution
 
     @property
     def over(self) -> np.ndarray:
-        """Which episodes have ended."""
+        """Whether each episode has ended."""
         return self.solved | self.timed_out
 
 
 class Episodes:
-    """``count`` worlds in which ``sketch`` is to be done; the same for the same ``seed`` and actions.
+    """``count`` worlds with the task ``sketch``, determined by ``seed`` and the actions.
 
-    A reward of 1 for each subtask done in its order (``dense``), or of 1 for the last one (``sparse``).
+    The reward is 1 for each subtask done in order (``dense``), or 1 for the last one (``sparse``).
     """
 
     def __init__(
         self, sketch: str, count: int, *, seed: int, reward: str = "sparse", limit: int = LIMIT, renew: bool = True
     ) -> None:
-        """``renew``: an episode that ends is followed by the next one in its place."""
+        """With ``renew`` an episode that ends is replaced by the next one."""
         self.sketch, self.reward, self.limit, self.renew = read_sketch(sketch), reward, limit, renew
         self.goals = np.append(goals_of(self.sketch), -1)
         self.rng = np.random.default_rng(seed)
@@ -45,16 +45,16 @@ class Episodes:
         self.age = np.zeros(count, dtype=np.int64)  # actions so far
 
     def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """What the agents see: (N, 1075), or that of the worlds whose indices are ``rows``."""
+        """Observations (N, 1075) of all agents, or of those in the worlds ``rows``."""
         return observe(self.worlds if rows is None else self.worlds.select(rows))
 
     def restart(self, rows: np.ndarray) -> None:
-        """Begin a new episode, in a new world, at each of ``rows``."""
+        """Start a new episode in a new world at each of ``rows``."""
         self.worlds.replace(rows, draw(self.rng, len(rows), treasure_of(self.sketch)))
         self.progress[rows] = self.age[rows] = 0
 
     def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> Outcome:
-        """One action (N,) in each world, or in the worlds whose indices are ``rows``, the others standing still."""
+        """Carry out one action (N,) in each world, or in the worlds ``rows`` only."""
         worlds = self.worlds if rows is None else self.worlds.select(rows)
         used = worlds.act(actions)
         if rows is None:

@@ -36,16 +36,15 @@ def mixture_log_probabilities(
 def _blocks(
     hidden: Tensor, log_shares: Tensor, weight: Tensor, bias: Tensor, targets: Tensor
 ) -> Iterator[tuple[Tensor, Tensor, slice]]:
-    """Of each block of r rows the log-probability (r, M) of target and part, logits less their normaliser (r M, V),
-    and which rows these are."""
+    """For each block of r rows: log-probabilities (r, M) of target and part, log-softmax (r M, V), and the rows."""
     parts = hidden.shape[1]
     size = max(1, LOGITS // parts)
     for start in range(0, len(hidden), size):
         block = slice(start, start + size)
         logits = torch.addmm(bias, hidden[block].flatten(0, 1), weight.t())
         logits.sub_(logits.logsumexp(1, keepdim=True))
-        wanted = targets[block].repeat_interleave(parts)[:, None]
-        yield log_shares[block] + logits.gather(1, wanted).view(-1, parts), logits, block
+        repeated = targets[block].repeat_interleave(parts)[:, None]
+        yield log_shares[block] + logits.gather(1, repeated).view(-1, parts), logits, block
 
 
 class _MixtureCrossEntropy(torch.autograd.Function):
@@ -59,20 +58,20 @@ class _MixtureCrossEntropy(torch.autograd.Function):
     def forward(ctx: Any, hidden: Tensor, log_shares: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
         total = hidden.new_zeros(())
         need_gradient = any(ctx.needs_input_grad[:4])
-        found = [torch.zeros_like(one) for one in (hidden, log_shares, weight, bias)] if need_gradient else []
+        gradients = [torch.zeros_like(value) for value in (hidden, log_shares, weight, bias)] if need_gradient else []
         for joint, logits, block in _blocks(hidden, log_shares, weight, bias, targets):
             total -= joint.logsumexp(1).sum()
-            if not found:
+            if not gradients:
                 continue
             part = joint.softmax(1)
             weights = part.view(-1, 1)
             error = logits.exp_().mul_(weights)
             error.scatter_add_(1, targets[block].repeat_interleave(part.shape[1])[:, None], -weights)
-            found[0][block] = torch.mm(error, weight).view_as(hidden[block])
-            found[1][block] = -part
-            found[2].addmm_(error.t(), hidden[block].flatten(0, 1))
-            found[3] += error.sum(0)
-        ctx.save_for_backward(*found)
+            gradients[0][block] = torch.mm(error, weight).view_as(hidden[block])
+            gradients[1][block] = -part
+            gradients[2].addmm_(error.t(), hidden[block].flatten(0, 1))
+            gradients[3] += error.sum(0)
+        ctx.save_for_backward(*gradients)
         ctx.count = max(1, len(hidden))
         return total / ctx.count
 

@@ -1,4 +1,4 @@
-"""Options that are called one at a time: each acts until it says that it is done (thesis, algorithm 4, lines 7 and 8).
+"""Calls of options, one at a time: each acts until it is done (thesis, algorithm 4, lines 7 and 8).
 
 N worlds, K options.
 """
@@ -15,17 +15,17 @@ from torch import Tensor
 from induce.tasks.craft.episodes import Episodes
 from induce.tasks.craft.ocn import Cells, MixtureOfExperts, OptionController
 
-LONGEST = 24  # actions of one call; the thesis tells no bound
-DONE = -1  # in the place of an action
-LEAST = 1e-9  # probability of an action or an end
+MAX_ACTIONS = 24  # actions of one call; the thesis states no bound
+DONE = -1  # instead of an action
+MIN_PROBABILITY = 1e-9  # probability of an action or an end
 
 
 class Option(NamedTuple):
-    """An option as it was learned, which nothing changes."""
+    """A trained option."""
 
-    cell: Cells  # a single one
-    first: Tensor  # (1, 1, H) the state in which it begins
-    once: bool  # whether it is called anew for each action, as in a mixture of experts
+    cell: Cells  # one cell
+    first: Tensor  # (1, 1, H) initial state
+    once: bool  # whether a call has one action, as in a mixture of experts
 
 
 def options_of(models: Sequence[OptionController]) -> list[Option]:
@@ -38,44 +38,46 @@ def options_of(models: Sequence[OptionController]) -> list[Option]:
 
 
 class Event(NamedTuple):
-    """What an option did in R worlds, so many steps after it was called."""
+    """Actions of an option in R worlds, at the same step of its calls."""
 
     option: int
-    rows: np.ndarray  # (R,) which worlds
-    seen: np.ndarray  # (R, 1075) uint8
-    actions: np.ndarray  # (R,) `DONE` where it said that it was done
-    chances: np.ndarray  # (R,) the logarithm of how probable that was
+    rows: np.ndarray  # (R,) indices of the worlds
+    observations: np.ndarray  # (R, 1075) uint8
+    actions: np.ndarray  # (R,) `DONE` if the option was done
+    log_probabilities: np.ndarray  # (R,)
 
 
 class Called(NamedTuple):
-    """What one call brought in each world (N,)."""
+    """Result of one call in each world (N,)."""
 
-    reward: np.ndarray  # the sum over the actions
+    reward: np.ndarray  # sum over the actions
     solved: np.ndarray
     timed_out: np.ndarray
-    actions: np.ndarray  # how many there were
-    events: list[Event]  # those of each option in their order, if they are kept
+    actions: np.ndarray  # number of actions
+    events: list[Event]  # of each option in order, if they are recorded
 
     @property
     def over(self) -> np.ndarray:
-        """Which episodes have ended."""
+        """Whether each episode has ended."""
         return self.solved | self.timed_out
 
 
 class Calls:
-    """Episodes in which what is chosen is an option.
+    """Episodes whose steps are calls of options.
 
-    Actions are drawn from what the option finds probable, and so is, before each action but the first, whether it is
-    done; the same draws for the same ``seed``. A call ends after ``longest`` actions at most, and with its episode.
+    Actions are sampled from the probabilities of the option, and so is, before each action after the first, whether it
+    is done, with the random seed ``seed``. A call ends after ``max_actions`` actions, and with its episode.
     """
 
-    def __init__(self, options: Sequence[Option], episodes: Episodes, *, seed: int, longest: int = LONGEST) -> None:
-        self.options, self.episodes, self.longest = options, episodes, longest
+    def __init__(
+        self, options: Sequence[Option], episodes: Episodes, *, seed: int, max_actions: int = MAX_ACTIONS
+    ) -> None:
+        self.options, self.episodes, self.max_actions = options, episodes, max_actions
         self.rng = np.random.default_rng(seed)
-        self.keeps_events = False
+        self.records_events = False
 
     def observe(self) -> np.ndarray:
-        """What the agents see: (N, 1075)."""
+        """Observations (N, 1075) of the agents."""
         return self.episodes.observe()
 
     def step(self, chosen: np.ndarray) -> Called:
@@ -89,23 +91,23 @@ class Calls:
 
     @torch.inference_mode()
     def _run(self, index: int, rows: np.ndarray, called: Called) -> None:
-        """Let option ``index`` act in the worlds ``rows`` until it is done, and add up what that brings."""
+        """Let option ``index`` act in the worlds ``rows`` until it is done, and add the results to ``called``."""
         option = self.options[index]
         hidden = option.first.expand(-1, len(rows), -1)
-        for time in range(1 if option.once else self.longest):
-            seen = self.episodes.observe(rows)
-            output = option.cell(option.cell.look(torch.from_numpy(seen).to(option.first)), hidden)
+        for time in range(1 if option.once else self.max_actions):
+            observations = self.episodes.observe(rows)
+            output = option.cell(option.cell.look(torch.from_numpy(observations).to(option.first)), hidden)
             end = output.end[0].cpu().numpy() if time else np.zeros(len(rows), np.float32)
-            going_on = self.rng.random(len(rows)) >= end if time else np.ones(len(rows), bool)
+            continues = self.rng.random(len(rows)) >= end if time else np.ones(len(rows), bool)
             chances = output.scores[0].softmax(-1).cpu().numpy()
             actions = np.full(len(rows), DONE)
-            actions[going_on] = draw_each(self.rng, chances[going_on])
-            if self.keeps_events:
+            actions[continues] = draw_each(self.rng, chances[continues])
+            if self.records_events:
                 chosen = (1 - end) * chances[np.arange(len(rows)), actions]
-                likely = np.log(np.where(going_on, chosen, end).clip(min=LEAST))
-                called.events.append(Event(index, rows, seen.astype(np.uint8), actions, likely))
-            rows, hidden = rows[going_on], output.hidden[:, torch.from_numpy(going_on)]
-            outcome = self.episodes.step(actions[going_on], rows)
+                likely = np.log(np.where(continues, chosen, end).clip(min=MIN_PROBABILITY))
+                called.events.append(Event(index, rows, observations.astype(np.uint8), actions, likely))
+            rows, hidden = rows[continues], output.hidden[:, torch.from_numpy(continues)]
+            outcome = self.episodes.step(actions[continues], rows)
             called.reward[rows] += outcome.reward
             called.solved[rows], called.timed_out[rows] = outcome.solved, outcome.timed_out
             called.actions[rows] += 1
@@ -115,6 +117,6 @@ class Calls:
 
 
 def draw_each(rng: np.random.Generator, chances: np.ndarray) -> np.ndarray:
-    """One index for each row of ``chances`` (R, A), which sum to 1."""
+    """Sample one index for each row of ``chances`` (R, A), which sum to 1."""
     summed = chances.astype(np.float64).cumsum(-1)
     return (summed < rng.random((len(chances), 1)) * summed[:, -1:]).sum(-1)

@@ -1,8 +1,8 @@
-"""Options that go on learning while a controller learns to call them.
+"""Training of options while a controller learns to call them.
 
-A call is one action of the controller, and what its option does until it is done is many of its own; all of these share
-the call's advantage. Options are moved by the clipped objective of proximal policy optimisation, each action and each
-end (or that there is none) counting by itself; the controller is left to `induce.tasks.craft.ppo`.
+A call is one action of the controller and several actions of its option, which share the advantage of the call. Options
+are trained with the clipped objective of proximal policy optimization, in which each action and each decision to end
+counts by itself. The controller is trained in `induce.tasks.craft.ppo`.
 
 Shapes: R calls of one option, T steps of the longest, F features.
 """
@@ -17,120 +17,121 @@ import torch
 from torch import Tensor, nn
 
 from induce.tasks.craft.ocn import OptionController
-from induce.tasks.craft.option_calls import DONE, LEAST, Called, Calls, Event, Option
+from induce.tasks.craft.option_calls import DONE, MIN_PROBABILITY, Called, Calls, Event, Option
 
 CLIP = 0.2  # of the ratio of probabilities
-PASSES = 2  # times that each call is learned from
-NOTHING = -2  # in the place of an action: the call is over
+PASSES = 2  # passes over the calls of an iteration
+NOTHING = -2  # instead of an action, after the end of a call
 
 
-class Done(NamedTuple):
-    """What one option did in R calls."""
+class OptionSteps(NamedTuple):
+    """Steps of one option in R calls."""
 
-    seen: np.ndarray  # (R, T, F) uint8
-    actions: np.ndarray  # (R, T) `DONE` where it was done, `NOTHING` behind that
-    chances: np.ndarray  # (R, T) logarithms
+    observations: np.ndarray  # (R, T, F) uint8
+    actions: np.ndarray  # (R, T) with `DONE` at the end and `NOTHING` after it
+    log_probabilities: np.ndarray  # (R, T)
     advantages: np.ndarray  # (R,)
 
 
 class LearningOptions:
-    """The options of ``calls``, which learn from here on."""
+    """The options of ``calls`` as trainable parameters."""
 
     def __init__(self, calls: Calls, *, rate: float, batch: int, clip: float, seed: int) -> None:
-        """``batch`` calls, about, are learned from at a time; gradients are clipped to the norm ``clip``."""
-        self.options = [Option(one.cell, nn.Parameter(one.first.clone()), one.once) for one in calls.options]
-        calls.options, calls.keeps_events = self.options, True
+        """Train on batches of about ``batch`` calls, with gradients clipped to the norm ``clip``."""
+        self.options = [Option(old.cell, nn.Parameter(old.first.clone()), old.once) for old in calls.options]
+        calls.options, calls.records_events = self.options, True
         self.rate, self.batch, self.clip = rate, batch, clip
-        self.parameters = [value for one in self.options for value in (*one.cell.parameters(), one.first)]
+        self.parameters = [value for option in self.options for value in (*option.cell.parameters(), option.first)]
         self.updates = torch.optim.Adam(self.parameters, lr=rate)
         self.rng = np.random.default_rng(seed)
 
-    def learn(self, brought: Sequence[Called], advantages: np.ndarray, left: float) -> None:
-        """Learn from calls whose ``advantages`` (calls, worlds) are known, at the share ``left`` of the rate."""
+    def learn(self, calls: Sequence[Called], advantages: np.ndarray, rate_share: float) -> None:
+        """Learn from calls with their ``advantages`` (calls, worlds), with ``rate_share`` of the learning rate."""
         spread = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
         for group in self.updates.param_groups:
-            group["lr"] = self.rate * left
+            group["lr"] = self.rate * rate_share
         for _ in range(PASSES):
             for number, option in enumerate(self.options):
-                for done in self._batches(number, brought, spread):
+                for steps in self._batches(number, calls, spread):
                     self.updates.zero_grad()
-                    objective(option, done).backward()
+                    objective(option, steps).backward()
                     nn.utils.clip_grad_norm_(self.parameters, self.clip)
                     self.updates.step()
 
-    def _batches(self, number: int, brought: Sequence[Called], advantages: np.ndarray) -> Iterator[Done]:
-        """What option ``number`` did, in a new order, in parts of about `batch` calls."""
-        parts: list[Done] = []
-        for place in self.rng.permutation(len(brought)).tolist():
-            events = [event for event in brought[place].events if event.option == number]
+    def _batches(self, number: int, calls: Sequence[Called], advantages: np.ndarray) -> Iterator[OptionSteps]:
+        """The steps of option ``number`` in random order, in batches of about `batch` calls."""
+        parts: list[OptionSteps] = []
+        for index in self.rng.permutation(len(calls)).tolist():
+            events = [event for event in calls[index].events if event.option == number]
             if events:
-                parts.append(side_by_side(events, advantages[place]))
+                parts.append(stack_events(events, advantages[index]))
             if sum(len(part.actions) for part in parts) >= self.batch:
-                yield together(parts)
+                yield concatenate(parts)
                 parts = []
         if parts:
-            yield together(parts)
+            yield concatenate(parts)
 
-    def teach(self, model: OptionController) -> None:
-        """Give ``model`` the options as they are now."""
-        parts = [one.cell.state_dict() for one in self.options]
+    def export(self, model: OptionController) -> None:
+        """Copy the options into ``model``."""
+        parts = [option.cell.state_dict() for option in self.options]
         model.options.load_state_dict({name: torch.cat([part[name] for part in parts]) for name in parts[0]})
-        model.first_option_state.data = torch.cat([one.first.detach() for one in self.options])
+        model.first_option_state.data = torch.cat([option.first.detach() for option in self.options])
 
     def state(self) -> dict[str, Any]:
-        """What decides how it goes on, beside the options themselves."""
+        """State to resume from, besides the options themselves."""
         return self.updates.state_dict()
 
-    def take_up(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Resume from a `state`."""
         self.updates.load_state_dict(state)
 
 
-def side_by_side(events: Sequence[Event], advantages: np.ndarray) -> Done:
-    """The steps of the calls that began with the first of ``events``; ``advantages`` (N,) are those of all worlds."""
+def stack_events(events: Sequence[Event], advantages: np.ndarray) -> OptionSteps:
+    """The steps of the calls that start with the first of ``events``, with the ``advantages`` (N,) of all worlds."""
     rows, shape = events[0].rows, (len(events[0].rows), len(events))
-    seen = np.zeros((*shape, events[0].seen.shape[1]), np.uint8)
-    actions, chances = np.full(shape, NOTHING), np.zeros(shape, np.float32)
+    observations = np.zeros((*shape, events[0].observations.shape[1]), np.uint8)
+    actions, log_probabilities = np.full(shape, NOTHING), np.zeros(shape, np.float32)
     for time, event in enumerate(events):
-        places = np.searchsorted(rows, event.rows)
-        seen[places, time], actions[places, time], chances[places, time] = event.seen, event.actions, event.chances
-    return Done(seen, actions, chances, advantages[rows])
+        active = np.searchsorted(rows, event.rows)
+        observations[active, time], actions[active, time] = event.observations, event.actions
+        log_probabilities[active, time] = event.log_probabilities
+    return OptionSteps(observations, actions, log_probabilities, advantages[rows])
 
 
-def together(parts: Sequence[Done]) -> Done:
-    """The calls of all ``parts``, as long as the longest."""
+def concatenate(parts: Sequence[OptionSteps]) -> OptionSteps:
+    """The calls of all ``parts``, padded to the longest."""
     steps = max(part.actions.shape[1] for part in parts)
 
     def longer(values: np.ndarray, fill: int) -> np.ndarray:
         missing = [(0, 0), (0, steps - values.shape[1])] + [(0, 0)] * (values.ndim - 2)
         return np.pad(values, missing, constant_values=fill)
 
-    return Done(
-        np.concatenate([longer(part.seen, 0) for part in parts]),
+    return OptionSteps(
+        np.concatenate([longer(part.observations, 0) for part in parts]),
         np.concatenate([longer(part.actions, NOTHING) for part in parts]),
-        np.concatenate([longer(part.chances, 0) for part in parts]),
+        np.concatenate([longer(part.log_probabilities, 0) for part in parts]),
         np.concatenate([part.advantages for part in parts]),
     )
 
 
-def objective(option: Option, done: Done) -> Tensor:
-    """What is minimised: the clipped objective, a mean over actions and ends."""
-    actions = torch.from_numpy(done.actions)
-    ratio = (log_chances(option, done) - torch.from_numpy(done.chances)).exp()
-    advantages = torch.from_numpy(done.advantages)[:, None].to(ratio)
+def objective(option: Option, steps: OptionSteps) -> Tensor:
+    """Negative clipped objective, a mean over actions and ends."""
+    actions = torch.from_numpy(steps.actions)
+    ratio = (log_probabilities(option, steps) - torch.from_numpy(steps.log_probabilities)).exp()
+    advantages = torch.from_numpy(steps.advantages)[:, None].to(ratio)
     gained = torch.minimum(ratio * advantages, ratio.clamp(1 - CLIP, 1 + CLIP) * advantages)
     return -gained[actions != NOTHING].mean()
 
 
-def log_chances(option: Option, done: Done) -> Tensor:
-    """How probable the option finds what it did (R, T), in logarithms; anything behind its end."""
-    seen, actions = torch.from_numpy(done.seen).to(option.first), torch.from_numpy(done.actions)
-    looked = option.cell.look(seen.flatten(0, 1)).unflatten(1, actions.shape)  # (1, R, T, D)
-    hidden, found = option.first.expand(-1, len(actions), -1), []
+def log_probabilities(option: Option, steps: OptionSteps) -> Tensor:
+    """Log-probabilities (R, T) of the actions and ends of an option, without meaning after an end."""
+    observations, actions = torch.from_numpy(steps.observations).to(option.first), torch.from_numpy(steps.actions)
+    looked = option.cell.look(observations.flatten(0, 1)).unflatten(1, actions.shape)  # (1, R, T, D)
+    hidden, columns = option.first.expand(-1, len(actions), -1), []
     for time in range(actions.shape[1]):
         output = option.cell(looked[:, :, time], hidden)
-        hidden, end = output.hidden, output.end[0].clamp(LEAST, 1 - torch.finfo(output.end.dtype).eps)
+        hidden, end = output.hidden, output.end[0].clamp(MIN_PROBABILITY, 1 - torch.finfo(output.end.dtype).eps)
         chosen = output.scores[0].log_softmax(-1).gather(1, actions[:, time, None].clamp(min=0))[:, 0]
-        going_on = chosen + torch.log1p(-end) if time else chosen
-        found.append(torch.where(actions[:, time] == DONE, end.log(), going_on))
-    return torch.stack(found, 1)
+        continued = chosen + torch.log1p(-end) if time else chosen
+        columns.append(torch.where(actions[:, time] == DONE, end.log(), continued))
+    return torch.stack(columns, 1)

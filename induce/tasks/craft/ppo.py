@@ -1,6 +1,6 @@
-"""Proximal policy optimisation over calls of options, by stable-baselines3 (thesis, algorithm 4).
+"""Proximal policy optimization over calls of options, with stable-baselines3 (thesis, algorithm 4).
 
-Importing this file needs the package stable-baselines3 (``pip install synparse[skills]``); nothing else here does.
+This module, and no other, needs the package stable-baselines3 (``pip install synparse[skills]``).
 """
 
 from __future__ import annotations
@@ -10,37 +10,40 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 from stable_baselines3 import PPO
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 
-from induce.tasks.craft.environment import spaces
+from induce.tasks.craft.episodes import LIMIT
+from induce.tasks.craft.observation import FEATURES
 from induce.tasks.craft.ocn import OptionController
 from induce.tasks.craft.option_calls import Called, Calls
 from induce.tasks.craft.option_finetuning import LearningOptions
 
-DISCOUNT = 0.99  # of a call; the thesis tells none of these
-EPOCHS = 4  # times that each call is learned from
-ENTROPY = 0.01  # weight of the entropy of the choice
+DISCOUNT = 0.99  # per call; the thesis does not state these values
+EPOCHS = 4  # passes over the calls of an iteration
+ENTROPY = 0.01  # weight of the entropy of the controller
 
 
 class CalledWorlds(VecEnv):
-    """The worlds of ``calls`` as stable-baselines3 wants them; an episode that ends is followed by the next one.
+    """The worlds of ``calls`` as an environment of stable-baselines3, in which a new episode replaces one that ends.
 
-    One that runs out of time ends without a reward, like one that is done: no value is put in its place.
+    An episode that runs out of time ends without a bootstrapped value, like one that is solved.
     """
 
     render_mode = None
 
     def __init__(self, calls: Calls) -> None:
-        self.calls, self.brought = calls, list[Called]()
+        self.calls, self.results = calls, list[Called]()
         self.chosen = np.zeros(0, np.int64)
-        super().__init__(len(calls.episodes.worlds), spaces()[0], Discrete(len(calls.options)))
+        super().__init__(
+            len(calls.episodes.worlds), Box(0.0, float(LIMIT), (FEATURES,), np.float32), Discrete(len(calls.options))
+        )
 
     def reset(self) -> np.ndarray:
-        """What is seen in worlds that begin."""
+        """Start new episodes and return their observations."""
         self.calls.episodes.restart(np.arange(self.num_envs))
         return self.calls.observe()
 
@@ -49,16 +52,16 @@ class CalledWorlds(VecEnv):
         self.chosen = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Call what was chosen."""
+        """Call the chosen options."""
         called = self.calls.step(self.chosen)
-        self.brought.append(called)
+        self.results.append(called)
         return self.calls.observe(), called.reward, called.over, [{} for _ in range(self.num_envs)]
 
     def close(self) -> None:
-        """There is nothing to give back."""
+        """Do nothing: there are no resources to release."""
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """An attribute, the same for each of the worlds asked for."""
+        """An attribute, repeated for each of the worlds ``indices``."""
         return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
@@ -66,16 +69,16 @@ class CalledWorlds(VecEnv):
         setattr(self, attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
-        """What a method gives, once for each of the worlds asked for."""
+        """Results of a method, one for each of the worlds ``indices``."""
         return [getattr(self, method_name)(*args, **kwargs) for _ in self._get_indices(indices)]
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Nothing is wrapped."""
+        """False for each of the worlds ``indices``."""
         return [False for _ in self._get_indices(indices)]
 
 
 class Learner:
-    """PPO whose policy is a cell without memory: an MLP of two layers with tanh, and as wide a one for the value."""
+    """PPO with a policy without memory: an MLP of two layers with tanh, and another of the same size for the value."""
 
     def __init__(
         self,
@@ -88,13 +91,13 @@ class Learner:
         seed: int,
         unfrozen: bool = False,
     ) -> None:
-        """``unfrozen``: options learn, too."""
+        """With ``unfrozen`` the options are trained, too."""
         self.worlds = worlds
-        self.left = 1.0  # share of the learning rate
+        self.rate_share = 1.0  # share of the learning rate
         self.ppo = PPO(
             "MlpPolicy",
             worlds,
-            learning_rate=lambda _: rate * self.left,
+            learning_rate=lambda _: rate * self.rate_share,
             n_steps=max(2, 4 * batch // worlds.num_envs),
             batch_size=batch,
             n_epochs=EPOCHS,
@@ -105,50 +108,50 @@ class Learner:
             seed=seed,
             device="cpu",
         )
-        self.ppo.set_logger(Logger(None, []))  # its own makes a folder under /tmp for each call of learn
+        self.ppo.set_logger(Logger(None, []))  # the default logger creates a folder in /tmp for each call of learn
         self.options: LearningOptions | None = None
         if unfrozen:
             self.options = LearningOptions(worlds.calls, rate=rate, batch=max(1, batch // 4), clip=clip, seed=seed)
 
-    def iterate(self, left: float) -> Sequence[Called]:
-        """Collect calls, learn from them with the share ``left`` of the learning rate, and say what they brought."""
-        self.left = left
-        self.worlds.brought.clear()
+    def iterate(self, rate_share: float) -> Sequence[Called]:
+        """Collect calls, learn from them with ``rate_share`` of the learning rate, and return their results."""
+        self.rate_share = rate_share
+        self.worlds.results.clear()
         calls = self.ppo.n_steps * self.worlds.num_envs
         self.ppo.learn(calls, reset_num_timesteps=False, log_interval=10**9)
         if self.options is not None:
             flat = self.ppo.rollout_buffer.advantages.reshape(
                 self.worlds.num_envs, -1
-            )  # world by world, once it is used
-            self.options.learn(self.worlds.brought, flat.T, left)
-        return self.worlds.brought
+            )  # grouped by world after training
+            self.options.learn(self.worlds.results, flat.T, rate_share)
+        return self.worlds.results
 
     def state(self) -> dict[str, Any]:
-        """What decides how it goes on, but for random numbers and the worlds."""
+        """State to resume from, except random numbers and worlds."""
         options = {} if self.options is None else {"options": self.options.state()}
         return {"policy": self.ppo.policy.state_dict(), "updates": self.ppo.policy.optimizer.state_dict(), **options}
 
-    def take_up(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Resume from a `state`."""
         self.ppo.policy.load_state_dict(state["policy"])
         self.ppo.policy.optimizer.load_state_dict(state["updates"])
         if self.options is not None:
-            self.options.take_up(state["options"])
+            self.options.load_state(state["options"])
 
     @torch.no_grad()
-    def teach(self, model: OptionController) -> None:
-        """Give ``model`` what was learned: its controller, which needs no memory, so that it has none, and options."""
+    def export(self, model: OptionController) -> None:
+        """Copy the learned controller, which has no memory, and the options into ``model``."""
         if self.options is not None:
-            self.options.teach(model)
-        controller, found = model.controller, self.ppo.policy.state_dict()
+            self.options.export(model)
+        controller, weights = model.controller, self.ppo.policy.state_dict()
         for parameter in (*controller.parameters(), model.first_controller_state):
             parameter.zero_()
         for number, (weight, bias) in enumerate(
             ((controller.observed, controller.observed_bias), (controller.inner, controller.inner_bias))
         ):
-            weight[0] = found[f"mlp_extractor.policy_net.{2 * number}.weight"].t()
-            bias[0, 0] = found[f"mlp_extractor.policy_net.{2 * number}.bias"]
-        scores: tuple[Tensor, Tensor] = found["action_net.weight"], found["action_net.bias"]
+            weight[0] = weights[f"mlp_extractor.policy_net.{2 * number}.weight"].t()
+            bias[0, 0] = weights[f"mlp_extractor.policy_net.{2 * number}.bias"]
+        scores: tuple[Tensor, Tensor] = weights["action_net.weight"], weights["action_net.bias"]
         count = len(scores[1])
         controller.outer[0, :, :count] = scores[0].t() * model.config.temperature
         controller.outer_bias[0, 0, :count] = scores[1] * model.config.temperature

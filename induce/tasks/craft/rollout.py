@@ -1,4 +1,4 @@
-"""Policies in worlds that nobody has shown them: how often a task is done, and what each option does by itself."""
+"""Evaluation of policies in new worlds: success in tasks, and the effect of each option by itself."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from induce.tasks.craft.world import draw
 
 @runtime_checkable
 class Policy(Protocol):
-    """What chooses actions, step by step."""
+    """A model that chooses actions step by step."""
 
     def start(self, tasks: Tensor) -> Any:
-        """The state before the first step in worlds of ``tasks`` (B,)."""
+        """The state before the first step in worlds with ``tasks`` (B,)."""
         ...
 
     def act(self, observations: Tensor, state: Any, *, first: bool) -> tuple[Tensor, Tensor, Any]:
@@ -37,48 +37,48 @@ class Policy(Protocol):
 
 @torch.inference_mode()
 def success(model: Policy, sketch: str, task: int, *, count: int, seed: int) -> float:
-    """The share of ``count`` worlds in which the model does ``sketch``, its task number ``task``, within 64 actions.
+    """Share of ``count`` worlds in which the model completes ``sketch``, its task ``task``, within 64 actions.
 
-    It always takes the action that it finds most probable.
+    The model always takes its most probable action.
     """
     device = next(model.parameters()).device
     episodes = Episodes(sketch, count, seed=seed, renew=False)
     state = model.start(torch.full((count,), task, device=device))
     solved = np.zeros(count, dtype=bool)
     for time in range(LIMIT):
-        seen = torch.from_numpy(episodes.observe()).to(device)
-        actions, _, state = model.act(seen, state, first=time == 0)
+        observations = torch.from_numpy(episodes.observe()).to(device)
+        actions, _, state = model.act(observations, state, first=time == 0)
         running = np.where(solved, 0, actions.argmax(-1).cpu().numpy())
-        episodes.progress[solved] = 0  # what is done stays so, whatever else is done there
+        episodes.progress[solved] = 0  # a solved world stays solved
         solved |= episodes.step(running).solved
     return float(solved.mean())
 
 
 @torch.inference_mode()
 def success_of_calls(model: OptionController, sketch: str, task: int, *, count: int, seed: int) -> float:
-    """The same where options are called one at a time, as when a controller is learned by reinforcement.
+    """Share of ``count`` worlds in which the model completes ``sketch`` by calling one option at a time.
 
-    Choices, actions and ends are drawn from the model's probabilities (algorithm 4).
+    Choices, actions and ends are sampled from the model's probabilities, as in reinforcement learning (algorithm 4).
     """
     device = model.first_controller_state.device
     calls = Calls(options_of([model]), Episodes(sketch, count, seed=seed), seed=seed)
     hidden = model.start(torch.full((count,), task, device=device)).controller
     running, solved = np.ones(count, dtype=bool), np.zeros(count, dtype=bool)
     while running.any():
-        seen = model.controller.look(torch.from_numpy(calls.observe()).to(device))
-        choice, hidden = model.choose(seen, hidden)
+        observations = model.controller.look(torch.from_numpy(calls.observe()).to(device))
+        choice, hidden = model.choose(observations, hidden)
         called = calls.step(draw_each(calls.rng, choice.cpu().numpy()))
-        solved |= running & called.solved  # what comes after is another episode
+        solved |= running & called.solved  # later steps belong to another episode
         running &= ~called.over
     return float(solved.mean())
 
 
 @torch.inference_mode()
 def option_success(model: OptionController, letters: Sequence[str], *, count: int, seed: int) -> np.ndarray:
-    """For each option and subtask (K, L) the share of ``count`` worlds in which the option does the subtask (table 13).
+    """Share of ``count`` worlds in which an option completes a subtask, for each option and subtask (K, L) (table 13).
 
-    An option runs by itself until it finds it likelier than not that it is done, for 64 actions at most, and does a
-    subtask if the first thing that it gains is the goal of that subtask.
+    An option acts until it is done with a probability of one half or more, for at most 64 actions. It completes a
+    subtask if the first object that it gains is the goal of that subtask.
     """
     device = model.first_controller_state.device
     worlds = draw(np.random.default_rng(seed), count, treasure_of("".join(letters)))

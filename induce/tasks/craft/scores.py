@@ -1,7 +1,7 @@
-"""How well segments of trajectories are found, and what options have to do with subtasks (Lu et al. 2021; thesis).
+"""Scores of predicted segments of trajectories, and of options as subtasks (Lu et al. 2021, thesis).
 
-Of a trajectory of T steps ``ends`` are the indices of the actions that finish a segment, the last one T - 1. ``gaps``
-are what a model says: entry t is how probable it is that a segment was finished before step t; entry 0 says nothing.
+``ends`` are the indices of the last actions of the segments of a trajectory of T steps; the last one is T - 1. ``gaps``
+are predictions of a model: entry t is the probability that a segment ends before step t; entry 0 has no meaning.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from induce.decoding.distances import EVEN
 
 
 def widest(gaps: Sequence[float], segments: int) -> list[int]:
-    """The ends of as many ``segments``, the most probable ones, as in the released program; the first of equal ones."""
-    order = sorted(range(1, len(gaps)), key=lambda place: (-gaps[place], place))
-    return [*sorted(place - 1 for place in order[: segments - 1]), len(gaps) - 1]
+    """The most probable ends of ``segments`` segments, as in the released program. The first of equal ends counts."""
+    order = sorted(range(1, len(gaps)), key=lambda step: (-gaps[step], step))
+    return [*sorted(step - 1 for step in order[: segments - 1]), len(gaps) - 1]
 
 
 def probable(gaps: Sequence[float]) -> list[int]:
-    """The ends that the model itself finds likelier than not, however many."""
-    return [place - 1 for place in range(1, len(gaps)) if gaps[place] >= EVEN] + [len(gaps) - 1]
+    """The ends with a probability of one half or more."""
+    return [step - 1 for step in range(1, len(gaps)) if gaps[step] >= EVEN] + [len(gaps) - 1]
 
 
 def boundary_f1(predicted: Sequence[int], true: Sequence[int], tolerance: int) -> float:
-    """F1 of ends that have one of the others within ``tolerance`` steps; several may have the same one."""
+    """F1 of the ends of two segmentations that match within ``tolerance`` steps, not necessarily one to one."""
     if not predicted or not true:
         return float(not predicted and not true)
 
@@ -37,17 +37,17 @@ def boundary_f1(predicted: Sequence[int], true: Sequence[int], tolerance: int) -
 
 
 def labels_of(ends: Sequence[int], length: int) -> np.ndarray:
-    """The number of the segment (T,) that each of ``length`` steps is in."""
+    """The index (T,) of the segment of each of ``length`` steps."""
     return np.searchsorted(np.asarray(ends), np.arange(length))
 
 
 def alignment(predicted: Sequence[int], true: Sequence[int], length: int) -> float:
-    """The share of steps that have the same subtask, the k-th one belonging to the k-th segment, in both."""
+    """The share of steps with the same segment index in both segmentations."""
     return float((labels_of(predicted, length) == labels_of(true, length)).mean())
 
 
 def mutual_information(first: np.ndarray, second: np.ndarray) -> float:
-    """Normalised mutual information of two labellings (S,): over the mean of both entropies; 1 if both are constant."""
+    """Mutual information of two labelings (S,) divided by the mean of their entropies, or 1 if both are constant."""
     _, first = np.unique(first, return_inverse=True)
     _, second = np.unique(second, return_inverse=True)
     table = np.zeros((first.max() + 1, second.max() + 1))
@@ -59,6 +59,6 @@ def mutual_information(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _entropy(probabilities: np.ndarray) -> float:
-    """In nats."""
+    """Entropy in nats."""
     positive = probabilities[probabilities > 0]
     return float(-(positive * np.log(positive)).sum())

@@ -111,7 +111,7 @@ class Transfer:
         try:
             self.position = Position(**state["transfer"])
             self.learner = self.start()
-            self.learner.take_up(state)
+            self.learner.load_state(state)
         except (AttributeError, KeyError, TypeError, RuntimeError, ValueError) as error:
             problem = f"{type(error).__name__}: {store.gist(error)}"
             raise store.CheckpointError(f"{checkpoint.folder}: this run cannot go on ({problem})") from None
@@ -162,7 +162,7 @@ class Transfer:
     def save(self) -> None:
         """Write the model, and all that is needed to go on."""
         at, learner = self.position, self.learner or self.start()
-        learner.teach(self.model)
+        learner.export(self.model)
         if not all(bool(value.isfinite().all()) for value in self.model.state_dict().values()):
             raise SynparseError(
                 f"{self.folder}: after iteration {at.epoch} weights are no longer numbers; what was written before is "

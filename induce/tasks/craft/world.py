@@ -1,8 +1,8 @@
-"""The rules of Craft for many worlds at once: a grid, things in it, an agent that moves and uses what it faces.
+"""The rules of Craft for many worlds at once: a grid with objects, and an agent that moves and uses the faced object.
 
-Rules and kinds are those of Andreas et al. 2017 in the form of Lu et al. 2021, which the thesis uses: a bridge is not
-used up, and every recipe of a workshop whose ingredients are there is carried out. N worlds; a cell is (x, y), and up
-is y + 1. The outer ring of the grid is the boundary.
+Rules and objects are those of Andreas et al. (2017) in the form of Lu et al. (2021), which the thesis uses: a bridge is
+not used up, and a workshop carries out every recipe whose ingredients the agent carries. N worlds; a cell is (x, y),
+and up is y + 1. The outer ring of the grid is the boundary.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ COLLECTED = ("iron", "grass", "wood", "gold", "gem")
 ACTIONS = ("down", "up", "left", "right", "use")
 USE = ACTIONS.index("use")
 STEPS = np.array([[0, -1], [0, 1], [-1, 0], [1, 0]])  # of the four directions, in the order of the actions
-TOOLS = {WATER: KIND["bridge"], STONE: KIND["axe"]}  # what clears a cell that is in the way
+TOOLS = {WATER: KIND["bridge"], STONE: KIND["axe"]}  # obstacle -> tool that removes it
 
-RECIPES: tuple[tuple[str, str, Mapping[str, int]], ...] = (  # what is made, where, and of what
+RECIPES: tuple[tuple[str, str, Mapping[str, int]], ...] = (  # product, workshop, ingredients
     ("plank", "toolshed", {"wood": 1}),
     ("axe", "toolshed", {"stick": 1, "iron": 1}),
     ("rope", "toolshed", {"grass": 1}),
@@ -44,10 +44,10 @@ RINGS = {"gold": WATER, "gem": STONE}
 
 
 class Used(NamedTuple):
-    """What the last actions did to things."""
+    """Effects of the last actions on objects."""
 
-    kind: np.ndarray  # (N,) the kind of the cell that was used; 0 where the action was a move
-    changed: np.ndarray  # (N,) whether that changed what the agent carries
+    kind: np.ndarray  # (N,) object in the used cell; 0 if the action was a move
+    changed: np.ndarray  # (N,) whether the inventory of the agent changed
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Worlds:
         return len(self.grid)
 
     def copy(self) -> Worlds:
-        """The same worlds, which no longer change with these."""
+        """An independent copy of the worlds."""
         return Worlds(self.grid.copy(), self.position.copy(), self.direction.copy(), self.inventory.copy())
 
     def select(self, rows: np.ndarray) -> Worlds:
@@ -71,16 +71,16 @@ class Worlds:
         return Worlds(self.grid[rows], self.position[rows], self.direction[rows], self.inventory[rows])
 
     def replace(self, rows: np.ndarray, others: Worlds) -> None:
-        """Put ``others`` in the place of the worlds whose indices are ``rows``."""
+        """Replace the worlds with the indices ``rows`` by ``others``."""
         for name in ("grid", "position", "direction", "inventory"):
             getattr(self, name)[rows] = getattr(others, name)
 
     def faced(self) -> np.ndarray:
-        """The cells (N, 2) that the agents look at."""
+        """Coordinates (N, 2) of the cells that the agents face."""
         return self.position + STEPS[self.direction]
 
     def act(self, actions: np.ndarray) -> Used:
-        """One action (N,) in each world. A move turns the agent, and takes it there if the cell is empty."""
+        """Carry out one action (N,) in each world. A move turns the agent, and moves it if the faced cell is empty."""
         moves = actions != USE
         self.direction = np.where(moves, actions, self.direction)
         cells = self.faced()
@@ -95,7 +95,7 @@ class Worlds:
         return used
 
     def _use(self, rows: np.ndarray, cells: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-        """Use the ``cells`` (n, 2) of ``kinds`` in the worlds ``rows``. Returns (n,) where anything was gained."""
+        """Use ``cells`` (n, 2) with objects ``kinds`` in the worlds ``rows``. Returns whether (n,) the agent gained."""
         gained = np.isin(kinds, [KIND[name] for name in COLLECTED])
         self.inventory[rows[gained], kinds[gained]] += 1
         cleared = gained.copy()
@@ -103,21 +103,21 @@ class Worlds:
             cleared |= (kinds == obstacle) & (self.inventory[rows, tool] > 0)
         self.grid[rows[cleared], cells[cleared, 0], cells[cleared, 1]] = EMPTY
         for product, workshop, parts in RECIPES:
-            there = kinds == KIND[workshop]
+            makeable = kinds == KIND[workshop]
             for part, count in parts.items():
-                there = there & (self.inventory[rows, KIND[part]] >= count)
+                makeable = makeable & (self.inventory[rows, KIND[part]] >= count)
             for part, count in parts.items():
-                self.inventory[rows[there], KIND[part]] -= count
-            self.inventory[rows[there], KIND[product]] += 1
-            gained |= there
+                self.inventory[rows[makeable], KIND[part]] -= count
+            self.inventory[rows[makeable], KIND[product]] += 1
+            gained |= makeable
         return gained
 
 
 class Treasure(NamedTuple):
-    """Which of gold and gem is in a world, and how."""
+    """The gold or gem in a world, and its surroundings."""
 
-    scattered: tuple[str, ...] = ()  # on a free cell, like everything else
-    ringed: str = ""  # near the lower edge, all around it water (gold) or stone (gem)
+    scattered: tuple[str, ...] = ()  # on a free cell, like other objects
+    ringed: str = ""  # at the lower edge, surrounded by water (gold) or stone (gem)
 
 
 def draw(rng: np.random.Generator, count: int, treasure: Treasure) -> Worlds:
@@ -130,8 +130,8 @@ def draw(rng: np.random.Generator, count: int, treasure: Treasure) -> Worlds:
         column = 1 + rng.integers(SIZE - 2, size=count)
         for aside in (-1, 0, 1):
             for height in (0, 1, 2):
-                kept = grid[rows, column + aside, height] == BOUNDARY
-                grid[rows, column + aside, height] = np.where(kept, BOUNDARY, RINGS[treasure.ringed])
+                is_boundary = grid[rows, column + aside, height] == BOUNDARY
+                grid[rows, column + aside, height] = np.where(is_boundary, BOUNDARY, RINGS[treasure.ringed])
         grid[rows, column, 1] = KIND[treasure.ringed]
     noise = rng.random((count, (SIZE - 2) ** 2))
     noise[inside.reshape(count, -1) != EMPTY] = 2.0
@@ -145,22 +145,22 @@ def draw(rng: np.random.Generator, count: int, treasure: Treasure) -> Worlds:
     return Worlds(grid, position, direction, np.zeros((count, len(KINDS)), dtype=np.int64))
 
 
-SYMBOLS = dict(zip(".#~%TWFigw$*", range(12), strict=True))  # of the kinds that can stand on a map
+SYMBOLS = dict(zip(".#~%TWFigw$*", range(12), strict=True))  # of the objects on a map
 AGENTS = "v^<>"  # by the direction in which it looks
-_SYMBOLS, _AGENTS = (np.frombuffer("".join(one).encode(), np.uint8) for one in (SYMBOLS, AGENTS))
+_SYMBOLS, _AGENTS = (np.frombuffer("".join(symbols).encode(), np.uint8) for symbols in (SYMBOLS, AGENTS))
 
 
 def write_maps(worlds: Worlds) -> list[str]:
-    """Each world as text: its lines without the boundary, the upper one first, joined by ``/``; the agent an arrow."""
+    """Each world as text: its rows without the boundary from top to bottom, joined by ``/``, the agent as an arrow."""
     rows = np.arange(len(worlds))
     symbols = _SYMBOLS[worlds.grid]
     symbols[rows, worlds.position[:, 0], worlds.position[:, 1]] = _AGENTS[worlds.direction]
     lines = symbols[:, 1:-1, -2:0:-1].transpose(0, 2, 1)
-    return ["/".join(bytes(line).decode() for line in one) for one in np.ascontiguousarray(lines)]
+    return ["/".join(bytes(line).decode() for line in rows_of) for rows_of in np.ascontiguousarray(lines)]
 
 
 def read_map(texts: Sequence[str]) -> Worlds:
-    """The worlds that `write_maps` wrote, the agents carrying nothing. Raises ValueError, saying what is wrong."""
+    """The worlds that `write_maps` wrote, with empty inventories. Raises ValueError if a map is malformed."""
     side = SIZE - 2
     grid = np.full((len(texts), SIZE, SIZE), BOUNDARY, dtype=np.uint8)
     position = np.zeros((len(texts), 2), dtype=np.int64)
@@ -170,15 +170,15 @@ def read_map(texts: Sequence[str]) -> Worlds:
         if [len(line) for line in lines] != [side] * side:
             raise ValueError(f"a map has {side} lines of {side} cells, joined by /")
         agents = 0
-        for place, symbol in enumerate("".join(lines)):
-            x, y = place % side + 1, side - place // side
+        for cell, symbol in enumerate("".join(lines)):
+            x, y = cell % side + 1, side - cell // side
             if symbol in AGENTS:
                 agents += 1
                 grid[row, x, y], position[row], direction[row] = EMPTY, (x, y), AGENTS.index(symbol)
             elif symbol in SYMBOLS:
                 grid[row, x, y] = SYMBOLS[symbol]
             else:
-                raise ValueError(f"{symbol!r} is nothing that stands on a map ({''.join(SYMBOLS)}{AGENTS})")
+                raise ValueError(f"{symbol!r} is not a symbol of a map ({''.join(SYMBOLS)}{AGENTS})")
         if agents != 1:
             raise ValueError(f"{agents} agents are on the map; one is needed (v, ^, < or >)")
     return Worlds(grid, position, direction, np.zeros((len(texts), len(KINDS)), dtype=np.int64))

@@ -26,55 +26,55 @@ def made(segments: int = 3) -> Compile:
     return model
 
 
-def test_steps_of_segments() -> None:
-    """Ends before steps 2 and 4 of 6; and two that are even between places."""
-    ends = [functional.one_hot(torch.tensor([place]), 7).double() for place in (2, 4, 6)]
+def test_shares_follow_from_the_ends_of_segments() -> None:
+    """Segments that end before steps 2 and 4 of 6, and two ends that are uniform over positions."""
+    ends = [functional.one_hot(torch.tensor([step]), 7).double() for step in (2, 4, 6)]
     assert shares(ends)[:, 0, :-1].tolist() == [[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1]]
     soft = torch.tensor([[0, 0.5, 0.5, 0]]).double()
     inside = shares([soft, functional.one_hot(torch.tensor([3]), 4).double()])
     assert inside[:, 0].tolist() == [[1, 0.5, 0, 0], [0, 0.5, 1, 0]]
 
 
-def test_expected_ends() -> None:
+def test_poisson_is_the_prior_of_ends() -> None:
     table = poisson(5, 3.0)
     assert not table.tril().any()
     assert table[1, 3] == pytest.approx(math.exp(-3) * 3**2 / 2)
 
 
-def test_what_is_found_in_evaluation_is_hard_and_padding_changes_nothing() -> None:
-    model, shown = made(), batch((9, 7, 5))
-    found = model.read(shown)
-    for scores, drawn in zip(found.ends, found.drawn_ends, strict=False):
+def test_evaluation_is_deterministic_whatever_the_padding() -> None:
+    model, demonstrations = made(), batch((9, 7, 5))
+    segments = model.read(demonstrations)
+    for scores, drawn in zip(segments.ends, segments.drawn_ends, strict=False):
         assert (drawn.sum(1) == 1).all()
         assert (scores[2, 6:] == NEVER).all()
         assert (scores[:, 0] == NEVER).all()
-    trace = model.along(shown)
+    trace = model.along(demonstrations)
     torch.testing.assert_close(trace.actions.sum(-1)[0], torch.ones(9).double())
     torch.testing.assert_close(trace.choice.sum(-1)[0], torch.ones(9).double())
     assert set(trace.end.flatten().tolist()) <= {0.0, 1.0}
     assert 1 <= trace.end[0, 1:].sum() <= 2
-    rows = model.structure(shown, Query(Distances)).rows()
-    alone = [model.loss(part) for part in shown.parts(3)]
-    loss = model.loss(shown)
+    rows = model.structure(demonstrations, Query(Distances)).rows()
+    alone = [model.loss(part) for part in demonstrations.parts(3)]
+    loss = model.loss(demonstrations)
     for key in ("nll", "objective"):
-        wanted = sum(getattr(one, key) * one.count for one in alone) / 21
-        torch.testing.assert_close(getattr(loss, key), wanted)
-    assert rows == [model.structure(part, Query(Distances)).rows()[0] for part in shown.parts(3)]
+        expected = sum(getattr(part, key) * part.count for part in alone) / 21
+        torch.testing.assert_close(getattr(loss, key), expected)
+    assert rows == [model.structure(part, Query(Distances)).rows()[0] for part in demonstrations.parts(3)]
 
 
-def test_gradients_are_those_of_finite_differences() -> None:
-    """Of the same draws: every call begins with the same seed."""
-    model, shown = made().train(), batch()
+def test_gradients_equal_finite_differences() -> None:
+    """Every call samples with the same random seed."""
+    model, demonstrations = made().train(), batch()
 
     def objective(*values: Tensor) -> Tensor:
         torch.manual_seed(8)
         call: Callable[..., Tensor] = torch.func.functional_call
         names = [f"model.{name}" for name, _ in model.named_parameters()]
-        return call(_Loss(model), dict(zip(names, values, strict=True)), (shown,))
+        return call(_Loss(model), dict(zip(names, values, strict=True)), (demonstrations,))
 
     values = tuple(parameter.detach().clone().requires_grad_() for parameter in model.parameters())
     assert torch.autograd.gradcheck(objective, values, fast_mode=True)
-    model.loss(shown).objective.backward()
+    model.loss(demonstrations).objective.backward()
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in model.parameters())
 
 
@@ -83,5 +83,5 @@ class _Loss(torch.nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, shown: object) -> Tensor:
-        return self.model.loss(shown).objective  # type: ignore[arg-type]
+    def forward(self, demonstrations: object) -> Tensor:
+        return self.model.loss(demonstrations).objective  # type: ignore[arg-type]

@@ -17,19 +17,19 @@ def drawn(rows: int = 7) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     return hidden, shares, torch.randn(6, 4).double(), torch.randn(6).double(), torch.randint(6, (rows,))
 
 
-def test_the_mixture_is_that_of_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loss_equals_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "LOGITS", 6)  # blocks of two rows, and a last one of one
     hidden, shares, weight, bias, targets = drawn()
     words = (shares.exp()[..., None] * (hidden @ weight.t() + bias).softmax(-1)).sum(1)
     torch.testing.assert_close(words.sum(-1), torch.ones(7).double())
-    wanted = words[torch.arange(7), targets].log()
-    torch.testing.assert_close(mixture_log_probabilities(*drawn()), wanted)
-    torch.testing.assert_close(mixture_cross_entropy(*drawn()), -wanted.mean())
+    expected = words[torch.arange(7), targets].log()
+    torch.testing.assert_close(mixture_log_probabilities(*drawn()), expected)
+    torch.testing.assert_close(mixture_cross_entropy(*drawn()), -expected.mean())
     assert not len(mixture_log_probabilities(*drawn(0)))
 
 
-def test_gradients_are_those_of_finite_differences(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_equal_finite_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "LOGITS", 6)
     *floats, targets = drawn()
     values = tuple(value.requires_grad_() for value in floats)
-    assert torch.autograd.gradcheck(lambda *given: mixture_cross_entropy(*given, targets), values)
+    assert torch.autograd.gradcheck(lambda *inputs: mixture_cross_entropy(*inputs, targets), values)

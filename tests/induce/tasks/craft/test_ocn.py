@@ -27,14 +27,14 @@ def make(kind: type[OptionController] = OptionController, *, seed: int = 0, **ch
     return model
 
 
-def seen(steps: int = 6, count: int = 3) -> tuple[Tensor, Tensor]:
+def observations_and_tasks(steps: int = 6, count: int = 3) -> tuple[Tensor, Tensor]:
     """Observations (B, N, F) and tasks (B,)."""
     torch.manual_seed(9)
     return torch.randn(count, steps, CONFIG.features, dtype=torch.float64), torch.arange(count) % CONFIG.tasks
 
 
 def batch(lengths: tuple[int, ...] = (6, 4, 2)) -> DemonstrationBatch:
-    observations, tasks = seen(max(lengths), len(lengths))
+    observations, tasks = observations_and_tasks(max(lengths), len(lengths))
     tokens = FIRST + torch.randint(ACTIONS, observations.shape[:2])
     sizes = torch.tensor(lengths)
     real = torch.arange(max(lengths)) < sizes[:, None]
@@ -53,7 +53,7 @@ class PlainCell:
 
     def __init__(self, model: OptionController, name: str, index: int) -> None:
         cells = getattr(model, name)
-        self.w = {one: value[index] for one, value in cells.named_parameters()}
+        self.w = {name: value[index] for name, value in cells.named_parameters()}
         self.actions = cells.sizes[2]
 
     def __call__(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -81,7 +81,7 @@ def plain_run(model: OptionController, x: Tensor, task: int) -> tuple[list[Tenso
         new_p_a = sum(new_p_c[i] * torch.softmax(called[i][0], -1) for i in range(count))
         if t == 0:
             e = torch.ones((), dtype=x.dtype)
-            p_a, h_c, p_c, h_o = new_p_a, new_h_c, new_p_c, [one[1] for one in called]
+            p_a, h_c, p_c, h_o = new_p_a, new_h_c, new_p_c, [output[1] for output in called]
         else:
             going_on = [options[i](x[t], h_o[i]) for i in range(count)]
             e = sum(p_c[i] * going_on[i][2] for i in range(count))
@@ -95,18 +95,18 @@ def plain_run(model: OptionController, x: Tensor, task: int) -> tuple[list[Tenso
     return actions, ends, choices
 
 
-def test_the_network_is_that_of_the_equations() -> None:
+def test_network_equals_the_equations() -> None:
     model = make()
-    observations, tasks = seen()
+    observations, tasks = observations_and_tasks()
     trace = model.run(observations, tasks)
     for row in range(len(tasks)):
-        for got, wanted in zip(trace, plain_run(model, observations[row], int(tasks[row])), strict=True):
-            torch.testing.assert_close(got[row], torch.stack(wanted))
+        for computed, expected in zip(trace, plain_run(model, observations[row], int(tasks[row])), strict=True):
+            torch.testing.assert_close(computed[row], torch.stack(expected))
 
 
-def test_step_by_step_is_all_at_once() -> None:
+def test_steps_one_by_one_equal_all_steps_at_once() -> None:
     model = make()
-    observations, tasks = seen()
+    observations, tasks = observations_and_tasks()
     trace, state = model.run(observations, tasks), model.start(tasks)
     for time in range(observations.shape[1]):
         actions, end, state = model.act(observations[:, time], state, first=time == 0)
@@ -115,8 +115,8 @@ def test_step_by_step_is_all_at_once() -> None:
         torch.testing.assert_close(state.choice, trace.choice[:, time])
 
 
-def test_all_probabilities_sum_to_one() -> None:
-    trace = make().run(*seen())
+def test_probabilities_sum_to_one() -> None:
+    trace = make().run(*observations_and_tasks())
     for part in (trace.actions, trace.choice):
         torch.testing.assert_close(part.sum(-1), torch.ones_like(part[..., 0]))
         assert (part >= 0).all()
@@ -124,10 +124,10 @@ def test_all_probabilities_sum_to_one() -> None:
     assert (trace.end[:, 0] == 1).all()
 
 
-def test_without_an_end_the_controller_and_its_choice_stay() -> None:
+def test_controller_and_choice_do_not_change_without_an_end() -> None:
     model = make()
     set_ends(model, -1e4)
-    observations, tasks = seen()
+    observations, tasks = observations_and_tasks()
     trace, state = model.run(observations, tasks), model.start(tasks)
     assert not trace.end[:, 1:].any()
     assert (trace.choice == trace.choice[:, :1]).all()
@@ -135,23 +135,23 @@ def test_without_an_end_the_controller_and_its_choice_stay() -> None:
     for time in range(observations.shape[1]):
         state = model.act(observations[:, time], state, first=time == 0)[2]
         states.append(state.controller)
-    assert all((one == states[0]).all() for one in states)
+    assert all((state == states[0]).all() for state in states)
 
 
-def test_with_an_end_at_each_step_it_is_a_mixture_of_experts() -> None:
+def test_end_at_each_step_makes_a_mixture_of_experts() -> None:
     model = make()
-    observations, tasks = seen()
+    observations, tasks = observations_and_tasks()
     experts = make(MixtureOfExperts)
     experts.load_state_dict(model.state_dict())
     set_ends(model, 1e4)
     trace, mixture = model.run(observations, tasks), experts.run(observations, tasks)
-    for one, other in zip(trace, mixture, strict=True):
-        torch.testing.assert_close(one, other)
+    for part, other in zip(trace, mixture, strict=True):
+        torch.testing.assert_close(part, other)
     options = [PlainCell(model, "options", i) for i in range(3)]
-    for time in range(observations.shape[1]):  # every option begins anew
+    for time in range(observations.shape[1]):  # every option starts from its initial state
         fresh = [options[i](observations[0, time], model.first_option_state[i, 0])[0].softmax(-1) for i in range(3)]
-        wanted = sum(trace.choice[0, time, i] * fresh[i] for i in range(3))
-        torch.testing.assert_close(trace.actions[0, time], wanted)
+        expected = sum(trace.choice[0, time, i] * fresh[i] for i in range(3))
+        torch.testing.assert_close(trace.actions[0, time], expected)
 
 
 def interpret(model: OptionController, x: Tensor, task: int) -> list[tuple[int, int, bool]]:
@@ -174,13 +174,13 @@ def interpret(model: OptionController, x: Tensor, task: int) -> list[tuple[int, 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_with_hard_choices_it_is_the_program_of_calls(seed: int) -> None:
+def test_hard_choices_equal_calls_of_options(seed: int) -> None:
     model = make(seed=seed)
     with torch.no_grad():
         model.controller.outer[..., :3] *= 1e5
         model.options.outer[..., -1] *= 1e5
         model.options.outer_bias[..., -1] = 0
-    observations, tasks = seen(12, 4)
+    observations, tasks = observations_and_tasks(12, 4)
     trace = model.run(observations, tasks)
     calls = 0
     for row in range(4):
@@ -189,25 +189,24 @@ def test_with_hard_choices_it_is_the_program_of_calls(seed: int) -> None:
         assert trace.actions[row].argmax(-1).tolist() == [action for _, action, _ in program]
         assert trace.end[row].round().tolist() == [float(called) for _, _, called in program]
         calls += sum(called for _, _, called in program)
-    assert 4 < calls < 48  # some go on, some return
+    assert 4 < calls < 48  # some options continue, some return
 
 
-def test_a_high_temperature_chooses_evenly() -> None:
-    choice = make(temperature=1e6).run(*seen()).choice
+def test_high_temperature_makes_a_uniform_choice() -> None:
+    choice = make(temperature=1e6).run(*observations_and_tasks()).choice
     torch.testing.assert_close(choice, torch.full_like(choice, 1 / 3), atol=1e-5, rtol=0)
-    assert make(temperature=0.1).run(*seen()).choice.max() > 0.9
+    assert make(temperature=0.1).run(*observations_and_tasks()).choice.max() > 0.9
 
 
 @pytest.mark.parametrize("kind", [OptionController, MixtureOfExperts])
-def test_gradients_are_those_of_finite_differences(kind: type[OptionController]) -> None:
-    model, shown = make(kind), batch()
+def test_gradients_equal_finite_differences(kind: type[OptionController]) -> None:
+    model, demonstrations = make(kind), batch()
     names = [name for name, _ in model.named_parameters()]
 
     def objective(*values: Tensor) -> Tensor:
-        found: Callable[..., Tensor] = torch.func.functional_call
-        return found(
-            _Loss(model), {f"model.{name}": value for name, value in zip(names, values, strict=True)}, (shown,)
-        )
+        call: Callable[..., Tensor] = torch.func.functional_call
+        parameters = {f"model.{name}": value for name, value in zip(names, values, strict=True)}
+        return call(_Loss(model), parameters, (demonstrations,))
 
     values = tuple(parameter.detach().clone().requires_grad_() for parameter in model.parameters())
     assert torch.autograd.gradcheck(objective, values, fast_mode=True)
@@ -218,38 +217,38 @@ class _Loss(torch.nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, shown: DemonstrationBatch) -> Tensor:
-        return self.model.loss(shown).objective
+    def forward(self, demonstrations: DemonstrationBatch) -> Tensor:
+        return self.model.loss(demonstrations).objective
 
 
-def test_loss_counts_real_steps_and_padding_changes_nothing() -> None:
-    model, shown = make(), batch()
-    loss = model.loss(shown)
+def test_loss_does_not_depend_on_padding() -> None:
+    model, demonstrations = make(), batch()
+    loss = model.loss(demonstrations)
     assert loss.count == 12
-    trace = model.run(shown.observations, shown.sketches)
-    wanted, right = [], 0
-    for row, length in enumerate(shown.lengths.tolist()):
+    trace = model.run(demonstrations.observations, demonstrations.sketches)
+    expected, correct = [], 0
+    for row, length in enumerate(demonstrations.lengths.tolist()):
         for time in range(length):
-            action = int(shown.tokens[row, time]) - FIRST
-            wanted.append(-trace.actions[row, time, action].log())
-            right += int(trace.actions[row, time].argmax() == action)
-    torch.testing.assert_close(loss.nll, torch.stack(wanted).mean())
-    assert loss.correct == right
-    alone = [model.loss(part) for part in shown.parts(3)]
-    torch.testing.assert_close(loss.nll, sum(one.nll * one.count for one in alone) / 12)
+            action = int(demonstrations.tokens[row, time]) - FIRST
+            expected.append(-trace.actions[row, time, action].log())
+            correct += int(trace.actions[row, time].argmax() == action)
+    torch.testing.assert_close(loss.nll, torch.stack(expected).mean())
+    assert loss.correct == correct
+    alone = [model.loss(part) for part in demonstrations.parts(3)]
+    torch.testing.assert_close(loss.nll, sum(part.nll * part.count for part in alone) / 12)
 
 
-def test_the_gap_is_the_probability_of_an_end() -> None:
-    model, shown = make(), batch()
-    gaps = model.structure(shown, Query(Distances)).rows()
+def test_distance_is_the_probability_of_an_end() -> None:
+    model, demonstrations = make(), batch()
+    gaps = model.structure(demonstrations, Query(Distances)).rows()
     assert [len(row) for row in gaps] == [6, 4, 2]
-    assert gaps[0] == model.run(shown.observations, shown.sketches).end[0].tolist()
+    assert gaps[0] == model.run(demonstrations.observations, demonstrations.sketches).end[0].tolist()
 
 
-def test_every_parameter_that_counts_is_reached() -> None:
+def test_gradients_reach_all_used_parameters() -> None:
     model = make()
     model.loss(batch()).objective.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
-    assert not model.controller.outer.grad[..., -1].any()  # nobody waits for the controller's own end
+    assert not model.controller.outer.grad[..., -1].any()  # the end of the controller is not used

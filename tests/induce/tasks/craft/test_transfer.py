@@ -1,4 +1,4 @@
-"""Transfer: learning of a bandit whose best choice is known, options that are put together, a run that goes on."""
+"""Transfer: learning of a bandit with known best choice, merged options, and a resumed run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def policy(seed: int = 0, **sizes: Any) -> OptionController:
 
 
 class Bandit:
-    """64 one-armed bandits whose light tells which of three arms pays."""
+    """64 bandits whose light shows which of three arms is rewarded."""
 
     def __init__(self) -> None:
         self.rng = np.random.default_rng(0)
@@ -39,9 +39,9 @@ class Bandit:
         self.light = self.rng.integers(3, size=64)
 
     def observe(self) -> np.ndarray:
-        seen = np.zeros((64, FEATURES), np.float32)
-        seen[np.arange(64), 100 + self.light] = 1
-        return seen
+        features = np.zeros((64, FEATURES), np.float32)
+        features[np.arange(64), 100 + self.light] = 1
+        return features
 
     def step(self, chosen: np.ndarray) -> Any:
         paid = chosen == self.light
@@ -49,9 +49,7 @@ class Bandit:
         return SimpleNamespace(reward=paid.astype(np.float32), over=np.ones(64, bool))
 
 
-def test_the_arm_that_pays_is_learned_and_the_controller_knows_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_controller_learns_the_rewarded_arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
     from induce.tasks.craft.ppo import CalledWorlds, Learner
@@ -59,23 +57,23 @@ def test_the_arm_that_pays_is_learned_and_the_controller_knows_it(
     bandit: Any = Bandit()
     learner = Learner(CalledWorlds(bandit), width=8, rate=0.05, batch=64, clip=0.5, seed=1)
     for _ in range(15):
-        brought = learner.iterate(1.0)
+        results = learner.iterate(1.0)
     assert not any(tmp_path.glob("SB3*"))  # stable-baselines3 would log there
-    assert len(brought) == 4
-    assert np.mean([one.reward.mean() for one in brought]) > 0.9  # a third at random
+    assert len(results) == 4
+    assert np.mean([called.reward.mean() for called in results]) > 0.9  # a third at random
     model = policy(options=3, inner_size=8, tasks=1, temperature=10.0)
-    learner.teach(model)
-    seen = torch.from_numpy(bandit.observe())
+    learner.export(model)
+    observations = torch.from_numpy(bandit.observe())
     choice, hidden = model.choose(
-        model.controller.look(seen), model.start(torch.zeros(64, dtype=torch.long)).controller
+        model.controller.look(observations), model.start(torch.zeros(64, dtype=torch.long)).controller
     )
-    learned = learner.ppo.policy.get_distribution(seen).distribution
+    learned = learner.ppo.policy.get_distribution(observations).distribution
     torch.testing.assert_close(choice, learned.probs.detach())
     assert (choice.argmax(-1).numpy() == bandit.light).mean() > 0.9
     assert not hidden.any()
 
 
-def test_options_are_put_together() -> None:
+def test_options_of_models_are_merged() -> None:
     first, second = policy(1), policy(2, tasks=1)
     both = join([first, second])
     assert (both.config.options, both.config.tasks) == (4, 1)
@@ -85,7 +83,7 @@ def test_options_are_put_together() -> None:
         join([first, policy(3, inner_size=5)])
 
 
-def test_single_actions() -> None:
+def test_single_actions_are_options() -> None:
     model = single_actions(4)
     scores = model.options(model.options.look(torch.rand(2, FEATURES)), torch.zeros(5, 2, 1)).scores.softmax(-1)
     torch.testing.assert_close(scores, torch.eye(5)[:, None].expand(-1, 2, -1))
@@ -93,7 +91,7 @@ def test_single_actions() -> None:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of a policy that has learned nothing."""
+    """Model folder of an untrained policy."""
     from dataclasses import asdict, replace
 
     from induce.storage import checkpoint as store
@@ -110,12 +108,12 @@ def request(run: Path, *runs: Path, **others: Any) -> TransferRequest:
 
 
 @pytest.mark.parametrize("unfrozen", [False, True])
-def test_a_run_is_kept_and_goes_on(trained: Path, tmp_path: Path, unfrozen: bool) -> None:
+def test_run_is_saved_and_resumed(trained: Path, tmp_path: Path, unfrozen: bool) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
     run = tmp_path / "new"
     learning = prepare_transfer(request(run, trained, trained, sketch="A", reward="dense", unfrozen=unfrozen))
-    asked = iter([False, True])
-    events = list(learning.learn(stop=lambda: next(asked)))
+    stop = iter([False, True])
+    events = list(learning.learn(stop=lambda: next(stop)))
     assert [event.epoch for event in events] == [1]
     before = read(find(run))
     assert before.config.model["options"] == 4
@@ -126,18 +124,18 @@ def test_a_run_is_kept_and_goes_on(trained: Path, tmp_path: Path, unfrozen: bool
     logged = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [line["epoch"] for line in logged] == [1, 2]
     after = read(find(run))
-    old, new = (build_model(one).state_dict() for one in (before, after))
+    old, new = (build_model(checkpoint).state_dict() for checkpoint in (before, after))
     changed = {name.partition(".")[0] for name in old if not torch.equal(old[name], new[name])}
     assert changed == ({"controller", "options", "first_option_state"} if unfrozen else {"controller"})
     assert after.facts["step"] == 256
 
 
-def test_weights_that_are_no_numbers_are_told_and_not_written(trained: Path, tmp_path: Path) -> None:
+def test_weights_that_are_nan_are_reported_and_not_saved(trained: Path, tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
     run = tmp_path / "new"
     learning = prepare_transfer(request(run, trained, sketch="A", unfrozen=True))
-    asked = iter([False, True])
-    list(learning.learn(stop=lambda: next(asked)))
+    stop = iter([False, True])
+    list(learning.learn(stop=lambda: next(stop)))
     again = prepare_transfer(request(run, resume=True, settings=()))
     assert again.learner is not None
     assert again.learner.options is not None
@@ -147,9 +145,9 @@ def test_weights_that_are_no_numbers_are_told_and_not_written(trained: Path, tmp
     assert build_model(read(find(run)))  # as it was written before
 
 
-def test_what_cannot_be_transferred(trained: Path, tmp_path: Path) -> None:
+def test_invalid_requests_are_refused(trained: Path, tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
-    for asked, problem in (
+    for invalid, problem in (
         (request(tmp_path / "new", trained, settings=("model.options=3",)), "only those of \\[train\\]"),
         (request(tmp_path / "new", trained, sketch="AQ"), "no task of Craft"),
         (request(tmp_path / "new", resume=True), "nothing to go on with"),
@@ -157,11 +155,11 @@ def test_what_cannot_be_transferred(trained: Path, tmp_path: Path) -> None:
         (request(trained, trained), "there is a model already"),
     ):
         with pytest.raises(SynparseError, match=problem):
-            prepare_transfer(asked)
+            prepare_transfer(invalid)
     assert not (tmp_path / "new").exists()
 
 
-def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trained: Path) -> None:
+def test_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trained: Path) -> None:
     monkeypatch.setitem(__import__("sys").modules, "stable_baselines3", None)
     with pytest.raises(SynparseError, match=r"pip install 'synparse\[skills\]'"):
         prepare_transfer(request(tmp_path / "new", trained))

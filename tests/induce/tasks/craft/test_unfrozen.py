@@ -1,4 +1,4 @@
-"""Options that learn while they are called: their chances by hand, an arm that pays, an end that comes in time."""
+"""Training of options while they are called: log-probabilities, gradients, and success in a bandit task."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from induce.tasks.craft.option_calls import DONE, Called, Calls, Option
 from induce.tasks.craft.option_finetuning import (
     NOTHING,
     LearningOptions,
-    log_chances,
+    concatenate,
+    log_probabilities,
     objective,
-    side_by_side,
-    together,
+    stack_events,
 )
 from induce.tasks.craft.world import ACTIONS
 
@@ -27,7 +27,7 @@ WORLDS = 16
 
 
 class Lights:
-    """Worlds that show nothing; the first action brings 1 if it is ``pays`` (None: any), each later one -1.
+    """Worlds without information, in which the first action has reward 1 if it is ``pays`` (None: any), others -1.
 
     An episode is a call, and ends after ``limit`` actions.
     """
@@ -40,9 +40,9 @@ class Lights:
         self.age[rows] = 0
 
     def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
-        seen = np.zeros((WORLDS if rows is None else len(rows), FEATURES), np.float32)
-        seen[:, 3] = 1
-        return seen
+        features = np.zeros((WORLDS if rows is None else len(rows), FEATURES), np.float32)
+        features[:, 3] = 1
+        return features
 
     def step(self, actions: np.ndarray, rows: np.ndarray) -> Outcome:
         first = self.age[rows] == 0
@@ -54,8 +54,8 @@ class Lights:
         return Outcome(reward, over, np.zeros(len(rows), bool))
 
 
-class Apart(Calls):
-    """Calls each of which is an episode."""
+class SingleCalls(Calls):
+    """Calls that are one episode each."""
 
     def step(self, chosen: np.ndarray) -> Called:
         self.episodes.restart(np.arange(WORLDS))
@@ -65,58 +65,58 @@ class Apart(Calls):
 def calls(episodes: Any, options: int = 1) -> Calls:
     torch.manual_seed(2)
     made = [Option(Cells(1, FEATURES, 4, 3, len(ACTIONS)), torch.zeros(1, 1, 3), False) for _ in range(options)]
-    return Apart(made, episodes, seed=4, longest=5)
+    return SingleCalls(made, episodes, seed=4, max_actions=5)
 
 
-def test_chances_are_those_of_what_was_done() -> None:
-    """Ratios are 1 before anything is learned, ends and padding included."""
+def test_ratios_of_probabilities_are_1_before_training() -> None:
     acting = calls(Lights(2, 4), options=2)
     LearningOptions(acting, rate=0.1, batch=8, clip=0.5, seed=1)
-    brought = [acting.step(np.arange(WORLDS) % 2) for _ in range(3)]
-    parts = [side_by_side([one for one in called.events if one.option == 1], np.arange(16.0)) for called in brought]
+    results = [acting.step(np.arange(WORLDS) % 2) for _ in range(3)]
+    events = [[event for event in called.events if event.option == 1] for called in results]
+    parts = [stack_events(of_call, np.arange(16.0)) for of_call in events]
     assert parts[0].advantages.tolist() == [1, 3, 5, 7, 9, 11, 13, 15]
-    done = together(parts)
-    assert done.seen.shape == (24, done.actions.shape[1], FEATURES)
-    real = done.actions != NOTHING
-    assert (done.actions == DONE).any()
+    steps = concatenate(parts)
+    assert steps.observations.shape == (24, steps.actions.shape[1], FEATURES)
+    real = steps.actions != NOTHING
+    assert (steps.actions == DONE).any()
     assert not real.all()
     assert real.sum(1).max() > 2
-    found = log_chances(acting.options[1], done).detach().numpy()
-    np.testing.assert_allclose(found[real], done.chances[real], atol=1e-5)
-    wanted = -np.repeat(done.advantages[:, None], real.shape[1], 1)[real].mean()
-    assert objective(acting.options[1], done).item() == pytest.approx(wanted, rel=1e-4)
+    computed = log_probabilities(acting.options[1], steps).detach().numpy()
+    np.testing.assert_allclose(computed[real], steps.log_probabilities[real], atol=1e-5)
+    expected = -np.repeat(steps.advantages[:, None], real.shape[1], 1)[real].mean()
+    assert objective(acting.options[1], steps).item() == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("sure", [-200.0, 200.0])
-def test_an_end_that_is_sure_has_gradients(sure: float) -> None:
-    """In float32 its probability is 0 or 1, whose logarithms have none."""
+def test_certain_end_has_finite_gradients(sure: float) -> None:
+    """In float32 its probability is 0 or 1, and one of the two logarithms is infinite."""
     acting = calls(Lights(2, 4))
     LearningOptions(acting, rate=0.1, batch=8, clip=0.5, seed=1)
-    done = together([side_by_side(acting.step(np.zeros(WORLDS, np.int64)).events, np.ones(WORLDS))])
+    steps = stack_events(acting.step(np.zeros(WORLDS, np.int64)).events, np.ones(WORLDS))
     cell, _, _ = option = acting.options[0]
     cell.outer.data[..., -1] = 0
     cell.outer_bias.data[..., -1] = sure
-    objective(option, done).backward()
+    objective(option, steps).backward()
     assert all(bool(value.grad.isfinite().all()) for value in cell.parameters() if value.grad is not None)
 
 
 @pytest.mark.parametrize("pays", [2, None])
-def test_an_option_learns_what_pays(pays: int | None) -> None:
-    """One action of five pays, or any does and each further one costs: the end has to come."""
+def test_option_learns_rewarded_action_and_end(pays: int | None) -> None:
+    """One of five actions is rewarded, or any action, with a cost for each later one."""
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
     from induce.tasks.craft.ppo import CalledWorlds, Learner
 
     acting = calls(Lights(pays, 1 if pays else 4))
     worlds = CalledWorlds(acting)
     learner = Learner(worlds, width=4, rate=0.02, batch=32, clip=0.5, seed=1, unfrozen=True)
-    before = np.mean([one.reward.mean() for one in learner.iterate(1.0)])
+    before = np.mean([called.reward.mean() for called in learner.iterate(1.0)])
     for _ in range(9):
-        brought = learner.iterate(1.0)
-    assert np.mean([one.reward.mean() for one in brought]) > max(0.8, before + 0.3)
-    taught: Any = SimpleNamespace(
+        results = learner.iterate(1.0)
+    assert np.mean([called.reward.mean() for called in results]) > max(0.8, before + 0.3)
+    student: Any = SimpleNamespace(
         options=Cells(1, FEATURES, 4, 3, len(ACTIONS)), first_option_state=torch.nn.Parameter()
     )
     assert learner.options is not None
-    learner.options.teach(taught)
-    torch.testing.assert_close(taught.options.outer, acting.options[0].cell.outer)
-    assert taught.first_option_state.shape == (1, 1, 3)
+    learner.options.export(student)
+    torch.testing.assert_close(student.options.outer, acting.options[0].cell.outer)
+    assert student.first_option_state.shape == (1, 1, 3)

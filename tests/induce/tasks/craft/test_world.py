@@ -26,77 +26,77 @@ def play(worlds: Worlds, script: str) -> list[bool]:
 
 
 def carried(worlds: Worlds) -> dict[str, int]:
-    """What the first agent carries."""
+    """Inventory of the first agent."""
     return {name: int(count) for name, count in zip(KINDS, worlds.inventory[0], strict=True) if count}
 
 
-def test_moving_turns_first_and_goes_where_it_is_free() -> None:
-    one = world("..>w....", "........")
-    assert play(one, "ri") == [False]
-    assert one.position[0].tolist() == [3, 8]  # wood is in the way
-    play(one, "do")
-    assert (one.position[0].tolist(), one.direction[0]) == ([3, 7], 0)
-    play(one, "up up")
-    assert one.position[0].tolist() == [3, 8]  # the boundary is in the way
-    assert one.direction[0] == 1
+def test_move_turns_the_agent_and_enters_free_cells() -> None:
+    worlds = world("..>w....", "........")
+    assert play(worlds, "ri") == [False]
+    assert worlds.position[0].tolist() == [3, 8]  # wood is in the way
+    play(worlds, "do")
+    assert (worlds.position[0].tolist(), worlds.direction[0]) == ([3, 7], 0)
+    play(worlds, "up up")
+    assert worlds.position[0].tolist() == [3, 8]  # the boundary is in the way
+    assert worlds.direction[0] == 1
 
 
-def test_collecting_empties_the_cell() -> None:
-    one = world("..>w....")
-    assert play(one, "us us") == [True, False]
-    assert carried(one) == {"wood": 1}
-    play(one, "ri")
-    assert one.position[0].tolist() == [4, 8]
+def test_collected_object_leaves_an_empty_cell() -> None:
+    worlds = world("..>w....")
+    assert play(worlds, "us us") == [True, False]
+    assert carried(worlds) == {"wood": 1}
+    play(worlds, "ri")
+    assert worlds.position[0].tolist() == [4, 8]
 
 
-def test_a_workshop_makes_everything_that_it_can() -> None:
+def test_workshop_carries_out_all_possible_recipes() -> None:
     """Wood and grass at the toolshed give a plank and a rope at once."""
-    one = world("w>Tg....")
-    assert play(one, "us le us ri us us") == [False, False, True, False, True, False]
-    assert carried(one) == {"plank": 1}
-    one.inventory[0, [KIND["stick"], KIND["iron"], KIND["grass"]]] = 1
-    assert play(one, "us") == [True]
-    assert carried(one) == {"plank": 1, "axe": 1, "rope": 1}
+    worlds = world("w>Tg....")
+    assert play(worlds, "us le us ri us us") == [False, False, True, False, True, False]
+    assert carried(worlds) == {"plank": 1}
+    worlds.inventory[0, [KIND["stick"], KIND["iron"], KIND["grass"]]] = 1
+    assert play(worlds, "us") == [True]
+    assert carried(worlds) == {"plank": 1, "axe": 1, "rope": 1}
 
 
 @pytest.mark.parametrize(("product", "workshop", "parts"), RECIPES)
-def test_each_recipe(product: str, workshop: str, parts: dict[str, int]) -> None:
-    one = world(f">{ {'toolshed': 'T', 'workbench': 'W', 'factory': 'F'}[workshop] }......")
+def test_recipe_uses_its_ingredients(product: str, workshop: str, parts: dict[str, int]) -> None:
+    worlds = world(f">{ {'toolshed': 'T', 'workbench': 'W', 'factory': 'F'}[workshop] }......")
     for missing in parts:
-        one.inventory[0] = 0
-        one.inventory[0, [KIND[part] for part in parts if part != missing]] = 1
-        play(one, "us")
-        assert product not in carried(one)
+        worlds.inventory[0] = 0
+        worlds.inventory[0, [KIND[part] for part in parts if part != missing]] = 1
+        play(worlds, "us")
+        assert product not in carried(worlds)
     for part, count in parts.items():
-        one.inventory[0, KIND[part]] = count
-    play(one, "us")
-    assert product in carried(one)
+        worlds.inventory[0, KIND[part]] = count
+    play(worlds, "us")
+    assert product in carried(worlds)
 
 
 @pytest.mark.parametrize(("obstacle", "tool"), [("~", "bridge"), ("%", "axe")])
-def test_a_tool_clears_the_way_and_is_kept(obstacle: str, tool: str) -> None:
-    one = world(f">{obstacle}$.....")
-    assert play(one, "us ri us") == [False, False, False]
-    one.inventory[0, KIND[tool]] = 1
-    assert play(one, "us ri us") == [False, False, True]
-    assert carried(one) == {tool: 1, "gold": 1}
+def test_tool_removes_an_obstacle_and_is_not_used_up(obstacle: str, tool: str) -> None:
+    worlds = world(f">{obstacle}$.....")
+    assert play(worlds, "us ri us") == [False, False, False]
+    worlds.inventory[0, KIND[tool]] = 1
+    assert play(worlds, "us ri us") == [False, False, True]
+    assert carried(worlds) == {tool: 1, "gold": 1}
 
 
-def test_a_scripted_episode_makes_a_bridge_and_gets_gold() -> None:
-    one = world(">iw.....", ".F~$....")
-    assert play(one, "us ri us do us") == [True, False, True, False, True]
-    assert carried(one) == {"bridge": 1}
-    assert play(one, "ri do us do ri us") == [False, False, False, False, False, True]
-    assert carried(one) == {"bridge": 1, "gold": 1}
-    assert one.position[0].tolist() == [3, 7]
+def test_scripted_episode_makes_a_bridge_and_gets_gold() -> None:
+    worlds = world(">iw.....", ".F~$....")
+    assert play(worlds, "us ri us do us") == [True, False, True, False, True]
+    assert carried(worlds) == {"bridge": 1}
+    assert play(worlds, "ri do us do ri us") == [False, False, False, False, False, True]
+    assert carried(worlds) == {"bridge": 1, "gold": 1}
+    assert worlds.position[0].tolist() == [3, 7]
 
 
-def plain_act(grid: np.ndarray, place: list[int], look: int, bag: list[int], action: int) -> tuple[list[int], int]:
+def plain_act(grid: np.ndarray, position: list[int], look: int, bag: list[int], action: int) -> tuple[list[int], int]:
     """One action in one world, cell by cell."""
     if action < 4:
-        x, y = (place[k] + int(STEPS[action][k]) for k in (0, 1))
-        return ([x, y] if grid[x, y] == 0 else place), action
-    x, y = (place[k] + int(STEPS[look][k]) for k in (0, 1))
+        x, y = (position[k] + int(STEPS[action][k]) for k in (0, 1))
+        return ([x, y] if grid[x, y] == 0 else position), action
+    x, y = (position[k] + int(STEPS[look][k]) for k in (0, 1))
     name = KINDS[grid[x, y]]
     if name in ("iron", "grass", "wood", "gold", "gem"):
         bag[grid[x, y]] += 1
@@ -108,10 +108,10 @@ def plain_act(grid: np.ndarray, place: list[int], look: int, bag: list[int], act
             for part, count in parts.items():
                 bag[KIND[part]] -= count
             bag[KIND[product]] += 1
-    return place, look
+    return position, look
 
 
-def test_many_worlds_do_what_each_does_by_itself() -> None:
+def test_worlds_do_not_influence_each_other() -> None:
     rng = np.random.default_rng(5)
     worlds = draw(rng, 30, treasure_of("BCAFZ"))
     worlds.inventory[:, 7:20] = rng.integers(0, 2, (30, 13))
@@ -120,19 +120,19 @@ def test_many_worlds_do_what_each_does_by_itself() -> None:
     for _ in range(150):
         actions = np.where(rng.random(30) < 0.4, 4, rng.integers(4, size=30))
         worlds.act(actions)
-        for k, (grid, place, look) in enumerate(copies):
-            copies[k] = (grid, *plain_act(grid, place, look, bags[k], int(actions[k])))
+        for k, (grid, position, look) in enumerate(copies):
+            copies[k] = (grid, *plain_act(grid, position, look, bags[k], int(actions[k])))
             assert (worlds.grid[k] == grid).all()
             assert worlds.position[k].tolist() == copies[k][1]
             assert (worlds.direction[k], worlds.inventory[k].tolist()) == (copies[k][2], bags[k])
 
 
-def test_what_is_seen() -> None:
+def test_observation_has_near_view_blocks_inventory_and_direction() -> None:
     """Against a loop over cells: windows of 5 x 5 and of 25 x 25, what is carried, where the agent looks."""
     worlds = draw(np.random.default_rng(2), 6, treasure_of("AY"))
     worlds.inventory[:, KIND["wood"]] = 2
-    seen = observe(worlds)
-    assert seen.shape == (6, FEATURES) == (6, 1075)
+    features = observe(worlds)
+    assert features.shape == (6, FEATURES) == (6, 1075)
     for k in range(6):
         x, y = worlds.position[k]
         near, blocks = np.zeros((5, 5, 21)), np.zeros((5, 5, 21))
@@ -144,13 +144,13 @@ def test_what_is_seen() -> None:
                 blocks[(dx + 12) // 5, (dy + 12) // 5, kind] = 1
                 if max(abs(dx), abs(dy)) <= 2:
                     near[dx + 2, dy + 2, kind] = 1
-        assert (seen[k, :NEAR] == near.reshape(-1)).all()
-        assert (seen[k, NEAR : 2 * NEAR] == blocks.reshape(-1)).all()
-        assert seen[k, -4:].tolist() == np.eye(4)[worlds.direction[k]].tolist()
-        assert seen[k, 2 * NEAR + KIND["wood"]] == 2
+        assert (features[k, :NEAR] == near.reshape(-1)).all()
+        assert (features[k, NEAR : 2 * NEAR] == blocks.reshape(-1)).all()
+        assert features[k, -4:].tolist() == np.eye(4)[worlds.direction[k]].tolist()
+        assert features[k, 2 * NEAR + KIND["wood"]] == 2
 
 
-def test_worlds_hold_what_the_task_needs_and_their_maps_read_back() -> None:
+def test_random_worlds_have_the_objects_of_the_task_and_readable_maps() -> None:
     for sketch in ("AC", "BD", "CAFY", "AWCTZ"):
         worlds = draw(np.random.default_rng(1), 40, treasure_of(sketch))
         for name in ("iron", "grass", "wood", "toolshed", "workbench", "factory", *treasure_of(sketch).scattered):
@@ -167,15 +167,15 @@ def test_worlds_hold_what_the_task_needs_and_their_maps_read_back() -> None:
         ("......", "a map has 8 lines of 8 cells"),
         ("/".join(EMPTY_MAP), "0 agents are on the map"),
         ("/".join(["v<......", *EMPTY_MAP[1:]]), "2 agents are on the map"),
-        ("/".join(["v?......", *EMPTY_MAP[1:]]), r"'\?' is nothing that stands on a map"),
+        ("/".join(["v?......", *EMPTY_MAP[1:]]), r"'\?' is not a symbol of a map"),
     ],
 )
-def test_what_is_no_map(text: str, problem: str) -> None:
+def test_malformed_map_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         read_map([text])
 
 
-def test_sketches() -> None:
+def test_sketches_are_letters_or_names() -> None:
     assert read_sketches("AC, make-bridge") == ("AC", "CAF")
     assert all(set(letters) <= set(SUBTASKS) for letters in NAMED.values())
     for text, problem in (
@@ -191,46 +191,27 @@ def test_sketches() -> None:
 
 
 @pytest.mark.parametrize(("reward", "expected"), [("dense", [0, 1, 0, 1]), ("sparse", [0, 0, 0, 1])])
-def test_rewards_are_for_subtasks_in_their_order(reward: str, expected: list[float]) -> None:
+def test_rewards_require_the_order_of_subtasks(reward: str, expected: list[float]) -> None:
     episodes = Episodes("AC", 1, seed=0, reward=reward, renew=False)
     episodes.worlds = world("iw>.....")
     outcomes = [episodes.step(np.array([ACTIONS.index(name)])) for name in ("left", "use", "left", "use")]
-    assert [float(one.reward[0]) for one in outcomes] == expected
-    assert [bool(one.solved[0]) for one in outcomes] == [False, False, False, True]
+    assert [float(outcome.reward[0]) for outcome in outcomes] == expected
+    assert [bool(outcome.solved[0]) for outcome in outcomes] == [False, False, False, True]
 
 
-def test_a_subtask_out_of_order_counts_for_nothing() -> None:
+def test_subtask_out_of_order_does_not_count() -> None:
     episodes = Episodes("AC", 1, seed=0, reward="dense", renew=False)
     episodes.worlds = world("i<w.....")
     assert [float(episodes.step(np.array([action])).reward[0]) for action in (4, 3, 4)] == [0, 0, 1]
     assert episodes.progress[0] == 1
 
 
-def test_episodes_end_in_time_and_are_the_same_for_a_seed() -> None:
+def test_episodes_have_a_time_limit_and_depend_on_the_seed() -> None:
     first, second = (Episodes("ADC", 8, seed=3) for _ in range(2))
     rng = np.random.default_rng(1)
     for time in range(1, 2 * LIMIT + 1):
         actions = rng.integers(4, size=8)  # nothing is used, so nothing is done
-        outcomes = [one.step(actions) for one in (first, second)]
+        outcomes = [episodes.step(actions) for episodes in (first, second)]
         assert outcomes[0].timed_out.all() == (time % LIMIT == 0)
         assert (first.observe() == second.observe()).all()
     assert (first.observe() != Episodes("ADC", 8, seed=4).observe()).any()
-
-
-def test_gymnasium_accepts_the_environments() -> None:
-    gymnasium = pytest.importorskip("gymnasium", reason="needs the extra [skills]")
-    from gymnasium.utils.env_checker import check_env
-
-    from induce.tasks.craft.environment import CraftEnv, CraftVectorEnv
-
-    check_env(CraftEnv("AC", render_mode="ansi"))
-    alone, many = CraftEnv("ADC", reward="dense"), CraftVectorEnv(3, "ADC")
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        alone.step(0)
-    first = alone.reset(seed=7)[0]
-    assert (alone.reset(seed=7)[0] == first).all()
-    assert (alone.reset()[0] != first).any()
-    assert many.observation_space.contains(many.reset(seed=1)[0])
-    steps = [many.step(np.full(3, 0)) for _ in range(LIMIT)]
-    assert not any(step[3].any() for step in steps[:-1])
-    assert steps[-1][3].all()
