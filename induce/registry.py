@@ -11,12 +11,9 @@ from typing import Any, Literal, TypeVar
 
 from induce.data.batches import (
     Batch,
-    DemonstrationBatch,
     FragmentBatch,
     HeadSupervisedBatch,
-    LabelledBatch,
     MaskedBatch,
-    RatedBatch,
     SentenceBatch,
     SpanSupervisedBatch,
     SpanTargetBatch,
@@ -34,6 +31,7 @@ from induce.structures import (
     StackDecisions,
     Structure,
 )
+from induce.tasks.batches import DemonstrationBatch, LabelledBatch, RatedBatch
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
 

@@ -5,9 +5,8 @@ T steps, B sentences or columns of a stream, N words of the longest sentence. To
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -164,79 +163,3 @@ class SpanTargetBatch(FragmentBatch):
     def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
         cut = super()._selected(chosen, longest)
         return {**cut, "spans": self.spans[chosen, :longest, : longest + 1]}
-
-
-class Side(NamedTuple):
-    """An expression in numbers, and its tree."""
-
-    ids: Sequence[int]  # of all tokens
-    leaves: Sequence[int]  # which tokens are words of the tree, and not brackets
-    joins: Sequence[tuple[int, int]]  # the two nodes that each node joins: words first, then joins in this order
-
-
-@dataclass(frozen=True)
-class LabelledBatch(SentenceBatch):
-    """Expressions with their ``labels`` (B,) and ``trees``; of pairs all first ones stand before all second ones."""
-
-    labels: Tensor
-    trees: Sequence[Side]
-
-    def select(self, chosen: Tensor, *, cut: bool = True) -> Self:
-        """The expressions, or pairs of them, whose indices among the labels are ``chosen`` (on the CPU)."""
-        import torch
-
-        sides, count = len(self.lengths) // len(self.labels), len(self.labels)
-        rows = torch.cat([chosen + k * count for k in range(sides)])
-        lengths = self.lengths[rows.to(self.lengths.device)]
-        return replace(
-            self,
-            tokens=self.tokens[rows.to(self.tokens.device), : int(lengths.max()) if cut else None],
-            lengths=lengths,
-            labels=self.labels[chosen.to(self.labels.device)],
-            trees=[self.trees[row] for row in rows.tolist()],
-        )
-
-    def parts(self, count: int, *, cut: bool = True) -> list[Self]:
-        """Some of the labels each."""
-        import torch
-
-        rows = torch.arange(len(self.labels)).tensor_split(min(count, len(self.labels)))
-        return [self.select(chosen, cut=cut) for chosen in rows]
-
-
-@dataclass(frozen=True)
-class RatedBatch(SentenceBatch):
-    """Pairs of sentences with ``ratings`` (B,) in [0, 1]: ``tokens`` (2 B, N), all first ones before all others."""
-
-    ratings: Tensor
-
-    def select(self, chosen: Tensor, *, cut: bool = True) -> Self:
-        """The pairs whose indices among the ratings are ``chosen`` (on the CPU)."""
-        import torch
-
-        rows = torch.cat([chosen, chosen + len(self.ratings)])
-        lengths = self.lengths[rows.to(self.lengths.device)]
-        tokens = self.tokens[rows.to(self.tokens.device), : max(1, int(lengths.max())) if cut else None]
-        return replace(self, tokens=tokens, lengths=lengths, ratings=self.ratings[chosen.to(self.ratings.device)])
-
-    def parts(self, count: int, *, cut: bool = True) -> list[Self]:
-        """Some of the pairs each."""
-        import torch
-
-        rows = torch.arange(len(self.ratings)).tensor_split(min(count, len(self.ratings)))
-        return [self.select(chosen, cut=cut) for chosen in rows]
-
-
-@dataclass(frozen=True)
-class DemonstrationBatch(SentenceBatch):
-    """Trajectories: ``tokens`` (B, N) are actions, ``observations`` (B, N, F) what was seen before each of them.
-
-    ``sketches`` (B,) are the numbers of the tasks that they show.
-    """
-
-    observations: Tensor
-    sketches: Tensor
-
-    def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
-        cut = {name: getattr(self, name)[chosen, :longest] for name in ("tokens", "observations")}
-        return {**cut, "sketches": self.sketches[chosen.to(self.sketches.device)]}

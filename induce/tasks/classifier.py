@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.data.batches import LabelledBatch, SentenceBatch, Side
+from induce.data.batches import SentenceBatch
 from induce.models.base import Loss, Model, Query
 from induce.structures import Structure
+from induce.tasks.batches import LabelledBatch, Side
 
 
 class ClassifierShape(NamedTuple):

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from induce.config import DataConfig
-from induce.data.batches import Side
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.registry import find_task
 from induce.tasks.base import Example, Task, joins
+from induce.tasks.batches import Side
 from induce.tasks.expressions import Item
 from treebank.base.errors import SynparseError
 

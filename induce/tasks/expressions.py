@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from induce.data.batches import Batch, LabelledBatch, Side
+from induce.data.batches import Batch
 from induce.data.by_length import batches_by_size
 from induce.data.loaders import Step, pad
+from induce.tasks.batches import LabelledBatch, Side
 
 if TYPE_CHECKING:
     from induce.config import TrainConfig

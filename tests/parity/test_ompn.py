@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from induce.data.batches import DemonstrationBatch
+from induce.tasks.batches import DemonstrationBatch
 from induce.tasks.craft.ompn import FIRST, OrderedMemoryPolicy, OrderedMemoryPolicyConfig, height
 from tests.support.reference import Fixture, fixtures, load
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from induce.data.batches import DemonstrationBatch
 from induce.data.vocabulary import FIRST
+from induce.tasks.batches import DemonstrationBatch
 from induce.tasks.craft.observation import FEATURES, observe
 from induce.tasks.expressions import LengthLoader
 

@@ -16,11 +16,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.config import setting
-from induce.data.batches import DemonstrationBatch, SentenceBatch
+from induce.data.batches import SentenceBatch
 from induce.data.vocabulary import FIRST
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Model, Query
 from induce.structures import Distances
+from induce.tasks.batches import DemonstrationBatch
 
 LEAST = 1e-9  # probability of being done, or of not being done
 

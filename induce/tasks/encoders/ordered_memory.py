@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from induce.data.batches import LabelledBatch, Side
 from induce.layers.padding import last_real, real_words
 from induce.models.language.ordered_memory import ATTENTIONS, OrderedMemoryLayer
 from induce.structures import StackDecisions
+from induce.tasks.batches import LabelledBatch, Side
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from induce.config import setting
-from induce.data.batches import LabelledBatch, Side
 from induce.layers.padding import last_real
 from induce.models.language.onlstm import OnLstmLayer
 from induce.structures import Distances, Structure
+from induce.tasks.batches import LabelledBatch, Side
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from induce.config import setting
-from induce.data.batches import LabelledBatch, Side
 from induce.layers.padding import real_words
 from induce.structures import Structure
+from induce.tasks.batches import LabelledBatch, Side
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from induce.data.batches import LabelledBatch, Side
 from induce.models.language.ordered_memory import RecursiveCell
 from induce.structures import Structure
+from induce.tasks.batches import LabelledBatch, Side
 
 
 @dataclass(frozen=True, kw_only=True)

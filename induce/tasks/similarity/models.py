@@ -14,12 +14,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from induce.config import setting
-from induce.data.batches import RatedBatch, SentenceBatch
+from induce.data.batches import SentenceBatch
 from induce.models.base import Loss, Model, Query
 from induce.models.masked.structformer import StructFormer, StructFormerConfig
 from induce.models.masked.transformer import Transformer, TransformerConfig
 from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.structures import Structure
+from induce.tasks.batches import RatedBatch
 
 FROZEN = ("none", "parser")
 

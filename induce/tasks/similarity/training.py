@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.config import DataConfig, RunConfig, TrainConfig
-from induce.data.batches import RatedBatch
 from induce.data.loaders import pad
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from induce.registry import SENTENCE_ENCODERS
 from induce.settings import load_preset
+from induce.tasks.batches import RatedBatch
 from induce.tasks.expressions import LengthLoader
 from induce.tasks.similarity.pairs import RatedPair, Similarity
 from treebank.base.errors import SynparseError

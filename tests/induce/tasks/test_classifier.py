@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from induce.config import RunConfig, kind_of
-from induce.data.batches import Side
 from induce.models.build import make_model
 from induce.registry import ENCODERS, decoders_of, find_task, load, models_of
 from induce.settings import load_preset, preset_names, resolve
 from induce.storage import checkpoint
+from induce.tasks.batches import Side
 from induce.tasks.encoders.trees import plan
 from induce.tasks.examples import Examples, encode, load_examples
 from induce.tasks.expressions import ExpressionLoader

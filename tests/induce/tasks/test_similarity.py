@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from induce.analysis.correlation import pearson, ranks, spearman
-from induce.data.batches import RatedBatch
 from induce.data.loaders import pad
 from induce.models.build import make_model
 from induce.settings import resolve
+from induce.tasks.batches import RatedBatch
 from induce.tasks.similarity.evaluation import word_overlaps
 from induce.tasks.similarity.models import SentencePairs
 from induce.tasks.similarity.pairs import RatedPair, Similarity

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.data.batches import DemonstrationBatch
 from induce.models.base import Query
 from induce.structures import Distances
+from induce.tasks.batches import DemonstrationBatch
 from induce.tasks.craft.ocn import FIRST, MixtureOfExperts, OptionController, OptionControllerConfig
 
 CONFIG = OptionControllerConfig(features=6, hidden_size=4, inner_size=5, options=3, tasks=2, temperature=2.0)
