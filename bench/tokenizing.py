@@ -29,7 +29,7 @@ from treebank.tokenize import TOKENIZATIONS, Tokenization, tokenization  # noqa:
 FOR_LANGUAGE = {
     "en": ["english"],
     "zh": ["characters", "icu", "jieba"],
-    "ja": ["characters", "icu", "janome", "fugashi"],
+    "ja": ["characters", "icu", "janome"],
 }
 HEADER = ["treebank", "rule", "tokens", "words", "sentences", "kB/s"]
 

@@ -25,7 +25,7 @@ from treebank.core.head_rules import HEAD_RULES
 from treebank.io.formats import WRITERS
 
 if TYPE_CHECKING:
-    from treebank.convert.convert import Direction
+    from treebank.convert.transform import Direction
     from treebank.io.read import InputOptions
 
 CHANGES = "Changes"
@@ -100,8 +100,9 @@ def convert(
     INPUT is any number of treebank files (brackets, CoNLL-U), JSON lines with distances or spans (.jsonl), folders,
     patterns, treebank names such as wsj10, or - for standard input (the default).
     """
-    from treebank.convert.convert import Conversion
+    from treebank.convert.convert import Conversion, Treebanks
     from treebank.convert.convert import convert as converted
+    from treebank.convert.transform import Transformation
     from treebank.corpora.catalog import is_name
     from treebank.io.expand import expand
     from treebank.io.output_path import check_output
@@ -111,26 +112,13 @@ def convert(
     paths = input_paths(input)
     files = [path for path in paths if not is_name(path)]
     check_output(output, files)
-    steps = Conversion(
-        strip=tuple(name for name in strip if name not in ("labels", "unary")),
-        unary="collapse" if "unary" in strip else "keep",
-        labels="drop" if "labels" in strip else "keep",
-        binarize=binarize,
-        max_length=max_length,
-    )
+    transformation = Transformation(tuple(strip), binarize, max_length)
+    conversion = Conversion(form, transformation, head_rules, normalize is not None, vocabulary_of)
+    on_bad = SkippedSentences() if on_error == "skip" else None
     hidden = not output and sys.stdout.isatty()
     with reading("converting", expand(files, trees=True), input_options, hidden=hidden) as counted:
         lines = converted(
-            paths,
-            form,
-            steps,
-            rules=head_rules,
-            recipe=normalize is not None,
-            vocabulary_of=vocabulary_of,
-            ptb=ptb,
-            tell=lambda line: click.echo(line, err=True),
-            on_bad=SkippedSentences() if on_error == "skip" else None,
-            input_options=counted,
+            Treebanks(paths, ptb, on_bad, counted), conversion, report=lambda line: click.echo(line, err=True)
         )
         with open_output(output) as write:
             for text in lines:

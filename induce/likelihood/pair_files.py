@@ -19,7 +19,7 @@ from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
 from treebank.core.sentence import Sentence
 from treebank.io.lines import member_lines, open_lines
-from treebank.io.text import tokenize
+from treebank.tokenize import tokenize
 
 FOLDER_VARIABLE = "SYNPARSE_PAIRS"  # environment variable: the folder of the two collections
 #: name -> file names of the collection, in the folder or in its subfolder

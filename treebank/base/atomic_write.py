@@ -1,7 +1,7 @@
-"""Files that are replaced as a whole: written under a name of their own beside their place, made to last, and renamed.
+"""Atomic replacement of files: written under a temporary name in the same folder, synced, and renamed.
 
-Whatever fails or is killed, the earlier file is whole until the new one is, its permissions stay, a link stays a link,
-and no other file is touched. What a kill leaves is a ``NAME.….part``, which readers of folders pass over.
+After an error or a kill, the file has its previous or its new content. Its permissions are preserved, a link stays a
+link, and no other file changes. A kill leaves a file ``NAME.….part``, which readers of folders ignore.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import IO
 
 from treebank.base.errors import SynparseError, placed
 
-LONGEST_NAME = 230  # bytes, so that there is room for what makes it another's
-PART = re.compile(r"\.[0-9a-f]{6}\.part$")  # the end of a name under which something is being written
+MAX_NAME_BYTES = 230  # so that there is room for the suffix of a temporary name
+PART = re.compile(r"\.[0-9a-f]{6}\.part$")  # suffix of a temporary name
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A stream for the new content of the file ``path``, which has it at the end, or is as it was after an error."""
+    """A stream for the new content of the file ``path``. After an error the file is unchanged."""
     if os.path.isdir(path):
         raise SynparseError(f"{os.fspath(path)}: this is a folder; name a file to write")
     target = real(path)
@@ -45,12 +45,12 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def real(path: str | os.PathLike[str]) -> str:
-    """The file to replace: what ``path`` points to, if it is a link."""
+    """The file to replace: the target of ``path`` if it is a link."""
     return os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
 
 
 def begin(target: str) -> tuple[str, int]:
-    """A new file beside ``target``, with its permissions if it is there: the name, and a descriptor to write it."""
+    """The temporary file for ``target``, with its permissions if it exists: the name, and a descriptor for writing."""
     before = os.stat(target) if os.path.exists(target) else None
     if before and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
@@ -69,41 +69,41 @@ def begin(target: str) -> tuple[str, int]:
 
 
 def make_alike(descriptor: int, before: os.stat_result) -> None:
-    """Give an open file the permissions of the one that it replaces, and its group and owner as far as one may.
+    """Give an open file the permissions of the file that it replaces, and its group and owner if this is allowed.
 
-    Without them those with whom a file is shared could not read it any more.
+    Without them, other users of a shared file could no longer read it.
     """
     if hasattr(os, "fchown"):
         for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
             with suppress(OSError):
                 os.fchown(descriptor, owner, group)
-    with suppress(PermissionError):  # a file system without them
+    with suppress(PermissionError):  # a file system without permissions
         os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
 
 
 def finish(part: str, target: str) -> None:
-    """Rename ``part``, a file or a folder whose files are safe, to ``target``, so that no power cut undoes it."""
+    """Rename ``part``, a file or a folder with synced files, to ``target``, and sync the folder of both."""
     sync(part, target)
     os.replace(part, target)
     sync(os.path.dirname(target) or ".", target)
 
 
 def own_name(target: str) -> str:
-    """A name beside ``target`` that nobody else takes."""
+    """A temporary name for ``target`` in the same folder."""
     folder, name = os.path.split(target)
-    while len(os.fsencode(name)) > LONGEST_NAME:
+    while len(os.fsencode(name)) > MAX_NAME_BYTES:
         name = name[:-1]
     return os.path.join(folder, f"{name}.{secrets.token_hex(3)}.part")
 
 
-def sync(path: str | os.PathLike[str], told: str | os.PathLike[str] = "") -> None:
-    """Wait until what is in the file, or the names in the folder ``path``, are on the disk.
+def sync(path: str | os.PathLike[str], name: str | os.PathLike[str] = "") -> None:
+    """Wait until the content of a file, or the names in a folder, are on the disk.
 
-    Not every file system can do so with a folder. An error names ``told``, by default ``path``.
+    Not every file system can sync a folder. An error message contains ``name``, by default ``path``.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        with placed(told or path):
+        with placed(name or path):
             os.fsync(descriptor)
     except OSError as error:
         if not os.path.isdir(path) or error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):

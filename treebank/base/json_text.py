@@ -1,4 +1,4 @@
-"""JSON that every other program can read."""
+"""JSON text that every other program can read: NaN and infinities are written as null."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """``value`` as JSON in one line, or indented. A number that is infinite or not one becomes null, which JSON has.
+    """``value`` as JSON in one line, or indented. NaN and infinities become null. All other numbers are exact.
 
-    What stands for a byte that is not UTF-8 in the name of a file is written as an escape sequence, and reads back.
+    A character that represents an invalid byte in the name of a file is written as an escape sequence.
     """
     try:
         text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
@@ -20,7 +20,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 
 def parse_json(data: str | bytes) -> Any:
-    """The value that JSON says. Raises ValueError for what is none, or is nested too deeply to be read."""
+    """The value of JSON text. Raises ValueError for malformed text and for text that is nested too deeply."""
     try:
         return json.loads(data)
     except RecursionError:
@@ -28,7 +28,7 @@ def parse_json(data: str | bytes) -> Any:
 
 
 def finite(value: Any) -> Any:
-    """``value`` with None in the place of infinities and NaN, in lists and objects, too."""
+    """``value`` with None instead of infinities and NaN, also inside lists and objects."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -37,7 +37,7 @@ def finite(value: Any) -> Any:
 
 
 def has_nan(value: Any) -> bool:
-    """Whether there is a number that is none in ``value``, or in the lists and objects in it."""
+    """Whether ``value`` contains NaN at any depth."""
     if isinstance(value, float):
         return math.isnan(value)
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """A table of objects by name; ``noun`` says in messages what is named.
+    """A table of objects by name. ``noun`` names their type in messages.
 
     >>> colors = Registry("color", {"red": 1, "blue": 2})
     >>> colors.get("red"), "green" in colors, list(colors)

@@ -1,1 +1,1 @@
-"""Conversion between treebank formats."""
+"""Transformation of trees, and conversion between treebank formats."""

@@ -1,8 +1,8 @@
 """PTB-Concat-Syn: the Penn Treebank's trees over the words of the language-modelling files.
 
-The steps of Du et al. 2020, appendix A.3, as they are printed there and numbered as there. The last one is missing: the
-authors then went through the treebank by hand until it agreed with the files of Mikolov et al. 2010, token by token,
-and what they mended was not published.
+The steps and their numbers are those of Du et al. 2020, appendix A.3. The last step is missing: the authors repaired
+the treebank by hand until it agreed with the files of Mikolov et al. 2010 token by token, and did not publish the
+repairs.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE, Tree
 
 UNKNOWN, END, NUMBER = "<unk>", "</s>", "N"
-VOCABULARY_SIZE = 9_999  # forms that are kept, </s> among them
+VOCABULARY_SIZE = 9_999  # forms in the vocabulary, including </s>
 _NUMBER = re.compile(r"[.-]*+[0-9][0-9.-]*")  # digits, with or without points and hyphens
 _DELETED_BY_TAG = {"POS": "\\", "NNP": "wa"}
 _PUNCTUATION = r"`` '' , . : ; - ? ! ;;- \ | ~ -lrb- -rrb- -lcb- -rcb- ( ) [ ] { } < > -- ... '"
 _DELETED = frozenset(_PUNCTUATION.split())
 
-STEPS = {  # number in the paper -> what is counted
+STEPS = {  # number in the paper -> the counted changes
     1: "tokens put into lower case",
     2: f"numbers written {NUMBER}",
     3: f"$ written {NUMBER}",
@@ -36,9 +36,9 @@ STEPS = {  # number in the paper -> what is counted
 
 
 def rewrite(word: str, tag: str, changed: Counter[int]) -> str | None:
-    """The form of one token after steps 1 to 6, None if it is deleted; ``changed`` counts by step.
+    """The form of one token after steps 1 to 6, or None if it is deleted. ``changed`` counts the changes by step.
 
-    Empty elements go first, so that steps 1 to 5 count words only; the result is the same.
+    Empty elements are deleted first, so that steps 1 to 5 count words only. This does not change the result.
     """
     if tag == TRACE:
         changed[6] += 1
@@ -61,9 +61,10 @@ def rewrite(word: str, tag: str, changed: Counter[int]) -> str | None:
 
 
 def end_sentence(tree: Tree) -> Tree:
-    """The tree as one child of a new bracket ``TOP``, with ``</s>`` as the other (step 7).
+    """The tree under a new bracket ``TOP``, with ``</s>`` as its second child (step 7).
 
-    The paper does not say where in the tree the mark stands; here the gap before it is the widest of the sentence.
+    The paper does not give the position of ``</s>`` in the tree. Here the distance before it is the largest of the
+    sentence.
     """
     n = len(tree) + 1
     words, tags = (*tree.words, END), (*tree.tags, END)
@@ -71,27 +72,27 @@ def end_sentence(tree: Tree) -> Tree:
 
 
 def forms_of(sentence: Sentence, changed: Counter[int]) -> tuple[Tree, list[str | None]]:
-    """The tree of a sentence and its leaves' forms after steps 1 to 6. Raises TreebankError if it has no tree."""
+    """The tree of a sentence and the forms of its leaves after steps 1 to 6. Raises TreebankError if it has no tree."""
     tree = sentence.tree
     if tree is None:
-        problem = "this sentence has no tree; the recipe ptb-concat-syn is about trees"
+        problem = "this sentence has no tree; ptb-concat-syn needs trees"
         raise TreebankError(sentence.place.path, sentence.place.line, problem)
     return tree, [rewrite(word, tag, changed) for word, tag in zip(tree.words, tree.tags, strict=True)]
 
 
 def count_forms(sentences: Iterable[Sentence]) -> Counter[str]:
-    """How often each form stands in the sentences after steps 1 to 7, in the order of first occurrence."""
+    """Frequency of each form in the sentences after steps 1 to 7, in the order of first occurrence."""
     counts: Counter[str] = Counter()
-    unheard: Counter[int] = Counter()
+    changed: Counter[int] = Counter()  # not used
     for sentence in sentences:
-        forms = [form for form in forms_of(sentence, unheard)[1] if form is not None]
+        forms = [form for form in forms_of(sentence, changed)[1] if form is not None]
         counts.update([*forms, END] if forms else [])
     return counts
 
 
 @dataclass
 class ConcatSyn:
-    """The recipe with the vocabulary of ``counts``; it keeps count of what it changes."""
+    """The normalization with the most frequent forms of ``counts`` as vocabulary. It counts its changes by step."""
 
     counts: Counter[str]
     changed: Counter[int] = field(default_factory=Counter)
@@ -101,24 +102,24 @@ class ConcatSyn:
         self.vocabulary: Collection[str] = {form for form, _ in self.counts.most_common(VOCABULARY_SIZE)}
 
     def __call__(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """The sentences after steps 1 to 8, streamed; one of which nothing is left is left out."""
+        """The sentences after steps 1 to 8, streamed. Sentences without a remaining word are left out."""
         for sentence in sentences:
             self.read += 1
             tree, forms = forms_of(sentence, self.changed)
-            left = tree.keep([form is not None for form in forms])
-            if not len(left):
+            rest = tree.keep([form is not None for form in forms])
+            if not len(rest):
                 continue
-            left = end_sentence(left.with_words([form for form in forms if form is not None]))
-            words = tuple(word if word in self.vocabulary else UNKNOWN for word in left.words)
+            rest = end_sentence(rest.with_words([form for form in forms if form is not None]))
+            words = tuple(word if word in self.vocabulary else UNKNOWN for word in rest.words)
             self.changed[7] += 1
             self.changed[8] += sum(word == UNKNOWN for word in words)
-            yield sentence.with_tree(replace(left, words=words))
+            yield sentence.with_tree(replace(rest, words=words))
 
     def report(self) -> Iterator[str]:
-        """What was changed, a line for each step."""
-        yield "recipe ptb-concat-syn: the steps of Du et al. 2020, appendix A.3"
-        for step, what in STEPS.items():
-            yield f"  {step}  {self.changed[step]:>9,} {what}"
-        yield "  9          - repairs by hand: not done, for they were not published"
+        """The number of changes, one line per step."""
+        yield "ptb-concat-syn: the steps of Du et al. 2020, appendix A.3"
+        for step, description in STEPS.items():
+            yield f"  {step}  {self.changed[step]:>9,} {description}"
+        yield "  9          - manual repairs: skipped (never published)"
         yield f"  vocabulary: {len(self.vocabulary):,} of {len(self.counts):,} forms, and {UNKNOWN}"
-        yield f"  sentences left out, since no word was left: {self.read - self.changed[7]:,} of {self.read:,}"
+        yield f"  sentences left out, since no word remained: {self.read - self.changed[7]:,} of {self.read:,}"

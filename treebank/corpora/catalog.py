@@ -18,7 +18,6 @@ from importlib.resources import files
 from typing import Any
 
 from treebank.base.errors import SynparseError, TreebankError, UnknownNameError
-from treebank.base.garbage import no_collections
 from treebank.base.registry import Registry, nearest
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tags import count_words, short_enough
@@ -36,7 +35,7 @@ NLTK_HELP = (
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A treebank in numbered files. Names match ``pattern``; the folder is in the environment ``variable``."""
+    """A treebank in numbered files. Names match ``pattern``. The folder is in the environment ``variable``."""
 
     title: str
     variable: str
@@ -134,8 +133,7 @@ def load_whole(
 
 def _load_path(path: str, on_bad: OnBad | None, input_options: InputOptions) -> Treebank:
     check_known(path)
-    with no_collections():
-        sentences = list(read_sentences([path], trees=True, on_bad=on_bad, input_options=input_options))
+    sentences = list(read_sentences([path], trees=True, on_bad=on_bad, input_options=input_options))
     if on_bad:
         sentences = [sentence for sentence in sentences if _has_gold(sentence, on_bad)]
     if not sentences:
@@ -144,7 +142,7 @@ def _load_path(path: str, on_bad: OnBad | None, input_options: InputOptions) -> 
 
 
 def _has_gold(sentence: Sentence, on_bad: OnBad) -> bool:
-    """Whether a sentence has a tree or heads; if not, this is reported to ``on_bad``."""
+    """Whether a sentence has a tree or heads. If not, this is reported to ``on_bad``."""
     if sentence.tree is None and not sentence.heads:
         on_bad(TreebankError(*sentence.place, "this sentence has neither a tree nor heads"))
         return False
@@ -217,7 +215,7 @@ def _note(named: NamedTreebank, base: NamedTreebank, gold: Treebank, file_count:
 
 
 def survey(ptb: str | None = None) -> Iterator[tuple[str, Treebank | SynparseError]]:
-    """Each name with its treebank, or with the error that says what is missing; each corpus is read once.
+    """Each name with its treebank, or with the error that says what is missing. Each corpus is read once.
 
     Corpora without a folder in the environment are left out, except the Wall Street Journal.
     """
@@ -249,7 +247,7 @@ def shorter(gold: Treebank, max_length: int) -> Treebank:
 
 
 def up_to(gold: Treebank, bound: int | None) -> Treebank:
-    """The sentences with 1 to ``bound`` words; all sentences if there is no bound."""
+    """The sentences with 1 to ``bound`` words, or all sentences without a bound."""
     return gold if bound is None else shorter(gold, bound)
 
 

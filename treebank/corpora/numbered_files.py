@@ -66,7 +66,7 @@ def nltk_folders() -> list[str]:
 
 
 def nltk_files(corpus: str, pattern: str) -> NumberedFiles | None:
-    """The numbered files of a corpus of nltk, unpacked or in its archive; None if it is not installed."""
+    """The numbered files of a corpus of nltk, unpacked or in its archive, or None if it is not installed."""
     for folder in nltk_folders():
         unpacked = numbered_files(os.path.join(folder, "corpora", corpus, "combined"), pattern)
         if unpacked.paths:

@@ -14,7 +14,6 @@ from treebank.io.formats import BRACKETS, JSON_LINES, TEXT, detect, format_by_su
 from treebank.io.jsonl import read_objects, tree_of, words_and_kept
 from treebank.io.predictions import PredictedTree, parse_bare, read_prediction_trees
 from treebank.io.read import read_sentences
-from treebank.io.source import Source
 from treebank.io.streams import STDIN
 
 Analyse = Callable[[dict[str, Any], str], Analysis]  # of a JSON object and the name of a system
@@ -36,8 +35,6 @@ def read_analyses(path: str, name: str = "", *, analyse: Analyse = of_json) -> I
     Raises SynparseError for a file of plain text, and TreebankError with file and line for what cannot be read.
     """
     detected = detect(path)
-    if detected is TEXT and Source.of(path).head().lstrip().startswith(b"("):
-        detected = BRACKETS  # brackets without tags, such as (X the (X old man))
     if detected is TEXT:
         where = "standard input" if path == STDIN else path
         raise SynparseError(f"{where}: plain text, without trees or heads; name a model with -m to parse it")

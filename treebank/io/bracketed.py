@@ -18,7 +18,7 @@ Rewrite = Callable[[str], str]  # turns the lines of a dialect into Penn bracket
 
 
 def parse_trees(text: str) -> Iterator[Tree]:
-    """The trees in ``text``; outer brackets without a label around a single tree are removed.
+    """The trees in ``text``. Outer brackets without a label around a single tree are removed.
 
     Raises ValueError for unbalanced brackets and for text outside of brackets.
     """
@@ -36,7 +36,7 @@ def read_bracketed(path: AnyPath, *, on_bad: OnBad | None = None, rewrite: Rewri
 def read_trees(
     path: AnyPath, *, on_bad: OnBad | None = None, rewrite: Rewrite | None = None
 ) -> Iterator[tuple[Tree, int]]:
-    """The trees of a file, each with the number of the line where it starts; streamed.
+    """The trees of a file, each with the number of the line where it starts, streamed.
 
     Comments between trees are skipped (see `TreeSplitter`). The ID, CODE and METADATA nodes and the lemmas of
     CorpusSearch files are removed. Raises TreebankError with file and line for unbalanced brackets; with ``on_bad``,
@@ -87,7 +87,7 @@ def _read_complete_trees(path: str, texts: Iterator[tuple[int, str]], on_bad: On
 
 
 def _margins(source: Source) -> Iterator[tuple[int, str]]:
-    """The text of a file cut before each line that begins with a bracket, with line numbers; mostly whole trees."""
+    """The text of a file cut before each line that begins with a bracket, with line numbers."""
     for line, block in open_blocks(source):
         first, *rest = block.removesuffix("\n").split("\n(")
         yield line, first

@@ -16,7 +16,7 @@ _ELIDED = re.compile(r"\(([^\s()]+) (\*0\*)\)")
 
 
 def read_cess(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
-    """The sentences of a ``.tbf`` file. Words joined by ``_`` are one word; ``*0*`` is an empty element, not a word."""
+    """The sentences of a ``.tbf`` file. Words joined by ``_`` are one word. ``*0*`` is an empty element, not a word."""
     return read_bracketed(path, on_bad=on_bad, rewrite=to_penn)
 
 

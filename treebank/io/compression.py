@@ -66,7 +66,7 @@ def compression(head: bytes) -> str | None:
 
 
 def decompress(path: str, raw: io.BufferedReader) -> io.BufferedReader:
-    """The decompressed stream of a file; ``raw`` itself if it is not compressed.
+    """The decompressed stream of a file, or ``raw`` itself if it is not compressed.
 
     Raises EOFError for an empty file with the suffix of a compression, and TreebankError for any other file whose
     suffix is wrong, for an archive with several files and for a missing package.
@@ -89,7 +89,7 @@ def decompress(path: str, raw: io.BufferedReader) -> io.BufferedReader:
 
 
 def decompress_head(head: bytes, size: int) -> bytes:
-    """Up to ``size`` decompressed bytes of the beginning of a file; ``head`` itself if it is not compressed."""
+    """Up to ``size`` decompressed bytes of a file from its beginning ``head``, which may be uncompressed."""
     decompressors: dict[str | None, Callable[[], Any]] = {
         ".gz": lambda: zlib.decompressobj(31),
         ".bz2": bz2.BZ2Decompressor,

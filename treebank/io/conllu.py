@@ -22,7 +22,7 @@ BLANK = "\u00a0"  # replaces a space within a word, which would end the word in 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Indices of the columns of a format, from 0; None for columns that the format does not have."""
+    """Indices of the columns of a format, from 0, or None for columns that the format does not have."""
 
     name: str
     count: int
@@ -174,7 +174,7 @@ def _sentence(path: str, first: int, lines: list[str], columns: Columns) -> Sent
 
 
 def _known(tags: tuple[str, ...]) -> tuple[str, ...]:
-    """The tags; empty if all are ``_``."""
+    """The tags, or () if all are ``_``."""
     return tags if any(tag != "_" for tag in tags) else ()
 
 
@@ -199,7 +199,7 @@ def _check_count(path: str, numbers: Sequence[int], ids: Sequence[str]) -> None:
 
 
 def _heads(path: str, numbers: Sequence[int], column: Sequence[str]) -> tuple[int, ...]:
-    """The heads, counted from 0, and ``ROOT`` for the root; empty if all are ``_``."""
+    """The heads, counted from 0, with ``ROOT`` for the root, or () if all are ``_``."""
     if all(head == "_" for head in column):
         return ()
     heads = []

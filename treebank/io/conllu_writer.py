@@ -1,4 +1,4 @@
-"""CoNLL-U with new heads: everything else that a file or a raw text said is kept."""
+"""Writer of CoNLL-U with new heads. The other annotation of a file or raw text is preserved."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from treebank.core.sentence import ROOT, Sentence
 from treebank.io.conllu import BLANK
 
-_BLANKS = re.compile(r"\s+")
+_WHITE_SPACE = re.compile(r"\s+")
 
 
 class ConlluWriter:
-    """Writes sentences one after the other; it counts them from ``first``, for those that have no ``sent_id``."""
+    """Writer of consecutive sentences, which are counted from ``first`` for sentences without a ``sent_id``."""
 
     def __init__(self, first: int = 1) -> None:
         self._count = first - 1
 
     def __call__(self, sentence: Sentence, heads: Sequence[int], *, words: Sequence[str] | None = None) -> str:
-        """One sentence with ``heads``; its last line is the blank one that ends it.
+        """One sentence with ``heads``, followed by a blank line, or only the blank line if there are no words.
 
         A sentence with an ``annotation`` keeps its comments, ranges, empty nodes and columns: HEAD is replaced, and
-        DEPREL (``root``, ``dep``) where that changed anything. Any other gets ``# sent_id``, ``# text`` and, from raw
-        text, ``SpaceAfter=No``. ``words`` are given where they are not those of the sentence but its characters. For no
-        words there is nothing but the blank line.
+        DEPREL (``root``, ``dep``) if a head of the sentence changed. Any other sentence gets ``# sent_id``, ``# text``
+        and, if it comes from raw text, ``SpaceAfter=No``. ``words`` are the characters of the sentence if these are the
+        parsed units.
         """
         words = sentence.words if words is None else words
         self._count += 1
@@ -44,7 +44,7 @@ class ConlluWriter:
         forms = [word.replace(BLANK, " ") for word in words]
         surface = sentence.surface if len(words) == len(sentence.words) else None
         spaced = surface.spaced() if surface else [True] * len(words)
-        text = _BLANKS.sub(" ", surface.text) if surface else " ".join(forms)
+        text = _WHITE_SPACE.sub(" ", surface.text) if surface else " ".join(forms)
         rows = [
             f"{i}\t{form}\t_\t_\t_\t_\t{head + 1}\t{_relation(head)}\t_\t{'_' if space else 'SpaceAfter=No'}"
             for i, (form, head, space) in enumerate(zip(forms, heads, spaced, strict=True), 1)
@@ -57,16 +57,12 @@ def _relation(head: int) -> str:
 
 
 def _with_heads(rows: Sequence[tuple[str, ...]], old: Sequence[int], heads: Sequence[int]) -> list[tuple[str, ...]]:
-    """The rows with new heads in those of words; where head and root-ness stay, so does the relation."""
+    """The rows with new heads and relations for the words, unchanged if all heads are the ``old`` ones."""
     if tuple(old) == tuple(heads):
         return list(rows)
-    word = 0
-    changed: list[tuple[str, ...]] = []
-    for row in rows:
-        if not row[0].isdecimal():
-            changed.append(row)
-            continue
-        head = heads[word]
-        changed.append((*row[:6], str(head + 1), _relation(head), *row[8:]))
-        word += 1
-    return changed
+    word_heads = iter(heads)
+    return [_with_head(row, next(word_heads)) if row[0].isdecimal() else row for row in rows]
+
+
+def _with_head(row: tuple[str, ...], head: int) -> tuple[str, ...]:
+    return (*row[:6], str(head + 1), _relation(head), *row[8:])

@@ -26,7 +26,7 @@ AS_TEXT = "to read it as text all the same, give --input-format text"
 
 
 def first_lines(head: str) -> Lines:
-    """The lines of the beginning of a file that are not blank; the last, incomplete one only if there is no other."""
+    """The complete lines at the beginning of a file that are not blank, or the only, incomplete one."""
     *lines, last = head.replace("\r\n", "\n").split("\n")
     return [line for line in lines if line.strip()] or [last] * bool(last.strip())
 
@@ -50,9 +50,21 @@ def is_dp(lines: Lines) -> bool:
 
 
 def is_bracketed(lines: Lines) -> bool:
-    """Whether the first line after comments starts a tree with nested brackets."""
-    rows = [line for line in lines if not line.lstrip().startswith(_COMMENT_OF_BRACKETS)]
-    return _BRACKETS.match("\n".join(rows[:50]).lstrip()) is not None
+    """Whether the first line after comments starts a tree with tags, or each line is one tree without tags."""
+    rows = [line for line in lines if not line.lstrip().startswith(_COMMENT_OF_BRACKETS)][:50]
+    if _BRACKETS.match("\n".join(rows).lstrip()):
+        return True
+    return all(map(_is_one_bracket, rows)) and any("(" in row.strip()[1:] for row in rows)
+
+
+def _is_one_bracket(line: str) -> bool:
+    """Whether a line consists of one bracket with its content."""
+    depth = 0
+    for i, character in enumerate(line.strip(), 1):
+        depth += (character == "(") - (character == ")")
+        if depth <= 0:
+            return depth == 0 and i == len(line.strip()) and i > 1
+    return False
 
 
 def is_jsonl(lines: Lines) -> bool:
@@ -62,7 +74,7 @@ def is_jsonl(lines: Lines) -> bool:
 
 
 def problem_of(head: str) -> str:
-    """The error message, with a remedy, for content that cannot be read; "" for other content."""
+    """The error message, with a remedy, for content that cannot be read, or ""."""
     for magic, name in _BINARY.items():
         if head.startswith(magic):
             return f"this is {name}; save it as plain text (UTF-8) first"

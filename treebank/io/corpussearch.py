@@ -27,7 +27,7 @@ class CorpusSearch:
         return _FORMAT.search(text) is not None
 
     def plain(self, text: str) -> str:
-        """The trees as Penn brackets: no ID, CODE, METADATA; empty elements under the tag ``-NONE-``."""
+        """The trees as Penn brackets: without ID, CODE, METADATA, and with empty elements under the tag ``-NONE-``."""
         return _EMPTY.sub(rf"(\1 ({TRACE} \2))", _OUTSIDE.sub("", text))
 
     def without_lemmas(self, tree: Tree) -> Tree:
@@ -42,7 +42,7 @@ class CorpusSearch:
 
 
 def without_lemma(leaf: str) -> str:
-    """The word of a ``word-lemma`` leaf; a leaf without an inner hyphen is returned unchanged.
+    """The word of a ``word-lemma`` leaf. A leaf without an inner hyphen is returned unchanged.
 
     The middle hyphen separates word and lemma (``e-mail-e-mail``). For an even number of hyphens it is the first one if
     the leaf starts with punctuation, else the last one.

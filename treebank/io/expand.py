@@ -102,7 +102,7 @@ def _is_written_by_synparse(folder: str, names: Sequence[str]) -> bool:
 
 
 def _of_one_format(files: Sequence[str]) -> list[str]:
-    """The files of the most frequent treebank format; without a treebank file, those that may be text."""
+    """The files of the most frequent treebank format, or the files that may be text if there is none."""
     formats = {name: format_by_suffix(name) for name in files if suffix_of(name) in TREEBANK_SUFFIXES}
     if formats:
         (most_frequent, _), *_ = Counter(formats.values()).most_common(1)

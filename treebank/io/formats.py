@@ -121,7 +121,7 @@ def format_by_suffix(path: str) -> Format | None:
 
 
 def detect(path: AnyPath) -> Format:
-    """The format of a file: by its suffix, else by its first lines; `TEXT` if no other format matches.
+    """The format of a file: by its suffix, else by its first lines, else `TEXT`.
 
     Raises TreebankError, with a remedy, for content that cannot be read, such as HTML or a table. A file that cannot be
     opened is `TEXT`, so that its reader reports the error.

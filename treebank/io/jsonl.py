@@ -28,7 +28,7 @@ _NEVER_IN_A_LABEL = re.compile("[ \t\n\0()\ud800-\udfff]")
 def read_objects(
     path: AnyPath, *, expected: str = "expected an object", on_bad: OnBad | None = None
 ) -> Iterator[tuple[int, JsonObject | None]]:
-    """The JSON object in each line of a file with the number of the line; None for a blank line.
+    """The JSON object in each line of a file with the number of the line, or None for a blank line.
 
     ``expected`` is the message for JSON that is not an object. Raises TreebankError with file and line; with
     ``on_bad``, the error is reported to it and the line is skipped.
@@ -68,32 +68,32 @@ def read_json(
     """
     source = Source.of(path)
     for number, value in read_objects(source, expected=EXPECTED if needs_tree else "expected an object", on_bad=on_bad):
-        place = Place(source.path, number)
+        position = Place(source.path, number)
         try:
             if value is None:
-                yield Sentence((), (), Tree((), (), (), ()) if needs_tree else None, place=place)
+                yield Sentence((), (), Tree((), (), (), ()) if needs_tree else None, place=position)
             elif needs_tree or "spans" in value or "distances" in value:
                 tree = tree_of(value)
                 plain = tree.without_traces()
-                yield Sentence(plain.words, plain.tags, tree, place=place)
+                yield Sentence(plain.words, plain.tags, tree, place=position)
             else:
-                yield from _sentences_of(value, place, rule)
+                yield from _sentences_of(value, position, rule)
         except (ValueError, SynparseError) as error:
             report(TreebankError(source.path, number, str(error)), on_bad)
 
 
-def _sentences_of(value: JsonObject, place: Place, rule: str) -> Iterator[Sentence]:
+def _sentences_of(value: JsonObject, position: Place, rule: str) -> Iterator[Sentence]:
     """The sentences of an object without a tree. Raises ValueError or SynparseError for a malformed object."""
     if "words" in value:
-        yield Sentence(tuple(_words(value["words"])), place=place)
+        yield Sentence(tuple(_words(value["words"])), place=position)
     elif not isinstance(value.get("text"), str):
         raise ValueError('expected "words", a list of strings, or "text", a string')
     elif not rule:
-        yield Sentence(split_words(value["text"].replace("\n", " ")), place=place)
+        yield Sentence(split_words(value["text"].replace("\n", " ")), place=position)
     else:
         for surface in tokenization(rule).surfaces(value["text"]):
             words = tuple(surface.text[start:end] for start, end in surface.spans)
-            yield Sentence(words, place=place, surface=surface)
+            yield Sentence(words, place=position, surface=surface)
 
 
 def tree_of(value: JsonObject) -> Tree:
@@ -194,7 +194,7 @@ def _indices(indices: Any, count: int) -> list[int]:
 
 
 def _labels(value: JsonObject, key: str, count: int, unit: str) -> list[str] | None:
-    """The list of ``count`` strings under ``key``, one per ``unit``; None if the key is missing."""
+    """The list of ``count`` strings under ``key``, one per ``unit``, or None if the key is missing."""
     labels = value.get(key)
     if labels is None:
         return None

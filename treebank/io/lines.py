@@ -21,7 +21,7 @@ _ENCODINGS = "iso-8859-15 or cp1252 (Western European), cp1251 (Cyrillic), gb180
 
 
 def report(error: TreebankError, on_bad: OnBad | None) -> None:
-    """Call ``on_bad`` with the error; without ``on_bad``, raise it."""
+    """Call ``on_bad`` with the error. Without ``on_bad``, raise it."""
     if on_bad is None:
         raise error
     on_bad(error)
@@ -120,7 +120,7 @@ class _EndlessLineError(Exception):
 
 
 def _whole_lines(source: Source) -> Iterator[bytes]:
-    """Blocks of bytes that end with a line, except the last; at most the rest of one line is waited for."""
+    """Blocks of bytes that end with a line, except the last. At most the rest of one line is waited for."""
     rest: list[bytes] = []
     with source.open() as stream:
         interactive = source.path == STDIN and is_system_input(stream)

@@ -61,7 +61,7 @@ def _file_ids(paths: Iterable[str | os.PathLike[str]]) -> set[_FileId]:
 
 
 def _file_id(path: str) -> _FileId | None:
-    """The identity of a regular file, the same for all links to it; None for anything else."""
+    """The identity of a regular file, the same for all links to it, or None for anything else."""
     if path == STDIN or not os.path.isfile(path):
         return None
     status = os.stat(path)

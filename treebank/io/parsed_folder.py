@@ -1,6 +1,6 @@
-"""The folder that ``synparse parse --output-dir`` writes, read as one file: its files in the order of their texts.
+"""A folder written by ``synparse parse --output-dir``, read as one file: its files in the order of their texts.
 
-A note in it names all files that there are to be, so that a batch that was broken off is not taken for a whole one.
+A note in the folder names all files, so that an interrupted batch is detected.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
 
 NOTE = "synparse-batch.json"
-FILES = "files"  # in the note: names below the folder
+FILES = "files"  # key in the note: names of files in the folder
 
 
 def is_parsed(folder: str | os.PathLike[str]) -> bool:
@@ -21,9 +21,9 @@ def is_parsed(folder: str | os.PathLike[str]) -> bool:
 
 
 def parsed_files(folder: str) -> list[str]:
-    """The files of trees or heads in a folder for which `is_parsed` holds, in order.
+    """The files of trees or heads in a folder of parsed text, in order.
 
-    Raises SynparseError if some of them are not there yet, or if the note is damaged.
+    Raises SynparseError if files are missing, or if the note is damaged.
     """
     try:
         names = [str(name) for name in parse_json(Path(folder, NOTE).read_bytes())[FILES]]
@@ -32,6 +32,6 @@ def parsed_files(folder: str) -> list[str]:
     paths = [os.path.join(folder, name) for name in names]
     missing = [path for path in paths if not os.path.isfile(path)]
     if missing:
-        problem = f"{len(missing):,} of {len(paths):,} files are not whole, such as {missing[0]}"
-        raise SynparseError(f"{folder}: {problem}; go on with synparse parse --resume")
+        problem = f"{len(missing):,} of {len(paths):,} files are incomplete, such as {missing[0]}"
+        raise SynparseError(f"{folder}: {problem}; continue with synparse parse --resume")
     return paths

@@ -125,7 +125,7 @@ def read_prediction_heads(path: str, *, encoding: str = "") -> list[PredictedHea
 
 
 def read_prediction_trees(path: str, *, encoding: str = "") -> Iterator[PredictedTree]:
-    """The predicted trees of a file or folder, in order; streamed, unless they come from a pipe.
+    """The predicted trees of a file or folder, in order, streamed unless they come from a pipe.
 
     If every line of a file in brackets contains balanced brackets, a single word or nothing, the file has one
     prediction per line, and a blank line is the empty tree of an empty sentence. Otherwise trees may occupy several
@@ -220,7 +220,7 @@ def _predictions(path: str, line: int, text: str) -> Iterator[PredictedTree]:
 
 
 def _read_json(source: Source) -> Iterator[PredictedTree]:
-    """Trees in JSON lines, with words or without; a blank line is the empty tree."""
+    """Trees in JSON lines, with words or without. A blank line is the empty tree."""
     for number, value in read_objects(source, expected=EXPECTED):
         if value is None:
             yield PredictedTree(source.path, number, "", _EMPTY)

@@ -25,7 +25,7 @@ def _print_note(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class InputOptions:
-    """How input is read, in addition to its suffix and content.
+    """The options for reading input.
 
     ``tokenize`` is the rule that splits plain text into sentences and words: "" for tokenized text or the rule of a
     model, "none" to overrule the rule of a model. With ``paragraphs``, lines may be broken anywhere and a blank line
@@ -66,7 +66,7 @@ def read_sentences(
     trees: bool | None = None,
     on_bad: OnBad | None = None,
 ) -> Iterator[Sentence]:
-    """The sentences of all files in order, streamed; the format of each file is detected.
+    """The sentences of all files in order, streamed. The format of each file is detected.
 
     ``tokenize`` is the rule that splits plain text into sentences and words, or true for the default rule; it has no
     effect if there are ``input_options``. With ``trees``, only treebank files of a folder are read, and apparent text
@@ -99,7 +99,7 @@ def _read_all(
 
 
 def _input_format(source: Source, options: InputOptions, trees: bool) -> Format:
-    """The format in which a source is read; a format other than text that was detected by content is reported."""
+    """The format in which a source is read. A format other than text that was detected by content is reported."""
     if options.form:
         return FORMATS[options.form]
     detected = detect(source)

@@ -32,7 +32,7 @@ class Source:
 
     @classmethod
     def of(cls, path: AnyPath) -> Source:
-        """The source of a path; a `Source` is returned unchanged."""
+        """The source of a path. A `Source` is returned unchanged."""
         return path if isinstance(path, Source) else cls(os.fspath(path))
 
     @contextmanager

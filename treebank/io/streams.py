@@ -52,7 +52,7 @@ def take_stream(path: str) -> io.BufferedReader:
 
 
 def peek(path: str) -> bytes:
-    """The first bytes of a pipe or of standard input that have arrived; a later `take_stream` still returns them."""
+    """The first bytes of a pipe or of standard input that have arrived. A later `take_stream` still returns them."""
     if path == STDIN:
         stream = _standard_input()
     else:

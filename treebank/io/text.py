@@ -1,4 +1,4 @@
-"""Plain text: one tokenised sentence a line, or raw text that is split into sentences and words here."""
+"""Plain text: one tokenized sentence per line, or raw text that is split into sentences and words."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from treebank.io.lines import OnBad, open_lines
 from treebank.io.source import AnyPath, Source
 from treebank.tokenize import DEFAULT, tokenization
 
-_BLANKS = re.compile("[ \t]+")
-_ODD_SPACE = re.compile(r"[^\S \t]|[\x1c-\x1f]")  # white space that belongs to words
-LONGEST_PARAGRAPH = 1_000_000  # characters
+_SEPARATORS = re.compile("[ \t]+")
+_SPACE_IN_WORDS = re.compile(r"[^\S \t]|[\x1c-\x1f]")  # white space that is part of words
+MAX_PARAGRAPH_CHARACTERS = 1_000_000
 
 
 def split_words(line: str) -> tuple[str, ...]:
-    """The words of a tokenised line: what stands between spaces and tabs, and nothing else separates."""
-    if _ODD_SPACE.search(line) is None:
+    """The words of a tokenized line, which only spaces and tabs separate."""
+    if _SPACE_IN_WORDS.search(line) is None:
         return tuple(line.split())
-    return tuple(word for word in _BLANKS.split(line) if word)
+    return tuple(word for word in _SEPARATORS.split(line) if word)
 
 
 def read_text(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentence]:
-    """One sentence for each line of a tokenised file; a blank line is an empty sentence.
+    """One sentence per line of a tokenized file. A blank line is an empty sentence.
 
-    With ``on_bad``, a line that cannot be decoded is told to it and is an empty sentence.
+    With ``on_bad``, a line that cannot be decoded is reported to it and is an empty sentence as well.
     """
     source = Source.of(path)
     for number, line in open_lines(source, on_bad=on_bad):
@@ -36,27 +36,27 @@ def read_text(path: AnyPath, *, on_bad: OnBad | None = None) -> Iterator[Sentenc
 def read_raw(
     path: AnyPath, *, rule: str = DEFAULT, paragraphs: bool = False, on_bad: OnBad | None = None
 ) -> Iterator[Sentence]:
-    """The sentences of running text, split into words by a rule of `treebank.tokenize`; a blank line is empty, too.
+    """The sentences of running text, with their ``surface``, split into words by a rule of `treebank.tokenize`.
 
-    Each sentence knows its ``surface``. Sentences do not run over the end of a line, unless ``paragraphs`` says that
-    lines are broken anywhere and a blank line ends a paragraph. Raises SynparseError for an unknown rule.
+    A sentence ends with its line, unless ``paragraphs`` is true: then lines may be broken anywhere, and a blank line
+    ends a paragraph. A blank line is an empty sentence. Raises SynparseError for an unknown rule.
     """
-    source, cut = Source.of(path), tokenization(rule)
+    source, splitter = Source.of(path), tokenization(rule)
     for first, offset, text in _paragraphs(source, on_bad) if paragraphs else _lines(source, on_bad):
-        blank = True
-        for surface in cut.surfaces(text):
-            blank = False
+        is_blank = True
+        for surface in splitter.surfaces(text):
+            is_blank = False
             line = first + text.count("\n", 0, surface.offset)
             words = tuple(surface.text[start:end] for start, end in surface.spans)
             yield Sentence(
                 words, place=Place(source.path, line), surface=replace(surface, offset=offset + surface.offset)
             )
-        if blank:
+        if is_blank:
             yield Sentence((), place=Place(source.path, first))
 
 
 def _lines(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:
-    """Each line, its number, and how many characters of the file stand before it."""
+    """The number of each line, the number of characters before it in the file, and the line."""
     offset = source.characters
     for number, line in open_lines(source, keep_returns=True, on_bad=on_bad):
         yield number, offset, line.removesuffix("\r")
@@ -64,29 +64,24 @@ def _lines(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, int, str
 
 
 def _paragraphs(source: Source, on_bad: OnBad | None) -> Iterator[tuple[int, int, str]]:
-    """The same for lines joined into paragraphs; a blank line is a paragraph of its own.
+    """The number of each paragraph's first line, the number of characters before it in the file, and the paragraph.
 
-    Who writes megabytes without a blank line gets paragraphs that end with a line.
+    A blank line is a paragraph of its own. A very long paragraph ends with a line.
     """
-    first, begin, joined, size = 0, 0, list[str](), 0
+    first, start, joined, size = 0, 0, list[str](), 0
     for number, offset, line in _lines(source, on_bad):
-        if joined and (not line.strip() or size > LONGEST_PARAGRAPH):
-            yield first, begin, "".join(joined)
+        if joined and (not line.strip() or size > MAX_PARAGRAPH_CHARACTERS):
+            yield first, start, "".join(joined)
             joined, size = [], 0
         if not line.strip():
             yield number, offset, line
             continue
-        if joined:  # white space for the line end, as long as that is, so that characters count on
-            joined.append("\n".rjust(offset - begin - size))
-            size = offset - begin
+        if joined:  # white space as long as the line end, so that offsets are those of the file
+            joined.append("\n".rjust(offset - start - size))
+            size = offset - start
         else:
-            first, begin = number, offset
+            first, start = number, offset
         joined.append(line)
         size += len(line)
     if joined:
-        yield first, begin, "".join(joined)
-
-
-def tokenize(text: str, rule: str = DEFAULT) -> tuple[str, ...]:
-    """The words of one sentence of raw text, spelled as there."""
-    return tuple(text[start:end] for start, end in tokenization(rule).words(text))
+        yield first, start, "".join(joined)

@@ -1,4 +1,4 @@
-"""Splitting of lines of brackets into blocks of complete trees; finds the malformed tree if brackets are unbalanced."""
+"""Splitting of lines of brackets into blocks of complete trees. Finds the malformed tree if brackets are unbalanced."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Writer = Callable[[Iterable[Sentence], str], Iterator[str]]
 
 
 def text_line(words: Sequence[str]) -> str:
-    """Words separated by spaces; a space in a word becomes U+00A0."""
+    """Words separated by spaces. A space in a word becomes U+00A0."""
     return " ".join(word.replace(" ", "\u00a0") for word in words)
 
 
@@ -48,7 +48,7 @@ def write_distances(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
 
 
 def write_conllu(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
-    """Each sentence in CoNLL-U; the heads of trees follow the head ``rules``. Sentences without words are left out."""
+    """Each sentence in CoNLL-U. The heads of trees follow the head ``rules``. Sentences without words are left out."""
     writer = ConlluWriter()
     for sentence in sentences:
         if heads := sentence.heads or heads_from_tree(_tree(sentence), rules):

@@ -1,4 +1,4 @@
-"""Words that a full stop belongs to without ending the sentence, and words that often begin one."""
+"""Abbreviations, after which a full stop need not end the sentence, and words that often begin a sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBERED = _set(
     no nos nr fig figs eq eqs p pp vol vols ch chap sec sect art tab ref refs op nn bd abb str cap pag
     """
 )
-# May end a sentence; they do where a word follows that often begins one.
+# May end a sentence. They do if the next word often begins one.
 MAY_END = _set(
     """
     inc corp co ltd bros llc plc jr sr esq etc ph.d m.d b.a m.a jan feb mar apr jun jul aug sep sept oct nov
@@ -43,14 +43,15 @@ STARTERS = _set(
 )
 _LISTED = TITLES | NUMBERED | MAY_END
 _VOWELS = frozenset("aeiouyıæøœаеиоуыэюяαεηιουω")
-_LONGEST = 4  # letters of an abbreviation that is in no list
+_MAX_LETTERS = 4  # of an abbreviation that is not in a list
 
 
 def takes_stop(word: str) -> bool:
-    """Whether a full stop right behind ``word``, inside a sentence, is part of it: an abbreviation, initial or ordinal.
+    """Whether a full stop directly after ``word``, inside a sentence, is part of it: an abbreviation, initial or
+    ordinal.
 
-    Beyond the lists: numbers, and words of up to four letters unless they are in lower case and have three letters
-    or more with a vowel among them, as ``dog`` has. Marks above and below letters do not count.
+    Besides the words of the lists, these are numbers, and words of up to four letters, except words in lower case with
+    three or more letters and a vowel, such as ``dog``. Diacritics do not count.
     """
     if word.lower() in _LISTED or word.isdecimal():
         return True
@@ -58,6 +59,6 @@ def takes_stop(word: str) -> bool:
     if not all(letter.isalpha() or letter == "." for letter in letters):
         return False
     parts = "".join(letters).split(".")
-    if max(map(len, parts)) > _LONGEST:
+    if max(map(len, parts)) > _MAX_LETTERS:
         return False
     return not word.islower() or len(letters) < 3 or len(parts) > 1 or _VOWELS.isdisjoint(letters)

@@ -1,4 +1,4 @@
-"""English contractions as the Penn Treebank cuts them: ``do n't``, ``she 's``, ``can not``, ``gon na``."""
+"""English contractions, split as in the Penn Treebank: ``do n't``, ``she 's``, ``can not``, ``gon na``."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _FUSED = r"(?i) (?:(can)not|(gim)me|(gon)na|(got)ta|(lem)me|(wan)na|(['’]t)is|
 
 
 def english_spans(sentence: str) -> Iterator[Span]:
-    """The characters of each word of an English sentence: Unicode words, and contractions cut in two."""
+    """The character span of each word of an English sentence: Unicode words, with contractions split in two."""
     for start, end in word_spans(sentence):
         word = sentence[start:end]
-        cut = start + _cut(word) if len(word) > 2 and not word.startswith(("http", "www.")) else start
-        if start < cut < end:
-            yield start, cut
-            start = cut
+        split = start + _split_index(word) if len(word) > 2 and not word.startswith(("http", "www.")) else start
+        if start < split < end:
+            yield start, split
+            start = split
         yield start, end
 
 
-def _cut(word: str) -> int:
-    """Where the second part of a contraction begins; 0 for a word that is none."""
+def _split_index(word: str) -> int:
+    """Index of the second part of a contraction, or 0 for any other word."""
     if match := compiled(_CLITIC).search(word):
         return int(match.start())
     if match := compiled(_FUSED).fullmatch(word):

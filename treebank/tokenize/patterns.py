@@ -1,4 +1,4 @@
-"""Patterns over Unicode properties, compiled when they are first needed."""
+"""Patterns over Unicode properties, compiled on first use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @lru_cache(maxsize=64)
 def compiled(pattern: str) -> Any:
-    """``pattern`` in the syntax of the package regex (version 1 sets), spaces and comments in it left out."""
-    import regex  # here, because only raw text needs it
+    """``pattern`` in the syntax of the package regex (version 1 sets), in which spaces and comments are ignored."""
+    import regex  # imported here, since only raw text needs it
 
     return regex.compile(pattern, regex.V1 | regex.X)

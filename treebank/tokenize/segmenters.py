@@ -1,7 +1,7 @@
-"""Words of scripts that put no spaces between them: characters, or a segmenter that is installed as an extra.
+"""Words of scripts without spaces between them: characters, or a segmenter that is installed as an extra.
 
-A segmenter sees the stretches of such scripts alone, so that addresses, numbers and words of other scripts within them
-stay what the Unicode rule makes of them.
+A segmenter receives only the stretches of such scripts, so that addresses, numbers and words of other scripts within
+them remain words of the Unicode rule.
 """
 
 from __future__ import annotations
@@ -24,75 +24,57 @@ _UNSPACED = rf"[{_SCRIPTS}][{_SCRIPTS}\p{{M}}\u200c\u200d]*"
 
 @dataclass(frozen=True, slots=True)
 class Segmenter:
-    """A package that cuts text without spaces: what to install, for which languages, and how to call it."""
+    """A package that splits text without spaces: the module to import, its languages, and its segmentation function."""
 
-    package: str  # as imported
+    module: str
     languages: str
-    build: Callable[[Any], Segment]  # from the imported package
+    build: Callable[[Any], Segment]  # from the imported module
 
 
-def _icu(breakers: Any) -> Segment:
-    return lambda text: map(str, breakers.WordBreaker(text, "und"))
+def _jieba(module: Any) -> Segment:
+    module.setLogLevel(40)  # silence its messages about loading
+    return lambda text: module.lcut(text)
 
 
-def _jieba(package: Any) -> Segment:
-    package.setLogLevel(40)  # it tells of its own loading on stderr
-    cut: Segment = package.lcut
-    return cut
-
-
-def _fugashi(package: Any) -> Segment:
-    tagger = package.Tagger()
-    return lambda text: [word.surface for word in tagger(text)]
-
-
-def _janome(package: Any) -> Segment:
-    tokenizer = package.Tokenizer(wakati=True)
-    cut: Segment = tokenizer.tokenize
-    return cut
-
-
-def _pythainlp(package: Any) -> Segment:
-    cut: Segment = package.word_tokenize
-    return cut
-
-
-#: name, which is also that of the extra to install -> segmenter
+#: name, which is also the name of the extra -> segmenter
 SEGMENTERS: dict[str, Segmenter] = {
-    "icu": Segmenter("icu4py.breakers", "Chinese, Japanese, Thai, Khmer, Lao, Burmese", _icu),
+    "icu": Segmenter(
+        "icu4py.breakers",
+        "Chinese, Japanese, Thai, Khmer, Lao, Burmese",
+        lambda module: lambda text: map(str, module.WordBreaker(text, "und")),
+    ),
     "jieba": Segmenter("jieba", "Chinese", _jieba),
-    "fugashi": Segmenter("fugashi", "Japanese", _fugashi),
-    "janome": Segmenter("janome.tokenizer", "Japanese", _janome),
-    "pythainlp": Segmenter("pythainlp.tokenize", "Thai", _pythainlp),
+    "janome": Segmenter("janome.tokenizer", "Japanese", lambda module: module.Tokenizer(wakati=True).tokenize),
+    "pythainlp": Segmenter("pythainlp.tokenize", "Thai", lambda module: module.word_tokenize),
 }
 
 
 def segmented(name: str) -> Callable[[str], Iterator[Span]]:
-    """A function from a sentence to the characters of its words, cut by the segmenter of that name.
+    """A function from a sentence to the spans of its words, split by the segmenter of that name.
 
-    Raises SynparseError, saying what to install, where its package is missing.
+    Raises SynparseError with the command to install its package if it is missing.
     """
     segmenter = SEGMENTERS[name]
     try:
-        segment = segmenter.build(import_module(segmenter.package))
+        segment = segmenter.build(import_module(segmenter.module))
     except (ImportError, RuntimeError) as error:
-        missing = f"tokenization {name!r} needs a package that is not there ({error})"
+        missing = f"tokenization {name!r} needs a package that is not installed ({error})"
         raise SynparseError(f"{missing}; install it with: pip install 'synparse[{name}]'") from None
-    return lambda sentence: _cut(sentence, segment)
+    return lambda sentence: _split(sentence, segment)
 
 
 def character_spans(sentence: str) -> Iterator[Span]:
-    """The Unicode words of a sentence, each character of a script without spaces as a word of its own."""
-    return _cut(sentence, lambda text: compiled(r"\X").findall(text))
+    """The Unicode words of a sentence, with each character of a script without spaces as one word."""
+    return _split(sentence, lambda text: compiled(r"\X").findall(text))
 
 
 def is_unspaced(character: str) -> bool:
-    """Whether a character is of a script that puts no spaces between words, or a stop or bracket of East Asia."""
+    """Whether a character belongs to a script without spaces, or is an East Asian stop or bracket."""
     return compiled(rf"[{_SCRIPTS}\u3000-\u303f\uff00-\uff65]").match(character) is not None
 
 
-def _cut(sentence: str, segment: Segment) -> Iterator[Span]:
-    """The Unicode words between the stretches without spaces, and the pieces of these."""
+def _split(sentence: str, segment: Segment) -> Iterator[Span]:
+    """The Unicode words of a sentence, with the segments of each stretch without spaces instead of its words."""
     spans = list(word_spans(sentence))
     position = 0
     while position < len(spans):
@@ -101,23 +83,23 @@ def _cut(sentence: str, segment: Segment) -> Iterator[Span]:
         if not compiled(_UNSPACED).match(sentence, start, end):
             yield start, end
             continue
-        while position < len(spans) and spans[position][0] == end and _goes_on(sentence, spans[position]):
+        while position < len(spans) and spans[position][0] == end and _is_unspaced_word(sentence, spans[position]):
             end = spans[position][1]
             position += 1
-        yield from _pieces(sentence, start, end, segment)
+        yield from _segments(sentence, start, end, segment)
 
 
-def _goes_on(sentence: str, span: Span) -> bool:
+def _is_unspaced_word(sentence: str, span: Span) -> bool:
     return compiled(_UNSPACED).fullmatch(sentence, *span) is not None
 
 
-def _pieces(sentence: str, start: int, end: int, segment: Segment) -> Iterator[Span]:
-    """The spans of what ``segment`` makes of a stretch; what it left out stands between them as pieces of its own."""
+def _segments(sentence: str, start: int, end: int, segment: Segment) -> Iterator[Span]:
+    """The spans of the segments of a stretch. Characters that ``segment`` drops are segments of their own."""
     for piece in segment(sentence[start:end]):
         if not piece or piece.isspace():
             continue
         begin = sentence.find(piece, start, end)
-        if begin < 0:  # the package has rewritten the text
+        if begin < 0:  # the package changed the text
             continue
         if begin > start:
             yield start, begin

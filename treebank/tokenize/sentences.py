@@ -1,8 +1,8 @@
-"""Where sentences end: the boundaries of Unicode (UAX 29, all sentence terminals), and rules for abbreviations.
+"""Sentence boundaries of Unicode (UAX 29, all sentence terminals), with rules for abbreviations.
 
 The terminals, closing marks and letters are those of the Unicode property Sentence_Break, so stops of every script are
-known. What the default rules of UAX 29 cannot tell, a full stop behind an abbreviation, an initial or an ordinal, is
-told by lists and by the word that follows. No data and no training are needed.
+known. The default rules of UAX 29 do not recognize a full stop after an abbreviation, an initial or an ordinal; lists
+and the following word decide about it. No data and no training are needed.
 """
 
 from __future__ import annotations
@@ -28,13 +28,8 @@ _ORDINAL_OR_LETTER = r"\p{Nd}{1,2}|\p{Ll}\p{M}*"  # am 3. Oktober, v. Chr.
 _CASELESS_INITIAL = r"(?:\p{Lo}\p{M}*){1,2}"  # in a script without capitals
 
 
-def split_sentences(text: str) -> list[str]:
-    """The sentences of one paragraph of running text, without the white space around them; [] for a blank one."""
-    return [text[start:end] for start, end in sentence_spans(text)]
-
-
 def sentence_spans(text: str, *, english: bool = False) -> Iterator[tuple[int, int]]:
-    """The characters of each sentence of one paragraph, half-open, without the white space around it."""
+    """The half-open character span of each sentence of one paragraph, without the white space around it."""
     start = 0
     for match in compiled(_PATTERN).finditer(text):
         if match["stop"] is None or _ends_sentence(text, start, match, english):
@@ -51,7 +46,7 @@ def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _ends_sentence(text: str, start: int, match: Any, english: bool) -> bool:
-    """Whether the stop that ``match`` found ends the sentence that began at ``start``."""
+    """Whether the stop in ``match`` ends the sentence that began at ``start``."""
     following = text[match.end() : match.end() + 80].lstrip(_OPENERS)
     if not following:
         return True
@@ -63,21 +58,21 @@ def _ends_sentence(text: str, start: int, match: Any, english: bool) -> bool:
         return False  # "Go!" he said; i.e. this
     if stop != ".":
         return not (first.islower() and stop[-1] in ".…")
-    near = max(start, match.start() - _LONGEST_ABBREVIATION)  # from the start, names in a row take quadratic time
-    found = compiled(_LAST_WORD).search(text, near, match.start())
-    word = found[0] if found else ""
-    if found and found.start() == start and not match["closers"] and compiled(_LIST_NUMBER).fullmatch(word):
-        return False  # "1. Introduction": the number belongs to what follows
-    alone = found is None or found.start() == 0 or text[found.start() - 1] not in "'/"  # not the s of "it's"
+    near = max(start, match.start() - _LONGEST_ABBREVIATION)  # a search from the start would take quadratic time
+    last_word = compiled(_LAST_WORD).search(text, near, match.start())
+    word = last_word[0] if last_word else ""
+    if last_word and last_word.start() == start and not match["closers"] and compiled(_LIST_NUMBER).fullmatch(word):
+        return False  # "1. Introduction": the number belongs to the next words
+    alone = last_word is None or last_word.start() == 0 or text[last_word.start() - 1] not in "'/"  # not s of "it's"
     if english and first.islower():
-        return alone and len(word) > 2 and not takes_stop(word)  # hasty writers begin without a capital
+        return alone and len(word) > 2 and not takes_stop(word)  # informal text starts sentences in lower case
     return _stop_after(word, following, alone and not match["closers"], english)
 
 
 def _stop_after(word: str, following: str, open_word: bool, english: bool) -> bool:
     """Whether a single full stop after ``word`` ends the sentence, before the upper-case ``following``.
 
-    ``open_word`` says that a blank stands before the word and no closing mark after the stop.
+    ``open_word`` says that a space precedes the word and no closing mark follows the stop.
     """
     lower = word.lower()
     next_word = compiled(r"\w*").match(following)[0]

@@ -1,9 +1,9 @@
-"""Where words begin and end: the word boundaries of Unicode (UAX 29), with whole addresses, numbers and abbreviations.
+"""Word boundaries of Unicode (UAX 29), tailored to addresses, numbers and abbreviations.
 
 The letters, digits and marks that hold a word together are those of the Unicode property Word_Break, rules WB4 to
-WB13b. UAX 29 asks for tailoring; ours keeps whole what readers take for one word: addresses of the web and of mail,
-numbers with their separators, words with hyphens, dotted abbreviations, a run of one sign (``...``, ``--``), and inside
-a sentence the full stop of an abbreviation or ordinal.
+WB13b. UAX 29 recommends tailoring. Here these are one word: web and mail addresses, numbers with their separators,
+words with hyphens, dotted abbreviations, a run of one sign (``...``, ``--``), and inside a sentence an abbreviation or
+ordinal with its full stop.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from treebank.tokenize.patterns import compiled
 
 Span = tuple[int, int]
 
-_EXTEND = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*"  # WB4: marks go with what they stand on
+_EXTEND = r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]*"  # WB4: marks belong to their base character
 _LETTER = rf"(?:[\p{{WB=ALetter}}\p{{WB=Hebrew_Letter}}]{_EXTEND})"
 _DIGIT = rf"(?:\p{{WB=Numeric}}{_EXTEND})"
 _INSIDE_WORD = rf"(?:[\p{{WB=MidLetter}}\p{{WB=MidNumLet}}\p{{WB=Single_Quote}}]{_EXTEND})"  # WB6, WB7
@@ -52,12 +52,12 @@ _PATTERN = rf"""
 
 
 def word_spans(sentence: str) -> Iterator[Span]:
-    """The characters of each word of a sentence, half-open; white space belongs to none."""
+    """The half-open character span of each word of a sentence. White space is between the words."""
     last_stop = len(sentence.rstrip()) - 1
     end = 0
     for match in compiled(_PATTERN).finditer(sentence):
         start, end = max(match.start(), end), match.end()
-        if start >= end:  # the stop that the word before has taken
+        if start >= end:  # a stop that belongs to the previous word
             continue
         if sentence[end : end + 1] == "." and end < last_stop and sentence[end + 1] in _AFTER_STOP:
             end += takes_stop(sentence[start:end])

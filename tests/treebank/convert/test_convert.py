@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from tests.support.reference import SHARED
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.convert.concat_syn import END, UNKNOWN, ConcatSyn, count_forms, rewrite
-from treebank.convert.convert import Conversion, binarize, read_treebanks, strip_functions
+from treebank.convert.convert import Treebanks
+from treebank.convert.transform import Transformation, binarize, strip_functions
 from treebank.core.distances import distances_from_tree, spans_from_distances
 from treebank.core.sentence import ROOT, Place, Sentence
 from treebank.core.tags import word_mask
@@ -132,14 +133,14 @@ def test_what_is_stripped(root: Node, strip: set[str]) -> None:
     sentence = Sentence((), tree=flat(root))
     tree = flat(root)
     survives = word_mask("words", tree.words, tree.tags)
-    assert Conversion(strip=tuple(strip)).changed(sentence, survives).tree == (
+    assert Transformation(strip=tuple(strip)).transform(sentence, survives).tree == (
         flat(left) if left else Tree((), (), (), ())
     )
 
 
 def test_traces_and_punctuation_away_are_the_words_that_scoring_counts() -> None:
     text = "(S (NP (-NONE- *)) (VP (VB pay) (NP ($ $) (CD 5))) (. .))"
-    converted = Conversion(strip=("traces", "punctuation"))([Sentence((), tree=Tree.from_text(text))])
+    converted = Transformation(strip=("traces", "punctuation"))([Sentence((), tree=Tree.from_text(text))])
     assert [str(sentence.tree) for sentence in converted] == ["(S (VP (VB pay) (NP (CD 5))))"]
 
 
@@ -179,7 +180,7 @@ def test_spans_and_back(root: Node) -> None:
 @given(st.lists(ROOTS, max_size=2))
 def test_text_is_the_words_without_traces(roots: list[Node]) -> None:
     sentences = [Sentence(tree.without_traces().words, tree=tree) for tree in map(flat, roots)]
-    lines = list(WRITERS["text"](Conversion()(sentences), "collins"))
+    lines = list(WRITERS["text"](Transformation()(sentences), "collins"))
     assert lines == [
         " ".join(w for w, t in zip(s.tree.words, s.tree.tags, strict=True) if t != TRACE) for s in sentences
     ]
@@ -208,20 +209,20 @@ def test_a_sentence_without_a_tree(form: str) -> None:
 
 def test_heads_over_deleted_words_go_to_the_nearest_ancestor_that_is_left() -> None:
     sentence = Sentence(("a", ",", "b", "!"), ("DT", ",", "NN", "."), heads=(1, 2, ROOT, 2))
-    (found,) = Conversion(strip=("punctuation",))([sentence])
+    (found,) = Transformation(strip=("punctuation",))([sentence])
     assert (found.words, found.tags, found.heads) == (("a", "b"), ("DT", "NN"), (1, ROOT))
 
 
 def test_universal_tags_go_before_the_others() -> None:
     sentence = Sentence(("ja", ",", "geht"), ("RB", ",", "VBC"), universal_tags=("ADV", "PUNCT", "VERB"))
-    (found,) = Conversion(strip=("punctuation",))([sentence])
+    (found,) = Transformation(strip=("punctuation",))([sentence])
     assert (found.words, found.universal_tags) == (("ja", "geht"), ("ADV", "VERB"))
 
 
 def test_tags_that_are_not_penns() -> None:
     notes: list[str] = []
     tree = Tree.from_text("(S (n gato) (fp .) (v 5))")
-    (found,) = Conversion(strip=("punctuation",))([Sentence((), tree=tree)], notes.append)
+    (found,) = Transformation(strip=("punctuation",))([Sentence((), tree=tree)], notes.append)
     assert found.words == ("gato", "5")
     assert len(notes) == 1
 
@@ -229,7 +230,7 @@ def test_tags_that_are_not_penns() -> None:
 def test_lengths_are_counted_as_in_scoring() -> None:
     texts = ["(S (NN a) (NN b) (. .))", "(S (NN a) (NN b) (NN c))", "(S (. .))", "(S (NN a) (-NONE- *) (. .))"]
     sentences = [Sentence((), tree=Tree.from_text(text)) for text in texts]
-    found = [str(sentence.tree) for sentence in Conversion(max_length=2)(sentences)]
+    found = [str(sentence.tree) for sentence in Transformation(max_length=2)(sentences)]
     assert found == [texts[0], texts[3]]
 
 
@@ -239,7 +240,7 @@ def test_sentences_come_one_by_one_and_survive_an_error_after_them() -> None:
             yield Sentence((), tree=Tree.from_text(f"(S (NN w{i}))"))
         raise TreebankError("x.mrg", 9, "broken")
 
-    for conversion in (Conversion(), Conversion(strip=("punctuation",)), Conversion(max_length=3)):
+    for conversion in (Transformation(), Transformation(strip=("punctuation",)), Transformation(max_length=3)):
         lines = WRITERS["text"](conversion(source()), "collins")
         assert [next(lines) for _ in range(5)] == [f"w{i}" for i in range(5)]
         with pytest.raises(TreebankError, match=r"x\.mrg:9"):
@@ -315,8 +316,8 @@ def test_inputs_by_suffix_by_name_and_from_standard_input(tmp_path: Path, monkey
     (tmp_path / "b.conllu").write_text("1\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
     (tmp_path / "c.jsonl").write_text('{"words": ["c"], "spans": []}\n', encoding="utf-8")
     paths = [str(tmp_path / name) for name in ("a.mrg", "b.conllu", "*.jsonl")]
-    assert [sentence.words for sentence in read_treebanks(paths)] == [("a",), ("b",), ("c",)]
-    assert sum(1 for _ in read_treebanks(["sample"])) == 1000
+    assert [sentence.words for sentence in Treebanks(paths).sentences()] == [("a",), ("b",), ("c",)]
+    assert sum(1 for _ in Treebanks(["sample"]).sentences()) == 1000
     for text, words in (
         ('\n{"words": ["c"], "spans": []}', [(), ("c",)]),
         ("# text = b\n\n1\tb\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n", [("b",)]),
@@ -325,9 +326,9 @@ def test_inputs_by_suffix_by_name_and_from_standard_input(tmp_path: Path, monkey
     ):
         stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode())))  # type: ignore[type-var]
         monkeypatch.setattr("sys.stdin", stdin)
-        assert [sentence.words for sentence in read_treebanks(["-"])] == words
+        assert [sentence.words for sentence in Treebanks(["-"]).sentences()] == words
     with pytest.raises(SynparseError, match="no such file"):
-        read_treebanks(["nowhere.mrg"])
+        Treebanks(["nowhere.mrg"]).sentences()
 
 
 # --- PTB-Concat-Syn
@@ -379,7 +380,7 @@ def test_ptb_concat_syn(monkeypatch: pytest.MonkeyPatch) -> None:
     for line in ("1          1 ", "2          1 ", "3          1 ", "5          3 ", "6          1 ", "7          1 "):
         assert f"  {line}" in report
     assert "vocabulary: 3 of 5 forms" in report
-    assert "no word was left: 1 of 2" in report
+    assert "no word remained: 1 of 2" in report
 
 
 def test_the_mark_of_the_end_lies_behind_the_widest_gap() -> None:
@@ -398,17 +399,17 @@ WSJ = SHARED / "data" / "nltk_data" / "corpora" / "treebank.zip"
 def test_the_sample_of_the_wall_street_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("SYNPARSE_PTB", raising=False)
     monkeypatch.setenv("NLTK_DATA", str(WSJ.parent.parent))
-    sentences = list(read_treebanks(["wsj"]))
+    sentences = list(Treebanks(["wsj"]).sentences())
     assert list(WRITERS["text"](sentences, "collins")) == [" ".join(sentence.words) for sentence in sentences]
     assert sum(len(line.split(" ")) for line in WRITERS["text"](sentences, "collins")) == 94_084
     for form, name in (("brackets", "wsj.mrg"), ("spans", "wsj.jsonl")):
         (tmp_path / name).write_text(
             "".join(f"{line}\n" for line in WRITERS[form](sentences, "collins")), encoding="utf-8"
         )
-        assert [one.tree for one in read_treebanks([str(tmp_path / name)])] == [one.tree for one in sentences]
-    stripped = list(Conversion(strip=("traces", "punctuation"))(sentences))
+        assert [one.tree for one in Treebanks([str(tmp_path / name)]).sentences()] == [one.tree for one in sentences]
+    stripped = list(Transformation(strip=("traces", "punctuation"))(sentences))
     assert sum(len(sentence.words) for sentence in stripped) == 82_369
-    assert len(list(Conversion(max_length=10)(sentences))) == 555
+    assert len(list(Transformation(max_length=10)(sentences))) == 555
     heads = (tmp_path / "wsj.conllu").write_text(
         "".join(f"{rows}\n" for rows in WRITERS["conllu"](sentences, "collins"))
     )

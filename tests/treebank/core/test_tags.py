@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from treebank.convert.convert import Conversion
+from treebank.convert.transform import Transformation
 from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tags import PENN_TAGS, bare_label, has_penn_tags, tags_are_penn
@@ -53,7 +53,7 @@ def test_the_recipe_looks_at_one_sentence() -> None:
 def test_shards_are_converted_to_what_the_whole_is() -> None:
     notes: list[str] = []
     sentences = [PENN, GERMAN] * 20 + [GERMAN] * 30 + [PENN] * 30
-    strip = Conversion(strip=("punctuation",))
+    strip = Transformation(strip=("punctuation",))
     whole = [sentence.words for sentence in strip(sentences, notes.append)]
     assert whole[0] == ("%", "of", "5")
     assert whole[1] == ("Das", "Haus", "kostet", "5")

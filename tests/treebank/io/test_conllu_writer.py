@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.reference import SHARED
 from tests.support.ud_rules import violations
-from treebank.convert.convert import Conversion, convert
+from treebank.convert.convert import Conversion, Treebanks, convert
 from treebank.core.normalization import restore_heads
 from treebank.core.sentence import ROOT
 from treebank.io.conllu import read_conllu
@@ -52,7 +52,9 @@ def test_a_treebank_there_and_back(name: str) -> None:
     path = UD / f"{name}.conllu"
     if not path.exists():
         pytest.skip(f"{path} is not there")
-    assert "".join(text + "\n" for text in convert([str(path)], "conllu", Conversion())) == path.read_text("utf-8")
+    assert "".join(text + "\n" for text in convert(Treebanks([str(path)]), Conversion("conllu"))) == path.read_text(
+        "utf-8"
+    )
 
 
 def chain(count: int) -> tuple[int, ...]:

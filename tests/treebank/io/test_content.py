@@ -15,6 +15,8 @@ KINDS = {
     "text": [
         "The cat sleeps .\n\nYes .\n",
         "( It was late . )\nYes\n",
+        "( hello ) the cat sat\n",
+        "( He said ( twice ) yes . )\n( She did not . ) Yes .\n",
         "(a) one thing , another\n(b) more\n",
         "# a hashtag\nYes\n",
         "{ this }\nno\n",
@@ -29,6 +31,8 @@ KINDS = {
         "(S (NP (DT The) (NN cat))\n  (VP (VBZ sleeps)))\n",
         "( (IP-MAT (NP (N a)) (ID 1)))\n",
         "(X (W a) (W b))\n",
+        "(X (X The old man) (X saw it))\n(X Yes)\n",
+        "(a (b c))\n((a b) c)\n",
     ],
     "dp": ["The\tDT\t2\ncat\tNN\t3\nsleeps\tVB\t0\n"],
     "sinica": ["#1:1.[0] S(agent:NP(Head:Nab:爸爸)|Head:VE11:問)#。\n"],

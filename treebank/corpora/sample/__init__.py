@@ -28,8 +28,8 @@ def sample_treebank(part: str) -> Treebank:
     return Treebank(f"sample-{part}", tuple(_sentence(line, Place(f"sample-{part}", number)) for number, line in lines))
 
 
-def _sentence(line: str, place: Place) -> Sentence:
+def _sentence(line: str, position: Place) -> Sentence:
     """The sentence of one line ``tree <tab> heads``."""
     text, heads = line.split("\t")
     tree = Tree.from_text(text)
-    return Sentence(tree.words, tree.tags, tree, tuple(map(int, heads.split())), place=place)
+    return Sentence(tree.words, tree.tags, tree, tuple(map(int, heads.split())), place=position)

@@ -10,7 +10,7 @@ from treebank.corpora.sample import SIZES, sample_treebank
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit code 0; prints one tokenized sentence or one bracketed tree per line."""
+    """Exit code 0. Prints one tokenized sentence or one bracketed tree per line."""
     parser = argparse.ArgumentParser(prog="python -m treebank.corpora.sample", description="Print the built-in corpus.")
     parser.add_argument("part", choices=list(SIZES), help="20,000 sentences to train on, 1,000 for each other part")
     parser.add_argument("--trees", action="store_true", help="print bracketed trees instead of words")
