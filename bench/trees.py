@@ -31,7 +31,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from bench.languages import synparse  # noqa: E402
 from bench.machine import describe  # noqa: E402
-from induce.recipes.best_plan import PRIORS  # noqa: E402
+from induce.recipes.recipe import read_recipe  # noqa: E402
 
 RESULTS = HERE / "results"
 MINUTES = (5.0, 20.0, 60.0, 180.0)
@@ -43,6 +43,7 @@ PUPILS = {  # by name: preset and teachers
     "chart": ("chart-small", ("second-{seed}",)),
 }
 VOTERS = ("focused", "second", "second-simple")
+PRIORS = read_recipe("best").parts[2].settings[0].partition("=")[2]  # of the grammars that vote
 SIDE = "right"  # to which the trees of the text branch; `synparse train --best` finds it
 VOTE, BEST = "vote", "best"
 ON_THE_WAY = {  # of `synparse train --best`, by name: a folder in RUN/parts
@@ -51,7 +52,7 @@ ON_THE_WAY = {  # of `synparse train --best`, by name: a folder in RUN/parts
     "best/second": "second-1",
     "best/second-simple": "second-3",
     "best/vote": "vote",
-    "best/chart": "pupil-1",
+    "best/chart": "student-1",
 }
 BASELINES = ("right", "left", "balanced", "oracle")
 Row = dict[str, Any]

@@ -81,9 +81,16 @@ training_seed_option = option(
     "--seeds", metavar="SEEDS", help="Train one model per seed, such as 1-5 or 1,3,7, on all cores.", group=LEARNING
 )
 @option(
+    "--recipe",
+    metavar="NAME-or-FILE",
+    help="Train several models by a recipe, such as best, or by a .toml file, and combine them.",
+    group=LEARNING,
+)
+@option(
     "--best",
-    is_flag=True,
-    help="Train several models for 180 minutes (or --max-minutes) and combine them.",
+    "recipe",
+    flag_value="best",
+    help="Train the recipe best for 180 minutes (or --max-minutes).",
     group=LEARNING,
 )
 @dev_option
@@ -111,7 +118,7 @@ def train_model(
     *,
     max_minutes: float | None,
     seeds: str | None = None,
-    best: bool = False,
+    recipe: str | None = None,
     **options: Any,
 ) -> None:
     """Train what the options of ``synparse train`` or ``synparse task train`` describe and print its progress."""
@@ -128,9 +135,9 @@ def train_model(
 
     request = RunRequest(run=run or default_output(), text=text, **options)
     group = join(request.device)
-    if group.size > 1 and (seeds or best):
-        raise click.UsageError("--seeds and --best start their own processes; with torchrun, train one model")
-    if _train_several(context, request, seeds, best, max_minutes):
+    if group.size > 1 and (seeds or recipe):
+        raise click.UsageError("--seeds and --recipe start their own processes; with torchrun, train one model")
+    if _train_several(context, request, seeds, recipe, max_minutes):
         return
     counter = Counter("reading", hidden=not group.first)
     reading = replace(request.input_options, on_sentence=lambda place: counter.step(None))
@@ -154,41 +161,44 @@ def train_model(
 
 
 def _train_several(
-    context: click.Context, request: RunRequest, seeds: str | None, best: bool, max_minutes: float | None
+    context: click.Context, request: RunRequest, seeds: str | None, recipe: str | None, max_minutes: float | None
 ) -> bool:
     """Train one model per seed, or a recipe, if the options ask for that. Returns whether they do."""
     from cli.training_progress import next_steps
-    from induce.recipes.best import train_best
-    from induce.recipes.best_plan import is_best
+    from induce.recipes.plan import has_plan
+    from induce.recipes.runner import train_recipe
     from induce.training.events import Finished
     from induce.training.family import is_family, parse_seeds, train_family
 
-    best = best or (request.resume and is_best(request.run))
-    if not best and not seeds and not (request.resume and is_family(request.run)):
+    if request.resume and has_plan(request.run):
+        recipe = recipe or "best"  # the plan holds the recipe that the job began with
+    if not recipe and not seeds and not (request.resume and is_family(request.run)):
         return False
     model_options = ("model", "preset", "settings", "trees", "teachers", "task")
     if (request.seed is not None and seeds) or (
-        best and (seeds or any(getattr(request, key) for key in model_options))
+        recipe and (seeds or any(getattr(request, key) for key in model_options))
     ):
-        raise click.UsageError("--seeds excludes --seed, and --best chooses models and settings itself")
-    if best and request.seed == 0:
-        raise click.BadParameter("0: with --best, seeds start at 1", param_hint="--seed")
+        raise click.UsageError("--seeds excludes --seed, and --recipe names models and settings itself")
+    if recipe and request.seed == 0:
+        raise click.BadParameter("0: with --recipe, seeds start at 1", param_hint="--seed")
     last: Event | None = None
     with ending_after_the_step() as ending:
-        if best:
-            for name, event in train_best(request, max_minutes=max_minutes, stop=ending.requested, tell=_print):
+        if recipe:
+            events = train_recipe(request, recipe, max_minutes=max_minutes, stop=ending.requested, report=_print)
+            for name, event in events:
                 _print_event(name, event, complete=False)
                 last = event
         else:
             numbers = parse_seeds(seeds) if seeds else []
-            for member in train_family(request, numbers, max_minutes=max_minutes, stop=ending.requested, tell=_print):
+            family = train_family(request, numbers, max_minutes=max_minutes, stop=ending.requested, report=_print)
+            for member in family:
                 _print_event(f"seed {member.seed}", member.event)
                 last = member.event
         if ending.number:
             _print(f"to continue: synparse train --resume -o {shlex.quote(request.run)}")
             context.exit(ending.code)
     if isinstance(last, Finished):
-        for line in next_steps(last, request.run if best else f"{request.run}/seed-*"):
+        for line in next_steps(last, request.run if recipe else f"{request.run}/seed-*"):
             _print(line)
     return True
 

@@ -1,1 +1,1 @@
-"""Recipes: trainings that combine several models."""
+"""Recipes: trainings that combine several models, described by TOML files."""

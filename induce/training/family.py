@@ -1,7 +1,7 @@
-"""A family: one model trained from several seeds, with one text in memory, on as many cores as there are.
+"""A family: one model trained from several seeds, with one text in memory, on all cores.
 
-``RUN/family.json`` says what was asked for, ``RUN/seed-N`` are runs like any other. Each seed gives the weights that it
-would give by itself with as many threads.
+``RUN/family.json`` stores the request; ``RUN/seed-N`` are ordinary runs. Each seed gives the same weights as a run of
+its own with as many threads.
 """
 
 from __future__ import annotations
@@ -10,41 +10,39 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from induce.storage.locate import FAMILY, PathType
 from induce.storage.run_folder import check_type, resumable
 from induce.training.events import Event
 from induce.training.parallel import ParallelTraining, Task
-from induce.training.request import RunRequest, Stop, UnchangeableError
+from induce.training.request import STORED, RunRequest, Stop, UnchangeableError, request_from_json, request_to_json
 from induce.training.run import load_data, prepare_run
 from induce.workers.pool import can_copy, cores
 from treebank.base.atomic_write import write_whole
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
 
-KEPT = ("text", "dev", "trees", "teachers", "model", "preset", "settings", "task")  # of a request
-READING = ("tokenize", "paragraphs", "form", "encoding")  # of how its input is read
+MAX_SEEDS = 1000
 
 
 @dataclass(frozen=True)
 class FamilyEvent:
-    """Something that happened to the run of one seed."""
+    """An event of the run of one seed."""
 
     seed: int
     event: Event
 
 
 def parse_seeds(text: str) -> list[int]:
-    """The seeds in ``1-5`` or ``1,3,7``. Raises SynparseError where there are none."""
+    """The seeds in ``1-5`` or ``1,3,7``. Raises SynparseError for anything else, and for more than 1,000 seeds."""
     seeds: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not (first.isdecimal() and (last.isdecimal() if dash else True)):
             raise SynparseError(f"seeds {text!r}: give them as 1-5 or 1,3,7")
-        seeds += range(int(first), int(last or first) + 1)
-    if not seeds or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds) or len(seeds) > 1000:
-        raise SynparseError(f"seeds {text!r}: one to a thousand different ones below 2^32, the smaller first")
+        seeds += range(int(first), min(int(last or first), int(first) + MAX_SEEDS) + 1)  # no list of billions
+    if not seeds or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds) or len(seeds) > MAX_SEEDS:
+        raise SynparseError(f"seeds {text!r}: give 1 to 1,000 different seeds below 2^32, the smaller first")
     return seeds
 
 
@@ -59,42 +57,41 @@ def train_family(
     *,
     max_minutes: float | None = None,
     stop: Stop = lambda: False,
-    tell: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> Iterator[FamilyEvent]:
-    """Train the runs of all ``seeds``, each for at most ``max_minutes``; what happens to them, as it happens.
+    """Train the runs of all ``seeds``, each for at most ``max_minutes``, and yield their events.
 
-    With ``request.resume`` they go on; without seeds they are those of the family in ``request.run``. Seeds that are
-    there already, and not named, stay members of it. Raises SynparseError as `prepare_run` does, for seeds that would
-    join another training, and if a training comes to an end that is none.
+    With ``request.resume`` they are resumed; without seeds, all runs of the family in ``request.run`` are. Other seeds
+    in the folder stay members of the family. Raises SynparseError as `prepare_run` does, for seeds that would join
+    another training, and if a training process dies.
     """
     folder = Path(request.run)
     check_type(folder, PathType.FAMILY)
-    request, seeds, everyone = _joined(folder, request, list(seeds))
+    request, seeds, all_seeds = _joined(folder, request, list(seeds))
     runs = [_of_seed(request, seed) for seed in seeds]
-    data = load_data(runs[0], tell, stop)
+    data = load_data(runs[0], report, stop)
     if not data.config.data.task:
         data.encode()
     for line in data.notes:
-        tell(line)
+        report(line)
     folder.mkdir(parents=True, exist_ok=True)
-    _remember(folder, request, everyone)
-    trained = zip(seeds, runs, strict=True)
+    _write(folder, request, all_seeds)
     count = min(len(runs), cores()) if data.device == "cpu" and can_copy() else 1
     if count == 1:
-        for seed, run in trained:
+        for seed, run in zip(seeds, runs, strict=True):
             for event in prepare_run(run, data=data).train(max_minutes=max_minutes, stop=stop):
                 yield FamilyEvent(seed, event)
             if stop():
                 return
         return
-    threads = 1 if request.trees or request.teachers else max(1, cores() // count)  # copies of used threads would hang
-    tasks = [Task(f"seed {seed}", run, data, max_minutes) for seed, run in trained]
+    threads = 1 if request.trees or request.teachers else max(1, cores() // count)  # forks of used threads would hang
+    tasks = [Task(f"seed {seed}", run, data, max_minutes) for seed, run in zip(seeds, runs, strict=True)]
     for name, event in ParallelTraining(threads, stop).train(tasks, count):
         yield FamilyEvent(int(name.removeprefix("seed ")), event)
 
 
 def _of_seed(request: RunRequest, seed: int) -> RunRequest:
-    """The request of one run; one that has begun keeps what it began with."""
+    """The request of one run; a run that has begun keeps its settings."""
     run = str(Path(request.run) / f"seed-{seed}")
     if request.resume and resumable(Path(run)):
         return RunRequest(run=run, resume=True, text=request.text, device=request.device)
@@ -106,55 +103,46 @@ def _joined(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunReq
 
     Raises SynparseError for seeds that would join those of another training.
     """
-    found = _stored(folder / FAMILY, request)
-    if found is None:
+    stored = _stored(folder / FAMILY, request)
+    if stored is None:
         if not seeds:
-            raise SynparseError(f"{folder}: there is no family of seeds to go on with; name them with --seeds")
+            raise SynparseError(f"{folder}: there is no family of seeds to resume; name seeds with --seeds")
         return request, seeds, seeds
-    old, known = found
-    everyone = list(dict.fromkeys([*known, *seeds]))
+    first, known = stored
+    all_seeds = list(dict.fromkeys([*known, *seeds]))
     if request.resume:
-        for key in KEPT:
-            if getattr(request, key) and getattr(request, key) != getattr(old, key):
+        for key in STORED:
+            if getattr(request, key) and getattr(request, key) != getattr(first, key):
                 raise UnchangeableError(f"--{key} cannot change on --resume: the family keeps its settings")
-        return old, seeds or known, everyone
+        return first, seeds or known, all_seeds
     others = ", ".join(str(seed) for seed in known if seed not in seeds)
-    before, asked = _values(old), _values(request)
-    differing = [key for key in asked if asked[key] != before[key]]
+    before, now = request_to_json(first), request_to_json(request)
+    differing = [key for key in now if now[key] != before[key]]
     if others and differing:
         name = differing[0]
-        problem = f"was trained with {name} {before[name]!r}, not {asked[name]!r}; name another folder with -o"
+        problem = f"was trained with {name} {before[name]!r}, not {now[name]!r}; name another folder with -o"
         raise SynparseError(f"{folder}: holds seed {others}, which {problem}")
-    return request, seeds, everyone
+    return request, seeds, all_seeds
 
 
 def _stored(path: Path, request: RunRequest) -> tuple[RunRequest, list[int]] | None:
-    """``request`` as the family at ``path`` began with it, and its seeds; None without one, or for a damaged one
-    that is overwritten."""
+    """``request`` as the family at ``path`` began with it, and its seeds.
+
+    None without a family, and for a damaged file that is to be overwritten.
+    """
     if not path.exists():
         return None
     try:
         stored = parse_json(path.read_bytes())
-        asked: dict[str, Any] = stored["request"]
-        values: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in asked.items()}
-        reading = replace(request.input_options, **{key: values[key] for key in READING})
-        old = replace(request, input_options=reading, **{key: values[key] for key in KEPT})
-        return old, [int(seed) for seed in stored["seeds"]]
+        return request_from_json(request, stored["request"]), [int(seed) for seed in stored["seeds"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if request.overwrite:
             return None
-        raise SynparseError(f"{path}: not the description of a family ({error}); train anew with --overwrite") from None
+        raise SynparseError(
+            f"{path}: not the description of a family ({error}); train again with --overwrite"
+        ) from None
 
 
-def _values(request: RunRequest) -> dict[str, Any]:
-    """What of a request its family keeps, as JSON."""
-    values = {key: getattr(request, key) for key in KEPT}
-    values["text"] = [one for one in request.text if isinstance(one, str)]  # a program gives its sentences again
-    values |= {key: getattr(request.input_options, key) for key in READING}
-    found: dict[str, Any] = json.loads(json.dumps(values, default=str))
-    return found
-
-
-def _remember(folder: Path, request: RunRequest, seeds: Sequence[int]) -> None:
-    text = json.dumps({"seeds": list(seeds), "request": _values(request)}, indent=1) + "\n"
+def _write(folder: Path, request: RunRequest, seeds: Sequence[int]) -> None:
+    text = json.dumps({"seeds": list(seeds), "request": request_to_json(request)}, indent=1) + "\n"
     write_whole(folder / FAMILY, text.encode())

@@ -52,6 +52,28 @@ class RunRequest:
         return [*first, *self.settings, *([] if self.seed is None else [f"train.seed={self.seed}"])]
 
 
+STORED = ("text", "dev", "trees", "teachers", "model", "preset", "settings", "task")
+STORED_INPUT = ("tokenize", "paragraphs", "form", "encoding")  # of `InputOptions`
+
+
+def request_to_json(request: RunRequest) -> dict[str, Any]:
+    """The part of a request that a job of several runs stores. A program gives its sentences again on resume."""
+    values: dict[str, Any] = {
+        key: list(value) if isinstance(value := getattr(request, key), list | tuple) else value for key in STORED
+    }
+    for key in ("text", "dev"):
+        values[key] = [path for path in values[key] if isinstance(path, str)]
+    return values | {key: getattr(request.input_options, key) for key in STORED_INPUT}
+
+
+def request_from_json(request: RunRequest, stored: Mapping[str, Any]) -> RunRequest:
+    """``request`` with everything that `request_to_json` stored. Raises KeyError if a value is missing."""
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()}
+    reading: dict[str, Any] = {key: values[key] for key in STORED_INPUT}
+    requested: dict[str, Any] = {key: values[key] for key in STORED}
+    return replace(request, input_options=replace(request.input_options, **reading), **requested)
+
+
 class UnchangeableError(SynparseError):
     """An option that a resumed run cannot take."""
 

@@ -108,7 +108,7 @@ def test_seeds_join_those_that_are_there(
 def test_seeds_do_not_join_another_training(text: str, tmp_path: Path) -> None:
     run = tmp_path / "family"
     run.mkdir()
-    family._remember(run, request(run, "another.txt"), [1, 2])
+    family._write(run, request(run, "another.txt"), [1, 2])
     note = (run / "family.json").read_bytes()
     told = r"holds seed 1, which was trained with text \['another.txt'\], not \['.*text.txt'\]; name another folder"
     for overwrite in (False, True):

@@ -1,0 +1,217 @@
+"""State of a recipe job, stored in ``RUN/plan.json``: the request, the decisions, and the parts that are trained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import inf
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from induce.decoding.branching_direction import Edges
+from induce.recipes.recipe import VOTE, Member, Recipe, recipe_from
+from induce.storage.locate import ENSEMBLE, PathType
+from induce.storage.run_folder import check_type, resumable
+from induce.training.request import RunRequest, request_from_json, request_to_json
+from treebank.base.atomic_write import write_whole
+from treebank.base.errors import SynparseError
+from treebank.base.json_text import parse_json
+
+PLAN = "plan.json"
+PARTS = "parts"  # folder of the runs, in that of the job
+SEEDS_PER_JOB = 100  # distance of the seeds of two jobs
+WEAK_EVIDENCE = 0.6  # strength of the evidence for a branching direction below which a warning is printed
+DECISIONS = ("done", "log", "series", "words", "text_share", "vote_share", "ranks")  # fields in plan.json
+Report = Callable[[str], None]
+
+
+def has_plan(run: str) -> bool:
+    """Whether the folder ``run`` holds a job that can be resumed."""
+    return (Path(run) / PLAN).exists()
+
+
+@dataclass
+class Plan:
+    """Request, decisions and progress of a job."""
+
+    folder: Path
+    recipe: Recipe
+    request: RunRequest
+    minutes: float  # wall-clock time
+    done: list[str] = field(default_factory=list)  # names of the trained members
+    log: list[str] = field(default_factory=list)  # reported decisions
+    series: int = 0
+    words: int = 0  # of the training text
+    text_share: float = 0.0  # of the sentences that the parts learn from; 0: not decided
+    vote_share: float = 0.0  # of the sentences that the students of the vote learn from
+    ranks: dict[str, list[str]] = field(default_factory=dict)  # members of a part or preset, the likeliest first
+
+    @classmethod
+    def open(cls, request: RunRequest, recipe: Recipe, minutes: float | None) -> Plan:
+        """The stored plan of a resumed job, else a new one, which is not written yet.
+
+        Raises SynparseError if the folder holds something else, or a job that is not to be overwritten.
+        """
+        folder = Path(request.run)
+        path = folder / PLAN
+        if request.resume and path.exists():
+            return cls._stored(path, request, minutes)
+        if "-" in request.text:
+            raise SynparseError("a recipe reads its text several times; give it as a file, not as standard input")
+        check_type(folder, PathType.ENSEMBLE)
+        exists = any((folder / name).exists() for name in (PARTS, ENSEMBLE, PLAN))
+        if exists and not (request.overwrite and path.exists()):
+            raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or use --resume")
+        return cls(folder, recipe, replace(request, resume=False), minutes or recipe.minutes)
+
+    @classmethod
+    def _stored(cls, path: Path, request: RunRequest, minutes: float | None) -> Plan:
+        try:
+            stored = parse_json(path.read_bytes())
+            seed = int(stored["seed"])
+            if request.seed not in (None, seed):
+                raise SynparseError(f"{path}: began with --seed {seed}, which cannot change on --resume")
+            recipe = recipe_from(stored["recipe"], str(path))
+            restored = replace(request_from_json(request, stored["request"]), seed=seed)
+            decisions = {key: stored[key] for key in DECISIONS}
+            plan = cls(path.parent, recipe, restored, minutes or float(stored["minutes"]), **decisions)
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise SynparseError(
+                f"{path}: not the plan of a job ({type(error).__name__}: {error}); begin again with --overwrite"
+            ) from None
+        plan.done = [name for name in plan.done if resumable(plan.run_of(name))]  # a deleted run is trained again
+        return plan
+
+    def begin(self) -> None:
+        """Write a new plan, after everything that can fail without a trained model; remove an overwritten job."""
+        if not has_plan(str(self.folder)) or (self.request.overwrite and not self.done):
+            rmtree(self.folder / PARTS, ignore_errors=True)
+            (self.folder / ENSEMBLE).unlink(missing_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.write()
+
+    def run_of(self, name: str) -> Path:
+        """Folder of the run ``name``."""
+        return self.folder / PARTS / name
+
+    def stretch(self, members: Sequence[Member], cores: int) -> float:
+        """The factor on the minutes of each member that uses the training time of ``cores`` cores."""
+        return self.minutes * cores * self.recipe.training_share / sum(member.part.minutes for member in members)
+
+    def choose_series(self, cores: int, report: Report) -> list[Member]:
+        """The members of as many series as there is time for."""
+        if not self.series:
+            fitting = int(self.stretch(self.recipe.series(1), cores))
+            self.series = max(1, min(self.recipe.max_series, fitting))
+            self.decide(f"{self.series} series of models", report)
+        return self.recipe.series(self.series)
+
+    def choose_shares(self, student_minutes: float, cores: int, report: Report) -> None:
+        """Choose the shares of the text that is learned from, by the parts and by the students of the vote.
+
+        As much is used as can be parsed in the time that training and the students (``student_minutes`` of one core)
+        leave; at least half of that time is for the vote.
+        """
+        recipe, total = self.recipe, self.minutes * cores
+        learned = 60 * recipe.words_per_second * max(0.1 * total, total * (1 - recipe.training_share) - student_minutes)
+        teaching = recipe.teaching_cost * max(1, self.series)
+        taught = min(self.words, learned / 2 / teaching)
+        voted = min(taught, (learned - taught * teaching) / recipe.voting_cost)
+        self.text_share, self.vote_share = (
+            max(0.001, round(words / self.words, 3)) if self.words else 1.0 for words in (taught, voted)
+        )
+        if self.vote_share < 1:
+            shares = f"{self.text_share:.1%} of the sentences; students of the vote learn from {self.vote_share:.1%}"
+            self.decide(f"there is time to learn from {shares}", report)
+        self.write()
+
+    def report_branching(self, member: Member, report: Report) -> None:
+        """Report the branching direction that priors assume, as estimated by ``member`` from the text."""
+        from induce.parsing.load import read_trained
+
+        edges = Edges.in_facts(read_trained(str(self.run_of(member.name))).facts)
+        if edges is None:
+            return
+        shares = f"{edges.first:.0f}% begin, {edges.last:.0f}% end"
+        direction = edges.branching.direction or "neither"
+        evidence = f"sentences with a frequent word at an edge: {shares} with one"
+        self.decide(f"branching: {direction}, strength {edges.strength:.2f} ({evidence})", report)
+        if edges.strength < WEAK_EVIDENCE:
+            self.decide(
+                f"warning: weak evidence for the branching direction ({edges.difference:+.0f} points, standard error "
+                f"{edges.error:.1f}); the trees may be no better than trivial ones",
+                report,
+            )
+
+    def rank(self, group: str, rivals: Sequence[str], purpose: str, report: Report) -> list[str]:
+        """``rivals`` by the perplexity of the development text, the lowest first; decided once for each ``group``."""
+        from induce.storage.checkpoint import find, read
+
+        if group not in self.ranks:
+            scores = dict[str, float]()
+            for name in rivals:
+                history = read(find(self.run_of(name), ("last",))).facts.get("history") or ()
+                scores[name] = min((float(check["development_perplexity"]) for check in history), default=inf)
+            self.ranks[group] = sorted(scores, key=scores.__getitem__)
+            order = ", ".join(f"{name} {scores[name]:.1f}" for name in self.ranks[group])
+            self.decide(f"perplexity of the development text: {order}; {purpose}", report)
+        return self.ranks[group]
+
+    def teacher_of(self, member: Member) -> str:
+        """Name of the run that teaches ``member``; "" if none does."""
+        part = member.part
+        if part.teachers in ("", VOTE):
+            return part.teachers
+        teaching = next(teacher for teacher in self.recipe.parts if teacher.name == part.teachers)
+        index = member.number - 1
+        if part.best:
+            rank = index // part.count * part.best + index % part.count % part.best
+            return self.ranks[part.teachers][rank]
+        return f"{teaching.name}-{index % (teaching.count * max(1, self.series)) + 1}"
+
+    def request_of(self, member: Member) -> RunRequest:
+        """The request of one training run; a run that has begun is resumed."""
+        run, part, teacher = self.run_of(member.name), member.part, self.teacher_of(member)
+        if resumable(run):
+            return RunRequest(run=str(run), resume=True, device=self.request.device)
+        share = self.vote_share if part.teachers == VOTE else self.text_share
+        text_share = (f"data.text_share={share:g}",) if 0 < share < 1 else ()
+        path = str(self.run_of(teacher))
+        job = (1 if self.request.seed is None else self.request.seed) - 1
+        return replace(
+            self.request,
+            run=str(run),
+            preset=member.preset,
+            seed=member.number + SEEDS_PER_JOB * job,
+            settings=(*text_share, *part.settings),
+            teachers=tuple(f"{path}@decoder={name}" for name in part.decoders) or ((path,) if teacher else ()),
+            resume=False,
+            overwrite=False,
+        )
+
+    def decide(self, line: str, report: Report) -> None:
+        """Report a decision, and store it."""
+        report(line)
+        if line not in self.log:
+            self.log.append(line)
+        self.write()
+
+    def finish(self, name: str) -> None:
+        """Note that the run ``name`` is trained."""
+        self.done.append(name)
+        self.write()
+
+    def write(self) -> None:
+        """Write plan.json, completely or not at all."""
+        recipe = asdict(self.recipe)
+        content: dict[str, Any] = {
+            "recipe": {**{key: value for key, value in recipe.items() if key != "parts"}, "part": recipe["parts"]},
+            "request": request_to_json(self.request),
+            "seed": 1 if self.request.seed is None else self.request.seed,
+            "minutes": self.minutes,
+            **{key: getattr(self, key) for key in DECISIONS},
+        }
+        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        write_whole(self.folder / PLAN, text.encode("utf-8", "surrogatepass"))

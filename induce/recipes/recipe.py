@@ -1,0 +1,151 @@
+"""Recipes: TOML files that say which models are trained, by which teachers, for how long, and which of them vote.
+
+A recipe trains one or more *series* of its parts, each with other seeds. Parts whose teacher is the vote are trained
+once, after all series.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.registry import nearest
+
+SHIPPED = Path(__file__).parent
+VOTE = "vote"  # of all parts, as a teacher
+
+
+@dataclass(frozen=True)
+class Part:
+    """One model of a recipe, of which a series trains ``count``; members are called NAME-1, NAME-2, …"""
+
+    name: str
+    presets: tuple[str, ...]  # of the members, in turn
+    minutes: float  # of one core, enough for the text that the recipe was made for
+    count: int = 1  # members in each series
+    max_passes: int = 0  # over the text, as many as time allows; 0: as the preset says
+    words: int = 0  # to learn from in all passes; 0: as many as time allows
+    teachers: str = ""  # the part whose members teach, in turn, or "vote"
+    best: int = 0  # only so many of the teachers of a series, those with the lowest perplexity; 0: all
+    decoders: tuple[str, ...] = ()  # by each of which a teacher parses
+    settings: tuple[str, ...] = ()  # table.key=value
+    votes: bool = True
+
+
+@dataclass(frozen=True)
+class Member:
+    """One training run of a recipe."""
+
+    part: Part
+    number: int  # from 1, over all series; the seed in the first job
+
+    @property
+    def name(self) -> str:
+        """Name of its folder."""
+        return f"{self.part.name}-{self.number}"
+
+    @property
+    def preset(self) -> str:
+        """Name of its preset."""
+        return self.part.presets[(self.number - 1) % len(self.part.presets)]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Models that are trained together, and the time that they share."""
+
+    name: str
+    parts: tuple[Part, ...]
+    minutes: float  # wall-clock time by default
+    training_share: float = 0.6  # of the time; the rest is for parsing the text for students, and for the vote
+    max_stretch: float = 4.0  # parts train at most this many times their minutes
+    words_per_second: float = 2300.0  # that a grammar learns from on one core
+    teaching_cost: float = 7.0  # time to parse a word by the teachers of one series, per time to learn from it
+    voting_cost: float = 15.0  # time to parse a word by all voters, per time to learn from it
+    max_series: int = 1
+    voters_per_preset: int = 3
+
+    @property
+    def students(self) -> tuple[Part, ...]:
+        """Parts that learn from the vote of the others."""
+        return tuple(part for part in self.parts if part.teachers == VOTE)
+
+    def series(self, count: int) -> list[Member]:
+        """Members of ``count`` series, without the students of the vote."""
+        parts = [part for part in self.parts if part.teachers != VOTE]
+        return [Member(part, number) for part in parts for number in range(1, count * part.count + 1)]
+
+    def student_members(self) -> list[Member]:
+        """Members that learn from the vote."""
+        return [Member(part, number) for part in self.students for number in range(1, part.count + 1)]
+
+    def stages(self, members: Sequence[Member]) -> Iterator[list[Member]]:
+        """``members`` in the order of training: teachers before their students."""
+        done, remaining = set[str](), list(members)
+        while remaining:
+            stage = [member for member in remaining if member.part.teachers in {"", *done}]
+            yield stage
+            done |= {member.part.name for member in stage}
+            remaining = [member for member in remaining if member not in stage]
+
+
+def read_recipe(name: str) -> Recipe:
+    """The shipped recipe ``name``, or that in the file ``name``. Raises SynparseError if it is missing or invalid."""
+    path = Path(name)
+    if path.suffix != ".toml":
+        path = SHIPPED / f"{name}.toml"
+        if not path.exists():
+            known = [file.stem for file in sorted(SHIPPED.glob("*.toml"))]
+            raise UnknownNameError(f"no recipe {name!r}; {nearest(name, known)}")
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SynparseError(f"{path}: not valid TOML ({error})") from None
+    return recipe_from(content, str(path))
+
+
+def recipe_from(content: Mapping[str, Any], where: str) -> Recipe:
+    """The recipe with the ``content`` of a file. Raises SynparseError, beginning with ``where``, if it is invalid."""
+    parts = content.get("part", [])
+    if not isinstance(parts, list) or not parts:
+        raise SynparseError(f"{where}: a recipe has at least one [[part]]")
+    values = {key: value for key, value in content.items() if key != "part"}
+    recipe = _build(Recipe, {**values, "parts": tuple(_build(Part, part, where) for part in parts)}, where)
+    names = {VOTE}
+    for part in recipe.parts:
+        if part.teachers not in {"", *names}:
+            raise SynparseError(f"{where}: part {part.name!r}: its teachers {part.teachers!r} are no part before it")
+        if part.name in names:
+            raise SynparseError(f"{where}: two parts are called {part.name!r}")
+        names.add(part.name)
+    return recipe
+
+
+def _build(type_: type[Any], values: Any, where: str) -> Any:
+    """``type_`` with the fields ``values``, lists as tuples, checked against the types of its fields."""
+    if not isinstance(values, dict):
+        raise SynparseError(f"{where}: {values!r} is not a table")
+    known = {field.name: field for field in fields(type_)}
+    for key, value in values.items():
+        if key not in known:
+            raise UnknownNameError(f"{where}: a {type_.__name__.lower()} has no {key!r}; {nearest(key, known)}")
+        if not _has_type(value, str(known[key].type)):
+            raise SynparseError(f"{where}: {key} cannot be {value!r}")
+    try:
+        return type_(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    except TypeError as error:
+        raise SynparseError(f"{where}: {str(error).rpartition('() ')[2]}") from None
+
+
+def _has_type(value: Any, name: str) -> bool:
+    """Whether ``value`` fits the annotation ``name`` of a field; numbers are positive or 0."""
+    if name in ("int", "float"):
+        number = isinstance(value, int) or (name == "float" and isinstance(value, float))
+        return number and not isinstance(value, bool) and value >= 0
+    if name.startswith("tuple[str"):
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, {"str": str, "bool": bool}.get(name, object))

@@ -1,0 +1,199 @@
+"""Training of a recipe: all its parts, within a given time, and the vote of those that vote.
+
+``RUN/parts`` holds the runs, ``RUN/plan.json`` the request and the decisions, and RUN itself is the ensemble. Every
+part can be resumed, so the job can be resumed at any moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from induce.data.fragments import words_learned
+from induce.recipes.plan import Plan, Report
+from induce.recipes.recipe import VOTE, Member, Recipe, read_recipe
+from induce.training.events import Event, Finished
+from induce.training.parallel import ParallelTraining, Task
+from induce.training.request import RunRequest, Stop, resolved_config
+from induce.training.run import load_data, prepare_run
+from induce.training.run_data import RunData
+from induce.workers.pool import can_copy, cores
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from induce.config import TrainConfig
+
+SLACK = 2.0  # factor on the minutes of a part whose schedule ends it, for a machine that other programs slow down
+
+
+def train_recipe(
+    request: RunRequest,
+    recipe: Recipe | str = "best",
+    *,
+    max_minutes: float | None = None,
+    stop: Stop = lambda: False,
+    report: Report = lambda line: None,
+) -> Iterator[tuple[str, Event]]:
+    """Train the parts of ``recipe`` within about ``max_minutes``, by default those of the recipe, and let them vote.
+
+    Yields the name of a run and an event. After ``stop`` returns true, all models are stored, and a request with
+    ``resume`` continues. Raises SynparseError if text or settings are invalid.
+    """
+    plan = Plan.open(request, read_recipe(recipe) if isinstance(recipe, str) else recipe, max_minutes)
+    recipe, request = plan.recipe, plan.request
+    count = cores() if request.device != "cuda" and can_copy() else 1
+    first = recipe.series(1)[0]
+    if not plan.words:
+        plan.words = _count_words(plan, stop)
+        plan.begin()
+    members, students = plan.choose_series(count, report), recipe.student_members()
+    stretch = min(recipe.max_stretch, plan.stretch(members, count))
+    plan.decide(f"{plan.minutes:g} minutes on {count} cores: {stretch:.2f} times the minutes of each part", report)
+    if not plan.text_share:
+        plan.choose_shares(sum(member.part.minutes for member in students) * stretch, count, report)
+    for stage in recipe.stages(members):
+        _rank_teachers(stage, members, plan, report)
+        yield from _train(stage, plan, stretch, count, stop, report)
+        if stop():
+            return
+        if stage[0] == members[0]:
+            plan.report_branching(first, report)
+    voters = _voters(members, plan, report)
+    if students:
+        _combine(voters, plan.run_of(VOTE), plan, report)
+        yield from _train(students, plan, stretch, count, stop, report)
+        if stop():
+            return
+        names = ", ".join(member.name for member in students)
+        plan.decide(f"{names} learned the trees of the vote; each parses faster than the vote", report)
+    _combine([*voters, *(member.name for member in students if member.part.votes)], plan.folder, plan, report)
+
+
+def _count_words(plan: Plan, stop: Stop) -> int:
+    """Words of the training text, as the first part with counted passes reads it, else the first part."""
+    members = plan.recipe.series(1)
+    member = next((member for member in members if member.part.max_passes), members[0])
+    words: int = load_data(replace(plan.request_of(member), teachers=(), resume=False), stop=stop).training.words
+    return words
+
+
+def _rank_teachers(stage: Sequence[Member], members: Sequence[Member], plan: Plan, report: Report) -> None:
+    """Rank the teachers of a stage, if only the best of them teach."""
+    for group in dict.fromkeys(member.part.teachers for member in stage if member.part.best):
+        rivals = [member.name for member in members if member.part.name == group]
+        plan.rank(group, rivals, "the lowest teach", report)
+
+
+def _train(
+    members: Sequence[Member], plan: Plan, stretch: float, count: int, stop: Stop, report: Report
+) -> Iterator[tuple[str, Event]]:
+    """Train the members of one stage that are not done, ``count`` at a time, and note those that end."""
+    remaining = [member for member in members if member.name not in plan.done]
+    try:
+        tasks = list(_tasks(remaining, plan, stretch, stop, report))
+    except KeyboardInterrupt:
+        if stop():
+            return
+        raise
+    for name, event in _run(tasks, min(count, len(tasks)), stop):
+        if isinstance(event, Finished) and event.reason != "interrupted":
+            plan.finish(name)
+        yield name, event
+
+
+def _run(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str, Event]]:
+    """Events of the tasks, several at a time or one after another."""
+    if count > 1:
+        yield from ParallelTraining(1, stop).train(tasks, count)
+        return
+    for task in tasks:
+        for event in prepare_run(task.request, data=task.data).train(max_minutes=task.max_minutes, stop=stop):
+            yield task.name, event
+        if stop():
+            return
+
+
+def _tasks(members: Sequence[Member], plan: Plan, stretch: float, stop: Stop, report: Report) -> Iterator[Task]:
+    """The trainings of one stage; those with the same teachers and words share one text, which is parsed once.
+
+    Raises KeyboardInterrupt after ``stop`` returned true.
+    """
+    shared: dict[tuple[tuple[str, ...], str], RunData] = {}
+    for member in members:
+        request, minutes = plan.request_of(member), member.part.minutes * stretch
+        teachers = tuple(request.teachers)
+        key = (teachers, "" if request.resume else repr(resolved_config(request).data))
+        if teachers and key not in shared:
+            report(f"{member.name}: parsing the text for {', '.join(Path(name).name for name in teachers)}")
+            shared[key] = load_data(request, stop=stop)
+            shared[key].encode()
+        data = shared.get(key)
+        if request.resume:
+            minutes = _remaining(Path(request.run), minutes)
+        elif member.part.max_passes:
+            data = data or load_data(request)
+            request = _with_passes(request, member, data, plan, stretch, report)
+            minutes *= 1 if member.part.words else SLACK
+        plan.decide(f"{member.name}: preset {member.preset}, up to {minutes:.1f} minutes", report)
+        yield Task(member.name, request, data, minutes)
+
+
+def _with_passes(
+    request: RunRequest, member: Member, data: RunData, plan: Plan, stretch: float, report: Report
+) -> RunRequest:
+    """``request`` with as many passes over the text as the words or the minutes of the part allow."""
+    part, train = member.part, resolved_config(request).train
+    if part.words:
+        passes = max(train.epochs, min(part.max_passes, part.words // max(1, data.training.words)))
+        return replace(request, settings=(*request.settings, f"train.epochs={passes}"))
+    lengths = data.encode().lengths
+    affordable = 60 * part.minutes * stretch * plan.recipe.words_per_second
+    schedule = fit_schedule(train, lengths, affordable, part.max_passes)
+    words = words_learned(lengths, schedule)
+    plan.decide(f"{member.name}: {words:,} words in {schedule.epochs} passes", report)
+    changes = (f"train.epochs={schedule.epochs}", f"train.longer={schedule.longer}")
+    return replace(request, settings=(*request.settings, *changes))
+
+
+def fit_schedule(train: TrainConfig, lengths: np.ndarray, words: float, max_passes: int) -> TrainConfig:
+    """``train`` with as many passes over sentences of these ``lengths`` as learn from at most ``words`` words.
+
+    The longest sentences are learned from in the last pass at the latest.
+    """
+    for passes in range(max_passes, 1, -1):
+        rise = -(-max(0, train.longest - train.first_longest) // (passes - 1))
+        train = replace(train, epochs=passes, longer=max(train.longer, rise))
+        if words_learned(lengths, train) <= words:
+            break
+    return train
+
+
+def _remaining(run: Path, minutes: float) -> float:
+    """Minutes that are left to a run that has begun."""
+    from induce.storage.checkpoint import find, read
+
+    spent = float(read(find(run, ("last",))).facts.get("seconds", 0.0)) / 60
+    return max(minutes - spent, 0.01)
+
+
+def _voters(members: Sequence[Member], plan: Plan, report: Report) -> list[str]:
+    """The names of the runs that vote: the likeliest of each preset."""
+    voters = list[str]()
+    limit = plan.recipe.voters_per_preset
+    for preset in dict.fromkeys(member.preset for member in members if member.part.votes):
+        rivals = [member.name for member in members if member.part.votes and member.preset == preset]
+        if len(rivals) > limit:
+            rivals = plan.rank(preset, rivals, f"the {limit} lowest vote", report)[:limit]
+        voters += rivals
+    return voters
+
+
+def _combine(voters: Sequence[str], run: Path, plan: Plan, report: Report) -> None:
+    """Make ``run`` the vote of these runs."""
+    from induce.parsing.combine import combine
+
+    combine([str(plan.run_of(name)) for name in voters], str(run), overwrite=True, tell=report)
+    plan.decide(f"the vote of {len(voters)} members is the run {run}", report)

@@ -1,0 +1,105 @@
+"""Plan of a recipe job: series, shares of the text, seeds, and the stored decisions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from induce.decoding import branching_direction
+from induce.recipes.plan import Plan
+from induce.recipes.recipe import read_recipe
+from induce.training.request import RunRequest
+from treebank.base.errors import SynparseError
+
+BEST = read_recipe("best")
+
+
+def new_plan(folder: Path, minutes: float = 10.0, **options: object) -> Plan:
+    request = RunRequest(run=str(folder), text=("text.txt",), device="cpu", **options)  # type: ignore[arg-type]
+    plan = Plan.open(request, BEST, minutes)
+    if not request.resume:
+        plan.begin()
+    return plan
+
+
+@pytest.mark.parametrize(("minutes", "count"), [(1, 1), (150, 1), (155, 2), (235, 3), (310, 4), (1000, 4)])
+def test_as_many_series_as_there_is_time_for(tmp_path: Path, minutes: float, count: int) -> None:
+    """A series takes 92 minutes of a core, and .6 of the time is for training."""
+    plan = new_plan(tmp_path / "run", minutes)
+    lines: list[str] = []
+    assert plan.choose_series(2, lines.append) == BEST.series(count)
+    assert lines == [f"{count} series of models"]
+    resumed = new_plan(tmp_path / "run", 1.0, resume=True)
+    assert resumed.choose_series(2, print) == BEST.series(count)  # independent of the present minutes
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words", "count", "shares"),
+    [
+        (5, 100_000, 1, (0.6, 0.3)),
+        (5, 40_000, 1, (1, 1)),
+        (5, 75_000, 1, (0.8, 0.4)),
+        (10, 100_000, 1, (1, 0.7)),
+        (30, 300_000, 2, (0.6, 0.6)),
+        (5, 10**9, 1, (0.001, 0.001)),
+        (5, 0, 1, (1, 1)),
+    ],
+)
+def test_as_much_of_a_long_text_is_used_as_can_be_parsed(
+    tmp_path: Path, minutes: float, words: int, count: int, shares: tuple[float, float]
+) -> None:
+    """Two cores, .4 of whose minutes are left by training, at 4,000 words per second: in what 5 minutes leave, a
+    grammar would learn from 960,000 words, a series be taught 120,000, or 60,000 be voted on."""
+    recipe = replace(BEST, words_per_second=4000, teaching_cost=8, voting_cost=16)
+    plan = new_plan(tmp_path / "run", minutes)
+    plan.recipe, plan.words, plan.series = recipe, words, count
+    lines = list[str]()
+    plan.choose_shares(0, 2, lines.append)
+    assert (plan.text_share, plan.vote_share) == shares
+    assert len(lines) == (shares[1] < 1)
+    for member, share in zip((BEST.series(1)[0], BEST.student_members()[0]), shares, strict=True):
+        assert plan.request_of(member).settings == ((f"data.text_share={share:g}",) if share < 1 else ())
+    resumed = new_plan(tmp_path / "run", resume=True)
+    assert (resumed.text_share, resumed.vote_share, resumed.words) == (*shares, words)
+
+
+def test_another_seed_gives_other_seeds_to_all_runs(tmp_path: Path) -> None:
+    seeds = {}
+    for seed in (None, 1, 2):
+        plan = new_plan(tmp_path / str(seed), seed=seed)
+        plan.ranks["first"] = ["first-3", "first-1"]
+        plan.write()
+        seeds[seed] = [plan.request_of(member).seed for member in BEST.series(1)]
+        resumed = new_plan(tmp_path / str(seed), resume=True)
+        assert [resumed.request_of(member).seed for member in BEST.series(1)] == seeds[seed]
+    assert seeds[None] == seeds[1] == [member.number for member in BEST.series(1)]
+    assert not set(seeds[1]) & set(seeds[2])
+    with pytest.raises(SynparseError, match="began with --seed 2, which cannot change on --resume"):
+        new_plan(tmp_path / "2", seed=3, resume=True)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_every_teacher_has_three_students(tmp_path: Path, count: int) -> None:
+    plan = new_plan(tmp_path / "run")
+    plan.series, plan.ranks["first"] = count, [f"first-{k}" for k in range(1, 6 * count + 1)]
+    teachers = Counter(plan.teacher_of(member) for member in BEST.series(count))
+    expected = [f"onlstm-{k}" for k in range(1, 2 * count + 1)] + [f"first-{k}" for k in range(1, 2 * count + 1)]
+    assert teachers == {"": 2 * count, **dict.fromkeys(expected, 3)}
+    request = plan.request_of(BEST.series(count)[2 * count])
+    teacher = tmp_path / "run" / "parts" / "onlstm-1"
+    assert request.teachers == (f"{teacher}@decoder=biased", f"{teacher}@decoder=unbiased")
+
+
+def test_weak_evidence_for_a_direction_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = branching_direction.Edges(28.0, 21.0, 1000)
+    monkeypatch.setattr(branching_direction.Edges, "in_facts", lambda facts: edges)
+    monkeypatch.setattr("induce.parsing.load.read_trained", lambda run: SimpleNamespace(facts={}))
+    plan = new_plan(tmp_path / "run")
+    lines: list[str] = []
+    plan.report_branching(BEST.series(1)[0], lines.append)
+    assert lines[0].startswith("branching: right, strength ")
+    assert lines[1].startswith("warning: weak evidence for the branching direction (+7 points, standard error 1.9)")

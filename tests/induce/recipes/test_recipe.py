@@ -1,0 +1,69 @@
+"""Recipe files: the shipped recipe, the order of training, and messages for invalid files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from induce.recipes.recipe import read_recipe, recipe_from
+from induce.settings import resolve
+from treebank.base.errors import SynparseError
+
+PART = {"name": "a", "presets": ["onlstm-small"], "minutes": 1}
+
+
+def test_shipped_recipe_names_existing_presets_and_settings() -> None:
+    recipe = read_recipe("best")
+    for part in recipe.parts:
+        for preset in part.presets:
+            resolve(preset=preset, settings=part.settings)
+    assert (recipe.minutes, recipe.max_series) == (180, 4)
+    assert [part.name for part in recipe.students] == ["student"]
+
+
+def test_teachers_are_trained_before_their_students() -> None:
+    recipe = read_recipe("best")
+    stages = [[member.name for member in stage] for stage in recipe.stages(recipe.series(1))]
+    assert stages[0] == ["onlstm-1", "onlstm-2"]
+    assert [name.split("-")[0] for stage in stages[1:] for name in stage] == ["first"] * 6 + ["second"] * 6
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) -> None:
+    voters = [member for member in read_recipe("best").series(count) if member.part.votes]
+    assert Counter(member.preset for member in voters) == {"npcfg-small": 3 * count, "simple-pcfg-small": 3 * count}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ({"name": "x", "minutes": 1}, r"x\.toml: a recipe has at least one \[\[part\]\]"),
+        ({"name": "x", "minutes": 1, "part": [PART], "minuts": 1}, "a recipe has no 'minuts'; did you mean 'minutes'"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "seeds": 1}]}, "a part has no 'seeds'"),
+        ({"name": "x", "minutes": -1, "part": [PART]}, "minutes cannot be -1"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "minutes": "ten"}]}, "minutes cannot be 'ten'"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "presets": [1]}]}, r"presets cannot be \[1\]"),
+        ({"name": "x", "minutes": 1, "part": [{"name": "a", "minutes": 1}]}, "missing 1 required .*'presets'"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "teachers": "b"}]}, "its teachers 'b' are no part before it"),
+        ({"name": "x", "minutes": 1, "part": [PART, PART]}, "two parts are called 'a'"),
+    ],
+)
+def test_invalid_recipe_is_refused(content: dict[str, object], problem: str) -> None:
+    with pytest.raises(SynparseError, match=problem):
+        recipe_from(content, "x.toml")
+
+
+def test_recipe_of_a_user_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'name = "mine"\nminutes = 5\n[[part]]\nname = "a"\npresets = ["lstm-small"]\nminutes = 2\n', "utf-8"
+    )
+    recipe = read_recipe(str(path))
+    assert (recipe.name, recipe.parts[0].presets, recipe.series(2)[1].name) == ("mine", ("lstm-small",), "a-2")
+    with pytest.raises(SynparseError, match="no recipe 'bets'; did you mean 'best'"):
+        read_recipe("bets")
+    path.write_text("name =", "utf-8")
+    with pytest.raises(SynparseError, match=r"mine\.toml: not valid TOML"):
+        read_recipe(str(path))

@@ -1,0 +1,201 @@
+"""A recipe at a tiny size: what is trained, stopped, resumed and chosen."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from shutil import rmtree
+
+import numpy as np
+import pytest
+
+from induce.data.fragments import longest_of_pass, words_learned
+from induce.parsing.load import load_parser
+from induce.recipes import runner
+from induce.recipes.plan import Plan
+from induce.recipes.recipe import Member, Part, Recipe
+from induce.recipes.runner import fit_schedule, train_recipe
+from induce.settings import resolve
+from induce.training.events import Check
+from induce.training.request import RunRequest
+from tests.support.tiny import SETTINGS, sentences
+from treebank.base.errors import SynparseError
+
+TINY = {
+    name: (*(change for change in SETTINGS[name] if "epochs" not in change), "train.epochs=1")
+    for name in ("onlstm", "prpn", "npcfg", "chart")
+}
+ONLSTM = Part("onlstm", ("onlstm-small",), 1, votes=False, settings=TINY["onlstm"])
+PRPN = Part("prpn", ("prpn-small",), 1, settings=TINY["prpn"])
+GRAMMAR = Part(
+    "grammar", ("npcfg-small",), 1, count=2, teachers="onlstm", decoders=("biased", "unbiased"), settings=TINY["npcfg"]
+)
+STUDENT = Part("student", ("chart-small",), 1, teachers="vote", settings=TINY["chart"])
+RECIPE = Recipe("tiny", (ONLSTM, PRPN, GRAMMAR, STUDENT), minutes=10)
+NAMES = ["onlstm-1", "prpn-1", "grammar-1", "grammar-2", "student-1"]
+TEXT = [sentence.words for sentence in sentences(60)]
+
+
+def request(run: Path, **options: object) -> RunRequest:
+    text = run.parent / "text.txt"
+    text.write_text("".join(" ".join(words) + "\n" for words in TEXT), encoding="utf-8")
+    return RunRequest(run=str(run), text=(str(text),), device="cpu", **options)  # type: ignore[arg-type]
+
+
+def trees(run: Path) -> list[str]:
+    return list(map(str, load_parser(run).parse(TEXT)))
+
+
+def stored(run: Path) -> dict[str, object]:
+    content: dict[str, object] = json.loads((run / "plan.json").read_text(encoding="utf-8"))
+    return content
+
+
+@pytest.fixture(autouse=True)
+def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings one after another, which is faster for so little."""
+    monkeypatch.setattr(runner, "cores", lambda: 1)
+
+
+def test_result_is_an_ensemble_and_the_log_holds_the_decisions(tmp_path: Path) -> None:
+    lines: list[str] = []
+    run = tmp_path / "run"
+    names = [name for name, _ in train_recipe(request(run), RECIPE, report=lines.append)]
+    assert list(dict.fromkeys(names)) == NAMES
+    plan = stored(run)
+    assert plan["done"] == NAMES
+    assert set(plan["log"]) <= set(lines)  # type: ignore[call-overload]
+    assert any(line.startswith("branching: ") for line in lines)
+    ensemble = load_parser(run)
+    members = [member.name for member in ensemble.description.members]  # type: ignore[union-attr]
+    assert members == ["parts/prpn-1", "parts/grammar-1", "parts/grammar-2", "parts/student-1"]
+    vote = load_parser(run / "parts" / "vote")
+    assert [member.name for member in vote.description.members] == ["../prpn-1", "../grammar-1", "../grammar-2"]  # type: ignore[union-attr]
+    student = load_parser(run / "parts" / "student-1")
+    assert student.learned_from == f"parsed trees: {run / 'parts' / 'vote'} (teacher)"
+    before = trees(run)
+    run.rename(tmp_path / "moved")
+    assert trees(tmp_path / "moved") == before
+
+
+@pytest.mark.parametrize("stopped_in", ["onlstm-1", "grammar-1", "student-1"])
+def test_interrupted_job_is_resumed_with_the_same_trees(tmp_path: Path, stopped_in: str) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    for _ in train_recipe(request(tmp_path / "a" / "run"), RECIPE):
+        pass
+    events: list[str] = []
+    run = tmp_path / "b" / "run"
+    for name, _ in train_recipe(request(run), RECIPE, stop=lambda: stopped_in in events):
+        events.append(name)
+    assert events[-1] == stopped_in
+    assert not (run / "ensemble.json").exists()
+    done = NAMES[: NAMES.index(stopped_in)]
+    assert stored(run)["done"] == done
+    later = {name for name, _ in train_recipe(RunRequest(run=str(run), resume=True, device="cpu"))}
+    assert later == set(NAMES) - set(done)
+    assert trees(run) == trees(tmp_path / "a" / "run")
+
+
+def test_deleted_part_is_trained_again(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for _ in train_recipe(request(run), RECIPE):
+        pass
+    before = trees(run)
+    rmtree(run / "parts" / "grammar-1")
+    rmtree(run / "parts" / "onlstm-1")
+    again = list(train_recipe(RunRequest(run=str(run), resume=True, device="cpu")))
+    assert {name for name, event in again if isinstance(event, Check)} == {"onlstm-1", "grammar-1"}
+    assert trees(run) == before
+
+
+def test_job_can_be_stopped_while_a_text_is_parsed(tmp_path: Path) -> None:
+    lines: list[str] = []
+
+    def is_parsing() -> bool:
+        return any(line.startswith("student-1: parsing the text") for line in lines)
+
+    for name, _ in train_recipe(request(tmp_path / "run"), RECIPE, report=lines.append, stop=is_parsing):
+        assert not name.startswith("student")
+    assert is_parsing()
+    assert not (tmp_path / "run" / "parts" / "student-1").exists()
+
+
+def test_failed_call_leaves_nothing(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_bytes("caf\xe9 noir\n".encode("latin-1") * 20)
+    with pytest.raises(SynparseError, match="UTF-8"):
+        list(train_recipe(RunRequest(run=str(tmp_path / "run"), text=(str(text),)), RECIPE))
+    assert not (tmp_path / "run").exists()
+
+
+def test_rivals_with_the_lowest_perplexity_teach_and_vote(tmp_path: Path) -> None:
+    rivals = replace(GRAMMAR, name="rival", teachers="", decoders=(), votes=False)
+    students = replace(GRAMMAR, teachers="rival", best=1, decoders=())
+    recipe = replace(RECIPE, parts=(rivals, students), voters_per_preset=1)
+    lines: list[str] = []
+    scores: dict[str, float] = {}
+    run = tmp_path / "run"
+    for name, event in train_recipe(request(run), recipe, report=lines.append):
+        if isinstance(event, Check):
+            scores[name] = min(event.development_perplexity, scores.get(name, event.development_perplexity))
+    order = sorted(("rival-1", "rival-2"), key=scores.__getitem__)
+    line = ", ".join(f"{name} {scores[name]:.1f}" for name in order)
+    assert f"perplexity of the development text: {line}; the lowest teach" in lines
+    for name in ("grammar-1", "grammar-2"):
+        source = load_parser(run / "parts" / name).learned_from
+        assert source == f"parsed trees: {run / 'parts' / order[0]} (teacher)"
+    best = min(("grammar-1", "grammar-2"), key=scores.__getitem__)
+    assert [member.name for member in load_parser(run).description.members] == [f"parts/{best}"]  # type: ignore[union-attr]
+
+
+def test_finished_job_trains_nothing_again(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, parts=(PRPN,))
+    list(train_recipe(request(tmp_path / "run"), recipe))
+    again = list(train_recipe(RunRequest(run=str(tmp_path / "run"), resume=True, device="cpu")))
+    assert again == []
+
+
+def test_unsuitable_folders_and_inputs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SynparseError, match="several times"):
+        list(train_recipe(RunRequest(run=str(tmp_path / "run"), text=("-",)), RECIPE))
+    (tmp_path / "mine" / "best").mkdir(parents=True)
+    (tmp_path / "mine" / "best" / "checkpoint.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(SynparseError, match="this folder holds a trained model"):
+        list(train_recipe(request(tmp_path / "mine", overwrite=True), RECIPE))
+    (tmp_path / "bad").mkdir()
+    for text in ("{}", "["):
+        (tmp_path / "bad" / "plan.json").write_text(text, encoding="utf-8")
+        with pytest.raises(SynparseError, match="not the plan of a job"):
+            list(train_recipe(request(tmp_path / "bad", resume=True), RECIPE))
+
+
+def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> None:
+    words = sum(len(words) - 1 for words in TEXT)  # the full stop does not count; none is longer than the first limit
+    minutes = 5 * words / RECIPE.words_per_second / 60  # of five passes
+    plan = Plan(tmp_path / "run", RECIPE, request(tmp_path / "run"), 10.0)
+    (tmp_path / "run").mkdir()
+    member = Member(Part("npcfg", ("npcfg-small",), minutes, max_passes=16), 1)
+    (task,) = runner._tasks([member], plan, 1.0, lambda: False, print)
+    assert task.request.settings == ("train.epochs=5", "train.longer=4")
+    assert task.max_minutes == pytest.approx(2 * minutes)
+
+
+def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path) -> None:
+    plan = Plan(tmp_path / "run", RECIPE, request(tmp_path / "run"), 10.0)
+    (tmp_path / "run").mkdir()
+    member = Member(Part("onlstm", ("onlstm-small",), 1, max_passes=3000, words=100_000), 1)
+    (task,) = runner._tasks([member], plan, 1.0, lambda: False, print)
+    assert task.data is not None
+    assert task.request.settings == (f"train.epochs={100_000 // task.data.training.words}",)
+
+
+@pytest.mark.parametrize(("minutes", "passes", "longer"), [(0.01, 2, 14), (1, 4, 5), (2, 9, 2), (100, 16, 2)])
+def test_longest_sentences_come_before_the_end(minutes: float, passes: int, longer: int) -> None:
+    """A hundred sentences of each length up to 30; those of more than 26 words are never learned from."""
+    lengths = np.repeat(np.arange(1, 31), 100)
+    schedule = fit_schedule(resolve(preset="npcfg-small").train, lengths, 1e5 * minutes, 16)
+    assert (schedule.epochs, schedule.longer) == (passes, longer)
+    assert longest_of_pass(schedule, passes) == 26
+    assert passes == 2 or words_learned(lengths, schedule) <= 1e5 * minutes
