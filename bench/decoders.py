@@ -98,7 +98,7 @@ def measure(language: str, path: Path, seed: int, words: int, seen: int) -> dict
         settings = [*SETTINGS, f"train.epochs={epochs}"]
         synparse.train(texts, run=f"{folder}/run", settings=settings, seed=seed)
         chosen = str(synparse.load(f"{folder}/run").decoder)
-        edges = Edges.in_facts(read(Path(folder) / "run" / "best").facts)
+        edges = read(Path(folder) / "run" / "best").facts.edges
         parsers = [synparse.load(f"{folder}/run", decoder=name) for name in DECODERS]
         found = synparse.evaluate(Treebank(gold.name, gold.sentences[:SCORED]), *parsers, *BASELINES)
     scores = [report for report in found.reports if report.metric == "UF1"]

@@ -47,6 +47,7 @@ from induce.parsing.parser import ModelParser  # noqa: E402
 from induce.parsing.reading import Reading  # noqa: E402
 from induce.settings import load_preset  # noqa: E402
 from induce.storage import checkpoint  # noqa: E402
+from induce.storage.facts import RunFacts  # noqa: E402
 from induce.structures import Distances  # noqa: E402
 
 PRESETS = {"small": "onlstm-small", "paper": "onlstm-ptb"}
@@ -159,7 +160,7 @@ def make_model(folder: Path, size: str) -> None:
     vocabulary = Vocabulary([BOUNDARY, UNKNOWN, *(f"w{letters(i)}" for i in range(WORDS - 2))])
     torch.manual_seed(1)
     model = OnLstm(OnLstmConfig(**preset.model), len(vocabulary))
-    checkpoint.save(folder, checkpoint.pack(model, preset, vocabulary, Edges(0.0, 0.0, 0).fact()))
+    checkpoint.save(folder, checkpoint.pack(model, preset, vocabulary, RunFacts(edges=Edges(0.0, 0.0, 0))))
 
 
 def letters(number: int) -> str:

@@ -38,7 +38,7 @@ def named(text: str) -> tuple[str, str]:
 def minutes(run: str) -> float | None:
     """How long a run had trained when it was as it is kept, its teachers not included; None of an ensemble."""
     try:
-        return float(read_trained(run).facts["seconds"]) / 60
+        return read_trained(run).facts.seconds / 60
     except SynparseError:
         return None
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from cli.progress import Display, clock, remaining
 from induce.data.tokens import TOKENS
-from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
+from induce.storage.facts import Check
+from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
 
 REASONS = {
     "epochs": "all epochs done",

@@ -70,7 +70,7 @@ def test_cut_off_and_resumed(toy: str) -> None:
     list(synparse.trainer("text.txt", run="whole", model=toy).train())
     left = iter(range(1))
     list(synparse.trainer("text.txt", run="cut", model=toy).train(stop=lambda: next(left, None) is None))
-    assert checkpoint.read(Path("cut/last")).facts["step"] < checkpoint.read(Path("whole/last")).facts["step"]
+    assert checkpoint.read(Path("cut/last")).facts.step < checkpoint.read(Path("whole/last")).facts.step
     list(synparse.trainer(run="cut", resume=True).train())
     weights = [checkpoint.read(Path(name) / "last").weights() for name in ("whole", "cut")]
     assert all(torch.equal(value, weights[1][key]) for key, value in weights[0].items())

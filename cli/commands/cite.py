@@ -36,6 +36,6 @@ def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str]) ->
     if model:
         checkpoint = read(find(Path(model)))
         model_name = checkpoint.config.model_name
-        treebanks += [str(checkpoint.facts.get("trees", {}).get("name", ""))]
+        treebanks += [checkpoint.facts.trees.name] if checkpoint.facts.trees else []
     for entry in bibtex(references(model_name, treebanks, conventions)):
         click.echo(f"{entry}\n")

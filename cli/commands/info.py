@@ -58,7 +58,6 @@ def _ensemble(run: Path) -> Iterator[str]:
 
 
 def _model(run: Path) -> Iterator[str]:
-    from induce.decoding.branching_direction import Edges
     from induce.storage.checkpoint import find, read
     from induce.storage.locate import PathType, locate
 
@@ -67,44 +66,41 @@ def _model(run: Path) -> Iterator[str]:
         return
 
     checkpoint = read(find(run))
-    config, fact = checkpoint.config, checkpoint.fact
+    config, facts = checkpoint.config, checkpoint.facts
     path = checkpoint.folder if run.is_dir() else run  # a packed model is unpacked elsewhere
-    yield f"{path}: model {config.model_name}, preset {config.preset}, by synparse {fact('synparse')}"
+    yield f"{path}: model {config.model_name}, preset {config.preset}, by synparse {checkpoint.version}"
     yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
     task = config.data.task
-    texts = checkpoint.facts.get("texts") or [f"generated examples of task {task}" if task else "the built-in sample"]
-    training, units = fact("training"), f"{config.data.token}s"
-    yield f"trained on: {', '.join(texts)} ({training['sentences']:,} sentences, {training['words']:,} {units})"
-    if "focus" in checkpoint.facts:
-        yield f"learned from {fact('focus_kind')} of teachers: {', '.join(fact('focus'))}"
-    if "trees" in checkpoint.facts:
-        trees = fact("trees")
-        size = ", ".join(filter(None, [f"{trees['sentences']:,} sentences", trees["note"]]))
-        yield f"trained with {trees['kind']} trees: {trees['name']} ({size})"
-    yield f"text sha256: {training['sha256']}"
+    texts = facts.texts or [f"generated examples of task {task}" if task else "the built-in sample"]
+    training, units = facts.training, f"{config.data.token}s"
+    yield f"trained on: {', '.join(texts)} ({training.sentences:,} sentences, {training.words:,} {units})"
+    if facts.teachers:
+        yield f"learned from {facts.annotation} of teachers: {', '.join(facts.teachers)}"
+    if trees := facts.trees:
+        size = ", ".join(filter(None, [f"{trees.sentences:,} sentences", trees.note]))
+        yield f"trained with {trees.kind} trees: {trees.name} ({size})"
+    yield f"text sha256: {training.sha256}"
     yield f"vocabulary: {len(checkpoint.vocabulary):,} {units}"
-    yield f"steps: {fact('step'):,} in {fact('seconds') / 60:.1f} minutes, on {fact('device')}"
-    edges = Edges.in_facts(checkpoint.facts)
-    yield from wrap(str(edges), width=80, subsequent_indent="  ") if edges else ()
+    yield f"steps: {facts.step:,} in {facts.seconds / 60:.1f} minutes, on {facts.device}"
+    yield from wrap(str(facts.edges), width=80, subsequent_indent="  ") if facts.edges else ()
     yield "settings:"
     for name in ("model", "data", "train", "parse"):
         table = " ".join(f"{name}.{key}={value}" for key, value in config.as_dict()[name].items())
         yield from wrap(table, width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-    history = fact("history")
-    measure = history[0].get("measure", "perplexity") if history else "perplexity"
-    accuracy = bool(history) and history[0].get("development_accuracy") is not None
+    history = facts.history
+    measure = history[0].measure if history else "perplexity"
+    accuracy = bool(history) and history[0].development_accuracy is not None
     yield f"development {'accuracy' if accuracy else measure} by epoch:"
     for check in history:
-        best = " (best so far)" if check["best"] else ""
-        bits = check.get("development_bits")
+        best = " (best so far)" if check.best else ""
+        bits = check.development_bits
         per_character = f", {bits:.3f} bits per character" if isinstance(bits, float) else ""
-        perplexity = check["development_perplexity"]
-        value = "inf" if perplexity is None else f"{perplexity:.2f}"
+        value = f"{check.development_perplexity:.2f}"
         if accuracy:
-            value = f"{check['development_accuracy']:.2%}"
+            value = f"{check.development_accuracy:.2%}"
         elif measure != "perplexity":
-            value = f"{check['development_loss']:.4f}"
-        yield f"  {check['epoch']:4d}  {value}{per_character}{best}"
+            value = f"{check.development_loss:.4f}"
+        yield f"  {check.epoch:4d}  {value}{per_character}{best}"
 
 
 def _machine() -> Iterator[str]:

@@ -89,22 +89,6 @@ class Sources:
                 f"--teacher is for {students['trees']} (trees), {students['heads']} (heads)"
             )
 
-    def facts(self, treebank: Treebank | None, config: RunConfig) -> dict[str, Any]:
-        """What a checkpoint says of them."""
-        facts: dict[str, Any] = {
-            "texts": names_of(self.text),
-            "development_texts": names_of(self.dev),
-            "paragraphs": self.input_options.paragraphs,
-            "form": self.input_options.form,
-            "encoding": self.input_options.encoding,
-        }
-        if self.teachers:
-            facts["focus"] = list(self.teachers)
-        if treebank:
-            about = {"name": self.trees or "sample", "note": treebank.note, "kind": config.data.trees}
-            facts["trees"] = {**about, "sentences": len(treebank)}
-        return facts
-
 
 def names_of(text: Sequence[Text]) -> list[str]:
     """Paths as they are; lists of words have no name."""

@@ -9,9 +9,8 @@ words, and the edges of sentences are edges of phrases.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -93,16 +92,6 @@ class Edges:
             f"the text {branches}: {self.first:.0f}% of its sentences begin with one of its {FREQUENT_WORDS} most "
             f"frequent words, {self.last:.0f}% end with one (strength {self.strength:.2f})"
         )
-
-    @classmethod
-    def in_facts(cls, facts: Mapping[str, Any]) -> Edges | None:
-        """Edges stored in checkpoint.json, or None."""
-        value = facts.get(FACT)
-        return value and cls(value["first"], value["last"], value["sentences"])
-
-    def fact(self) -> dict[str, Any]:
-        """Entry for checkpoint.json."""
-        return {FACT: asdict(self)}
 
 
 def edges_of(corpus: EncodedCorpus) -> Edges:

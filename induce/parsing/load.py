@@ -75,7 +75,7 @@ def read_trained(run: str | os.PathLike[str]) -> Checkpoint:
     spec = parse_model_spec(run)
     spec.check_no_options("these options concern parsing, and this uses the model itself")
     checkpoint = read(find(Path(spec.path)))
-    if checkpoint.facts.get("step") == 0:
+    if checkpoint.facts.step == 0:
         raise SynparseError(
             f"{run}: this model has not been trained yet; resume with: synparse train --resume -o {run}"
         )

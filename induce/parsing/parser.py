@@ -16,12 +16,11 @@ from induce.data.by_length import batches_by_cost
 from induce.data.loaders import pad
 from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
-from induce.decoding.branching_direction import Edges, assumed_branching
+from induce.decoding.branching_direction import assumed_branching
 from induce.models.base import Query
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
 from induce.parsing.reading import Reading
 from induce.storage.checkpoint import Checkpoint, build_model
-from induce.storage.facts import WEIGHTS
 from induce.structures import Structure
 from treebank.base.errors import SynparseError, out_of_memory
 from treebank.core.dependency import Heads
@@ -214,7 +213,7 @@ class ModelParser(StructureParser):
         self.checkpoint, self.device = checkpoint, device
         self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.data.task
         self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
-        branching = assumed_branching(config.parse.branching, Edges.in_facts(checkpoint.facts))
+        branching = assumed_branching(config.parse.branching, checkpoint.facts.edges)
         self.branches_right = branching.branches_right
         self.choose(decoder or config.parse.decoder)
         self.distances = distances or config.parse.distances
@@ -230,8 +229,8 @@ class ModelParser(StructureParser):
             )
         self.recipe = RECIPES[config.data.normalization]
         self.marks = config.data.reading in ("fragments", "spans")
-        self.joining = frozenset(checkpoint.facts.get("joining", ()))
-        self.learned_from = trees_learned_from(checkpoint)
+        self.joining = frozenset(checkpoint.facts.joining)
+        self.learned_from = checkpoint.facts.learned_from
         self.model: Any = build_model(checkpoint).to(device)
         listed = requested_priors(priors, config.parse.priors, self.gives)
         self._all_priors = AppliedPriors(listed, branching, self.model.edge_statistics())
@@ -256,7 +255,7 @@ class ModelParser(StructureParser):
 
     @property
     def digest(self) -> str:
-        return str(self.checkpoint.files[WEIGHTS]["sha256"])
+        return self.checkpoint.digest
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the threads, so that a parser can be sent to another process."""
@@ -374,7 +373,7 @@ class ModelParser(StructureParser):
 def default_decoder(checkpoint: Checkpoint) -> str:
     """The decoder that a model is read by if the user names none; empty if it gives no structure."""
     config, gives = checkpoint.config, kind_of(checkpoint.config).gives
-    branching = assumed_branching(config.parse.branching, Edges.in_facts(checkpoint.facts))
+    branching = assumed_branching(config.parse.branching, checkpoint.facts.edges)
     if not gives:
         return ""
     return registry.fitting_decoder(
@@ -389,16 +388,6 @@ def default_decoder(checkpoint: Checkpoint) -> str:
 def with_rule(given: InputOptions, rule: str) -> InputOptions:
     """How text for a model is read: ``given``, and the ``rule`` that split its training, if there is one."""
     return given if given.tokenize or not rule else replace(given, tokenize=rule)
-
-
-def trees_learned_from(checkpoint: Checkpoint) -> str:
-    """Which trees a model learned from, or began with; "" if it has seen text alone."""
-    given = checkpoint.facts.get("trees")
-    if focus := checkpoint.facts.get("focus"):
-        return f"{checkpoint.facts['focus_kind']}: {', '.join(focus)} (teacher)"
-    if not given:
-        return ""
-    return f"{given['kind']} trees: {given['name']}" + (f" ({given['note']})" if given["note"] else "")
 
 
 def _until_failure(block: Iterable[Reading]) -> tuple[list[Reading], SynparseError | None]:

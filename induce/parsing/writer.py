@@ -138,8 +138,8 @@ class Job:
         return {
             "model": parser.name,
             "weights": parser.digest,
-            "step": checkpoint.facts.get("step") if checkpoint else None,
-            "text": checkpoint.facts.get("training", {}).get("sha256") if checkpoint else None,
+            "step": checkpoint.facts.step if checkpoint else None,
+            "text": checkpoint.facts.training.sha256 if checkpoint else None,
             "decoder": parser.decoder,
             "layer": getattr(parser, "layer", None),
             "distances": getattr(parser, "distances", None),

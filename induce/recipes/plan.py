@@ -10,7 +10,6 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from induce.decoding.branching_direction import Edges
 from induce.recipes.recipe import VOTE, Member, Recipe, recipe_from
 from induce.storage.locate import ENSEMBLE, PathType
 from induce.storage.run_folder import check_type, resumable
@@ -131,7 +130,7 @@ class Plan:
         """Report the branching direction that priors assume, as estimated by ``member`` from the text."""
         from induce.parsing.load import read_trained
 
-        edges = Edges.in_facts(read_trained(str(self.run_of(member.name))).facts)
+        edges = read_trained(str(self.run_of(member.name))).facts.edges
         if edges is None:
             return
         shares = f"{edges.first:.0f}% begin, {edges.last:.0f}% end"
@@ -152,8 +151,8 @@ class Plan:
         if group not in self.ranks:
             scores = dict[str, float]()
             for name in rivals:
-                history = read(find(self.run_of(name), ("last",))).facts.get("history") or ()
-                scores[name] = min((float(check["development_perplexity"]) for check in history), default=inf)
+                history = read(find(self.run_of(name), ("last",))).facts.history
+                scores[name] = min((check.development_perplexity for check in history), default=inf)
             self.ranks[group] = sorted(scores, key=scores.__getitem__)
             order = ", ".join(f"{name} {scores[name]:.1f}" for name in self.ranks[group])
             self.decide(f"perplexity of the development text: {order}; {purpose}", report)

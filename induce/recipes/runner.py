@@ -175,7 +175,7 @@ def _remaining(run: Path, minutes: float) -> float:
     """Minutes that are left to a run that has begun."""
     from induce.storage.checkpoint import find, read
 
-    spent = float(read(find(run, ("last",))).facts.get("seconds", 0.0)) / 60
+    spent = read(find(run, ("last",))).facts.seconds / 60
     return max(minutes - spent, 0.01)
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from induce.data.corpus_checks import Health
 from induce.data.tokens import TOKENS, leaf
 from induce.parsing.ensemble import Description
-from induce.parsing.parser import default_decoder, trees_learned_from
+from induce.parsing.parser import default_decoder
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import parse_model_spec
 from induce.storage.run_folder import LOG
-from treebank.base.json_text import parse_json
+from treebank.base.json_text import finite, parse_json
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,15 @@ def _checks(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]]) -> list
     Of a run that was killed and resumed the later check of a step counts.
     """
     logged = [event for event in events if event.get("event") == "check"]
-    by_step = {check.get("step"): check for check in logged or checkpoint.facts.get("history", [])}
+    by_step = {
+        check.get("step"): check for check in logged or [finite(asdict(check)) for check in checkpoint.facts.history]
+    }
     return list(by_step.values())
 
 
 def _health(checkpoint: Checkpoint) -> Health | None:
     """What the text looked like, where the checkpoint says."""
-    found = checkpoint.facts.get("health")
-    if not isinstance(found, dict):
-        return None
+    found = checkpoint.facts.health
     values = {key: value for key, value in found.items() if key != "mean_words"}
     try:
         return Health(**{**values, "scripts": tuple(values["scripts"].items())})
@@ -97,21 +97,20 @@ def _health(checkpoint: Checkpoint) -> Health | None:
 
 def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: Health | None) -> dict[str, str]:
     config, facts = checkpoint.config, checkpoint.facts
-    training, unit = checkpoint.fact("training"), config.data.token
+    training, unit = facts.training, config.data.token
     sample = f"generated examples of task {config.data.task}" if config.data.task else "the built-in sample"
     found = {
         "model": f"{config.model_name}, preset {config.preset}",
         "source": config.source,
-        "learned from": ", ".join(facts.get("texts") or [sample]),
-        "size of it": f"{training['sentences']:,} sentences, {training['words']:,} {TOKENS[unit]}",
+        "learned from": ", ".join(facts.texts or [sample]),
+        "size of it": f"{training.sentences:,} sentences, {training.words:,} {TOKENS[unit]}",
         "text": health.summary() if health else "",
-        "trees": trees_learned_from(checkpoint) or "none",
+        "trees": facts.learned_from or "none",
         "vocabulary": f"{len(checkpoint.vocabulary):,} {TOKENS[unit]}",
-        "steps": f"{checkpoint.fact('step'):,} in {checkpoint.fact('seconds') / 60:.1f} minutes on "
-        f"{checkpoint.fact('device')}",
+        "steps": f"{facts.step:,} in {facts.seconds / 60:.1f} minutes on {facts.device}",
         "decoder": default_decoder(checkpoint),
         "seed": str(config.train.seed),
-        "text sha256": f"{training['sha256']:.16}…",
+        "text sha256": f"{training.sha256:.16}…",
     }
     started = [event for event in events if event.get("event") == "started"]
     if started and isinstance(started[-1].get("parameters"), int):

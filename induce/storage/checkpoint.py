@@ -1,123 +1,103 @@
 """A trained model on disk: a folder of plain files, read strictly, replaced as a whole.
 
-``RUN/best`` and ``RUN/last`` each hold checkpoint.json, vocabulary.txt and weights.safetensors; ``last`` also holds
-trainer.pt, which is read with ``weights_only=True``. Nothing here executes what a file says. checkpoint.json has the
-size and the digest of every file and of itself, so that damage is told and never changes a result.
+``RUN/best`` and ``RUN/last`` contain checkpoint.json, vocabulary.txt and weights.safetensors; ``last`` also contains
+trainer.pt, which is read with ``weights_only=True``. No code in a file is ever executed. checkpoint.json has the size
+and the digest of every file and of itself, so that damage is reported and never changes a result.
 """
 
 from __future__ import annotations
 
 import os
-import time
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from induce.config import RunConfig
 from induce.data.vocabulary import Vocabulary
-from induce.storage import weights as tensors
-from induce.storage.facts import (
-    DAMAGED,
-    FACTS_FILE,
-    FORMAT,
-    LARGEST,
-    LARGEST_TRAINER,
-    TRAINER,
-    VOCABULARY,
-    WEIGHTS,
-    CheckpointError,
-    check_digest,
-    check_size,
-    describe,
-    gist,
-    read_facts,
-    read_file,
-    regular_size,
-    seal,
-    shown,
-)
-from induce.storage.folders import save, settle, whole
+from induce.storage.facts import DAMAGED, FORMAT, CheckpointError, FileFacts, RunFacts, describe
+from induce.storage.folders import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS, save, settle, whole
 from induce.storage.locate import CHECKPOINTS, PathType, locate
 from induce.storage.packed import unpack
 from treebank.base.errors import SynparseError
+from treebank.base.json_text import json_text
+from treebank.base.metadata import (
+    MetadataError,
+    abbreviate,
+    decode,
+    encode,
+    one_line,
+    open_regular,
+    read_bounded,
+    read_sealed,
+    seal,
+)
 from treebank.base.version import VERSION
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Checkpoint", "CheckpointError", "build_model", "find", "gist", "pack", "read", "save", "settle"]
+__all__ = ["Checkpoint", "CheckpointError", "build_model", "find", "pack", "read", "save", "settle"]
 
-ATTEMPTS, PAUSE = 200, 0.005  # to read a folder that a training is replacing; seconds
+HEADER = ("format", "synparse", "torch")  # fields of checkpoint.json about its writer
+MAX_ATTEMPTS = 100  # to open a folder that a training run is replacing
+MAX_VOCABULARY_BYTES = 1 << 28
+MAX_TRAINER_BYTES = 16, 1 << 26  # times the bytes of the weights, and bytes in addition
 
 
-class _Held:
-    """An open file, closed with the last use of this object.
+class WeightsFile:
+    """The open file of the weights: a training run may replace the folder without changing it.
 
-    In another process (it can be pickled) the file is opened again when it is needed; digests tell if it is another.
+    In another process, after pickling, the file is opened again by its path; digests detect a different one.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.size = regular_size(path)
-        self._stream: BinaryIO | None = path.open("rb")
+    def __init__(self, path: Path, stream: BinaryIO | None = None) -> None:
+        self.path, self._stream = path, stream
 
-    @property
-    def stream(self) -> BinaryIO:
+    def read(self, expected: FileFacts) -> bytes:
+        """The content of the file. Raises CheckpointError if it is not the expected one."""
         if self._stream is None:
-            self._stream = self.path.open("rb")
-        return self._stream
+            self._stream = open_regular(self.path)
+        size = os.fstat(self._stream.fileno()).st_size
+        self._stream.seek(0)
+        data = self._stream.read(size) if size == expected.bytes else b""
+        return check_digest(self.path, data, expected, size=size)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "size": self.size, "_stream": None}
-
-    def __del__(self) -> None:
-        if stream := getattr(self, "_stream", None):
-            stream.close()
+        return {"path": self.path, "_stream": None}
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a folder holds. The weights are open, not read: a training may replace the folder meanwhile."""
+    """The content of a checkpoint folder, the weights opened but not read."""
 
     folder: Path
     config: RunConfig
     vocabulary: Vocabulary
-    facts: Mapping[str, Any]  # step, epoch, history, digests … as in checkpoint.json
-    files: Mapping[str, Mapping[str, Any]] = field(repr=False)  # name -> {"bytes": …, "sha256": …}
-    held: _Held = field(repr=False)
+    facts: RunFacts
+    files: Mapping[str, FileFacts] = field(repr=False)
+    weights_file: WeightsFile = field(repr=False)
+    version: str  # of synparse, which wrote it
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the weights."""
+        return self.files[WEIGHTS].sha256
 
     def weights(self) -> dict[str, Tensor]:
         """Parameter name -> tensor, on the CPU."""
-        path = self.folder / WEIGHTS
-        self.header()
-        self.held.stream.seek(0)
-        data = self.held.stream.read(self.held.size)
-        check_digest(path, data, self.files[WEIGHTS])
-        try:
-            return tensors.parse(data)
-        except ValueError as error:
-            raise CheckpointError(f"{path}: cannot be read as weights ({error}); {DAMAGED}") from None
+        from induce.storage import weights
 
-    def header(self) -> dict[str, tensors.Entry]:
-        """Parameter name -> type and shape, as the file of the weights begins."""
-        path = self.folder / WEIGHTS
-        check_size(path, self.held.size, self.files[WEIGHTS])
+        data = self.weights_file.read(self.files[WEIGHTS])
         try:
-            return tensors.read_header(self.held.stream, self.held.size)
+            return weights.parse(data)
         except ValueError as error:
-            raise CheckpointError(f"{path}: cannot be read as weights ({gist(error)}); {DAMAGED}") from None
-
-    def fact(self, name: str) -> Any:
-        """What checkpoint.json says under ``name``. Raises CheckpointError if it says nothing."""
-        if name not in self.facts:
-            raise CheckpointError(f"{self.folder / FACTS_FILE}: {name!r} is missing; {DAMAGED}")
-        return self.facts[name]
+            problem = f"cannot be read as weights ({one_line(error)}); {DAMAGED}"
+            raise CheckpointError(f"{self.folder / WEIGHTS}: {problem}") from None
 
     def trainer(self) -> dict[str, Any]:
-        """The trainer's state, for --resume."""
+        """The state of the trainer, for resuming."""
         from io import BytesIO
 
         import torch
@@ -125,39 +105,33 @@ class Checkpoint:
         path = self.folder / TRAINER
         if TRAINER not in self.files or not path.exists():
             raise CheckpointError(f"{path}: missing, so this run cannot be resumed; train again with --overwrite")
-        times, beside = LARGEST_TRAINER
-        data = read_file(path, times * self.held.size + beside)
+        factor, spare = MAX_TRAINER_BYTES
+        data = _bounded(path, factor * self.files[WEIGHTS].bytes + spare)
         check_digest(path, data, self.files[TRAINER])
         try:
-            with warnings.catch_warnings(action="ignore"):  # about what a damaged file might be
+            with warnings.catch_warnings(action="ignore"):  # torch warns about damaged files before it raises
                 state = torch.load(BytesIO(data), map_location="cpu", weights_only=True)
-        except Exception as error:  # torch raises many kinds for a damaged file
+        except Exception as error:  # torch raises many types of exceptions for a damaged file
             raise CheckpointError(f"{path}: cannot be read ({type(error).__name__}); {DAMAGED}") from None
         if not isinstance(state, dict):
-            raise CheckpointError(f"{path}: does not hold a trainer's state")
+            raise CheckpointError(f"{path}: does not contain the state of a trainer")
         return state
 
 
 def build_model(checkpoint: Checkpoint) -> Any:
     """The model with its trained weights, in evaluation mode on the CPU.
 
-    Raises CheckpointError before any memory is taken if settings and weights do not fit together.
+    Raises CheckpointError if settings and weights do not fit together, before the model takes much memory.
     """
     from induce.models.build import make_model
+    from induce.storage import weights
 
-    config, size = checkpoint.config, len(checkpoint.vocabulary)
-    header = checkpoint.header()
+    config, size, tensors = checkpoint.config, len(checkpoint.vocabulary), checkpoint.weights()
     try:
-        tensors.check_numbers(config.model, checkpoint.held.size)
-        tensors.check_fit(lambda: make_model(config, size), header)
+        model = weights.build_with(lambda: make_model(config, size), config.model, tensors)
     except (TypeError, ValueError, RuntimeError, OverflowError, MemoryError, SynparseError) as error:
-        raise CheckpointError(f"{checkpoint.folder}: weights and settings do not fit together: {gist(error)}") from None
-    weights = checkpoint.weights()
-    try:
-        model = make_model(config, size)
-        model.load_state_dict(weights, strict=True)
-    except (TypeError, ValueError, RuntimeError, MemoryError) as error:
-        raise CheckpointError(f"{checkpoint.folder}: weights and settings do not fit together: {gist(error)}") from None
+        problem = f"weights and settings do not fit together: {one_line(error)}"
+        raise CheckpointError(f"{checkpoint.folder}: {problem}") from None
     return model.eval()
 
 
@@ -165,10 +139,10 @@ def pack(
     model: Any,
     config: RunConfig,
     vocabulary: Vocabulary,
-    facts: Mapping[str, Any],
+    facts: RunFacts,
     trainer: Mapping[str, Any] | None = None,
 ) -> dict[str, bytes]:
-    """The files of a checkpoint, as bytes, so that a full disk is an OSError and nothing else."""
+    """The files of a checkpoint as bytes, so that a full disk is an OSError and nothing else."""
     from io import BytesIO
 
     import torch
@@ -184,15 +158,20 @@ def pack(
         torch.save(dict(trainer), stream)
         packed[TRAINER] = stream.getvalue()
     content = {
-        **facts,
-        "format": FORMAT,
-        "synparse": VERSION,
+        **encode(facts),
         "torch": torch.__version__,
         "settings": config.as_dict(),
         "vocabulary_size": len(vocabulary),
-        "files": {name: describe(data) for name, data in packed.items()},
     }
-    return {**packed, FACTS_FILE: seal(content)}
+    return sealed(content, packed)
+
+
+def sealed(content: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """``files`` and a checkpoint.json with ``content`` and their digests."""
+    described = {name: encode(describe(data)) for name, data in files.items()}
+    header = {"format": FORMAT, "synparse": VERSION}
+    text = json_text(seal({**header, **content, "files": described}), indent=1) + "\n"
+    return {**files, FACTS_FILE: text.encode("utf-8")}
 
 
 def find(run: Path, which: tuple[str, ...] = CHECKPOINTS) -> Path:
@@ -228,67 +207,86 @@ def _no_model(run: Path, type_: PathType, which: tuple[str, ...]) -> str:
 
 
 def read(folder: Path) -> Checkpoint:
-    """The checkpoint in ``folder``, or beside it after a kill. Touches nothing.
+    """The checkpoint in ``folder``, or next to it after a kill. Nothing is written.
 
-    Raises CheckpointError naming the file and what is wrong with it. A training may replace the folder meanwhile:
-    what is returned is of one writing.
+    Raises CheckpointError naming the file and the problem. If a training run replaces the folder in the meantime, all
+    files are of the same version.
     """
-    for _ in range(ATTEMPTS):
-        place = whole(folder) or folder
-        with _identity(place) as before:
-            try:
-                checkpoint = _read_once(place)
-            except (OSError, SynparseError):
-                with _identity(whole(folder) or folder) as now:
-                    if now == before and (whole(folder) or folder) == place:  # else it was renamed meanwhile
-                        raise
-            else:
-                with _identity(place) as now:
-                    if now == before:
-                        return checkpoint
-        time.sleep(PAUSE)
+    for _ in range(MAX_ATTEMPTS):
+        path = whole(folder) or folder
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            if path.exists() or (whole(folder) or folder) != path:
+                continue
+            raise CheckpointError(f"{path}: there is no such model") from None
+        try:
+            return _read_open(path, descriptor)
+        except (OSError, SynparseError):
+            if _is_current(folder, descriptor):
+                raise
+        finally:
+            os.close(descriptor)
     raise CheckpointError(f"{folder}: is replaced again and again while it is read; wait for the training to end")
 
 
-@contextmanager
-def _identity(folder: Path) -> Iterator[tuple[int, int] | None]:
-    """What tells a folder from the one that takes its place, while it is held open: its number may be given anew."""
+def _is_current(folder: Path, descriptor: int) -> bool:
+    """Whether the open folder is still the newest version of ``folder``."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        yield None  # missing, or a system that does not open folders
-        return
-    try:
-        status = os.fstat(descriptor)
-        yield status.st_dev, status.st_ino
-    finally:
-        os.close(descriptor)
+        return os.path.samestat(os.fstat(descriptor), os.stat(whole(folder) or folder))
+    except FileNotFoundError:
+        return False
 
 
-def _read_once(folder: Path) -> Checkpoint:
-    content = read_facts(folder / FACTS_FILE)
+def _read_open(folder: Path, descriptor: int) -> Checkpoint:
+    """The checkpoint in the open folder. All files are opened before the writer of a new version can delete them."""
     try:
-        vocabulary = _vocabulary(folder / VOCABULARY, content.get("vocabulary_size"), content["files"])
-        config = RunConfig.from_dict(content["settings"])
-        held = _Held(folder / WEIGHTS)
+        content = read_sealed(
+            folder / FACTS_FILE, format_number=FORMAT, title="a checkpoint", remedy=DAMAGED, folder=descriptor
+        )
+        weights = WeightsFile(folder / WEIGHTS, open_regular(folder / WEIGHTS, folder=descriptor))
+        words = read_bounded(folder / VOCABULARY, MAX_VOCABULARY_BYTES, folder=descriptor)
+    except MetadataError as error:
+        raise CheckpointError(str(error)) from None
+    try:
+        files = {name: decode(FileFacts, entry) for name, entry in dict(content.pop("files")).items()}
+        size, settings = content.pop("vocabulary_size"), content.pop("settings")
+        version = abbreviate(content["synparse"]).strip("'\"")
+        facts = decode(RunFacts, {key: value for key, value in content.items() if key not in HEADER})
+        vocabulary = _vocabulary(folder / VOCABULARY, words, size, files[VOCABULARY])
+        return Checkpoint(folder, RunConfig.from_dict(settings), vocabulary, facts, files, weights, version)
     except KeyError as error:
         raise CheckpointError(f"{folder / FACTS_FILE}: {error} is missing; {DAMAGED}") from None
     except CheckpointError:
         raise
-    except SynparseError as error:
-        raise CheckpointError(f"{folder / FACTS_FILE}: {error}; {DAMAGED}") from None
-    facts = {key: value for key, value in content.items() if key not in ("settings", "files", "sha256")}
-    return Checkpoint(folder, config, vocabulary, facts, content["files"], held)
+    except (SynparseError, ValueError, TypeError) as error:
+        raise CheckpointError(f"{folder / FACTS_FILE}: {one_line(error)}; {DAMAGED}") from None
 
 
-def _vocabulary(path: Path, size: Any, files: Mapping[str, Any]) -> Vocabulary:
-    """The words in vocabulary.txt, ``size`` of them."""
-    data = read_file(path, LARGEST[VOCABULARY])
-    check_digest(path, data, files[VOCABULARY])
+def _bounded(path: Path, limit: int) -> bytes:
+    try:
+        return read_bounded(path, limit)
+    except MetadataError as error:
+        raise CheckpointError(str(error)) from None
+
+
+def check_digest(path: Path, data: bytes, expected: FileFacts, *, size: int | None = None) -> bytes:
+    """``data`` if it is the content of the expected file. Raises CheckpointError if size or digest differ."""
+    size = len(data) if size is None else size
+    if size != expected.bytes:
+        raise CheckpointError(f"{path}: has {size} bytes, and {expected.bytes} were saved; {DAMAGED}")
+    if describe(data) != expected:
+        raise CheckpointError(f"{path}: differs from the saved file (its sha256 is another one); {DAMAGED}")
+    return data
+
+
+def _vocabulary(path: Path, data: bytes, size: Any, expected: FileFacts) -> Vocabulary:
+    """The ``size`` words in the content of vocabulary.txt."""
+    check_digest(path, data, expected)
     try:
         vocabulary = Vocabulary(data.decode("utf-8").removesuffix("\n").split("\n"))
     except ValueError as error:
         raise CheckpointError(f"{path}: {error}; {DAMAGED}") from None
     if len(vocabulary) != size:
-        raise CheckpointError(f"{path}: holds {len(vocabulary)} words, {shown(size)} were saved; {DAMAGED}")
+        raise CheckpointError(f"{path}: has {len(vocabulary)} words, and {abbreviate(size)} were saved; {DAMAGED}")
     return vocabulary

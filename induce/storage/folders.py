@@ -14,18 +14,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from induce.storage.facts import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS
 from treebank.base.atomic_write import make_alike, sync
 from treebank.base.errors import SynparseError, placed
 
 NEW, OLD = ".new", ".old"
-SEAL = FACTS_FILE  # written last: a folder that has it has all the others
-FILES = (SEAL, VOCABULARY, WEIGHTS, TRAINER)  # what may be in a folder of ours
+FACTS_FILE, VOCABULARY, WEIGHTS, TRAINER = "checkpoint.json", "vocabulary.txt", "weights.safetensors", "trainer.pt"
+SEAL = FACTS_FILE  # written last: a folder with this file has all the others
+PART = ".part"  # suffix of the seal until it is on the disk
+FILES = (SEAL, SEAL + PART, VOCABULARY, WEIGHTS, TRAINER)  # all files that `save` writes
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether ``folder`` was written to the end."""
-    return (folder / SEAL).is_file()
+    """Whether ``folder`` was written to the end: its seal exists and is not empty."""
+    path = folder / SEAL
+    return path.is_file() and path.stat().st_size > 0
 
 
 def whole(folder: Path) -> Path | None:
@@ -49,8 +51,10 @@ def save(folder: Path, files: Mapping[str, bytes]) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
     new.mkdir(parents=True)
     try:
-        for name in sorted(files, key=lambda name: name == SEAL):
+        for name in files.keys() - {SEAL}:
             _write(new / name, files[name], like=place / name)
+        _write(new / (SEAL + PART), files[SEAL], like=place / SEAL)
+        (new / (SEAL + PART)).rename(new / SEAL)
         sync(new)
         _exchange(place, new, old)
     except OSError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from induce.storage.facts import Check
+
 
 @dataclass(frozen=True)
 class Started:
@@ -54,24 +56,6 @@ class Scoring:
 
     share: float  # of the text
     seconds_left: float
-
-
-@dataclass(frozen=True)
-class Check:
-    """After each epoch: the model is scored on the development text, without any gold tree."""
-
-    epoch: int
-    step: int
-    loss: float
-    perplexity: float
-    development_loss: float
-    development_perplexity: float
-    best: bool
-    note: str
-    seconds: float
-    development_bits: float | None = None  # per character, where these are the tokens
-    development_accuracy: float | None = None  # of a task
-    measure: str = "perplexity"  # as in `Progress`
 
 
 @dataclass(frozen=True)

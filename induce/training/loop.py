@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy
 import torch
@@ -13,12 +13,13 @@ import torch
 from induce.config import kind_of
 from induce.data.corpus import unknown_share
 from induce.data.tokens import bits
-from induce.decoding.branching_direction import Edges, assumed_branching
+from induce.decoding.branching_direction import assumed_branching
 from induce.layers.matrix_library import MKL, choose_library, multiplying
 from induce.models.base import FittedModel
 from induce.registry import decoder_entry, fitting_decoder
+from induce.storage.facts import Check
 from induce.structures import Distances
-from induce.training.events import Check, Event, Finished, Halved, Progress, Scoring, Started
+from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
 from induce.training.learners import Update, not_finite
 from induce.training.optimizer import EpochEnd
 from induce.training.position import Clock
@@ -148,7 +149,7 @@ class Trainer:
             if math.isnan(score.loss):
                 raise not_finite("development loss", at.step, run.learner.remedy())
             event = self._check_event(score, best=score.loss < at.best_loss or not at.best_epoch)
-            at.history.append(asdict(event))
+            at.history.append(event)
             if event.best:
                 at.best_loss, at.best_epoch = score.loss, at.epoch
                 save_best(run)
@@ -231,7 +232,7 @@ class Trainer:
 
     def _finished(self, reason: str) -> Finished:
         run, at, data = self.run, self.run.position, self.run.config.data
-        accuracy = next((check["development_accuracy"] for check in reversed(at.history) if check["best"]), None)
+        accuracy = next((check.development_accuracy for check in reversed(at.history) if check.best), None)
         decoder, evidence = _decoder(run)
         return Finished(
             reason=reason,
@@ -249,7 +250,7 @@ class Trainer:
             decoder=decoder,
             branching=evidence,
             measure=run.model.measure,
-            on_sample=not data.task and not run.facts.get("texts"),
+            on_sample=not data.task and not run.facts.texts,
         )
 
     def _bits(self, loss: float) -> float | None:
@@ -263,7 +264,7 @@ def _decoder(run: Run) -> tuple[str, str]:
     gives, parse = kind_of(run.config).gives, run.config.parse
     if not gives:
         return "", ""
-    edges = Edges.in_facts(run.facts)
+    edges = run.facts.edges
     right = assumed_branching(parse.branching, edges).branches_right
     decoder = fitting_decoder(run.config.model_name, gives, parse.decoder, branches_right=right)
     is_estimated = parse.branching == "text" and gives[:1] == (Distances,) and not parse.decoder

@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-CHECK_KEYS = {"best", "development_accuracy"}  # keys of a history entry that a resumed run reads
+from induce.storage.facts import Check
+from treebank.base.metadata import decode
 
 
 @dataclass
@@ -23,14 +24,17 @@ class Position:
     words: int = 0  # trained on so far
     best_loss: float = math.inf
     best_epoch: int = 0
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[Check] = field(default_factory=list)
     log_bytes: int = 0
     finished: str = ""  # reason why training is over, once the optimizer or the model has ended it
 
     @classmethod
     def from_stored(cls, stored: dict[str, Any]) -> Position:
         """The position stored in ``last``. Raises TypeError or ValueError if a field is missing or has a wrong type."""
-        position = cls(**stored)
+        history = stored.get("history", [])
+        if not isinstance(history, list):
+            raise TypeError(f"history is {history!r}")
+        position = cls(**{**stored, "history": [decode(Check, check) for check in history]})
         for name, default in vars(cls()).items():
             value = getattr(position, name)
             types = (int, float) if isinstance(default, float) else type(default)
@@ -38,8 +42,6 @@ class Position:
                 raise TypeError(f"{name} is {value!r}")
             if isinstance(value, int) and value < 0:
                 raise ValueError(f"{name} is {value}")
-        if not all(isinstance(entry, dict) and entry.keys() >= CHECK_KEYS for entry in position.history):
-            raise ValueError("history contains an entry that is not a check")
         return position
 
     @property

@@ -15,6 +15,7 @@ from treebank.tokenize import NONE
 
 if TYPE_CHECKING:
     from induce.storage.checkpoint import Checkpoint
+    from induce.storage.facts import RunFacts
 
 CHANGEABLE = ("train.epochs", "train.learning_rate")  # settings that may change on resume
 Stop = Callable[[], bool]
@@ -91,7 +92,7 @@ def resolved_config(request: RunRequest) -> RunConfig:
 
 def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, Sources]:
     """Settings and data of a resumed run. Raises UnchangeableError if others than `CHANGEABLE` would change."""
-    if "transfer" in checkpoint.facts:
+    if checkpoint.facts.task_facts:
         raise SynparseError(f"{request.run}: resume this run with: synparse transfer --resume -o {request.run}")
     config = checkpoint.config
     if not _requests(request, config):
@@ -99,11 +100,11 @@ def continued(checkpoint: Checkpoint, request: RunRequest) -> tuple[RunConfig, S
         config = changed(config, request.settings)
     facts = checkpoint.facts
     sources = Sources(
-        tuple(request.text) or tuple(facts.get("texts", ())),
-        tuple(request.dev) or tuple(facts.get("development_texts", ())),
-        request.trees or facts.get("trees", {}).get("name"),
+        tuple(request.text) or facts.texts,
+        tuple(request.dev) or facts.development_texts,
+        request.trees or (facts.trees.name if facts.trees else None),
         _input_options(facts, request.input_options),
-        tuple(request.teachers) or tuple(facts.get("focus", ())),
+        tuple(request.teachers) or facts.teachers,
     )
     return config, sources
 
@@ -129,11 +130,11 @@ def _check_unchanged(request: RunRequest, config: RunConfig) -> None:
             raise UnchangeableError(f"--set {change}: on --resume only {' and '.join(CHANGEABLE)} can change")
 
 
-def _input_options(facts: Mapping[str, Any], options: InputOptions) -> InputOptions:
+def _input_options(facts: RunFacts, options: InputOptions) -> InputOptions:
     """Input options of a resumed run: those of the request, else those that the run began with."""
     return replace(
         options,
-        paragraphs=options.paragraphs or bool(facts.get("paragraphs")),
-        form=options.form or str(facts.get("form", "")),
-        encoding=options.encoding or str(facts.get("encoding", "")),
+        paragraphs=options.paragraphs or facts.paragraphs,
+        form=options.form or facts.form,
+        encoding=options.encoding or facts.encoding,
     )

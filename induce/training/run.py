@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from induce.config import RunConfig
 from induce.data.sources import Sources
 from induce.data.vocabulary import Vocabulary
 from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
+from induce.storage.facts import RunFacts, TextFacts
 from induce.storage.folders import whole
 from induce.storage.lock import RunLock
 from induce.storage.run_folder import check_free, clear, resumable, settle_run
@@ -97,7 +99,7 @@ def make_run(
     folder: Path,
     *,
     device: str,
-    facts: dict[str, Any] | None = None,
+    facts: RunFacts | None = None,
     resume: bool = False,
     group: ProcessGroup | None = None,
 ) -> Run:
@@ -116,22 +118,21 @@ def make_run(
     from induce.training.state import Run, restore
     from induce.training.strategy import Accumulating
 
-    facts, group = facts or {}, group or ALONE
+    facts, group = facts or RunFacts(), group or ALONE
     check_fits(config)
-    check_enough(config, training, facts.get("texts", ()))
+    check_enough(config, training, facts.texts)
     checkpoint = store.read(store.find(folder, ("last",))) if resume else None
-    joining = checkpoint.facts.get("joining", []) if checkpoint else joining_of(training, config.data)
+    joining = list(checkpoint.facts.joining) if checkpoint else joining_of(training, config.data)
     vocabulary = checkpoint.vocabulary if checkpoint else choose_vocabulary(training, config.data)
     note = ""
     if not development.words:
         development = training
         note = "too few sentences to set some aside: the training text serves as development text"
-    facts = {**facts, "training": _about(training), "development": _about(development)}
-    facts |= {"joining": joining} if joining else {}
+    facts = replace(facts, training=_about(training), development=_about(development), joining=tuple(joining))
     rng = seed_everything(config.train.seed)
     model = _build(config, vocabulary, device, checkpoint)
     corpus = encode(training, vocabulary, joining)
-    facts |= {} if config.data.task else edges_of(corpus).fact()
+    facts = facts if config.data.task else replace(facts, edges=edges_of(corpus))
     held_out = corpus if development is training else encode(development, vocabulary, joining)
     loader = _loader(config, corpus, config.train.batch_size, device)
     check = _loader(config, held_out, config.train.development_batch_size, device)
@@ -145,7 +146,7 @@ def make_run(
     else:
         optimizer = make_optimizer(list(model.parameters()), config.train)
         learner = GradientLearner(model, optimizer, loader, strategy, rng, config=config.train, folder=folder)
-    library = str(checkpoint.facts.get("matrix_library", "")) if checkpoint else ""
+    library = checkpoint.facts.matrix_library if checkpoint else ""
     run = Run(
         *(folder, config, device, group, training, development, note, vocabulary, corpus, loader, check),
         *(facts, model, learner, strategy, rng, Position(), library),
@@ -163,9 +164,9 @@ def make_trainer(config: RunConfig, training: Any, development: Any, folder: Pat
     return Trainer(make_run(config, training, development, folder, **options))
 
 
-def _about(text: Any) -> dict[str, Any]:
+def _about(text: Any) -> TextFacts:
     """Facts about a text, for the checkpoint."""
-    return {"sentences": text.sentences, "words": text.words, "sha256": text.digest.hexdigest()}
+    return TextFacts(sentences=text.sentences, words=text.words, sha256=text.digest.hexdigest())
 
 
 def _build(config: RunConfig, vocabulary: Vocabulary, device: str, checkpoint: Checkpoint | None) -> Model:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 from induce.config import RunConfig, entry_of
 from induce.data.corpus_checks import Watch
 from induce.data.prepared import PreparedText
-from induce.data.sources import Sources, load_corpora, load_trees
+from induce.data.sources import Sources, load_corpora, load_trees, names_of
 from induce.data.tokens import leaf
 from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
+from induce.storage.facts import RunFacts, TreesFacts
 from induce.training.request import Stop
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
+    from treebank.core.sentence import Treebank
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class RunData:
 
     training: Any  # a `Corpus`, or `Examples` of a task
     development: Any
-    facts: dict[str, Any]  # facts about them, for the checkpoint
+    facts: RunFacts
     config: RunConfig
     device: str
     notes: Sequence[str]  # remarks on the text for the user
@@ -59,15 +61,30 @@ def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop =
         references = _stoppable(refer(teachers), stop)
     watch = Watch()
     training, development = load_corpora(config, remaining, treebank, references, watch)
-    facts = sources.facts(None if teachers else treebank, config)
+    facts = _facts(sources, None if teachers else treebank, config.data.trees)
     if watch.health.sentences:
-        facts["health"] = watch.health.to_json()
+        facts = replace(facts, health=watch.health.to_json())
     if teachers:
-        facts["focus_kind"] = distillation.annotation_type(teachers)
+        facts = replace(facts, annotation=distillation.annotation_type(teachers))
     notes = list(watch.health.report(token=leaf(config.data.token))) if watch.health.sentences else []
     if isinstance(training, PreparedText):
-        facts["health"], notes = training.corpus.facts["health"], training.corpus.facts["notes"]
+        facts, notes = replace(facts, health=training.corpus.facts["health"]), training.corpus.facts["notes"]
     return RunData(training, development, facts, config, choose_device(device), notes)
+
+
+def _facts(sources: Sources, treebank: Treebank | None, trees: str) -> RunFacts:
+    """The facts about the data of a run; ``trees`` is the type of the trees of ``treebank``."""
+    name = sources.trees or "sample"
+    about = TreesFacts(name=name, note=treebank.note, kind=trees, sentences=len(treebank)) if treebank else None
+    return RunFacts(
+        texts=tuple(names_of(sources.text)),
+        development_texts=tuple(names_of(sources.dev)),
+        paragraphs=sources.input_options.paragraphs,
+        form=sources.input_options.form,
+        encoding=sources.input_options.encoding,
+        teachers=tuple(sources.teachers),
+        trees=about,
+    )
 
 
 def _stoppable(references: Callable[[Any], Iterator[Any]], stop: Stop) -> Callable[[Any], Iterator[Any]]:

@@ -6,7 +6,7 @@ any moment and resumed ends with the same weights, bit for bit, as an uninterrup
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,14 @@ from induce.training.position import Position
 from induce.training.seeding import random_state, restore_random_state
 from treebank.base.errors import SynparseError, placed
 from treebank.base.json_text import json_text
+from treebank.base.metadata import one_line
 
 if TYPE_CHECKING:
     from induce.config import RunConfig
     from induce.data.loaders import Loader
     from induce.data.vocabulary import Vocabulary
     from induce.models.base import Model
+    from induce.storage.facts import RunFacts
     from induce.storage.lock import RunLock
     from induce.training.distributed import ProcessGroup
     from induce.training.learners import Learner
@@ -46,7 +48,7 @@ class Run:
     corpus: Any  # the encoded training text
     loader: Loader  # of the training text
     held_out: Loader  # of the development text
-    facts: dict[str, Any]  # of the data, for the checkpoint
+    facts: RunFacts  # of the data, for the checkpoint
     model: Model
     learner: Learner
     strategy: Accumulating
@@ -62,9 +64,12 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
 
     Raises SynparseError if the checkpoint is damaged or belongs to another text.
     """
-    for name in ("training", "development"):
-        digest = run.facts[name]["sha256"]
-        if checkpoint.facts.get(name, {}).get("sha256", digest) != digest:
+    texts = {
+        "training": (run.facts.training, checkpoint.facts.training),
+        "development": (run.facts.development, checkpoint.facts.development),
+    }
+    for name, (current, stored) in texts.items():
+        if stored.sha256 not in ("", current.sha256):
             raise SynparseError(
                 f"{run.folder}: the {name} text is not the one that this run began with; give the same text, "
                 "or train again with --overwrite"
@@ -77,7 +82,7 @@ def restore(run: Run, checkpoint: store.Checkpoint) -> None:
         run.learner.carried = _carried(run, trainer["state"])
         restore_random_state(run.rng, trainer["random"], run.device)
     except (AttributeError, KeyError, IndexError, TypeError, RuntimeError, ValueError) as error:
-        problem = f"{type(error).__name__}: {store.gist(error)}"
+        problem = f"{type(error).__name__}: {one_line(error)}"
         raise store.CheckpointError(
             f"{checkpoint.folder}: this run cannot be resumed ({problem}); train again with --overwrite"
         ) from None
@@ -140,15 +145,15 @@ def _store(run: Run, name: str, trainer: dict[str, Any] | None = None) -> None:
     at = run.position
     if not all(bool(value.isfinite().all()) for value in run.model.state_dict().values()):
         raise not_finite("model", at.step, run.learner.remedy())  # a model that could not be read again is not stored
-    facts = {
-        **run.facts,
-        "epoch": at.epoch,
-        "step": at.step,
-        "seconds": round(at.seconds, 1),
-        "device": run.device,
-        "threads": torch.get_num_threads(),
-        **({"processes": run.group.size} if run.group.size > 1 else {}),
-        "matrix_library": run.matrix_library,
-        "history": at.history,
-    }
+    facts = replace(
+        run.facts,
+        epoch=at.epoch,
+        step=at.step,
+        seconds=round(at.seconds, 1),
+        device=run.device,
+        threads=torch.get_num_threads(),
+        processes=run.group.size,
+        matrix_library=run.matrix_library,
+        history=tuple(at.history),
+    )
     store.save(run.folder / name, store.pack(run.model, run.config, run.vocabulary, facts, trainer))

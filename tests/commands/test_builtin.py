@@ -80,8 +80,8 @@ def test_half_precision_is_half_the_size_and_every_number_nearly_the_same(call: 
     publish(model, "whole.synparse")
     call.result("pack", "-m", model, "--half", "-o", "half.synparse")
     whole, half = (read(find(Path(f"{name}.synparse"))) for name in ("whole", "half"))
-    assert {entry.dtype for entry in half.header().values()} == {"float16"}
-    assert half.held.size < 0.6 * whole.held.size
+    assert {value.dtype for value in half.weights().values()} == {torch.float16}
+    assert half.files["weights.safetensors"].bytes < 0.6 * whole.files["weights.safetensors"].bytes
     halved = build_model(half).state_dict()
     for name, value in build_model(whole).state_dict().items():
         assert halved[name].dtype == value.dtype
@@ -91,7 +91,7 @@ def test_half_precision_is_half_the_size_and_every_number_nearly_the_same(call: 
 
 def test_numbers_too_large_for_half_precision_are_told(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("induce.storage.checkpoint.Checkpoint.weights", lambda self: {"w": torch.tensor([1e6])})
-    with pytest.raises(SynparseError, match="w holds numbers that are too large for half precision; pack the model as"):
+    with pytest.raises(SynparseError, match="w contains numbers that are too large for half precision; pack"):
         publish(model, "half.synparse", half=True)
     assert not Path("half.synparse").exists()
 

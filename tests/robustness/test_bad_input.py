@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from induce.storage.facts import seal
 from induce.training.compatibility import LEAST_WORDS
-from tests.support.calls import PROGRAM, TINY, Caller, reseal, shell, toy_text
+from tests.support.calls import PROGRAM, TINY, Caller, reseal, sealed_json, shell, toy_text
 
 TREES = "(S (NP (DT the) (NN cat)) (VP (VBD sat)))\n(S (NP (NNS dogs)) (VP (VBP bark) (ADVP (RB now))))\n"
 
@@ -250,7 +249,7 @@ def edit(**changes: Any) -> Callable[[bytes], bytes]:
                 del table[last]
             else:
                 table[last] = value
-        return seal(found)
+        return sealed_json(found)
 
     return changed
 
@@ -348,9 +347,9 @@ def test_weights_that_are_no_numbers(call: Caller, copy: Path, trained: Path) ->
     weights = load_file(path)
     next(iter(weights.values())).view(-1)[0] = torch.nan
     save_file(weights, path)
-    assert "is not what was saved" in call.refusal("parse", "-m", copy, trained / "text.txt")
+    assert "differs from the saved file" in call.refusal("parse", "-m", copy, trained / "text.txt")
     reseal(path.parent)
-    assert "holds weights that are not numbers" in call.refusal("parse", "-m", copy, trained / "text.txt")
+    assert "contains weights that are not finite" in call.refusal("parse", "-m", copy, trained / "text.txt")
 
 
 def test_a_layer_out_of_range(call: Caller, trained: Path) -> None:

@@ -11,9 +11,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from cli.output import open_output
-from induce.storage.facts import seal
 from tests.induce.storage.test_storage import limited_memory
-from tests.support.calls import TINY, Caller, reseal
+from tests.support.calls import TINY, Caller, reseal, sealed_json
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +105,7 @@ def test_escape_sequences_in_a_model(call: Caller, copy: Path) -> None:
     facts["preset"] = facts["training"]["text"] = "\x1b[2Jmine\x07"
     facts["texts"] = ["\x1b]0;title\x07.txt"]
     facts["synparse"] = "\x1b[31m1"
-    path.write_bytes(seal(facts))
+    path.write_bytes(sealed_json(facts))
     code, out, err = call("info", "-m", copy)
     assert code in (0, 1)
     assert not {"\x1b", "\x07"} & {*out, *err}

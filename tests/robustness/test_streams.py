@@ -15,9 +15,8 @@ from typing import IO
 
 import pytest
 
-from induce.storage.facts import seal
 from tests.induce.training.test_training import weights
-from tests.support.calls import TINY, Caller, Process, reseal, shell, start, toy_text
+from tests.support.calls import TINY, Caller, Process, reseal, sealed_json, shell, start, toy_text
 from treebank.io.predictions import read_prediction_trees
 
 LONG = 5000
@@ -81,7 +80,7 @@ def test_extract_and_decode_give_what_parse_gives(
     path = copy / "best" / "checkpoint.json"
     content = json.loads(path.read_text())
     content["settings"]["parse"]["decoder"] = decoder
-    path.write_bytes(seal(content))
+    path.write_bytes(sealed_json(content))
     text = write("in.txt", toy_text(40) + "\n( a ) -LRB- \u00a0x\u2028 …\n!\n" + "\n".join(mixed(60)) + "\n")
     trees = call.result("parse", "-m", copy, text, *options)
     write("d.jsonl", call.result("extract", "-m", copy, text, *options))

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from cli.main import run
-from induce.storage.facts import describe, seal
+from induce.storage.facts import describe
 from tests.support.fork_server import Call
 from tests.support.reference import ROOT
 from tests.support.tiny import SETTINGS, sentences
+from treebank.base.metadata import encode, seal
 
 TINY = [part for setting in SETTINGS["onlstm"] for part in ("--set", setting)]
 ENVIRONMENT = {
@@ -29,12 +30,17 @@ ENVIRONMENT = {
 PROGRAM = [sys.executable, "-m", "synparse"]
 
 
+def sealed_json(content: dict[str, Any]) -> bytes:
+    """A metadata file with ``content`` and a digest that matches it."""
+    return json.dumps(seal(content)).encode()
+
+
 def reseal(folder: Path) -> None:
     """Make checkpoint.json in ``folder`` vouch for itself and for the other files as they are now."""
     path = folder / "checkpoint.json"
     content = json.loads(path.read_bytes())
-    content["files"] = {name: describe((folder / name).read_bytes()) for name in content["files"]}
-    path.write_bytes(seal(content))
+    content["files"] = {name: encode(describe((folder / name).read_bytes())) for name in content["files"]}
+    path.write_bytes(sealed_json(content))
 
 
 def toy_text(count: int = 100) -> str:

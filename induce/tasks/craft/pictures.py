@@ -95,9 +95,9 @@ def learning_curves(runs: Sequence[str]) -> list[Line]:
     """
     lines = []
     for run in runs:
-        history = read(find(Path(run))).facts.get("history", [])
-        points = [(float(check["step"]), 100 * float(check.get("development_accuracy") or 0)) for check in history]
-        if not any(check.get("development_accuracy") is not None for check in history):
+        history = read(find(Path(run))).facts.history
+        points = [(float(check.step), 100 * (check.development_accuracy or 0.0)) for check in history]
+        if not any(check.development_accuracy is not None for check in history):
             raise SynparseError(f"{run}: this run has no accuracy by step; curves are of tasks")
         lines.append(Line(run, points))
     return lines

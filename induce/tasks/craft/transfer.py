@@ -5,13 +5,12 @@ What comes of it is a run like any other: the options as they were, beside a con
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -20,6 +19,7 @@ from induce.config import RunConfig
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.settings import changed, load_preset
 from induce.storage import checkpoint as store
+from induce.storage.facts import NO_TEXT, Check, RunFacts
 from induce.storage.lock import RunLock
 from induce.storage.run_folder import LOG, check_free, clear, resumable, settle_run
 from induce.tasks.craft.episodes import REWARDS, Episodes
@@ -28,8 +28,10 @@ from induce.tasks.craft.option_calls import Calls, options_of
 from induce.tasks.craft.sketches import read_sketch
 from induce.tasks.craft.world import ACTIONS
 from induce.training.time_limit import Limits, never
+from treebank.base.digest import digest_bytes
 from treebank.base.errors import SynparseError, UnknownNameError, placed
 from treebank.base.json_text import json_text
+from treebank.base.metadata import one_line
 from treebank.base.registry import nearest
 
 if TYPE_CHECKING:
@@ -87,17 +89,17 @@ class Transfer:
     """One run: a model whose options are frozen, unless they are to learn, too, and the learner of its controller."""
 
     def __init__(
-        self, request: TransferRequest, config: RunConfig, model: OptionController, facts: dict[str, Any], lock: RunLock
+        self, request: TransferRequest, config: RunConfig, model: OptionController, facts: RunFacts, lock: RunLock
     ) -> None:
         self.folder, self.config, self.model, self.facts, self.lock = Path(request.run), config, model, facts, lock
-        self.position, self.history = Position(), list[dict[str, Any]]()
+        self.position, self.history = Position(), list[Check]()
         self.learner: Learner | None = None
 
     def start(self) -> Learner:
         """The learner in worlds that no iteration before this one has seen."""
         from induce.tasks.craft.ppo import CalledWorlds, Learner
 
-        train, about = self.config.train, self.facts["transfer"]
+        train, about = self.config.train, self.facts.task_facts
         seed = int(np.random.SeedSequence((train.seed, self.position.epoch)).generate_state(1)[0])
         episodes = Episodes(self.config.data.sketches, WORLDS, seed=seed, reward=about["reward"])
         worlds = CalledWorlds(Calls(options_of([self.model]), episodes, seed=seed))
@@ -107,13 +109,13 @@ class Transfer:
 
     def take_up(self, checkpoint: store.Checkpoint) -> None:
         """Go on from what ``checkpoint`` holds."""
-        state, self.history = checkpoint.trainer(), list(checkpoint.facts.get("history", ()))
+        state, self.history = checkpoint.trainer(), list(checkpoint.facts.history)
         try:
             self.position = Position(**state["transfer"])
             self.learner = self.start()
             self.learner.load_state(state)
         except (AttributeError, KeyError, TypeError, RuntimeError, ValueError) as error:
-            problem = f"{type(error).__name__}: {store.gist(error)}"
+            problem = f"{type(error).__name__}: {one_line(error)}"
             raise store.CheckpointError(f"{checkpoint.folder}: this run cannot go on ({problem})") from None
         log = self.folder / LOG
         if log.exists() and log.stat().st_size > self.position.log_bytes:
@@ -147,9 +149,8 @@ class Transfer:
         at.episodes += ended
         at.seconds += time.monotonic() - began
         event = Learned(at.epoch, self.config.train.epochs, at.calls, at.actions, ended, solved, reward, at.seconds)
-        best = solved >= max((check["development_accuracy"] for check in self.history), default=0.0)
-        check = {"epoch": at.epoch, "step": at.calls, "best": best, "development_accuracy": solved}
-        self.history.append({**check, "development_perplexity": None})  # there is no text
+        best = solved >= max((check.development_accuracy or 0.0 for check in self.history), default=0.0)
+        self.history.append(Check(at.epoch, at.calls, best=best, development_accuracy=solved))
         self._log(event)
         return event
 
@@ -168,16 +169,16 @@ class Transfer:
                 f"{self.folder}: after iteration {at.epoch} weights are no longer numbers; what was written before is "
                 "kept; lower train.learning_rate, and begin anew"
             )
-        facts = {
-            **self.facts,
-            "training": {**self.facts["training"], "sentences": at.episodes, "words": at.actions},
-            "epoch": at.epoch,
-            "step": at.calls,
-            "seconds": round(at.seconds, 1),
-            "device": "cpu",
-            "threads": torch.get_num_threads(),
-            "history": self.history,
-        }
+        facts = replace(
+            self.facts,
+            training=replace(self.facts.training, sentences=at.episodes, words=at.actions),
+            epoch=at.epoch,
+            step=at.calls,
+            seconds=round(at.seconds, 1),
+            device="cpu",
+            threads=torch.get_num_threads(),
+            history=tuple(self.history),
+        )
         trainer = {"transfer": asdict(at), **learner.state()}
         vocabulary = Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS])
         store.save(self.folder / "last", store.pack(self.model, self.config, vocabulary, facts, trainer))
@@ -217,11 +218,11 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
             raise SynparseError(f"setting {change}: only those of [train] can be chosen here; options keep theirs")
     config = changed(config, [*PUBLISHED, *request.settings, *seed])
     weights = "".join(f"{name}{value.tolist()}" for name, value in model.options.state_dict().items())
-    facts = {
-        "transfer": {"runs": list(request.runs), "reward": request.reward, "unfrozen": request.unfrozen},
-        "texts": [f"calls of the options of {', '.join(request.runs) or 'single actions'}"],
-        "training": {"sha256": hashlib.sha256(weights.encode()).hexdigest()},
-    }
+    facts = RunFacts(
+        task_facts={"runs": list(request.runs), "reward": request.reward, "unfrozen": request.unfrozen},
+        texts=(f"calls of the options of {', '.join(request.runs) or 'single actions'}",),
+        training=replace(NO_TEXT, sha256=digest_bytes(weights.encode())),
+    )
     check_free(folder, overwrite=request.overwrite)
     lock = RunLock(folder)
     check_free(folder, overwrite=request.overwrite)  # again: another training may have begun meanwhile
@@ -237,9 +238,10 @@ def _resumed(request: TransferRequest, folder: Path) -> Transfer:
     lock = RunLock(folder)
     settle_run(folder)
     checkpoint = store.read(folder / "last")
-    if "transfer" not in checkpoint.facts:
+    if not checkpoint.facts.task_facts:
         raise SynparseError(f"{folder}: this run learns from demonstrations; go on with: synparse train --resume")
-    kept = {name: checkpoint.fact(name) for name in ("transfer", "texts", "training")}
+    facts = checkpoint.facts
+    kept = RunFacts(task_facts=facts.task_facts, texts=facts.texts, training=facts.training)
     config = changed(checkpoint.config, request.settings)
     transfer = Transfer(request, config, store.build_model(checkpoint), kept, lock)
     transfer.take_up(checkpoint)

@@ -20,7 +20,8 @@ from induce.parsing.load import load_parser
 from induce.registry import MODELS, READINGS, model_class
 from induce.settings import resolve
 from induce.storage import checkpoint
-from induce.training.events import Check, Event, Finished, Started
+from induce.storage.facts import Check
+from induce.training.events import Event, Finished, Started
 from induce.training.loop import Trainer
 from induce.training.run import make_trainer
 from tests.support.tiny import corpora, settings

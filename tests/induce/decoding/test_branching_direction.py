@@ -17,6 +17,7 @@ from induce.parsing.load import load_parser
 from induce.parsing.parser import default_decoder
 from induce.registry import fitting_decoder
 from induce.storage import checkpoint as store
+from induce.storage.facts import RunFacts
 from induce.structures import Distances, HeadDistribution
 from induce.training.events import Finished
 from tests.support.tiny import settings, train, trainer
@@ -101,16 +102,16 @@ def test_a_model_stores_the_edges_and_its_decoder_follows_them(tmp_path: Path) -
     finished = train(config, tmp_path)[-1]
     assert isinstance(finished, Finished)
     checkpoint = store.read(tmp_path / "best")
-    stored = Edges.in_facts(checkpoint.facts)
+    stored = checkpoint.facts.edges
     assert stored == edges_of(trainer(config, tmp_path / "other").corpus)
     parser = load_parser(tmp_path, device="cpu")
     assert parser.decoder == finished.decoder == default_decoder(checkpoint)
     assert f"decoder:{parser.decoder}|" in parser.decoded
     assert finished.branching == f"decoder {parser.decoder}: {stored}"
     for first, last, decoder in ((60.0, 10.0, "biased"), (10.0, 60.0, "unbiased")):
-        facts = {**checkpoint.facts, **Edges(first, last, 4000).fact()}
+        facts = replace(checkpoint.facts, edges=Edges(first, last, 4000))
         assert default_decoder(replace(checkpoint, facts=facts)) == decoder
-    assert default_decoder(replace(checkpoint, facts={})) == "unbiased"
+    assert default_decoder(replace(checkpoint, facts=RunFacts())) == "unbiased"
 
 
 def test_a_requested_decoder_is_kept(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from induce.likelihood.cache import Cache, cache_probability
 from induce.likelihood.perplexity import Perplexity, TextScorer, add_text, comparable, evaluate_text
 from induce.likelihood.units import EncodedText, concatenate, segment_sums, sentence_sums
 from induce.storage.checkpoint import build_model, find, pack, read, save
+from induce.storage.facts import RunFacts
 from tests.support.tiny import sentences, settings, trainer
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -42,7 +43,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         run = trainer(settings(name.partition("-")[0], change), folder)
         for parameter in run.run.model.parameters():
             parameter.data *= 3
-        save(folder / name / "best", pack(run.run.model, run.run.config, run.run.vocabulary, {"step": 1}))
+        save(folder / name / "best", pack(run.run.model, run.run.config, run.run.vocabulary, RunFacts(step=1)))
     return {name: str(folder / name) for name in MODELS}
 
 

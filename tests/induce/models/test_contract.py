@@ -21,8 +21,9 @@ from induce.parsing.reading import Reading
 from induce.registry import MODELS, READINGS, decoders_of, model_class
 from induce.settings import load_preset, preset_names
 from induce.storage import checkpoint
+from induce.storage.facts import Check
 from induce.structures import Brackets, HeadDistribution, Heads, SpanScores
-from induce.training.events import Check, Event, Finished, Progress, Started
+from induce.training.events import Event, Finished, Progress, Started
 from induce.training.run import make_trainer
 from tests.support.tiny import sentences, settings, teacher_of, trainer, with_trees
 from treebank.base.errors import SynparseError
@@ -178,7 +179,7 @@ def test_save_and_load_give_the_same_trees(run: Path, tmp_path: Path) -> None:
     before = [list(parsed(parser, words)) for parser in parsers(run)]
     found = checkpoint.read(run / "best")
     model = checkpoint.build_model(found)
-    checkpoint.save(tmp_path / "copy", checkpoint.pack(model, found.config, found.vocabulary, {**found.facts}))
+    checkpoint.save(tmp_path / "copy", checkpoint.pack(model, found.config, found.vocabulary, found.facts))
     assert [list(parsed(parser, words)) for parser in parsers(tmp_path / "copy")] == before
 
 

@@ -12,7 +12,7 @@ from induce.config import model_settings
 from induce.models.build import make_model
 from induce.registry import model_class
 from induce.settings import load_preset
-from induce.training.events import Check
+from induce.storage.facts import Check
 from induce.training.optimizer import make_optimizer
 from tests.support.tiny import settings, trainer
 from treebank.base.errors import SynparseError

@@ -12,6 +12,7 @@ import pytest
 from induce.decoding import branching_direction
 from induce.recipes.plan import Plan
 from induce.recipes.recipe import read_recipe
+from induce.storage.facts import RunFacts
 from induce.training.request import RunRequest
 from treebank.base.errors import SynparseError
 
@@ -95,9 +96,8 @@ def test_every_teacher_has_three_students(tmp_path: Path, count: int) -> None:
 
 
 def test_weak_evidence_for_a_direction_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    edges = branching_direction.Edges(28.0, 21.0, 1000)
-    monkeypatch.setattr(branching_direction.Edges, "in_facts", lambda facts: edges)
-    monkeypatch.setattr("induce.parsing.load.read_trained", lambda run: SimpleNamespace(facts={}))
+    facts = RunFacts(edges=branching_direction.Edges(28.0, 21.0, 1000))
+    monkeypatch.setattr("induce.parsing.load.read_trained", lambda run: SimpleNamespace(facts=facts))
     plan = new_plan(tmp_path / "run")
     lines: list[str] = []
     plan.report_branching(BEST.series(1)[0], lines.append)

@@ -17,7 +17,7 @@ from induce.recipes.plan import Plan
 from induce.recipes.recipe import Member, Part, Recipe
 from induce.recipes.runner import fit_schedule, train_recipe
 from induce.settings import resolve
-from induce.training.events import Check
+from induce.storage.facts import Check
 from induce.training.request import RunRequest
 from tests.support.tiny import SETTINGS, sentences
 from treebank.base.errors import SynparseError

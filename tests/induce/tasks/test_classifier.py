@@ -14,11 +14,11 @@ from induce.models.build import make_model
 from induce.registry import ENCODERS, decoders_of, find_task, load, models_of
 from induce.settings import load_preset, preset_names, resolve
 from induce.storage import checkpoint
+from induce.storage.facts import Check
 from induce.tasks.batches import Side
 from induce.tasks.encoders.trees import plan
 from induce.tasks.examples import Examples, encode, load_examples
 from induce.tasks.expressions import ExpressionLoader
-from induce.training.events import Check
 from induce.training.loop import Trainer
 from induce.training.run import make_trainer
 from treebank.base.errors import SynparseError

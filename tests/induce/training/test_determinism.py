@@ -60,8 +60,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.mark.parametrize("name", MODEL_NAMES)
 def test_busy_cores_change_no_bit(name: str, runs: tuple[Path, Path]) -> None:
     alone, busy = (checkpoint.read(folder / name / "last") for folder in runs)
-    assert alone.facts["matrix_library"] == busy.facts["matrix_library"]
-    assert alone.facts["threads"] == busy.facts["threads"] == 2
+    assert alone.facts.matrix_library == busy.facts.matrix_library
+    assert alone.facts.threads == busy.facts.threads == 2
     weights = busy.weights()
     for key, value in alone.weights().items():
         assert torch.equal(value, weights[key]), key

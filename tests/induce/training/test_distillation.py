@@ -62,8 +62,8 @@ def test_model_and_file_can_teach_together(tmp_path: Path, trees: Path) -> None:
     first = f"{tmp_path / 'first'}@decoder=brackets"
     trained(tmp_path / "second", teachers=(first, str(trees)))
     facts = load_parser(tmp_path / "second").checkpoint.facts
-    assert facts["focus"] == [first, str(trees)]
-    assert facts["focus_kind"] == "parsed trees"
+    assert facts.teachers == (first, str(trees))
+    assert facts.annotation == "parsed trees"
 
 
 def test_gold_trees_are_reported(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_teacher_parses_separate_development_text(tmp_path: Path, trees: Path, h
     *_, finished = prepare_run(asked).train()
     assert isinstance(finished, Finished)
     facts = load_parser(tmp_path / "run").checkpoint.facts
-    assert facts["development"]["sentences"] == 10
+    assert facts.development.sentences == 10
     with pytest.raises(SynparseError, match="this file is about the training text alone"):
         prepare_run(replace(asked, run=str(tmp_path / "other"), teachers=(str(file),)))
     with pytest.raises(SynparseError, match="this file is about the training text alone"):

@@ -167,7 +167,7 @@ def test_command_under_torchrun(tmp_path: Path, warm: str, monkeypatch: pytest.M
         assert beginning in told
         assert "on cpu (2 processes)" in told
         assert f"the model is in {run}" in told
-    assert store.read(run / "best").facts["processes"] == 2
+    assert store.read(run / "best").facts.processes == 2
     for code, told in torchrun(warm, ["train", "-", *arguments[2:]], tmp_path, monkeypatch):
         assert code == 1
         assert "standard input can be read by one process alone" in told

@@ -81,7 +81,7 @@ def test_a_run_whose_preset_has_another_name_now_is_read() -> None:
     list(trainer.train())
     saved = checkpoint.read(Path("run/best"))
     config = replace(saved.config, preset="prpn-as-it-was-called")
-    files = checkpoint.pack(checkpoint.build_model(saved), config, saved.vocabulary, {**saved.facts})
+    files = checkpoint.pack(checkpoint.build_model(saved), config, saved.vocabulary, saved.facts)
     checkpoint.save(Path("renamed/best"), files)
     assert load_parser("renamed").checkpoint.config.model["gate"] == "hard"
 

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from induce.storage import checkpoint
+from induce.storage.facts import Check
 from induce.training import loop
-from induce.training.events import Check, Event, Finished, Scoring
+from induce.training.events import Event, Finished, Scoring
 from induce.training.time_limit import Limits
 from tests.support.tiny import settings, train, trainer
 

@@ -19,8 +19,9 @@ from induce.data.sentences import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
 from induce.layers.matrix_library import MKL, ONEDNN
 from induce.storage import checkpoint
+from induce.storage.facts import Check
 from induce.training import loop
-from induce.training.events import Check, Finished, Started
+from induce.training.events import Finished, Started
 from induce.training.run import make_trainer
 from tests.support.fork_server import Call
 from tests.support.tiny import corpora, settings, train, trainer
@@ -217,12 +218,12 @@ def test_resumed_run_uses_the_matrix_library_of_its_checkpoint(tmp_path: Path, m
     monkeypatch.setattr(loop, "choose_library", lambda compute: ONEDNN)
     config = settings("onlstm", "train.epochs=4")
     train(config, tmp_path / "whole")
-    assert checkpoint.read(tmp_path / "whole" / "last").facts["matrix_library"] == ONEDNN
+    assert checkpoint.read(tmp_path / "whole" / "last").facts.matrix_library == ONEDNN
     stops = iter(range(5))
     list(trainer(config, tmp_path / "cut").train(stop=lambda: next(stops, None) is None))
     monkeypatch.setattr(loop, "choose_library", lambda compute: MKL)
     list(trainer(config, tmp_path / "cut", resume=True).train())
-    assert checkpoint.read(tmp_path / "cut" / "last").facts["matrix_library"] == ONEDNN
+    assert checkpoint.read(tmp_path / "cut" / "last").facts.matrix_library == ONEDNN
     assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
 
 

@@ -16,6 +16,7 @@ from induce.models.base import detach
 from induce.models.language.lstm import Lstm, LstmConfig
 from induce.parsing.load import load_parser
 from induce.storage import checkpoint
+from induce.storage.facts import RunFacts
 from tests.support.tiny import settings, trainer
 from treebank.base.errors import SynparseError
 
@@ -122,7 +123,9 @@ def test_masks_are_drawn_in_training_only() -> None:
 def test_it_is_saved_and_loaded_and_gives_no_trees(tmp_path: Path) -> None:
     torch.set_default_dtype(torch.float32)
     one = trainer(settings("lstm"), tmp_path)
-    checkpoint.save(tmp_path / "run", checkpoint.pack(one.run.model, one.run.config, one.run.vocabulary, {"step": 1}))
+    checkpoint.save(
+        tmp_path / "run", checkpoint.pack(one.run.model, one.run.config, one.run.vocabulary, RunFacts(step=1))
+    )
     copy = checkpoint.build_model(checkpoint.read(tmp_path / "run"))
     tokens = torch.randint(len(one.run.vocabulary), (5, 2))
     assert torch.equal(one.run.model.predictions(tokens)[0], copy.predictions(tokens)[0])

@@ -20,8 +20,8 @@ from induce.models.language.prpn_parsing import gate_kind, gates
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
 from induce.parsing.load import load_parser
 from induce.settings import load_preset
+from induce.storage.facts import Check
 from induce.structures import Distances
-from induce.training.events import Check
 from induce.training.run import make_trainer
 from tests.support.tiny import corpora, settings
 from treebank.base.errors import SynparseError

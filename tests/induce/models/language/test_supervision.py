@@ -21,6 +21,7 @@ from induce.models.language.onlstm_syd import OnLstmSydConfig
 from induce.parsing.load import load_parser
 from induce.settings import resolve
 from induce.storage import checkpoint
+from induce.storage.facts import RunFacts, TreesFacts
 from induce.training.request import RunRequest
 from induce.training.run import load_data, make_trainer
 from tests.support.tiny import sentences, settings, train, trainer, with_trees
@@ -218,7 +219,7 @@ def test_other_trees_are_another_text(tmp_path: Path) -> None:
 
 
 def test_random_trees_are_said_to_be_random(tmp_path: Path) -> None:
-    facts = {"trees": {"name": "toy", "note": "a part", "kind": "random", "sentences": 200}}
+    facts = RunFacts(trees=TreesFacts(name="toy", note="a part", kind="random", sentences=200))
     list(trainer(settings("onlstm-syd", "train.epochs=1"), tmp_path, facts=facts).train())
-    assert checkpoint.read(tmp_path / "best").fact("trees") == facts["trees"]
+    assert checkpoint.read(tmp_path / "best").facts.trees == facts.trees
     assert load_parser(tmp_path).learned_from == "random trees: toy (a part)"

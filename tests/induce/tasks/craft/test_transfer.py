@@ -14,6 +14,7 @@ import torch
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.settings import load_preset
 from induce.storage.checkpoint import build_model, find, read
+from induce.storage.facts import RunFacts
 from induce.tasks.craft.observation import FEATURES
 from induce.tasks.craft.ocn import OptionController, OptionControllerConfig
 from induce.tasks.craft.transfer import TransferRequest, join, prepare_transfer, single_actions
@@ -98,7 +99,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder, model = tmp_path_factory.mktemp("ocn") / "run", policy()
     config = replace(load_preset("craft-small"), model=asdict(model.config))
-    store.save(folder / "last", store.pack(model, config, WORDS, {}))
+    store.save(folder / "last", store.pack(model, config, WORDS, RunFacts()))
     return folder
 
 
@@ -127,7 +128,7 @@ def test_run_is_saved_and_resumed(trained: Path, tmp_path: Path, unfrozen: bool)
     old, new = (build_model(checkpoint).state_dict() for checkpoint in (before, after))
     changed = {name.partition(".")[0] for name in old if not torch.equal(old[name], new[name])}
     assert changed == ({"controller", "options", "first_option_state"} if unfrozen else {"controller"})
-    assert after.facts["step"] == 256
+    assert after.facts.step == 256
 
 
 def test_weights_that_are_nan_are_reported_and_not_saved(trained: Path, tmp_path: Path) -> None:

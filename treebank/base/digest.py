@@ -1,0 +1,43 @@
+"""SHA-256 digests of bytes, files and JSON values, in hexadecimal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from typing import IO, Any
+
+from treebank.base.errors import placed
+
+
+def digest_bytes(data: bytes) -> str:
+    """The digest of ``data``."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_stream(stream: IO[bytes]) -> str:
+    """The digest of the rest of an open file."""
+    return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+def digest_file(path: str | os.PathLike[str]) -> str:
+    """The digest of the content of a file."""
+    with placed(path), open(path, "rb") as stream:
+        return digest_stream(stream)
+
+
+def digest_files(paths: Iterable[str | os.PathLike[str]]) -> str:
+    """The digest of the contents of several files, one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with placed(path), open(path, "rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def digest_json(value: Any) -> str:
+    """The digest of a JSON value, whatever the order of its keys and its white space."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return digest_bytes(text.encode("ascii"))

@@ -1,0 +1,201 @@
+"""Metadata files: JSON objects with a format number and a digest, read into frozen dataclasses.
+
+The fields of the dataclass are the schema: names, types and defaults. Its ``__post_init__`` checks ranges and raises
+ValueError. A file with another digest, an unknown or missing field, or a value of another type is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any, BinaryIO, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from treebank.base.atomic_write import write_whole
+from treebank.base.digest import digest_json
+from treebank.base.errors import SynparseError
+from treebank.base.json_text import finite, json_text
+from treebank.base.version import VERSION
+
+MAX_BYTES = 1 << 26
+DIGEST = "sha256"  # the field of a metadata file with the digest of the other fields
+
+Record = TypeVar("Record")
+
+
+class MetadataError(SynparseError):
+    """A metadata file that is missing, damaged or of another format."""
+
+
+def seal(content: Mapping[str, Any]) -> dict[str, Any]:
+    """``content`` as plain JSON values, with their digest."""
+    plain = finite({key: value for key, value in content.items() if key != DIGEST})
+    return {**plain, DIGEST: digest_json(plain)}
+
+
+def unseal(content: Any) -> dict[str, Any]:
+    """A sealed object without its digest. Raises ValueError if it is not an object or its digest differs."""
+    if not isinstance(content, dict):
+        raise ValueError("not a JSON object")
+    plain = {key: value for key, value in content.items() if key != DIGEST}
+    if content.get(DIGEST) != digest_json(plain):
+        raise ValueError("its content does not match its sha256")
+    return plain
+
+
+def write_metadata(path: str | os.PathLike[str], record: Any, *, format_number: int) -> None:
+    """Write a dataclass as a metadata file; the file is replaced as a whole."""
+    write_whole(path, metadata_bytes(record, format_number=format_number))
+
+
+def metadata_bytes(record: Any, *, format_number: int) -> bytes:
+    """The content of the metadata file for a dataclass."""
+    content = {"format": format_number, "synparse": VERSION, **encode(record)}
+    return (json_text(seal(content), indent=1) + "\n").encode("utf-8")
+
+
+def read_metadata(
+    path: str | os.PathLike[str], record: type[Record], *, format_number: int, title: str, remedy: str
+) -> Record:
+    """The dataclass in a metadata file. ``title`` says what the file should be, ``remedy`` what to do if it is not.
+
+    Raises MetadataError if the file is missing, damaged or of another format.
+    """
+    content = read_sealed(path, format_number=format_number, title=title, remedy=remedy)
+    try:
+        return decode(record, {key: value for key, value in content.items() if key not in ("format", "synparse")})
+    except ValueError as error:
+        raise MetadataError(f"{os.fspath(path)}: not {title} ({error}); {remedy}") from None
+
+
+def read_sealed(
+    path: str | os.PathLike[str], *, format_number: int, title: str, remedy: str, folder: int | None = None
+) -> dict[str, Any]:
+    """The object in a metadata file, opened as by `open_regular`, its format and its digest checked.
+
+    Raises MetadataError as `read_metadata` does.
+    """
+    name = os.fspath(path)
+    try:
+        content = json.loads(read_bounded(path, MAX_BYTES, folder=folder), parse_constant=_refuse_constant)
+        if not isinstance(content, dict):
+            raise ValueError("not a JSON object")
+        if content.get("format") != format_number:
+            raise MetadataError(f"{name}: {_other_format(content, format_number)}")
+        return unseal(content)
+    except (ValueError, RecursionError) as error:
+        raise MetadataError(f"{name}: not {title} ({one_line(error)}); {remedy}") from None
+
+
+def read_bounded(path: str | os.PathLike[str], limit: int, *, folder: int | None = None) -> bytes:
+    """The content of a regular file of at most ``limit`` bytes, as `open_regular` opens it.
+
+    Raises MetadataError if the file is larger.
+    """
+    with open_regular(path, folder=folder) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size > limit:
+            raise MetadataError(f"{os.fspath(path)}: {size:,} bytes are more than such a file can have ({limit:,})")
+        return stream.read(size)
+
+
+def open_regular(path: str | os.PathLike[str], *, folder: int | None = None) -> BinaryIO:
+    """A regular file opened for reading; with ``folder``, the file of that name in the folder of this descriptor.
+
+    Raises MetadataError if the file is missing or not a regular file.
+    """
+    name = os.fspath(path) if folder is None else os.path.basename(path)
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
+    except FileNotFoundError:
+        raise MetadataError(f"{os.fspath(path)}: this file is missing") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise MetadataError(f"{os.fspath(path)}: not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def _other_format(content: Mapping[str, Any], expected: int) -> str:
+    writer = abbreviate(content.get("synparse", "(unknown)")).strip("'\"")
+    number = abbreviate(content.get("format"))
+    known = f"synparse {VERSION}, which reads format {expected}"
+    return f"format {number} is unknown to {known}; it was written by synparse {writer}"
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def one_line(error: object, limit: int = 200) -> str:
+    """The message of an error in one line of at most ``limit`` characters."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= limit else text[:limit] + " …"
+
+
+def abbreviate(value: object) -> str:
+    """The ``repr`` of a value, cut after 40 characters."""
+    text = repr(value)
+    return text if len(text) <= 40 else text[:40] + "…"
+
+
+def encode(record: Any) -> Any:
+    """A dataclass as JSON values: an object without the fields that have their defaults, recursively."""
+    if is_dataclass(record) and not isinstance(record, type):
+        values = {field.name: getattr(record, field.name) for field in fields(record)}
+        return {
+            field.name: encode(values[field.name])
+            for field in fields(record)
+            if not field.init or values[field.name] != _default(field)
+        }
+    if isinstance(record, Mapping):
+        return {key: encode(value) for key, value in record.items()}
+    return [encode(value) for value in record] if isinstance(record, (list, tuple)) else record
+
+
+def decode(record: type[Record], content: Any) -> Record:
+    """The dataclass whose fields are in the object ``content``. Raises ValueError naming the field that is wrong."""
+    if not isinstance(content, dict):
+        raise ValueError(f"expected an object, not {abbreviate(content)}")
+    schema = get_type_hints(record)
+    for name in content:
+        if name not in schema:
+            raise ValueError(f"unknown field {abbreviate(name)}")
+    required = [field.name for field in fields(record) if _default(field) is MISSING]  # type: ignore[arg-type]
+    for name in required:
+        if name not in content:
+            raise ValueError(f"{name!r} is missing")
+    return record(**{name: _decode(name, schema[name], value) for name, value in content.items()})
+
+
+def _default(field: Field[Any]) -> Any:
+    """The default of a field, or MISSING."""
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def _decode(name: str, expected: Any, value: Any) -> Any:
+    """``value`` as a value of the type ``expected``. Raises ValueError naming the field."""
+    origin, arguments = get_origin(expected), get_args(expected)
+    if expected is Any or (value is None and type(None) in arguments):
+        return value
+    if origin in (Union, types.UnionType):
+        return _decode(name, next(type_ for type_ in arguments if type_ is not type(None)), value)
+    if is_dataclass(expected):
+        try:
+            return decode(expected, value)  # type: ignore[arg-type]
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    if expected is float and value is None:  # JSON has no infinity
+        return math.inf
+    if expected is float and type(value) is int:
+        return float(value)
+    if origin is tuple and isinstance(value, list):
+        return tuple(_decode(name, arguments[0], item) for item in value)
+    if origin is dict and isinstance(value, dict):
+        return {key: _decode(f"{name}.{key}", arguments[1], item) for key, item in value.items()}
+    if (origin is Literal and value in arguments) or (isinstance(expected, type) and type(value) is expected):
+        return value
+    raise ValueError(f"{name!r} cannot be {abbreviate(value)}")
