@@ -36,7 +36,7 @@ from bench import toys  # noqa: E402
 from bench.calls import Digests, files, run_found  # noqa: E402
 from bench.forked import call, load_everything  # noqa: E402
 from bench.machine import describe  # noqa: E402
-from induce.settings import resolve  # noqa: E402
+from induce.settings.presets import resolve  # noqa: E402
 from induce.storage.checkpoint import build_model, read  # noqa: E402
 
 FAILURE = "[enforce fail at alloc_cpu.cpp:1] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
@@ -119,7 +119,7 @@ def failing(folder: Path, first: int, every: int) -> Iterator[None]:
 def arguments(model: str, *, resume: bool) -> list[str]:
     """The call that trains the smallest ``model`` without dropout."""
     still = [f"model.{name}=0" for name in resolve(model=model).model if name.endswith("dropout")]
-    settings = [*still, *([] if model in ("ccm", "dmv", "dmv-ccm") else ["train.optimizer=sgd"])]
+    settings = [*still, *([] if model in ("ccm", "dmv", "dmv-ccm") else ["optimizer.name=sgd"])]
     return [*toys.training(model, resume=resume), *(part for one in settings for part in ("--set", one))]
 
 

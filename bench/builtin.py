@@ -22,7 +22,7 @@ from bench.languages import synparse  # noqa: E402
 
 TEACHER, FIRST, SECOND, FILE = "onlstm", "first", "second", "english.synparse"
 PRIORS = "function-words:0.5,branching:0.1,punctuation:0.1"  # none for brackets and joining marks, as when it was made
-ALIKE = ("data.joining_marks=false", "train.crossing_penalty=0", f"parse.priors={PRIORS}")
+ALIKE = ("data.joining_marks=false", "loader.crossing_penalty=0", f"parse.priors={PRIORS}")
 GRAMMAR = ("--preset", "npcfg-right", *(part for change in ALIKE for part in ("--set", change)), "--set")
 STEPS = {
     TEACHER: ("--preset", "onlstm-small", "--set", "train.epochs=2"),

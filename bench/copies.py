@@ -41,10 +41,10 @@ from induce.training.run import prepare_run  # noqa: E402
 SIZES = (1, 2, 4)
 CASES = [
     *MODELS,
-    "prpn data.reading=stream",
+    "prpn loader.name=stream",
     "prpn-syd model.ranking=batch",
-    "lstm data.reading=sentences",
-    "onlstm-syd data.reading=sentences",
+    "lstm loader.name=sentences",
+    "onlstm-syd loader.name=sentences",
     "structformer model.calibration=batch",
 ]
 DRAWN = ("dropout", "unknown_rate")  # endings of the settings that say how much is drawn within a step
@@ -58,7 +58,11 @@ def request(case: str, folder: Path, run: Path, *, drawn: bool) -> RunRequest:
     model, *settings = case.split()
     given = [one.name for one in fields(model_class(model).Config) if one.name.endswith(DRAWN)]
     quiet = [] if drawn else [f"model.{name}=0" for name in given]
-    own = [f"train.learning_rate={RATES.get(model, 0.01)}", "train.epochs=999", f"train.batch_size={2 * max(SIZES)}"]
+    own = [
+        f"optimizer.learning_rate={RATES.get(model, 0.01)}",
+        "train.epochs=999",
+        f"loader.batch_size={2 * max(SIZES)}",
+    ]
     focus = {"chart": "focus.mrg", "biaffine": "focus.conllu"}.get(model)
     return RunRequest(
         run=str(run),

@@ -31,7 +31,7 @@ from induce.data.corpus import read_corpora  # noqa: E402
 from induce.data.vocabulary_choice import choose_vocabulary  # noqa: E402
 from induce.decoding.branching_direction import Edges, edges_of  # noqa: E402
 from induce.decoding.phrases import phrases  # noqa: E402
-from induce.settings import resolve  # noqa: E402
+from induce.settings.presets import resolve  # noqa: E402
 from induce.storage.checkpoint import read  # noqa: E402
 from treebank.core.sentence import Sentence, Treebank  # noqa: E402
 from treebank.core.tree import Tree  # noqa: E402

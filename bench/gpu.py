@@ -25,11 +25,11 @@ import torch  # noqa: E402
 
 from bench.machine import describe  # noqa: E402
 from bench.onlstm import LstmStack  # noqa: E402
-from induce.config import RunConfig  # noqa: E402
 from induce.data.batches import Batch, StreamBatch  # noqa: E402
 from induce.data.corpus import read_corpora  # noqa: E402
 from induce.parsing.parser import ModelParser  # noqa: E402
-from induce.settings import resolve  # noqa: E402
+from induce.settings.presets import resolve  # noqa: E402
+from induce.settings.run import RunConfig  # noqa: E402
 from induce.storage import checkpoint as store  # noqa: E402
 from induce.training.loop import Trainer  # noqa: E402
 from induce.training.run import make_trainer  # noqa: E402
@@ -103,7 +103,7 @@ def agreement(one: Sequence[str], other: Sequence[str]) -> float:
 
 def against_lstm(config: RunConfig, model: Any, device: str) -> float:
     """How many times the time of `torch.nn.LSTM` layers of the same sizes a step of ON-LSTM takes."""
-    words, size = len(model.embedding.weight), (2, config.train.segment_length, config.train.batch_size)
+    words, size = len(model.embedding.weight), (2, config.loader.segment_length, config.loader.batch_size)
     segment = StreamBatch(*torch.randint(words, size, device=device).unbind())
     model, peer = model.to(device).train(), LstmStack(model.config, words).to(device).train()
     step = seconds_of(device, lambda: model.loss(segment).objective.backward())

@@ -45,7 +45,7 @@ from induce.models.language.onlstm import OnLstm, OnLstmConfig  # noqa: E402
 from induce.parsing.load import load_parser  # noqa: E402
 from induce.parsing.parser import ModelParser  # noqa: E402
 from induce.parsing.reading import Reading  # noqa: E402
-from induce.settings import load_preset  # noqa: E402
+from induce.settings.presets import load_preset  # noqa: E402
 from induce.storage import checkpoint  # noqa: E402
 from induce.storage.facts import RunFacts  # noqa: E402
 from induce.structures import Distances  # noqa: E402
@@ -93,7 +93,7 @@ def config_of(size: str) -> tuple[OnLstmConfig, int, int]:
         "hidden_dropout": 0.0,
         "output_dropout": 0.0,
     }
-    return OnLstmConfig(**model), preset.train.batch_size, preset.train.segment_length
+    return OnLstmConfig(**model), preset.loader.batch_size, preset.loader.segment_length
 
 
 def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:

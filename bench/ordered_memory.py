@@ -22,9 +22,10 @@ sys.path.insert(0, str(HERE.parent))
 import torch  # noqa: E402
 
 from induce.data.batches import LabelledBatch  # noqa: E402
+from induce.data.loaders import BatchSettings  # noqa: E402
 from induce.models.base import Query  # noqa: E402
 from induce.models.build import make_model  # noqa: E402
-from induce.settings import resolve  # noqa: E402
+from induce.settings.presets import resolve  # noqa: E402
 from induce.structures import StackDecisions  # noqa: E402
 from induce.tasks.examples import Examples, encode  # noqa: E402
 from induce.tasks.expressions import ExpressionLoader  # noqa: E402
@@ -45,14 +46,14 @@ def best(run: Callable[[], Any], rounds: int) -> float:
 
 def measure(size: str, count: int, rounds: int) -> dict[str, float]:
     """Expressions a second in batches and alone, in testing and in training, and the largest difference of scores."""
-    config = resolve(task="listops", preset=PRESETS[size], settings=["data.longest=30", "model.padding=exact"])
+    config = resolve(task="listops", preset=PRESETS[size], settings=["task.longest=30", "model.padding=exact"])
     examples = Examples(ListOps(), ListOps().generate(config.data, "test", count))
     vocabulary = examples.vocabulary(0, 0)
     torch.manual_seed(1)
     model = make_model(config, len(vocabulary))
     items = encode(examples.examples, vocabulary)
     batches, alone = (
-        list(ExpressionLoader(items, config.train, batch_size=size, device="cpu").check()) for size in (128, 1)
+        list(ExpressionLoader(items, BatchSettings(batch_size=size), device="cpu").check()) for size in (128, 1)
     )
 
     def scores(batches: list[LabelledBatch]) -> torch.Tensor:

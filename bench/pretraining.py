@@ -34,7 +34,7 @@ MODELS = ("lstm", "onlstm", "prpn", "udgn", "structformer", "transformer")
 SETTINGS = ("data.vocabulary_size=12000", "data.minimum_count=2")  # the same words for all
 ONCE = (  # for a model that reads the text once, and so cannot learn it by heart
     *(f"model.{place}_dropout=0.05" for place in ("embedding", "input", "hidden", "output")),
-    *("model.weight_dropout=0.0", "train.learning_rate=0.003"),
+    *("model.weight_dropout=0.0", "optimizer.learning_rate=0.003"),
 )
 OWN = {"lstm": ONCE, "onlstm": ONCE}
 RARE = "UNKNOWNWORD"  # stands for <unk> of WikiText while the text is cut into words

@@ -32,7 +32,7 @@ from induce.layers.matrix_library import choose_library, multiplying  # noqa: E4
 from induce.models.language.gated_attention import attend, remembered, scores  # noqa: E402
 from induce.models.language.prpn import Masks, Prpn, PrpnConfig  # noqa: E402
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes  # noqa: E402
-from induce.settings import load_preset  # noqa: E402
+from induce.settings.presets import load_preset  # noqa: E402
 
 SIZES = {"small": ("prpn-small", 27, 5_000), "paper": ("prpn-lm-ptb", 35, 10_000)}  # preset, steps, words
 
@@ -151,7 +151,7 @@ def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float
 def training(size: str, rounds: int) -> dict[str, float]:
     """Forward and backward pass over one batch of full length, by this implementation, the plain loop, products."""
     preset, steps, words = SIZES[size]
-    config, batch = load_preset(preset), load_preset(preset).train.batch_size
+    config, batch = load_preset(preset), load_preset(preset).loader.batch_size
     torch.manual_seed(1)
     model = Prpn(PrpnConfig(**config.model), words).train()
     tokens, targets = torch.randint(words, (2, steps, batch))

@@ -36,7 +36,7 @@ def tune(model: str, way: str, minutes: float, data: Path, folder: Path) -> Path
     run = folder / f"{model}-{'frozen' if WAYS[way] else 'tuned'}"
     if not (run / "last").exists():
         rated = [str(data / RATED.format("train")), "--dev", str(data / RATED.format("dev"))]
-        changes = (f"data.pretrained={folder / model}", *WAYS[way])
+        changes = (f"task.pretrained={folder / model}", *WAYS[way])
         call = ["task", "train", "similarity", *rated, "-o", str(run)]
         stopped([*call, *(part for change in changes for part in ("--set", change))], 60 * minutes)
     return run

@@ -58,13 +58,13 @@ def trained(model: str, seed: int) -> Job:
 
 def of_more(seed: int) -> Job:
     """OCN with as many updates, of three times as many demonstrations."""
-    sets = (part for one in ("data.expressions=43200", "train.epochs=4") for part in ("--set", one))
+    sets = (part for one in ("task.expressions=43200", "train.epochs=4") for part in ("--set", one))
     return Job("S1", MORE, seed, ("task", "train", "craft", *sets))
 
 
 def half(name: str, seed: int) -> Job:
     """One of the two models whose options S2 puts together."""
-    sets = (f"data.sketches={HALVES[name]}", "data.expressions=9600", "model.tasks=2", "model.options=2")
+    sets = (f"task.sketches={HALVES[name]}", "task.expressions=9600", "model.tasks=2", "model.options=2")
     return Job(name, "ocn", seed, ("task", "train", "craft", *(part for one in sets for part in ("--set", one))))
 
 

@@ -154,7 +154,7 @@ def learning(bench: Bench) -> str:
     """Figure 7b."""
     rows = []
     for count in EXPRESSIONS:
-        run = bench.train(f"listops-{count}", ["--task", "listops"], [f"data.expressions={count}"])
+        run = bench.train(f"listops-{count}", ["--task", "listops"], [f"task.expressions={count}"])
         call = ("task", "eval", "listops", "--max-length", LONGEST, "-m", run)
         (score,) = bench.read(f"listops-{count}-score", *call)["scores"]
         rows.append([f"{int(count):,}", ranged(score), ranged(score["trees"])])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-STREAM = ["train.batch_size=4", "train.segment_length=16"]
-SENTENCES = ["train.batch_words=120"]
+STREAM = ["loader.batch_size=4", "loader.segment_length=16"]
+SENTENCES = ["loader.batch_words=120"]
 LAYERS = ["model.embedding_size=8", "model.layers=2", "model.hidden_size=12"]
 ORDERED = [*LAYERS, "model.chunk_size=4", *STREAM]
 ATTENDING = ["model.embedding_size=8", "model.heads=2", "model.layers=1", "model.feedforward_size=8", *SENTENCES]
@@ -29,7 +29,7 @@ SMALL = {
     "transformer": ATTENDING,
     "ocn": [
         *("model.embedding_size=8", "model.hidden_size=8", "model.inner_size=8", "model.options=3"),
-        "train.batch_size=8",
+        "loader.batch_size=8",
     ],
     "udgn": [
         *("model.embedding_size=8", "model.channels=2", "model.channel_size=4", "model.layers=1"),
@@ -45,13 +45,13 @@ SMALL = {
     ],
 }
 TASKS = {
-    "listops": ["data.expressions=80", "data.longest=10", "train.batch_size=20", "model.slot_size=6"],
-    "logic": ["data.expressions=80", "train.batch_size=20", "model.slot_size=6"],
-    "craft": ["data.expressions=24", "model.hidden_size=6", "model.inner_size=6", "train.batch_size=12"],
+    "listops": ["task.expressions=80", "task.longest=10", "loader.batch_size=20", "model.slot_size=6"],
+    "logic": ["task.expressions=80", "loader.batch_size=20", "model.slot_size=6"],
+    "craft": ["task.expressions=24", "model.hidden_size=6", "model.inner_size=6", "loader.batch_size=12"],
 }
 FOCUS = {"chart": "focus.mrg", "biaffine": "heads"}  # what those learn from that learn from nothing else
 ALL = ["train.epochs=1"]
-TEXT_ONLY = ["train.learning_rate=0.01", "data.minimum_count=1", "data.development_share=0.1"]
+TEXT_ONLY = ["optimizer.learning_rate=0.01", "data.minimum_count=1", "data.development_share=0.1"]
 
 
 def text(count: int, seed: int = 1) -> str:

@@ -29,7 +29,7 @@ from induce.layers.matrix_library import choose_library, multiplying  # noqa: E4
 from induce.layers.rounding import BFLOAT16, FLOAT32, computing  # noqa: E402
 from induce.models.masked.transformer import Transformer, TransformerConfig  # noqa: E402
 from induce.models.masked.udgn import Udgn, UdgnConfig  # noqa: E402
-from induce.settings import load_preset  # noqa: E402
+from induce.settings.presets import load_preset  # noqa: E402
 
 LENGTH = 24  # words of a sentence, as in the Wall Street Journal
 SIZES = {  # presets of both, words of a step, vocabulary

@@ -67,7 +67,7 @@ def event_lines(event: Event) -> list[str]:
             return _started(event)
         case Halved():
             problem = f"out of memory at step {event.step}; the batch was split into {event.parts} parts"
-            return [f"note: {problem}; a smaller train.batch_words avoids this"]
+            return [f"note: {problem}; a smaller loader.batch_words avoids this"]
         case Check():
             return [_check(event)]
         case Finished():

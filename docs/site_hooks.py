@@ -131,12 +131,13 @@ def options_page() -> str:
 
 def settings_page() -> str:
     """A table of the settings of data, training and parsing, and of each model."""
-    from induce import config
     from induce.registry import MODELS
+    from induce.settings import run
 
     parts = ["# Settings", "Set with `--set table.name=value`; a preset has its own values."]
-    tables = {"data": config.DataConfig, "train": config.TrainConfig, "parse": config.ParseConfig}
-    parts += [_settings(name, table, name) for name, table in tables.items()]
+    parts += [_settings(name, table, name) for name, table in run.TABLES.items()]
+    for table, entries in run.COMPONENTS.items():
+        parts += [_settings(f"{table} {name}", entry.settings, table) for name, entry in entries.items()]
     for name, entry in MODELS.items():
         module, _, kind = entry.place.partition(":")
         parts.append(_settings(f"Model {name}", getattr(import_module(module), kind).Config, "model"))
@@ -144,13 +145,11 @@ def settings_page() -> str:
 
 
 def _settings(title: str, table: Any, prefix: str) -> str:
-    from induce.meanings import meaning_of
-
     rows = ["| setting | default | what it is |", "| --- | --- | --- |"]
     for field in dataclasses.fields(table):
         default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
-        told = meaning_of(field.name, field.metadata.get("help", "")).replace("|", "\\|")
-        rows.append(f"| `{prefix}.{field.name}` | {default} | {told} |")
+        meaning = field.metadata.get("help", "").replace("|", "\\|")
+        rows.append(f"| `{prefix}.{field.name}` | {default} | {meaning} |")
     return f"## {title}\n\n" + "\n".join(rows)
 
 

@@ -95,13 +95,38 @@ class TaskEntry:
     parser: str = "induce.parsing.parser:ModelParser"  # "module:class": from a line to a tree
     settle: str = ""  # "module:function" of settings and --model: settings that follow from others
 
+    @property
+    def settings(self) -> type:
+        """Dataclass of its settings."""
+        kind: type = load(self.place).Config
+        return kind
+
 
 @dataclass(frozen=True)
-class ReadingEntry:
-    """A way to cut what is learned from into batches: data.reading."""
+class LoaderEntry:
+    """A way to cut training data into batches (``loader.name``)."""
 
     place: str  # "module:class" of the loader
-    batches: tuple[type[Batch], ...]  # what it hands out, with trees or without
+    batches: tuple[type[Batch], ...]  # types of its batches, with and without supervision
+
+    @property
+    def settings(self) -> type:
+        """Dataclass of its settings."""
+        kind: type = load(self.place).Config
+        return kind
+
+
+@dataclass(frozen=True)
+class OptimizerEntry:
+    """An optimizer (``optimizer.name``)."""
+
+    place: str  # "module:class" of its settings
+
+    @property
+    def settings(self) -> type:
+        """Dataclass of its settings."""
+        kind: type = load(self.place)
+        return kind
 
 
 MODELS: dict[str, ModelEntry] = {
@@ -183,15 +208,22 @@ TASKS: dict[str, TaskEntry] = {
     ),
 }
 
-READINGS: dict[str, ReadingEntry] = {
-    "stream": ReadingEntry("induce.data.stream:StreamLoader", (StreamBatch, SupervisedStreamBatch)),
-    "sentences": ReadingEntry("induce.data.sentences:SentenceLoader", (SentenceBatch, SupervisedBatch)),
-    "fragments": ReadingEntry("induce.data.fragments:FragmentLoader", (FragmentBatch, SpanSupervisedBatch)),
-    "spans": ReadingEntry("induce.data.fragments:SpanLoader", (SpanTargetBatch,)),
-    "masked": ReadingEntry("induce.data.sentences:MaskedLoader", (MaskedBatch, HeadSupervisedBatch)),
-    "expressions": ReadingEntry("induce.tasks.expressions:ExpressionLoader", (LabelledBatch,)),
-    "pairs": ReadingEntry("induce.tasks.similarity.training:PairLoader", (RatedBatch,)),
-    "demonstrations": ReadingEntry("induce.tasks.craft.loader:DemonstrationLoader", (DemonstrationBatch,)),
+LOADERS: dict[str, LoaderEntry] = {
+    "stream": LoaderEntry("induce.data.stream:StreamLoader", (StreamBatch, SupervisedStreamBatch)),
+    "sentences": LoaderEntry("induce.data.sentences:SentenceLoader", (SentenceBatch, SupervisedBatch)),
+    "fragments": LoaderEntry("induce.data.fragments:FragmentLoader", (FragmentBatch, SpanSupervisedBatch)),
+    "spans": LoaderEntry("induce.data.fragments:SpanLoader", (SpanTargetBatch,)),
+    "masked": LoaderEntry("induce.data.sentences:MaskedLoader", (MaskedBatch, HeadSupervisedBatch)),
+    "expressions": LoaderEntry("induce.tasks.expressions:ExpressionLoader", (LabelledBatch,)),
+    "pairs": LoaderEntry("induce.tasks.similarity.training:PairLoader", (RatedBatch,)),
+    "demonstrations": LoaderEntry("induce.tasks.craft.loader:DemonstrationLoader", (DemonstrationBatch,)),
+}
+
+OPTIMIZERS: dict[str, OptimizerEntry] = {
+    "adam": OptimizerEntry("induce.training.optimizer_settings:AdamSettings"),
+    "sgd": OptimizerEntry("induce.training.optimizer_settings:SgdSettings"),
+    "nt-asgd": OptimizerEntry("induce.training.optimizer_settings:NtAsgdSettings"),
+    "none": OptimizerEntry("induce.training.optimizer_settings:NoSettings"),
 }
 
 #: the first one that reads a structure is its default
@@ -335,11 +367,11 @@ def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
     return lambda rows: list(map(decode, rows))
 
 
-def check_reading(model: str, reads: tuple[type[Batch], ...], reading: str) -> None:
-    """Raises SynparseError if the batches that ``reading`` hands out are none that ``model`` reads."""
-    if set(READINGS[reading].batches).isdisjoint(reads):
-        fitting = " or ".join(name for name, entry in READINGS.items() if set(entry.batches) & set(reads))
-        raise SynparseError(f"model {model!r} reads {fitting}, not {reading} (data.reading)")
+def check_loader(model: str, reads: tuple[type[Batch], ...], loader: str) -> None:
+    """Raise SynparseError if ``loader`` makes no batches of the types that ``model`` learns from (``reads``)."""
+    if set(LOADERS[loader].batches).isdisjoint(reads):
+        fitting = " or ".join(name for name, entry in LOADERS.items() if set(entry.batches) & set(reads))
+        raise SynparseError(f"model {model!r} reads {fitting}, not {loader} (loader.name)")
 
 
 def decoders_of(gives: tuple[type[Structure], ...], output: Output | None = None) -> list[str]:

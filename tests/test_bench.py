@@ -92,7 +92,13 @@ def test_scores_by_minutes_and_over_seeds() -> None:
 
 
 def test_the_benchmark_of_a_gpu_runs_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = ["model.embedding_size=16", "model.hidden_size=24", "model.layers=1", "train.batch_size=8", "parse.layer=1"]
+    small = [
+        "model.embedding_size=16",
+        "model.hidden_size=24",
+        "model.layers=1",
+        "loader.batch_size=8",
+        "parse.layer=1",
+    ]
     figures = gpu.measured("onlstm-small", "cpu", small, steps=2, count=60)
     assert figures["percent of equal trees"] == 100.0
     assert figures["largest difference of losses"] == 0.0

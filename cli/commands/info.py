@@ -31,7 +31,7 @@ def info(model: str | None, architecture: str | None) -> None:
     if model and architecture:
         raise click.UsageError("--model and --settings exclude each other")
     if architecture:
-        from induce.settings import explain
+        from induce.settings.presets import explain
 
         lines: Iterable[str] = explain(architecture)
     elif model:
@@ -70,7 +70,7 @@ def _model(run: Path) -> Iterator[str]:
     path = checkpoint.folder if run.is_dir() else run  # a packed model is unpacked elsewhere
     yield f"{path}: model {config.model_name}, preset {config.preset}, by synparse {checkpoint.version}"
     yield from wrap(f"source: {config.source}", width=80, subsequent_indent="  ")
-    task = config.data.task
+    task = config.task_name
     texts = facts.texts or [f"generated examples of task {task}" if task else "the built-in sample"]
     training, units = facts.training, f"{config.data.token}s"
     yield f"trained on: {', '.join(texts)} ({training.sentences:,} sentences, {training.words:,} {units})"
@@ -84,9 +84,13 @@ def _model(run: Path) -> Iterator[str]:
     yield f"steps: {facts.step:,} in {facts.seconds / 60:.1f} minutes, on {facts.device}"
     yield from wrap(str(facts.edges), width=80, subsequent_indent="  ") if facts.edges else ()
     yield "settings:"
-    for name in ("model", "data", "train", "parse"):
-        table = " ".join(f"{name}.{key}={value}" for key, value in config.as_dict()[name].items())
-        yield from wrap(table, width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    tables = config.as_dict()
+    for name in ("model", "task", "loader", "optimizer", "data", "train", "parse"):
+        table = " ".join(f"{name}.{key}={value}" for key, value in tables[name].items())
+        component = f"{name}.name={tables[f'{name}_name']} " if tables.get(f"{name}_name") else ""
+        yield from wrap(
+            component + table, width=80, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+        )
     history = facts.history
     measure = history[0].measure if history else "perplexity"
     accuracy = bool(history) and history[0].development_accuracy is not None
@@ -118,6 +122,6 @@ def _machine() -> Iterator[str]:
     yield f"devices: cpu ({torch.get_num_threads()} threads)" + "".join(
         f", cuda:{i} ({gpu})" for i, gpu in enumerate(gpus)
     )
-    from induce.settings import preset_names
+    from induce.settings.presets import preset_names
 
     yield f"presets: {', '.join(preset_names())}"

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from induce.analysis.arc_correlations import Correlations, add_block, read_arcs
-from induce.config import kind_of
 from induce.parsing.load import choose_device, read_trained
+from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table

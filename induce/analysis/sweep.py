@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from induce.analysis.channels import mean_cells
-from induce.config import TABLES, RunConfig
-from induce.settings import setting_of
+from induce.settings.presets import setting_of
+from induce.settings.run import TABLES, RunConfig
 from induce.storage.checkpoint import find, read
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from induce.config import kind_of
 from induce.data.batches import SentenceBatch
 from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
@@ -18,6 +17,7 @@ from induce.data.tokens import split
 from induce.models.base import Model, has_vectors
 from induce.parsing.load import choose_device, read_trained
 from induce.parsing.parser import LARGEST_BLOCK, with_rule
+from induce.settings.run import kind_of
 from induce.storage.checkpoint import build_model
 from treebank.base.errors import SynparseError
 from treebank.core.normalization import RECIPES
@@ -44,7 +44,7 @@ class Embedder:
         self.name, self.vocabulary = self.config.model_name, self.checkpoint.vocabulary
         kind = kind_of(self.config)
         if not (issubclass(kind, Model) and has_vectors(kind)):
-            task = f", which has learned {self.config.data.task}," if self.config.data.task else ""
+            task = f", which has learned {self.config.task_name}," if self.config.task_name else ""
             raise SynparseError(f"{run}: this {self.name!r}{task} gives no vectors of sentences")
         self.recipe = RECIPES[self.config.data.normalization]
         self.model: Any = build_model(self.checkpoint).to(self.device)

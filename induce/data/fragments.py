@@ -4,23 +4,72 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.data.by_length import batches_of_equal_length
-from induce.data.loaders import Step, shuffled
+from induce.data.loaders import Step, WordBatchSettings, shuffled
 from induce.data.punctuation import SEPARATED, bracket_conflicts, join_conflicts
+from induce.settings.field import BY_GRADIENTS, setting
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from induce.config import TrainConfig
     from induce.data.corpus import EncodedCorpus
 
 LEAST_RATE = 0.05  # of the learning rate, at the end of a schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanSettings(WordBatchSettings):
+    """Settings of batches of sentences of one length, with a curriculum and a learning rate schedule."""
+
+    longest: int = setting(
+        0, at_least=0, at_most=1e9, when=BY_GRADIENTS, help="maximum words of a training sentence; 0: no limit"
+    )
+    first_longest: int = setting(
+        0, at_least=0, at_most=1e9, when=BY_GRADIENTS, help="the same limit in the first epoch; 0: as in all epochs"
+    )
+    longer: int = setting(
+        2, at_least=0, at_most=1e9, when="loader.first_longest!=0", help="words by which this limit grows per epoch"
+    )
+    steady: float = setting(
+        1.0,
+        at_least=0,
+        at_most=1,
+        when=BY_GRADIENTS,
+        help="share of the training after which the learning rate falls evenly to 0.05 of its value",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FragmentSettings(SpanSettings):
+    """Settings of batches of sentences of one length, in which some spans may cost more."""
+
+    crossing_penalty: float = setting(
+        0.0,
+        at_least=0,
+        at_most=1e3,
+        when=BY_GRADIENTS,
+        help="cost in nats of a span that crosses a bracket or separates joined words",
+    )
+    focus_penalty: float = setting(
+        4.0,
+        at_least=0,
+        at_most=1e3,
+        when=BY_GRADIENTS,
+        help="cost in nats of a span that is in no tree of the other parsers (--teacher)",
+    )
+    focus_share: float = setting(
+        0.4, at_least=0, at_most=1, when=BY_GRADIENTS, help="share of the training with this penalty"
+    )
+    focus_fade: float = setting(
+        0.0, at_least=0, at_most=1, when=BY_GRADIENTS, help="share of the training in which it then falls to 0"
+    )
 
 
 class FragmentLoader:
@@ -35,14 +84,18 @@ class FragmentLoader:
     passes. The model is checked without either.
     """
 
-    def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
+    Config: ClassVar[type] = FragmentSettings
+
+    def __init__(
+        self, corpus: EncodedCorpus, config: Any, *, device: str, epochs: int = 1, held_out: bool = False
+    ) -> None:
         self.corpus, self.config, self.device = corpus, config, device
         lengths = corpus.lengths
         equal = batches_of_equal_length(lengths, lambda length: config.batch_words // max(1, length))
         self.batches = [rows for rows, _ in equal]
         self.lengths = np.array([lengths[batch[0]] for batch in self.batches])
         self.words = self.lengths * np.array([len(batch) for batch in self.batches])
-        self.passes = [self._within(number) for number in range(1, config.epochs + 1)]  # how many batches each has
+        self.passes = [self._within(number) for number in range(1, epochs + 1)]  # how many batches each has
         self.total = max(1, sum(int(self.words[:count].sum()) for count in self.passes))
         self.number = 1
 
@@ -112,6 +165,12 @@ class FragmentLoader:
 class SpanLoader(FragmentLoader):
     """The same, with the share of the reference trees that have each span, in all passes."""
 
+    Config = SpanSettings
+
+    def penalty(self, progress: float) -> float:
+        """No span costs more than others."""
+        return 0.0
+
     def _batch(self, chosen: np.ndarray, penalty: float | None = None) -> SpanTargetBatch:
         import torch
 
@@ -135,7 +194,7 @@ def conflicting_spans(gaps: Tensor, lengths: Tensor) -> Tensor:
     return conflicts
 
 
-def longest_of_pass(config: TrainConfig, number: int) -> float:
+def longest_of_pass(config: SpanSettings, number: int) -> float:
     """How many words sentences have at most in pass ``number``, from 1."""
     limits = [float(config.longest)] if config.longest else []
     if config.first_longest:
@@ -143,6 +202,6 @@ def longest_of_pass(config: TrainConfig, number: int) -> float:
     return min(limits, default=math.inf)
 
 
-def words_learned(lengths: np.ndarray, config: TrainConfig) -> int:
+def words_learned(lengths: np.ndarray, config: SpanSettings, epochs: int) -> int:
     """Running words of all passes over sentences of these lengths."""
-    return sum(int(lengths[lengths <= longest_of_pass(config, number)].sum()) for number in range(1, config.epochs + 1))
+    return sum(int(lengths[lengths <= longest_of_pass(config, number)].sum()) for number in range(1, epochs + 1))

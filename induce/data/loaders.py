@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from induce.data.batches import Batch
+from induce.settings.field import BY_GRADIENTS, setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,7 +25,14 @@ class Step(NamedTuple):
 
 
 class Loader(Protocol):
-    """A text, or labelled expressions, cut into batches; made from it, `TrainConfig`, ``batch_size`` and ``device``."""
+    """Training data cut into batches.
+
+    A loader is made from the encoded data and its own settings (``Config``, a frozen dataclass): ``Loader(corpus,
+    config, device=..., epochs=..., held_out=...)``, where ``epochs`` is the number of passes of the whole training and
+    ``held_out`` says that the batches are for scoring.
+    """
+
+    Config: ClassVar[type]
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
         """Pass ``number``, from 1, from ``start`` on; what is random comes from a `numpy.random.RandomState`."""
@@ -36,6 +45,27 @@ class Loader(Protocol):
     def share(self, start: int) -> float:
         """How much lies before ``start``, from 0 to 1."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSettings:
+    """Settings of loaders whose batches have a fixed number of items."""
+
+    batch_size: int = setting(32, at_least=1, at_most=1e6, when=BY_GRADIENTS, help="items per training batch")
+    development_batch_size: int = setting(10, at_least=1, at_most=1e6, help="items per batch of the development set")
+
+    def size(self, *, held_out: bool) -> int:
+        """Items per batch, in scoring if ``held_out``."""
+        return self.development_batch_size if held_out else self.batch_size
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordBatchSettings:
+    """Settings of loaders whose batches have a limited number of words."""
+
+    batch_words: int = setting(
+        4096, at_least=1, at_most=1e9, help="maximum number of words per batch of several sentences"
+    )
 
 
 def shuffled(rng: Any, count: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +11,24 @@ import numpy as np
 
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch, SupervisedBatch
 from induce.data.by_length import batches_by_size, batches_by_words
-from induce.data.loaders import Step, shuffled
+from induce.data.loaders import BatchSettings, Step, WordBatchSettings, shuffled
+from induce.settings.field import BY_GRADIENTS, setting
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from induce.config import TrainConfig
     from induce.data.corpus import EncodedCorpus
 
 MASKINGS = 5  # of the development text, for one check (as in the released program of UDGN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceSettings(BatchSettings):
+    """Settings of batches of sentences."""
+
+    bucketed: bool = setting(
+        False, when=BY_GRADIENTS, help="whether a batch holds sentences of similar length, or consecutive sentences"
+    )
 
 
 class SentenceLoader:
@@ -28,9 +38,13 @@ class SentenceLoader:
     padding; these batches come in an order of their own, the same in every pass.
     """
 
-    def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
+    Config = SentenceSettings
+
+    def __init__(
+        self, corpus: EncodedCorpus, config: SentenceSettings, *, device: str, epochs: int = 1, held_out: bool = False
+    ) -> None:
         self.corpus, self.device = corpus, device
-        size = max(1, min(batch_size, len(corpus)))
+        size = max(1, min(config.size(held_out=held_out), len(corpus)))
         self.batches = np.split(np.arange(len(corpus)), range(size, len(corpus), size))
         if config.bucketed:
             batches = batches_by_size(corpus.lengths, size)
@@ -65,7 +79,11 @@ class MaskedLoader:
     """Sentences of like length in which a model has to find masked words; the batches in a new order in each pass
     (as in the released program of UDGN)."""
 
-    def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
+    Config = WordBatchSettings
+
+    def __init__(
+        self, corpus: EncodedCorpus, config: WordBatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
+    ) -> None:
         self.corpus, self.device = corpus, device
         self.batches = batches_by_words(corpus.lengths, config.batch_words)
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
-from induce.config import RunConfig, entry_of
 from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.data.prepared import PreparedCorpus, is_prepared, prepare
 from induce.data.tokens import leaf
-from induce.registry import MODELS, READINGS, TASKS, Output, load
-from induce.settings import resolve
+from induce.registry import LOADERS, MODELS, TASKS, Output, load
+from induce.settings.presets import resolve
+from induce.settings.run import RunConfig, entry_of
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.corpora.catalog import load_whole
@@ -65,27 +65,27 @@ class Sources:
             raise SynparseError("--trees and --teacher exclude each other: a model learns from one kind of trees")
         self._check_teachers(config)
         prepared = [one for one in self.text if is_prepared(one)]
-        if prepared and (len(self.text) > 1 or self.trees or self.teachers or config.data.task):
+        if prepared and (len(self.text) > 1 or self.trees or self.teachers or config.task_name):
             raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
         expand([one for one in (*self.text, *self.dev) if isinstance(one, str) and not is_prepared(one)])
 
     def _check_teachers(self, config: RunConfig) -> None:
         """Raises SynparseError if a model that needs teachers has none, or if one that cannot learn from them has."""
-        name, entry, reading = config.model_name, entry_of(config), config.data.reading
+        name, entry, reading = config.model_name, entry_of(config), config.loader_name
         if entry.needs_teacher and not self.teachers:
             raise SynparseError(
                 f"model {name!r} learns from {entry.teacher_output} of another model; name it with --teacher MODEL"
             )
         if self.teachers and config.data.token == "character":
             raise SynparseError("--teacher is about words; data.token=character has none")
-        supervised = {SpanSupervisedBatch, SpanTargetBatch, HeadSupervisedBatch} & set(READINGS[reading].batches)
+        supervised = {SpanSupervisedBatch, SpanTargetBatch, HeadSupervisedBatch} & set(LOADERS[reading].batches)
         if self.teachers and not entry.learns_trees and not (entry.teacher_output and supervised):
             students = {
                 output: ", ".join(key for key, value in MODELS.items() if value.teacher_output == output)
                 for output in OUTPUTS
             }
             raise SynparseError(
-                f"model {name!r} (data.reading = {reading}) cannot learn from a teacher; "
+                f"model {name!r} (loader.name = {reading}) cannot learn from a teacher; "
                 f"--teacher is for {students['trees']} (trees), {students['heads']} (heads)"
             )
 
@@ -125,9 +125,9 @@ def load_corpora(
     the training text they are only asked for where the model learns from nothing else. ``watch`` sees each sentence of
     text.
     """
-    if config.data.task:
-        loaded: tuple[Any, Any] = load(TASKS[config.data.task].examples)(
-            config.data, names_of(sources.text), names_of(sources.dev)
+    if config.task_name:
+        loaded: tuple[Any, Any] = load(TASKS[config.task_name].examples)(
+            config, names_of(sources.text), names_of(sources.dev)
         )
         return loaded
     from induce.data.corpus import read_corpora

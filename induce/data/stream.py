@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.data.batches import StreamBatch, SupervisedStreamBatch
-from induce.data.loaders import Step
+from induce.data.loaders import BatchSettings, Step
+from induce.settings.field import BY_GRADIENTS, setting
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from induce.config import TrainConfig
     from induce.data.corpus import EncodedCorpus
 
 LEAST_ROWS = 20  # a short text gets fewer columns, so that each has enough to learn from
@@ -47,13 +48,29 @@ def columns(stream: Tensor, count: int) -> Tensor:
     return stream[: rows * count].view(count, rows).t()
 
 
+@dataclass(frozen=True, kw_only=True)
+class StreamSettings(BatchSettings):
+    """Settings of a stream; a batch has ``batch_size`` columns."""
+
+    segment_length: int = setting(
+        35, at_least=2, at_most=1e6, help="steps of truncated backpropagation through time, on average"
+    )
+    vary_segments: bool = setting(
+        True, when=BY_GRADIENTS, help="whether segment lengths are random (Merity et al. 2017) or all the same"
+    )
+
+
 class StreamLoader:
     """A text in parallel columns that are read from top to bottom, the state carried from one segment to the next."""
 
-    def __init__(self, corpus: EncodedCorpus, config: TrainConfig, *, batch_size: int, device: str) -> None:
+    Config = StreamSettings
+
+    def __init__(
+        self, corpus: EncodedCorpus, config: StreamSettings, *, device: str, epochs: int = 1, held_out: bool = False
+    ) -> None:
         import torch
 
-        count = max(1, min(batch_size, len(corpus.ids) // LEAST_ROWS))
+        count = max(1, min(config.size(held_out=held_out), len(corpus.ids) // LEAST_ROWS))
         self.columns = columns(torch.from_numpy(corpus.ids), count)
         self.distances = columns(torch.from_numpy(corpus.distances), count) if len(corpus.distances) else None
         self.length, self.vary, self.device = config.segment_length, config.vary_segments, device

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from induce.config import DataConfig
+from induce.settings.run import DataConfig
 from treebank.core.baselines import find_baseline
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree

@@ -12,9 +12,9 @@ from induce.data.vocabulary import BOUNDARY, CLASS, UNKNOWN, Vocabulary
 from induce.data.word_classes import word_classes
 
 if TYPE_CHECKING:
-    from induce.config import DataConfig
     from induce.data.corpus import Corpus, EncodedCorpus
     from induce.data.prepared import PreparedText
+    from induce.settings.run import DataConfig
 
 
 def choose_vocabulary(text: Corpus | PreparedText, data: DataConfig) -> Vocabulary:

@@ -10,7 +10,7 @@ from induce.data.batches import Batch, MaskedBatch, StreamBatch
 from induce.data.tokens import split
 from induce.models.base import scores_sentences, scores_words
 from induce.parsing.load import choose_device, read_trained
-from induce.registry import READINGS, model_class
+from induce.registry import LOADERS, model_class
 from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base.errors import SynparseError
 from treebank.core.normalization import RECIPES
@@ -44,13 +44,13 @@ class LanguageModel:
         self.checkpoint: Checkpoint = read_trained(run)
         self.config = self.checkpoint.config
         self.name, self.vocabulary = self.config.model_name, self.checkpoint.vocabulary
-        task = self.config.data.task
+        task = self.config.task_name
         if task:
             problem = f"{run}: this {self.name!r} was trained on the task {task}, not on text"
             raise SynparseError(f"{problem}; score it with synparse task eval {task}")
         self.recipe, self.token = RECIPES[self.config.data.normalization], self.config.data.token
         self.model_type = model_class(self.name)
-        self._batch_type: type[Batch] = READINGS[self.config.data.reading].batches[0]
+        self._batch_type: type[Batch] = LOADERS[self.config.loader_name].batches[0]
 
     @property
     def reads_stream(self) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from induce.config import RunConfig, kind_of, model_settings
 from induce.models.base import Model
 from induce.registry import find_task
+from induce.settings.run import RunConfig, kind_of, model_settings
 
 
 def make_model(config: RunConfig, vocabulary_size: int) -> Model:
@@ -17,7 +17,7 @@ def make_model(config: RunConfig, vocabulary_size: int) -> Model:
     if not isinstance(model, Model):
         from induce.tasks.classifier import Classifier, ClassifierShape
 
-        task = find_task(config.data.task)
+        task = find_task(config.task_name)
         shape = ClassifierShape(task.sides, len(task.labels), float(config.model["classifier_dropout"]))
         model = Classifier(model, shape)
     model.seed = config.train.seed

@@ -54,7 +54,7 @@ def load_model_parser(run: str | os.PathLike[str], *, device: str = "auto", **op
     """The parser of a trained model. Raises SynparseError for an ensemble, which has no model of its own."""
     spec, chosen = _spec_and_options(run, **options)
     checkpoint = read_trained(spec.path)
-    task = checkpoint.config.data.task
+    task = checkpoint.config.task_name
     parser: type[ModelParser] = registry.load(registry.TASKS[task].parser) if task else ModelParser
     return parser(checkpoint, device=choose_device(device), **chosen)
 

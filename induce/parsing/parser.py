@@ -10,7 +10,6 @@ from itertools import chain, islice
 from typing import Any, Protocol
 
 from induce import registry
-from induce.config import check_layer, default_layer, entry_of, kind_of
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.by_length import batches_by_cost
 from induce.data.loaders import pad
@@ -20,6 +19,7 @@ from induce.decoding.branching_direction import assumed_branching
 from induce.models.base import Query
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
 from induce.parsing.reading import Reading
+from induce.settings.run import check_layer, default_layer, entry_of, kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from induce.structures import Structure
 from treebank.base.errors import SynparseError, out_of_memory
@@ -211,7 +211,7 @@ class ModelParser(StructureParser):
     ) -> None:
         config = checkpoint.config
         self.checkpoint, self.device = checkpoint, device
-        self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.data.task
+        self.name, self.token, self.task = config.model_name, leaf(config.data.token), config.task_name
         self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
         branching = assumed_branching(config.parse.branching, checkpoint.facts.edges)
         self.branches_right = branching.branches_right
@@ -228,7 +228,7 @@ class ModelParser(StructureParser):
                 f"model {self.name!r} has no distances {self.distances!r}: it does not learn from trees"
             )
         self.recipe = RECIPES[config.data.normalization]
-        self.marks = config.data.reading in ("fragments", "spans")
+        self.marks = config.loader_name in ("fragments", "spans")
         self.joining = frozenset(checkpoint.facts.joining)
         self.learned_from = checkpoint.facts.learned_from
         self.model: Any = build_model(checkpoint).to(device)
@@ -380,7 +380,7 @@ def default_decoder(checkpoint: Checkpoint) -> str:
         config.model_name,
         gives,
         config.parse.decoder,
-        task=config.data.task,
+        task=config.task_name,
         branches_right=branching.branches_right,
     )
 

@@ -24,7 +24,7 @@ from induce.workers.pool import can_copy, cores
 if TYPE_CHECKING:
     import numpy as np
 
-    from induce.config import TrainConfig
+    from induce.data.fragments import SpanSettings
 
 SLACK = 2.0  # factor on the minutes of a part whose schedule ends it, for a machine that other programs slow down
 
@@ -145,30 +145,30 @@ def _with_passes(
     request: RunRequest, member: Member, data: RunData, plan: Plan, stretch: float, report: Report
 ) -> RunRequest:
     """``request`` with as many passes over the text as the words or the minutes of the part allow."""
-    part, train = member.part, resolved_config(request).train
+    part, config = member.part, resolved_config(request)
     if part.words:
-        passes = max(train.epochs, min(part.max_passes, part.words // max(1, data.training.words)))
+        passes = max(config.train.epochs, min(part.max_passes, part.words // max(1, data.training.words)))
         return replace(request, settings=(*request.settings, f"train.epochs={passes}"))
     lengths = data.encode().lengths
     affordable = 60 * part.minutes * stretch * plan.recipe.words_per_second
-    schedule = fit_schedule(train, lengths, affordable, part.max_passes)
-    words = words_learned(lengths, schedule)
-    plan.decide(f"{member.name}: {words:,} words in {schedule.epochs} passes", report)
-    changes = (f"train.epochs={schedule.epochs}", f"train.longer={schedule.longer}")
+    passes, loader = fit_schedule(config.loader, lengths, affordable, part.max_passes)
+    words = words_learned(lengths, loader, passes)
+    plan.decide(f"{member.name}: {words:,} words in {passes} passes", report)
+    changes = (f"train.epochs={passes}", f"loader.longer={loader.longer}")
     return replace(request, settings=(*request.settings, *changes))
 
 
-def fit_schedule(train: TrainConfig, lengths: np.ndarray, words: float, max_passes: int) -> TrainConfig:
-    """``train`` with as many passes over sentences of these ``lengths`` as learn from at most ``words`` words.
+def fit_schedule(loader: SpanSettings, lengths: np.ndarray, words: float, max_passes: int) -> tuple[int, SpanSettings]:
+    """Number of passes over sentences of these ``lengths`` that learn from at most ``words`` words, and the settings.
 
     The longest sentences are learned from in the last pass at the latest.
     """
     for passes in range(max_passes, 1, -1):
-        rise = -(-max(0, train.longest - train.first_longest) // (passes - 1))
-        train = replace(train, epochs=passes, longer=max(train.longer, rise))
-        if words_learned(lengths, train) <= words:
+        rise = -(-max(0, loader.longest - loader.first_longest) // (passes - 1))
+        loader = replace(loader, longer=max(loader.longer, rise))
+        if words_learned(lengths, loader, passes) <= words:
             break
-    return train
+    return passes, loader
 
 
 def _remaining(run: Path, minutes: float) -> float:

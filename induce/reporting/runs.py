@@ -98,7 +98,7 @@ def _health(checkpoint: Checkpoint) -> Health | None:
 def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: Health | None) -> dict[str, str]:
     config, facts = checkpoint.config, checkpoint.facts
     training, unit = facts.training, config.data.token
-    sample = f"generated examples of task {config.data.task}" if config.data.task else "the built-in sample"
+    sample = f"generated examples of task {config.task_name}" if config.task_name else "the built-in sample"
     found = {
         "model": f"{config.model_name}, preset {config.preset}",
         "source": config.source,

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from induce.config import RunConfig
 from induce.data.vocabulary import Vocabulary
+from induce.settings.run import RunConfig
 from induce.storage.facts import DAMAGED, FORMAT, CheckpointError, FileFacts, RunFacts, describe
 from induce.storage.folders import FACTS_FILE, TRAINER, VOCABULARY, WEIGHTS, save, settle, whole
 from induce.storage.locate import CHECKPOINTS, PathType, locate

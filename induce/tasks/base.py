@@ -5,14 +5,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Place
 from treebank.core.tree import Span
 
 if TYPE_CHECKING:
-    from induce.config import DataConfig, RunConfig
+    from induce.settings.run import RunConfig
 
 OPEN, CLOSE = "(", ")"
 SHARES = {"test": 10, "dev": 5}  # percent of all expressions; the rest is for training
@@ -69,6 +69,7 @@ class Example:
 class Task(Protocol):
     """A task: its words and labels, a generator, and a reader of the published files."""
 
+    Config: ClassVar[type]  # its settings
     name: ClassVar[str]
     words: ClassVar[tuple[str, ...]]
     labels: ClassVar[tuple[str, ...]]
@@ -79,11 +80,11 @@ class Task(Protocol):
         """Raises SynparseError for settings that do not fit the task."""
         ...
 
-    def generate(self, config: DataConfig, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
+    def generate(self, config: Any, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different examples of ``part``, the same at every call; ``longer``: than what is learned from."""
         ...
 
-    def read(self, paths: Iterable[str], config: DataConfig) -> Iterator[Example]:
+    def read(self, paths: Iterable[str], config: Any) -> Iterator[Example]:
         """The examples of published files that are to be learned from, each label checked."""
         ...
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from induce.config import DataConfig, kind_of
 from induce.data.by_length import batches_by_cost
 from induce.parsing.load import choose_device
 from induce.parsing.parser import ModelParser
 from induce.registry import find_task
+from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model, find, read
 from induce.tasks.base import CLOSE, OPEN, Example
 from induce.tasks.examples import Examples, encode
@@ -109,7 +109,7 @@ def score_task(
     Raises SynparseError for an unknown task, a model of another task, and where there is no example.
     """
     checkpoints = {run: read_run(run, task) for run in runs}
-    examples = load_test(task, paths, next(iter(checkpoints.values())).config.data, largest=largest)
+    examples = load_test(task, paths, next(iter(checkpoints.values())).config.task, largest=largest)
     data = (" ".join(paths) or "generated") + (f" (up to {largest} {examples.task.measure})" if largest else "")
     names = {run: one.config.model_name + (f" {run}" if len(runs) > 1 else "") for run, one in checkpoints.items()}
     scores = [
@@ -119,7 +119,7 @@ def score_task(
     return TaskEvaluation(task, data, examples.task.measure, scores)
 
 
-def load_test(task: str, paths: Sequence[str], config: DataConfig, *, largest: int | None = None) -> Examples:
+def load_test(task: str, paths: Sequence[str], config: Any, *, largest: int | None = None) -> Examples:
     """The examples of published files, or the generated test part where there are none, of all sizes up to ``largest``.
 
     Raises SynparseError if there is none.
@@ -135,7 +135,7 @@ def load_test(task: str, paths: Sequence[str], config: DataConfig, *, largest: i
 def read_run(run: str, task: str) -> Checkpoint:
     """The checkpoint of a model of ``task``. Raises SynparseError if it is a model of something else."""
     checkpoint = read(find(Path(run)))
-    learned = checkpoint.config.data.task
+    learned = checkpoint.config.task_name
     if learned != task:
         raise SynparseError(f"{run}: this model has learned {learned or 'plain text'}, not task {task!r}")
     return checkpoint
@@ -162,8 +162,8 @@ def score_run(name: str, checkpoint: Checkpoint, examples: Examples, data: str, 
 
 def grouped(checkpoint: Checkpoint, examples: Examples) -> dict[str, list[int]]:
     """Name -> indices of examples: sizes that were learned, greater ones, and the groups of the task; none is empty."""
-    config, task = checkpoint.config.data, examples.task
-    most = config.operators if task.name == "logic" else config.longest or 10**9
+    config, task = checkpoint.config.task, examples.task
+    most = config.max_size
     ranges = [("learned", range(most + 1)), ("longer", range(most + 1, 10**9)), *task.groups([])]
     found = {name: [i for i, one in enumerate(examples.examples) if one.size in sizes] for name, sizes in ranges}
     if task.name == "logic" and config.partition != "full":
@@ -182,7 +182,7 @@ def correct(checkpoint: Checkpoint, examples: Sequence[Example], device: str) ->
 
     model = build_model(checkpoint).to(device)
     items = encode(examples, checkpoint.vocabulary)
-    loader = ExpressionLoader(items, checkpoint.config.train, batch_size=1, device=device)
+    loader = ExpressionLoader(items, checkpoint.config.loader, device=device)
     found = [False] * len(items)
     with torch.inference_mode():
         for chosen in batches_by_cost(loader.lengths, budget=2**13):

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from induce.config import DataConfig
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.registry import find_task
+from induce.settings.run import RunConfig
 from induce.tasks.base import Example, Task, joins
 from induce.tasks.batches import Side
 from induce.tasks.expressions import Item
@@ -59,25 +59,25 @@ def encode(examples: Iterable[Example], vocabulary: Vocabulary) -> list[Item]:
     return found
 
 
-def load_examples(config: DataConfig, text: Sequence[str], dev: Sequence[str]) -> tuple[Examples, Examples]:
+def load_examples(config: RunConfig, text: Sequence[str], dev: Sequence[str]) -> tuple[Examples, Examples]:
     """Training and development examples: of the files ``text`` and ``dev``, or generated where there are none.
 
     Without ``dev`` development examples are set aside, from files every tenth. Raises SynparseError for what cannot be
     read, and for files without an example that fits the settings.
     """
-    task = find_task(config.task)
+    task, settings, share = find_task(config.task_name), config.task, config.data.development_share
     if not text:
-        training = list(task.generate(config, "train", config.expressions))
-        development = list(task.generate(config, "dev", max(1, min(2000, config.expressions // 10))))
+        training = list(task.generate(settings, "train", settings.expressions))
+        development = list(task.generate(settings, "dev", max(1, min(2000, settings.expressions // 10))))
     else:
-        training, development = list(task.read(text, config)), []
+        training, development = list(task.read(text, settings)), []
         if not dev:
-            every = round(1 / config.development_share) if config.development_share else len(training) + 1
+            every = round(1 / share) if share else len(training) + 1
             development = training[every - 1 :: every]
             training = [one for i, one in enumerate(training, 1) if i % every]
     if dev:
-        development = list(task.read(dev, config))
+        development = list(task.read(dev, settings))
     for part, paths in ((training, text), (development, dev)):
         if not part and paths:
-            raise SynparseError(f"{' '.join(paths)}: no example fits the settings (data.longest, data.operators)")
+            raise SynparseError(f"{' '.join(paths)}: no example fits the settings (task.longest, task.operators)")
     return Examples(task, training), Examples(task, development)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.data.batches import Batch
 from induce.data.by_length import batches_by_size
-from induce.data.loaders import Step, pad
+from induce.data.loaders import BatchSettings, Step, pad
 from induce.tasks.batches import LabelledBatch, Side
 
 if TYPE_CHECKING:
-    from induce.config import TrainConfig
+    pass
 
 TENTHS = 10  # parts of a pass within which expressions are sorted by length
 
@@ -28,6 +28,8 @@ class LengthLoader:
 
     As in the released programs of Ordered Memory, lengths are sorted only within tenths, drawn anew for each pass.
     """
+
+    Config = BatchSettings
 
     def __init__(self, lengths: Sequence[int], batch_size: int) -> None:
         self.lengths, self.batch_size = lengths, batch_size
@@ -67,8 +69,10 @@ class LengthLoader:
 class ExpressionLoader(LengthLoader):
     """Labelled expressions side by side."""
 
-    def __init__(self, items: Sequence[Item], config: TrainConfig, *, batch_size: int, device: str) -> None:
-        super().__init__([max(len(side.ids) for side in item.sides) for item in items], batch_size)
+    def __init__(
+        self, items: Sequence[Item], config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
+    ) -> None:
+        super().__init__([max(len(side.ids) for side in item.sides) for item in items], config.size(held_out=held_out))
         self.items, self.device = items, device
 
     def batch(self, chosen: Sequence[int]) -> LabelledBatch:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from induce.settings.field import setting
 from induce.tasks.base import Example, Expression, bad, binary_tree, distinct
 from treebank.core.sentence import Place
 from treebank.core.tree import Span
@@ -17,7 +19,7 @@ from treebank.io.expand import expand
 from treebank.io.lines import open_lines
 
 if TYPE_CHECKING:
-    from induce.config import DataConfig, RunConfig
+    from induce.settings.run import RunConfig
 
 OPERATORS = ("[MIN", "[MAX", "[MED", "[SM")
 END = "]"
@@ -29,9 +31,25 @@ SEED = 20180413
 GROUPS = (10, 20, 30, 50, 100, 200)  # the largest number of tokens of each group
 
 
+@dataclass(frozen=True, kw_only=True)
+class ListOpsSettings:
+    """Settings of the task."""
+
+    expressions: int = setting(
+        20_000, at_least=1, at_most=1e9, help="training expressions to generate if no file is given"
+    )
+    longest: int = setting(0, at_least=0, at_most=1e9, help="maximum tokens of a training expression; 0: no limit")
+
+    @property
+    def max_size(self) -> int:
+        """Size of the largest training examples."""
+        return self.longest or 10**9
+
+
 class ListOps:
     """The task; of the generator the grammar is the published one, and the sizes of the parts are ours."""
 
+    Config = ListOpsSettings
     name = "listops"
     words = (*DIGITS, *OPERATORS, END)
     labels = DIGITS
@@ -41,7 +59,7 @@ class ListOps:
     def check(self, config: RunConfig) -> None:
         """All settings fit."""
 
-    def generate(self, config: DataConfig, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
+    def generate(self, config: ListOpsSettings, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different expressions of ``part``; those learned from have up to ``config.longest`` tokens."""
         longest = 0 if longer else config.longest
         chance = random.Random(SEED)
@@ -52,7 +70,7 @@ class ListOps:
 
         return distinct(draw, count, lambda one: one.part == part)
 
-    def read(self, paths: Iterable[str], config: DataConfig) -> Iterator[Example]:
+    def read(self, paths: Iterable[str], config: ListOpsSettings) -> Iterator[Example]:
         """The expressions of files that have up to ``config.longest`` tokens."""
         return (one for one in self.read_all(paths) if not config.longest or one.size <= config.longest)
 

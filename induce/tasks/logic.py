@@ -11,8 +11,10 @@ import random
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from induce.settings.field import setting
 from induce.tasks.base import CLOSE, OPEN, Example, Expression, bad, distinct
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
@@ -21,7 +23,7 @@ from treebank.core.tree import Span
 from treebank.io.lines import member_lines, open_lines
 
 if TYPE_CHECKING:
-    from induce.config import DataConfig, RunConfig
+    from induce.settings.run import RunConfig
 
 VARIABLES = tuple("abcdef")
 AND, OR, NOT = "and", "or", "not"
@@ -48,9 +50,26 @@ PARTITIONS = {  # table 4: what a training pair must not hold
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class LogicSettings:
+    """Settings of the task."""
+
+    expressions: int = setting(20_000, at_least=1, at_most=1e9, help="training pairs to generate if no file is given")
+    operators: int = setting(6, at_least=0, at_most=1e9, help="maximum operators of a training formula")
+    partition: str = setting(
+        "full", choices=tuple(PARTITIONS), help="training pairs; A, B and C leave out those of table 4"
+    )
+
+    @property
+    def max_size(self) -> int:
+        """Size of the largest training examples."""
+        return self.operators
+
+
 class Logic:
     """The task; sizes are those of the longer formula, in operators."""
 
+    Config = LogicSettings
     name = "logic"
     words = (OPEN, CLOSE, *VARIABLES, OR, AND, NOT)
     labels = RELATIONS
@@ -60,7 +79,7 @@ class Logic:
     def check(self, config: RunConfig) -> None:
         """All settings fit."""
 
-    def generate(self, config: DataConfig, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
+    def generate(self, config: LogicSettings, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different pairs of ``part``; those learned from have up to ``config.operators`` operators."""
         chance = random.Random(SEED)
         excluded = partition(config.partition)
@@ -71,7 +90,7 @@ class Logic:
 
         return distinct(lambda: _draw_pair(chance), count, wanted)
 
-    def read(self, paths: Iterable[str], config: DataConfig) -> Iterator[Example]:
+    def read(self, paths: Iterable[str], config: LogicSettings) -> Iterator[Example]:
         """The pairs of published files with up to ``config.operators`` operators, but for those of the partition."""
         excluded = partition(config.partition)
         for one in self.read_all(paths):
@@ -98,7 +117,7 @@ class Logic:
 def partition(name: str) -> re.Pattern[str]:
     """What the training pairs of a partition of table 4 must not hold. SynparseError: there is none of this name."""
     if name not in PARTITIONS:
-        raise UnknownNameError(f"setting data.partition = {name!r}: {nearest(name, PARTITIONS)}")
+        raise UnknownNameError(f"setting task.partition = {name!r}: {nearest(name, PARTITIONS)}")
     return PARTITIONS[name]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from induce.config import RunConfig, entry_of, kind_of, model_settings
 from induce.data.tokens import TOKENS
-from induce.registry import check_reading, find_task, fitting_decoder
+from induce.registry import check_loader, find_task, fitting_decoder
+from induce.settings.run import RunConfig, entry_of, kind_of, model_settings
 from treebank.base.errors import SynparseError
 
 LEAST_WORDS = 20  # of training text
@@ -15,13 +15,19 @@ LEAST_WORDS = 20  # of training text
 
 def check_fits(config: RunConfig) -> None:
     """Raises SynparseError where settings, model, reading and decoder do not fit together; before any text is read."""
+    from induce.models.base import FittedModel
+
     kind = kind_of(config)
     model_settings(kind.Config, config.model, config.model_name)
-    check_reading(config.model_name, kind.reads, config.data.reading)
+    check_loader(config.model_name, kind.reads, config.loader_name)
+    by_gradients = not issubclass(kind, FittedModel)
+    if by_gradients == (config.optimizer_name == "none"):
+        need = "an optimizer" if by_gradients else "optimizer.name=none"
+        raise SynparseError(f"optimizer.name={config.optimizer_name}: model {config.model_name!r} needs {need}")
     if config.train.precision != "float32" and not getattr(kind, "rounds", False):
         raise SynparseError(f"model {config.model_name!r} learns in float32 only; leave out train.precision")
-    if config.data.task:
-        find_task(config.data.task).check(config)
+    if config.task_name:
+        find_task(config.task_name).check(config)
     if kind.gives:
         fitting_decoder(config.model_name, kind.gives, config.parse.decoder)
 
@@ -35,7 +41,7 @@ def check_enough(config: RunConfig, training: Any, texts: Iterable[str]) -> None
             f"{where}: {size} to learn from after normalisation "
             f"{config.data.normalization!r}; at least {LEAST_WORDS} are needed, and some 100,000 for useful trees"
         )
-    with_trees = not config.data.task and bool(training.trees)
+    with_trees = not config.task_name and bool(training.trees)
     if with_trees != entry_of(config).learns_trees:
         problem = "learns no trees" if with_trees else "learns from trees, and the training text has none"
         raise SynparseError(f"model {config.model_name!r} {problem}")

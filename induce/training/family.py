@@ -70,7 +70,7 @@ def train_family(
     request, seeds, all_seeds = _joined(folder, request, list(seeds))
     runs = [_of_seed(request, seed) for seed in seeds]
     data = load_data(runs[0], report, stop)
-    if not data.config.data.task:
+    if not data.config.task_name:
         data.encode()
     for line in data.notes:
         report(line)

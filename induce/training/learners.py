@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import torch
 
-from induce.config import TrainConfig
 from induce.data.loaders import Loader, Step
 from induce.models.base import FittedModel, Model, detach
+from induce.settings.run import RunConfig
 from induce.training.optimizer import EpochEnd, Falling, NtAsgd
 from induce.training.position import Position
 from induce.training.strategy import Accumulating
@@ -79,7 +79,7 @@ class GradientLearner:
         strategy: Accumulating,
         rng: Any,
         *,
-        config: TrainConfig,
+        config: RunConfig,
         folder: Path,
     ) -> None:
         """``rng`` (`numpy.random.RandomState`) draws the order and the lengths of batches.
@@ -87,7 +87,8 @@ class GradientLearner:
         ``folder`` is the folder of the run, for messages.
         """
         self.model, self.optimizer, self.loader, self.strategy, self.rng = model, optimizer, loader, strategy, rng
-        self.epochs, self.clip, self.learning_rate = config.epochs, config.clip, config.learning_rate
+        self.epochs, self.clip = config.train.epochs, config.optimizer.clip
+        self.learning_rate = config.optimizer.learning_rate
         self.folder = folder
         self.report_every = 20  # updates
         self.carried: Any = None
@@ -137,8 +138,8 @@ class GradientLearner:
     def remedy(self) -> str:
         """A lower learning rate."""
         return (
-            "lower train.learning_rate, and resume from the last stored state: "
-            f"synparse train --resume -o {self.folder} --set train.learning_rate={self.learning_rate / 10:g}"
+            "lower optimizer.learning_rate, and resume from the last stored state: "
+            f"synparse train --resume -o {self.folder} --set optimizer.learning_rate={self.learning_rate / 10:g}"
         )
 
 

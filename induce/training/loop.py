@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy
 import torch
 
-from induce.config import kind_of
 from induce.data.corpus import unknown_share
 from induce.data.tokens import bits
 from induce.decoding.branching_direction import assumed_branching
 from induce.layers.matrix_library import MKL, choose_library, multiplying
 from induce.models.base import FittedModel
 from induce.registry import decoder_entry, fitting_decoder
+from induce.settings.run import kind_of
 from induce.storage.facts import Check
 from induce.structures import Distances
 from induce.training.events import Event, Finished, Halved, Progress, Scoring, Started
@@ -191,7 +191,7 @@ class Trainer:
             resumed_at=run.position.step,
             note=run.note,
             token=run.config.data.token,
-            task=run.config.data.task,
+            task=run.config.task_name,
         )
 
     def _progress(self, speed: float, share: float) -> Progress:
@@ -209,7 +209,7 @@ class Trainer:
             seconds=at.seconds,
             seconds_left=max(0.0, left),
             token=data.token,
-            task=data.task,
+            task=self.run.config.task_name,
             measure=self.run.model.measure,
         )
 
@@ -231,7 +231,7 @@ class Trainer:
         )
 
     def _finished(self, reason: str) -> Finished:
-        run, at, data = self.run, self.run.position, self.run.config.data
+        run, at, task = self.run, self.run.position, self.run.config.task_name
         accuracy = next((check.development_accuracy for check in reversed(at.history) if check.best), None)
         decoder, evidence = _decoder(run)
         return Finished(
@@ -245,18 +245,18 @@ class Trainer:
             best_bits=self._bits(at.best_loss),
             scored=self.scored,
             best_accuracy=accuracy,
-            task=data.task,
+            task=task,
             gives=decoder_entry(decoder).gives if decoder else "",
             decoder=decoder,
             branching=evidence,
             measure=run.model.measure,
-            on_sample=not data.task and not run.facts.texts,
+            on_sample=not task and not run.facts.texts,
         )
 
     def _bits(self, loss: float) -> float | None:
         """Bits per character; None for masked characters, which are not the complete text."""
-        data = self.run.config.data
-        return None if data.reading == "masked" else bits(loss, data.token)
+        config = self.run.config
+        return None if config.loader_name == "masked" else bits(loss, config.data.token)
 
 
 def _decoder(run: Run) -> tuple[str, str]:

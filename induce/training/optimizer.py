@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from induce.config import TrainConfig
+from induce.training.optimizer_settings import AdamSettings, GradientSettings, NtAsgdSettings, SgdSettings
 from induce.training.update import Adam, Sgd
 
 
@@ -184,9 +184,9 @@ class Falling:
         self.best, self.waited, self.decayed = state["best"], state["waited"], state["decayed"]
 
 
-def make_optimizer(parameters: list[Tensor], config: TrainConfig) -> NtAsgd | Falling:
-    """The optimiser that ``config`` names."""
-    if config.optimizer == "nt-asgd":
+def make_optimizer(parameters: list[Tensor], config: GradientSettings) -> NtAsgd | Falling:
+    """Optimizer of ``parameters`` with its own settings."""
+    if isinstance(config, NtAsgdSettings):
         return NtAsgd(
             parameters,
             learning_rate=config.learning_rate,
@@ -194,14 +194,19 @@ def make_optimizer(parameters: list[Tensor], config: TrainConfig) -> NtAsgd | Fa
             nonmonotone=config.nonmonotone,
             restart_epoch=config.restart_epoch,
         )
-    rate, sgd = config.learning_rate, config.optimizer == "sgd"
-    inner: Sgd | Adam
-    if sgd:
-        inner = Sgd(parameters, weight_decay=config.weight_decay)
-    else:
-        inner = Adam(parameters, beta1=config.beta1, epsilon=config.epsilon, weight_decay=config.weight_decay)
+    inner: Sgd | Adam = (
+        Adam(parameters, beta1=config.beta1, epsilon=config.epsilon, weight_decay=config.weight_decay)
+        if isinstance(config, AdamSettings)
+        else Sgd(parameters, weight_decay=config.weight_decay)
+    )
+    assert isinstance(config, SgdSettings)
     return Falling(
-        inner, learning_rate=rate, decay=config.decay, patience=config.patience, decays=config.decays, scaled=sgd
+        inner,
+        learning_rate=config.learning_rate,
+        decay=config.decay,
+        patience=config.patience,
+        decays=config.decays,
+        scaled=isinstance(inner, Sgd),
     )
 
 

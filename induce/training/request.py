@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from induce.config import RunConfig
 from induce.data.sources import Sources, Text, prepared_rule
-from induce.settings import changed, resolve
+from induce.settings.presets import changed, resolve
+from induce.settings.run import RunConfig
 from treebank.base.errors import SynparseError
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from induce.storage.checkpoint import Checkpoint
     from induce.storage.facts import RunFacts
 
-CHANGEABLE = ("train.epochs", "train.learning_rate")  # settings that may change on resume
+CHANGEABLE = ("train.epochs", "optimizer.learning_rate")  # settings that may change on resume
 Stop = Callable[[], bool]
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from induce.config import RunConfig
 from induce.data.sources import Sources
 from induce.data.vocabulary import Vocabulary
 from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
+from induce.settings.run import RunConfig
 from induce.storage.facts import RunFacts, TextFacts
 from induce.storage.folders import whole
 from induce.storage.lock import RunLock
@@ -132,10 +132,10 @@ def make_run(
     rng = seed_everything(config.train.seed)
     model = _build(config, vocabulary, device, checkpoint)
     corpus = encode(training, vocabulary, joining)
-    facts = facts if config.data.task else replace(facts, edges=edges_of(corpus))
+    facts = facts if config.task_name else replace(facts, edges=edges_of(corpus))
     held_out = corpus if development is training else encode(development, vocabulary, joining)
-    loader = _loader(config, corpus, config.train.batch_size, device)
-    check = _loader(config, held_out, config.train.development_batch_size, device)
+    loader = _loader(config, corpus, device)
+    check = _loader(config, held_out, device, held_out=True)
     strategy = Accumulating() if group.size == 1 else Distributed(group)
     if group.size > 1:
         check_divisible(model, next(iter(check.check())))
@@ -144,8 +144,8 @@ def make_run(
         model.group = group
         learner = FittedLearner(model, corpus, training.words)
     else:
-        optimizer = make_optimizer(list(model.parameters()), config.train)
-        learner = GradientLearner(model, optimizer, loader, strategy, rng, config=config.train, folder=folder)
+        optimizer = make_optimizer(list(model.parameters()), config.optimizer)
+        learner = GradientLearner(model, optimizer, loader, strategy, rng, config=config, folder=folder)
     library = checkpoint.facts.matrix_library if checkpoint else ""
     run = Run(
         *(folder, config, device, group, training, development, note, vocabulary, corpus, loader, check),
@@ -182,12 +182,11 @@ def _build(config: RunConfig, vocabulary: Vocabulary, device: str, checkpoint: C
     return model
 
 
-def _loader(config: RunConfig, corpus: Any, batch_size: int, device: str) -> Loader:
-    from induce.registry import READINGS, load
+def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = False) -> Loader:
+    from induce.registry import LOADERS, load
 
-    loader: Loader = load(READINGS[config.data.reading].place)(
-        corpus, config.train, batch_size=batch_size, device=device
-    )
+    kind, epochs = load(LOADERS[config.loader_name].place), config.train.epochs
+    loader: Loader = kind(corpus, config.loader, device=device, epochs=epochs, held_out=held_out)
     return loader
 
 

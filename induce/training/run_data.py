@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from induce.config import RunConfig, entry_of
 from induce.data.corpus_checks import Watch
 from induce.data.prepared import PreparedText
 from induce.data.sources import Sources, load_corpora, load_trees, names_of
 from induce.data.tokens import leaf
 from induce.data.vocabulary_choice import choose_vocabulary, encode, joining_of
+from induce.settings.run import RunConfig, entry_of
 from induce.storage.facts import RunFacts, TreesFacts
 from induce.training.request import Stop
 

@@ -22,10 +22,10 @@ from treebank.base.json_text import json_text
 from treebank.base.metadata import one_line
 
 if TYPE_CHECKING:
-    from induce.config import RunConfig
     from induce.data.loaders import Loader
     from induce.data.vocabulary import Vocabulary
     from induce.models.base import Model
+    from induce.settings.run import RunConfig
     from induce.storage.facts import RunFacts
     from induce.storage.lock import RunLock
     from induce.training.distributed import ProcessGroup

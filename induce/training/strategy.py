@@ -72,7 +72,7 @@ def _check_divisible(batch: Batch, parts: int) -> None:
     """Raises SynparseError if a batch in so many parts cannot be split further."""
     if batch.carries_state:
         raise SynparseError(
-            "memory ran out on one segment of the text: lower train.batch_size or train.segment_length, "
+            "memory ran out on one segment of the text: lower loader.batch_size or loader.segment_length, "
             "or make the model smaller"
         )
     if parts >= len(batch.tokens):

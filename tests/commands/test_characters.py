@@ -127,6 +127,6 @@ def test_a_run_of_characters_is_resumed(call: Caller, spelling: Path, tmp_path: 
     assert code == 0
     assert err.startswith("resuming at step ")
     assert err.count(" bits per character)") == 1
-    assert "only train.epochs and train.learning_rate can change" in call.usage(
+    assert "only train.epochs and optimizer.learning_rate can change" in call.usage(
         *arguments, "--resume", "--set", "data.token=word"
     )

@@ -181,7 +181,7 @@ def test_is_a_difference_chance(call: Caller, lstm: Path, model: Path) -> None:
 def test_masked_models_and_sentences_are_compared_in_groups(call: Caller, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text(toy_text(120), encoding="utf-8")
-    for name, more in (("transformer", ()), ("onlstm", ("data.reading=sentences",))):
+    for name, more in (("transformer", ()), ("onlstm", ("loader.name=sentences",))):
         for seed in (1, 2):
             tiny = [*SETTINGS[name], "train.epochs=1", f"train.seed={seed}", *more]
             flags = [part for setting in tiny for part in ("--set", setting)]

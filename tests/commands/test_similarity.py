@@ -18,7 +18,7 @@ PAIRS = "".join(
     for number, line in enumerate(toy_text(24).splitlines())
     for genre, rating in [("news", 5 - 4 * (number // 2 % 2)) if number % 2 else ("forums", 5 - 4 * (number // 2 % 2))]
 )
-TUNED = ("--set", "train.epochs=2", "--set", "train.batch_size=4", "--set", "train.learning_rate=0.01")
+TUNED = ("--set", "train.epochs=2", "--set", "loader.batch_size=4", "--set", "optimizer.learning_rate=0.01")
 
 
 def options(name: str) -> list[str]:
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "pairs.csv").write_text(PAIRS, encoding="utf-8")
     text = ["train", str(path / "text.txt"), "--model", "udgn", "-o", str(path / "udgn"), *options("udgn")]
     assert run_cli(text) == 0
-    pretrained = ["--set", f"data.pretrained={path / 'udgn'}", "--set", "model.frozen=parser"]
+    pretrained = ["--set", f"task.pretrained={path / 'udgn'}", "--set", "model.frozen=parser"]
     tuned = ["task", "train", "similarity", str(path / "pairs.csv"), "-o", str(path / "tuned"), *pretrained, *TUNED]
     assert run_cli(tuned) == 0
     return path
@@ -98,7 +98,7 @@ def test_the_table(call: Caller, folder: Path) -> None:
             "--model transformer: {udgn} is a model 'udgn'",
         ),
         (
-            ["task", "train", "similarity", "{pairs}", "-o", "x", "--set", "data.pretrained={tuned}"],
+            ["task", "train", "similarity", "{pairs}", "-o", "x", "--set", "task.pretrained={tuned}"],
             "{tuned}: this is a model 'udgn', which has learned the task similarity; a pretrained udgn",
         ),
     ],
@@ -108,6 +108,6 @@ def test_what_cannot_be_done(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names = {"udgn": folder / "udgn", "tuned": folder / "tuned", "pairs": folder / "pairs.csv"}
-    names["start"] = f"data.pretrained={folder / 'udgn'}"
+    names["start"] = f"task.pretrained={folder / 'udgn'}"
     found = call.refusal(*(part.format(**names) for part in arguments))
     assert found.startswith(problem.format(**names))

@@ -13,7 +13,9 @@ from induce.tasks.encoders.ordered_memory import MemoryEncoder
 from tests.support.calls import Caller, toy_text
 from tests.support.tiny import SETTINGS
 
-TINY = ("data.expressions=200", "data.longest=12", "data.operators=2", "train.epochs=1", "train.batch_size=16")
+TINY = ("task.expressions=200", "train.epochs=1", "loader.batch_size=16")
+SHORT = "task.longest=12"  # of listops
+FEW = "task.operators=2"  # of logic
 OM = ("model.slot_size=8", "model.slots=4", "model.test_slots=5")
 
 
@@ -28,8 +30,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tasks")
     (path / "text.txt").write_text(toy_text(60), encoding="utf-8")
     tiny = options(*SETTINGS["ordered-memory"], "train.epochs=1")
-    runs = [["listops", *options(*TINY, *OM)], ["logic", *options(*TINY, *OM)]]
-    runs.append(["listops", "--model", "lstm", *options(*TINY, "model.hidden_size=8")])
+    runs = [["listops", *options(*TINY, SHORT, *OM)], ["logic", *options(*TINY, FEW, *OM)]]
+    runs.append(["listops", "--model", "lstm", *options(*TINY, SHORT, "model.hidden_size=8")])
     for name, (task, *rest) in zip(("listops", "logic", "lstm"), runs, strict=True):
         assert run_cli(["task", "train", task, "-o", str(path / name), *rest]) == 0
     text = ["train", str(path / "text.txt"), "--model", "ordered-memory", "-o", str(path / "text"), *tiny]
@@ -83,7 +85,7 @@ def test_accuracy_by_the_value_of_a_setting(call: Caller, folder: Path) -> None:
     assert 0 <= low <= score["value"] <= high <= 100
     assert high - low > 30  # of three examples
     Path("scores.json").write_text(scores, encoding="utf-8")
-    found = call.json("analyze", "sweep", "scores.json", "--setting", "data.expressions")
+    found = call.json("analyze", "sweep", "scores.json", "--setting", "task.expressions")
     rows = {row["metric"]: (row["setting"], row["mean"]) for row in found["scores"]}
     assert rows == {"accuracy": (200, score["value"]), "UF1": (200, score["trees"]["value"])}
 
@@ -141,7 +143,7 @@ def test_eval_of_generated_pairs(call: Caller, folder: Path, monkeypatch: pytest
 def test_training_on_files_and_going_on(call: Caller) -> None:
     lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "2\t( ( ( [MIN 2 ) 9 ) ] )"] * 30
     Path("train.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    arguments = ["listops", "train.tsv", "-o", "run", *options(*TINY, *OM)]
+    arguments = ["listops", "train.tsv", "-o", "run", *options(*TINY, SHORT, *OM)]
     code, _, err = call("task", "train", *arguments)
     assert code == 0, err
     assert "training on 57 examples, " in err
@@ -150,7 +152,7 @@ def test_training_on_files_and_going_on(call: Caller) -> None:
     call.result("train", "--resume", "-o", "run", "--set", "train.epochs=2")
     assert "accuracy" in (Path("run") / "log.jsonl").read_text(encoding="utf-8")
     stored = json.loads((Path("run") / "last" / "checkpoint.json").read_text(encoding="utf-8"))
-    assert (stored["settings"]["data"]["task"], stored["epoch"]) == ("listops", 3)
+    assert (stored["settings"]["task_name"], stored["epoch"]) == ("listops", 3)
 
 
 def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
@@ -170,7 +172,7 @@ def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
 
 
 def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
-    settings = options("data.expressions=40", "data.longest=6", "train.epochs=1", "model.hidden_size=8")
+    settings = options("task.expressions=40", "task.longest=6", "train.epochs=1", "model.hidden_size=8")
     call.result("task", "train", "listops", "--model", "tree-lstm", "-o", "run", *settings)
     problem = (
         "run: this 'tree-lstm' was trained on the task listops, not on text; score it with synparse task eval listops"

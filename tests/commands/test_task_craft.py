@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from induce.config import DataConfig
-from induce.settings import load_preset
-from induce.tasks.craft.demonstrations import Craft
+from induce.settings.presets import load_preset
+from induce.tasks.craft.demonstrations import Craft, CraftSettings
 from tests.support.calls import Caller
 
 SMALL = [
-    *("--set", "data.expressions=45", "--set", "model.hidden_size=6", "--set", "model.inner_size=6"),
-    *("--set", "train.batch_size=15", "--set", "train.epochs=2"),
+    *("--set", "task.expressions=45", "--set", "model.hidden_size=6", "--set", "model.inner_size=6"),
+    *("--set", "loader.batch_size=15", "--set", "train.epochs=2"),
 ]
 
 
@@ -33,7 +32,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six demonstrations, with an empty line behind the first."""
     path = tmp_path_factory.mktemp("shown") / "shown.txt"
-    lines = list(map(str, Craft().generate(DataConfig(), "test", 6)))
+    lines = list(map(str, Craft().generate(CraftSettings(), "test", 6)))
     path.write_text("\n".join([lines[0], "", *lines[1:]]) + "\n", encoding="utf-8")
     return path
 
@@ -109,7 +108,7 @@ def test_scores(trained: Path, shown: Path, tmp_path: Path, call: Caller, monkey
 def test_baselines(tmp_path: Path, shown: Path, call: Caller, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 3)
     size = ["model.slot_size=6"] if model == "ompn" else ["model.hidden_size=6"]
-    settings = [word for one in (*size, "data.expressions=15", "train.epochs=1") for word in ("--set", one)]
+    settings = [word for one in (*size, "task.expressions=15", "train.epochs=1") for word in ("--set", one)]
     call.result("task", "train", "craft", "--model", model, *settings, "-o", tmp_path / "run")
     score = call.json("task", "eval", "craft", "-m", tmp_path / "run", shown)["scores"][0]
     assert ("NMI" in score["values"]) == (model != "ompn")
@@ -149,7 +148,7 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
     monkeypatch.setattr("induce.tasks.craft.evaluation.GENERATED", 3)
-    run, small = tmp_path / "new", ("--set", "train.batch_size=32", "--set", "train.epochs=1")
+    run, small = tmp_path / "new", ("--set", "loader.batch_size=32", "--set", "train.epochs=1")
     code, _, told = call("task", "transfer", "-m", trained, "--sketch", "DCA", *small, "-o", run)
     assert code == 0, told
     assert "iteration 1/1: 128 calls, success" in told
@@ -170,5 +169,5 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
 def test_what_does_not_go_together(trained: Path, call: Caller) -> None:
     assert "has learned craft, not task 'listops'" in call.refusal("task", "eval", "listops", "-m", trained)
     assert "moe" in call.refusal("task", "train", "craft", "--model", "lstm", "-o", trained / "new", code=2)
-    problem = call.refusal("task", "train", "craft", *SMALL, "--set", "data.sketches=AC", "-o", trained / "new")
-    assert "model.tasks = 3, and data.sketches names 1" in problem
+    problem = call.refusal("task", "train", "craft", *SMALL, "--set", "task.sketches=AC", "-o", trained / "new")
+    assert "model.tasks = 3, and task.sketches names 1" in problem

@@ -10,7 +10,7 @@ from cli.main import run as run_cli
 from tests.support.calls import Caller, toy_text
 from tests.support.tiny import SETTINGS, sentences, with_trees
 
-TINY = [part for setting in (*SETTINGS["onlstm-syd"], "train.batch_size=4") for part in ("--set", setting)]
+TINY = [part for setting in (*SETTINGS["onlstm-syd"], "loader.batch_size=4") for part in ("--set", setting)]
 TREES = "".join(f"{one.tree}\n" for one in with_trees(sentences(100, seed=3)))
 
 

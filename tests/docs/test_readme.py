@@ -24,7 +24,7 @@ from treebank.corpora.sample import sample_treebank
 
 TINY = (
     "train.epochs=1 model.hidden_size=16 model.embedding_size=16 model.chunk_size=4 model.layers=2 "
-    "train.batch_size=600 train.development_batch_size=100 data.vocabulary_size=100"
+    "loader.batch_size=600 loader.development_batch_size=100 data.vocabulary_size=100"
 )
 WRAPPER = """#!/bin/sh
 if echo " $* " | grep -q -e " --best "; then set -- "$@" --max-minutes 0.1

@@ -38,7 +38,7 @@ def test_what_is_generated_is_there(site: Path) -> None:
     assert all(f'id="synparse-{name}"' in options for name in COMMANDS)
     settings = (site / "settings.html").read_text(encoding="utf-8")
     assert all(f'id="model-{name}"' in settings for name in MODELS)
-    assert "the most frequent tokens kept" in settings
+    assert "size of the vocabulary" in settings
     functions = (site / "functions.html").read_text(encoding="utf-8")
     assert "synparse.evaluate(gold: Any" in functions
     assert all(f'id="{name}"' in functions for name in ("tree", "treefrom_spans", "modelparserparse", "modelloss"))

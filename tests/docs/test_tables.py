@@ -11,7 +11,7 @@ import pytest
 
 from cli.main import run
 from induce.registry import MODELS, TASKS
-from induce.settings import load_preset
+from induce.settings.presets import load_preset
 from tests.support.reference import ROOT
 from tests.support.tiny import SETTINGS
 from treebank.corpora.sample import sample_treebank
@@ -22,12 +22,13 @@ ROWS = [
     "2\tbark\t_\tVERB\tVBP\t_\t0\troot\t_\t_",
     "3\tnow\t_\tADV\tRB\t_\t2\tadvmod\t_\t_\n",
 ]
-TASK = ["data.expressions=60", "data.longest=12", "data.operators=2", "train.batch_size=16"]
+TASK = ["task.expressions=60", "loader.batch_size=16"]
+LIMITS = {"listops": "task.longest=12", "logic": "task.operators=2"}
 SIZES = {
     "ordered-memory": ["model.slot_size=8", "model.slots=4", "model.test_slots=5"],
     "onlstm": ["model.hidden_size=16"],
 }
-CRAFT = ["data.expressions=24", "model.hidden_size=6", "model.inner_size=6", "train.batch_size=12", "train.epochs=1"]
+CRAFT = ["task.expressions=24", "model.hidden_size=6", "model.inner_size=6", "loader.batch_size=12", "train.epochs=1"]
 STS = "main-news\tx\t2015\t1\t4.0\tA dog saw a cat .\tThe dog saw cats .\n"
 SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\n1\tA dog runs\tA cat runs\t3\n"
 PAIRS = "phenomenon\tgood\tbad\nsimple_agrmt\tthe author is old\tthe author are old\n"
@@ -46,13 +47,15 @@ def shrunk(arguments: list[str]) -> list[str]:
         task = arguments[2]
         if task in ("similarity", "craft"):
             return [*arguments, *_with([""], CRAFT if task == "craft" else ["train.epochs=1"])[1:]]
-        sizes = [*TASK, *SIZES[named.get("--model", "ordered-memory")], "train.epochs=1"]
+        sizes = [*TASK, LIMITS[task], *SIZES[named.get("--model", "ordered-memory")], "train.epochs=1"]
         return [*arguments, *_with([""], sizes)[1:]]  # the last setting counts: the page's sizes are large
     if arguments[0] != "train":
         return arguments
     preset = load_preset(named["--preset"])
     model = named.get("--model") or preset.model_name
     settings = [*SETTINGS[model], *(["model.layers=3", "parse.layer=3"] if model == "onlstm-syd" else [])]
+    if "loader.name=sentences" in arguments:
+        settings = [setting for setting in settings if "segment_length" not in setting]
     if preset.model.get("output_size"):
         settings.append("model.output_size=12")
     return _with(arguments, [*settings, "train.epochs=1"])

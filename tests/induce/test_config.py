@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from induce.config import RunConfig, default_layer
-from induce.settings import load_preset, resolve
+from induce.settings.presets import load_preset, resolve
+from induce.settings.run import RunConfig, default_layer
 from induce.training.compatibility import check_fits
 from treebank.base.errors import SynparseError
 
 
 def test_names_and_switches_are_set_and_stored() -> None:
-    changes = ["model.gate=soft", "model.tied_embeddings=false", "model.residual_blocks=0", "data.reading=stream"]
+    changes = ["model.gate=soft", "model.tied_embeddings=false", "model.residual_blocks=0", "loader.name=stream"]
     config = resolve(model="prpn", settings=changes)
     assert config.model["gate"] == "soft"
     assert config.model["tied_embeddings"] is False
@@ -27,8 +27,8 @@ def test_names_and_switches_are_set_and_stored() -> None:
         ("model.tied_embeddings=no", "write true or false"),
         ("model.residual_blocks=-1", "model.residual_blocks = -1 must lie between 0 and"),
         ("model.slots=0", "model.slots = 0 must lie between 1 and"),
-        ("data.reading=sentence", "there is no reading 'sentence'; did you mean 'sentences'?"),
-        ("train.beta1=1", "train.beta1 = 1.0 must lie between 0 and"),
+        ("loader.name=sentence", "there is no loader 'sentence'; did you mean 'sentences'?"),
+        ("optimizer.beta1=1", "optimizer.beta1 = 1.0 must lie between 0 and"),
         ("parse.layer=2", "there is no layer 2; this 'prpn' has one set of trees"),
     ],
 )
@@ -69,7 +69,7 @@ def test_user_preset_inherits_all_tables(tmp_path: Path) -> None:
     derived.write_text('extends = "base.toml"\n[data]\nminimum_count = 7\n', "utf-8")
     config, small = load_preset(str(derived)), load_preset("npcfg-small")
     assert (config.train.epochs, config.data.minimum_count, config.source) == (3, 7, str(derived))
-    assert (config.model, config.train.clip, config.parse) == (small.model, small.train.clip, small.parse)
+    assert (config.model, config.optimizer.clip, config.parse) == (small.model, small.optimizer.clip, small.parse)
     (tmp_path / "model.toml").write_text('[model]\nname = "npcfg"\n', "utf-8")
     assert load_preset(str(tmp_path / "model.toml")).train == small.train
 

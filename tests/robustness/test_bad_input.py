@@ -258,7 +258,7 @@ JSON_CHANGES = [
     *(edit(format=99), edit(format=...), edit(format="1")),
     *(edit(settings=[]), edit(settings=...), edit(settings=None), edit(settings={})),
     *(edit(settings__data=[]), edit(settings__data=...), edit(settings__train__epochs="many"), edit(settings__new=1)),
-    *(edit(settings__train__new=1), edit(settings__train__batch_size=0), edit(settings__model=[])),
+    *(edit(settings__train__new=1), edit(settings__loader__batch_size=0), edit(settings__model=[])),
     *(edit(settings__model__hidden_size="big"), edit(settings__model__hidden_size=20), edit(settings__model__new=1)),
     *(edit(settings__model__layers=...), edit(settings__model__chunk_size=5), edit(settings__model_name="onlstn")),
     *(edit(settings__parse__decoder="none"), edit(settings__parse__layer=9), edit(settings__parse__layer=1.5)),
@@ -375,14 +375,14 @@ def test_a_layer_out_of_range(call: Caller, trained: Path) -> None:
         (("train", "--set", "epochs=3"), "write it as table.key=value, such as train.epochs=10"),
         (("train", "--set", "train.epochs"), "write it as table.key=value"),
         (("train", "--set", "train.epochs=many"), "'many' is not a whole number"),
-        (("train", "--set", "train.learning_rate=fast"), "'fast' is not a number"),
-        (("train", "--set", "train.learning_rate=nan"), "train.learning_rate = nan must lie between"),
+        (("train", "--set", "optimizer.learning_rate=fast"), "'fast' is not a number"),
+        (("train", "--set", "optimizer.learning_rate=nan"), "optimizer.learning_rate = nan must lie between"),
         (("train", "--set", "train.epochs=0"), "train.epochs = 0 must lie between 1 and"),
         (("train", "--set", "model.hidden_size=-1"), "model.hidden_size = -1 must lie between 1 and"),
         (("train", "--set", "model.output_dropout=1"), "model.output_dropout = 1.0 must lie between 0 and 0.99"),
         (("train", "--set", "data.normalization=wrods"), "there is no normalization 'wrods'; did you mean 'words'?"),
         (("train", "--set", "parse.decoder=biast"), "there is no decoder 'biast'; did you mean 'biased'?"),
-        (("train", "--set", "train.optimizer=adan"), "there is no optimizer 'adan'; did you mean 'adam'?"),
+        (("train", "--set", "optimizer.name=adan"), "there is no optimizer 'adan'; did you mean 'adam'?"),
         (("parse", "--decoder", "unbaised"), "there is no decoder 'unbaised'; did you mean 'unbiased'?"),
         (("decode", "--decoder", "narry"), "there is no decoder 'narry'; did you mean 'nary'?"),
         (("eval", "--gold", "wjs10", "--baseline", "left"), "did you mean 'wsj10'?"),
@@ -436,13 +436,13 @@ def test_no_gpu(call: Caller, trained: Path) -> None:
 
 
 def test_the_advice_after_a_loss_that_is_no_number_can_be_followed(call: Caller, trained: Path, tmp_path: Path) -> None:
-    explosive = {"optimizer": "nt-asgd", "learning_rate": "1e6", "weight_decay": "1e3", "clip": "1e9"}
-    settings = [part for name, value in explosive.items() for part in ("--set", f"train.{name}={value}")]
+    explosive = {"name": "nt-asgd", "learning_rate": "1e6", "weight_decay": "1e3", "clip": "1e9"}
+    settings = [part for name, value in explosive.items() for part in ("--set", f"optimizer.{name}={value}")]
     code, _, err = call("train", trained / "text.txt", "-o", tmp_path / "run", *TINY, *settings)
     assert (code, "is no longer a number" in err) == (1, True)
     advice = err.partition(": synparse ")[2].split()
-    assert advice[-2:] == ["--set", "train.learning_rate=100000"]
-    code, _, err = call(*advice[:-1], "train.learning_rate=1e-4")
+    assert advice[-2:] == ["--set", "optimizer.learning_rate=100000"]
+    code, _, err = call(*advice[:-1], "optimizer.learning_rate=1e-4")
     assert code == 0, err
     assert '"learning_rate": 0.0001' in (tmp_path / "run" / "last" / "checkpoint.json").read_text("utf-8")
 
@@ -460,8 +460,8 @@ def test_an_existing_run_is_left_alone(call: Caller, copy: Path, trained: Path) 
     write("other.txt", toy_text(150))
     message = call.refusal("train", "other.txt", "-o", copy, "--resume")
     assert "the training text is not the one that this run began with" in message
-    assert "only train.epochs and train.learning_rate can change" in call.usage(
-        "train", "-o", copy, "--resume", "--set", "train.decay=1"
+    assert "only train.epochs and optimizer.learning_rate can change" in call.usage(
+        "train", "-o", copy, "--resume", "--set", "optimizer.decay=1"
     )
     assert "--seed cannot change on --resume" in call.usage("train", "-o", copy, "--resume", "--seed", "2")
     assert "train.epochs = 0 must lie" in call.refusal("train", "-o", copy, "--resume", "--set", "train.epochs=0")

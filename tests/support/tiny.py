@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from induce.config import RunConfig
 from induce.data.corpus import Corpus, Reference, read_corpora
 from induce.registry import MODELS
-from induce.settings import resolve
+from induce.settings.presets import changed, resolve
+from induce.settings.run import RunConfig
 from induce.training.events import Event
 from induce.training.loop import Trainer
 from induce.training.run import make_trainer
@@ -26,9 +26,9 @@ SETTINGS = {
         "model.layers=2",
         "model.hidden_size=24",
         "model.chunk_size=4",
-        "train.batch_size=8",
-        "train.learning_rate=0.03",
-        "train.segment_length=8",
+        "loader.batch_size=8",
+        "optimizer.learning_rate=0.03",
+        "loader.segment_length=8",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -39,9 +39,9 @@ SETTINGS = {
         "model.chunk_size=4",
         "model.supervised_layer=2",
         "parse.layer=2",
-        "train.batch_size=8",
-        "train.learning_rate=0.03",
-        "train.segment_length=8",
+        "loader.batch_size=8",
+        "optimizer.learning_rate=0.03",
+        "loader.segment_length=8",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -49,9 +49,9 @@ SETTINGS = {
         "model.embedding_size=16",
         "model.layers=2",
         "model.hidden_size=24",
-        "train.batch_size=8",
-        "train.learning_rate=0.03",
-        "train.segment_length=8",
+        "loader.batch_size=8",
+        "optimizer.learning_rate=0.03",
+        "loader.segment_length=8",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -61,9 +61,8 @@ SETTINGS = {
         "model.parsing_size=12",
         "model.slots=5",
         "model.lookback=2",
-        "train.batch_size=16",
-        "train.learning_rate=0.03",
-        "train.segment_length=8",
+        "loader.batch_size=16",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -72,8 +71,8 @@ SETTINGS = {
         "model.hidden_size=12",
         "model.inner_size=12",
         "model.options=3",
-        "train.batch_size=16",
-        "train.learning_rate=0.03",
+        "loader.batch_size=16",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -84,8 +83,8 @@ SETTINGS = {
         "model.layers=2",
         "model.parser_layers=1",
         "model.mask_rate=0.3",
-        "train.batch_words=128",
-        "train.learning_rate=0.03",
+        "loader.batch_words=128",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -93,8 +92,8 @@ SETTINGS = {
         "model.embedding_size=16",
         "model.hidden_size=12",
         "model.arc_size=8",
-        "train.batch_words=128",
-        "train.learning_rate=0.03",
+        "loader.batch_words=128",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -102,8 +101,8 @@ SETTINGS = {
         "model.embedding_size=16",
         "model.hidden_size=12",
         "model.span_size=8",
-        "train.batch_words=120",
-        "train.learning_rate=0.03",
+        "loader.batch_words=120",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -114,8 +113,8 @@ SETTINGS = {
         "model.feedforward_size=32",
         "model.parser_layers=1",
         "model.width=3",
-        "train.batch_words=128",
-        "train.learning_rate=0.03",
+        "loader.batch_words=128",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -124,17 +123,16 @@ SETTINGS = {
         "model.heads=2",
         "model.layers=2",
         "model.feedforward_size=32",
-        "train.batch_words=128",
-        "train.learning_rate=0.03",
+        "loader.batch_words=128",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
     "ordered-memory": [
         "model.slot_size=16",
         "model.slots=3",
-        "train.batch_size=16",
-        "train.learning_rate=0.03",
-        "train.segment_length=8",
+        "loader.batch_size=16",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -142,8 +140,8 @@ SETTINGS = {
         "model.nonterminals=4",
         "model.preterminals=8",
         "model.embedding_size=12",
-        "train.batch_words=120",
-        "train.learning_rate=0.03",
+        "loader.batch_words=120",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -153,8 +151,8 @@ SETTINGS = {
         "model.embedding_size=12",
         "model.latent_size=3",
         "model.encoder_size=8",
-        "train.batch_words=120",
-        "train.learning_rate=0.03",
+        "loader.batch_words=120",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -162,8 +160,8 @@ SETTINGS = {
         "model.nonterminals=4",
         "model.preterminals=8",
         "model.embedding_size=12",
-        "train.batch_words=120",
-        "train.learning_rate=0.03",
+        "loader.batch_words=120",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -199,9 +197,8 @@ SETTINGS = {
         "model.hidden_size=24",
         "model.slots=5",
         "model.lookback=2",
-        "train.batch_size=16",
-        "train.learning_rate=0.03",
-        "train.segment_length=8",
+        "loader.batch_size=16",
+        "optimizer.learning_rate=0.03",
         "train.epochs=3",
         "data.minimum_count=1",
     ],
@@ -209,8 +206,17 @@ SETTINGS = {
 
 
 def settings(model: str, *more: str) -> RunConfig:
-    """Settings of a tiny run of ``model``."""
-    return resolve(model=model, settings=[*SETTINGS[model], *more])
+    """Settings of a tiny run of ``model``, changed by ``more``.
+
+    Segments of a stream are short. Settings of the optimizer and the number of epochs are left out for a model without
+    gradients, where they have no effect.
+    """
+    is_long = "loader.name=stream" in more and not any("segment_length" in change for change in more)
+    more = (*more, "loader.segment_length=8") if is_long else more
+    config = resolve(model=model, settings=SETTINGS[model])
+    if config.optimizer_name == "none":
+        more = tuple(change for change in more if not change.startswith(("optimizer.", "train.epochs=")))
+    return changed(config, more)
 
 
 def sentences(count: int = 100, seed: int = 1) -> list[Sentence]:

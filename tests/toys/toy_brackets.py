@@ -19,9 +19,10 @@ source = "a toy"
 name = "toy_brackets"
 [data]
 minimum_count = 1
-reading = "fragments"
 [train]
 epochs = 1
+[loader]
+name = "fragments"
 batch_words = 64
 """
 

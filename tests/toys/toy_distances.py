@@ -20,6 +20,7 @@ size = 8
 minimum_count = 1
 [train]
 epochs = 1
+[loader]
 batch_size = 4
 """
 

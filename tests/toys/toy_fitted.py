@@ -20,7 +20,10 @@ name = "toy_fitted"
 passes = 3
 [data]
 minimum_count = 1
-reading = "fragments"
+[loader]
+name = "fragments"
+[optimizer]
+name = "none"
 """
 
 

@@ -19,9 +19,10 @@ name = "toy_heads"
 size = 8
 [data]
 minimum_count = 1
-reading = "masked"
 [train]
 epochs = 1
+[loader]
+name = "masked"
 batch_words = 64
 """
 

@@ -23,9 +23,10 @@ rank = 3
 size = 8
 [data]
 minimum_count = 1
-reading = "fragments"
 [train]
 epochs = 1
+[loader]
+name = "fragments"
 batch_words = 64
 """
 

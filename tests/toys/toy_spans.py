@@ -18,9 +18,10 @@ name = "toy_spans"
 size = 8
 [data]
 minimum_count = 1
-reading = "sentences"
 [train]
 epochs = 1
+[loader]
+name = "sentences"
 batch_size = 8
 """
 

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.config import setting
 from induce.data.batches import HeadSupervisedBatch, SentenceBatch
 from induce.layers.bilstm_encoder import SentenceReader, some_unknown
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Model, Query
+from induce.settings.field import count, dropout_rate, setting
 from induce.structures import HeadDistribution
 
 if TYPE_CHECKING:
@@ -34,13 +34,15 @@ FARTHEST = 10  # words apart, from where on all distances are one
 class BiaffineConfig:
     """Sizes and rates; the defaults are ours, for a CPU and texts of some 10,000 sentences."""
 
-    embedding_size: int = 64
-    hidden_size: int = setting(100, low=1, high=1e6, help="units of one direction of the LSTM")
-    layers: int = 1
-    arc_size: int = setting(100, low=1, high=1e6, help="units in which a word stands for a head, or for a dependent")
+    embedding_size: int = count(64, "units of a word embedding")
+    hidden_size: int = setting(100, at_least=1, at_most=1e6, help="units of one direction of the LSTM")
+    layers: int = count(1, "layers of the network")
+    arc_size: int = setting(
+        100, at_least=1, at_most=1e6, help="units in which a word stands for a head, or for a dependent"
+    )
     endings: bool = setting(True, help="whether words are also known by their last letters")
-    dropout: float = 0.3
-    unknown_rate: float = setting(0.3, low=0, high=0.99, help="share of the words that are unknown in training")
+    dropout: float = dropout_rate(0.3, "dropout inside the layers")
+    unknown_rate: float = setting(0.3, at_least=0, at_most=0.99, help="share of the words that are unknown in training")
 
 
 class Biaffine(Model):

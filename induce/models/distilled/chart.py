@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.config import setting
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanTargetBatch
 from induce.data.punctuation import JOINED, MOST, NOTHING, SEPARATED
 from induce.layers.bilstm_encoder import SentenceReader, some_unknown
 from induce.models.base import Loss, Model, Query, bounded
+from induce.settings.field import count, dropout_rate, setting
 from induce.structures import SpanScores
 
 if TYPE_CHECKING:
@@ -35,13 +35,15 @@ GAPS = 4  # what a gap tells of the marks in it: that they separate, join, close
 class ChartConfig:
     """Sizes and rates; the defaults are ours, for a CPU."""
 
-    embedding_size: int = 64
-    hidden_size: int = setting(128, low=1, high=1e6, help="units of one direction of the LSTM")
-    layers: int = 1
-    span_size: int = setting(100, low=1, high=1e6, help="units in which a gap stands for the start or end of a span")
+    embedding_size: int = count(64, "units of a word embedding")
+    hidden_size: int = setting(128, at_least=1, at_most=1e6, help="units of one direction of the LSTM")
+    layers: int = count(1, "layers of the network")
+    span_size: int = setting(
+        100, at_least=1, at_most=1e6, help="units in which a gap stands for the start or end of a span"
+    )
     endings: bool = setting(True, help="whether words are also known by their last letters")
-    dropout: float = 0.3
-    unknown_rate: float = setting(0.2, low=0, high=0.99, help="share of the words that are unknown in training")
+    dropout: float = dropout_rate(0.3, "dropout inside the layers")
+    unknown_rate: float = setting(0.2, at_least=0, at_most=0.99, help="share of the words that are unknown in training")
 
 
 class Chart(Model):

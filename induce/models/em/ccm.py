@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from induce.config import setting
 from induce.data.batches import Batch, SentenceBatch
 from induce.data.flat_text import FlatText
 from induce.data.word_classes import word_classes
 from induce.models.base import FitStep, FittedModel, Loss, Query
 from induce.models.em.bracket_sums import BracketCounts, bracket_counts, random_split_probability
 from induce.models.em.span_model import CONSTITUENT, DISTITUENT, UNUSED, Spans, SpanTables, frequent_keys
+from induce.settings.field import setting
 from induce.structures import SpanScores, Structure
 from treebank.base.errors import SynparseError
 
@@ -37,14 +37,20 @@ TABLE = 2_000_000  # numbers of the largest table of a block of sentences
 class CcmConfig:
     """Settings."""
 
-    classes: int = setting(40, low=0, high=10_000, help="word classes; 0: each word is one, for texts of tags")
-    endings: float = setting(1.0, low=0, high=1e6, help="weight of the last letters of words in their classes")
-    longest: int = setting(10, low=2, high=1000, help="longest sentences that are learned from")
-    passes: int = setting(20, low=1, high=1e6, help="of expectation maximisation")
-    sentences: int = setting(20_000, low=1, high=1e9, help="most sentences that are learned from, drawn by the seed")
-    sequences: int = setting(300_000, low=1, high=1e8, help="most sequences of classes that are counted one by one")
-    smooth_constituent: float = setting(2.0, low=1e-6, high=1e6, help="added to sequences and contexts in the tree")
-    smooth_distituent: float = setting(8.0, low=1e-6, high=1e6, help="and to those that are not")
+    classes: int = setting(40, at_least=0, at_most=10_000, help="word classes; 0: each word is one, for texts of tags")
+    endings: float = setting(1.0, at_least=0, at_most=1e6, help="weight of the last letters of words in their classes")
+    longest: int = setting(10, at_least=2, at_most=1000, help="longest sentences that are learned from")
+    passes: int = setting(20, at_least=1, at_most=1e6, help="of expectation maximisation")
+    sentences: int = setting(
+        20_000, at_least=1, at_most=1e9, help="most sentences that are learned from, drawn by the seed"
+    )
+    sequences: int = setting(
+        300_000, at_least=1, at_most=1e8, help="most sequences of classes that are counted one by one"
+    )
+    smooth_constituent: float = setting(
+        2.0, at_least=1e-6, at_most=1e6, help="added to sequences and contexts in the tree"
+    )
+    smooth_distituent: float = setting(8.0, at_least=1e-6, at_most=1e6, help="and to those that are not")
 
 
 class Ccm(FittedModel):

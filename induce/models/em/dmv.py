@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from induce.config import setting
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
 from induce.data.flat_text import FlatText
 from induce.data.word_classes import word_classes
@@ -24,6 +23,7 @@ from induce.models.em.dependency_tables import by_head
 from induce.models.em.predicates import frequency_weights, predicate_ratios
 from induce.models.em.progress import Forecast, cubes
 from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
+from induce.settings.field import setting
 from induce.structures import HeadDistribution, Structure
 from treebank.base.errors import SynparseError
 
@@ -43,37 +43,52 @@ GOLDEN = 0.6180339887498949
 class DmvConfig:
     """Settings; those with ``low`` and ``high`` differ from member to member, a single member takes the middle."""
 
-    members: int = setting(12, low=1, high=1000, help="grammars that vote")
-    classes_low: int = setting(25, low=0, high=10_000, help="word classes; 0 (with classes_high=0): each word is one")
-    classes_high: int = setting(45, low=0, high=10_000)
-    endings: float = setting(1.0, low=0, high=1e6, help="weight of the last letters of words in their classes")
+    members: int = setting(12, at_least=1, at_most=1000, help="grammars that vote")
+    classes_low: int = setting(
+        25, at_least=0, at_most=10_000, help="word classes; 0 (with classes_high=0): each word is one"
+    )
+    classes_high: int = setting(
+        45, at_least=0, at_most=10_000, help="upper end of the range of numbers of word classes"
+    )
+    endings: float = setting(1.0, at_least=0, at_most=1e6, help="weight of the last letters of words in their classes")
     extended: bool = setting(True, help="which child comes next depends on whether there is one (Headden et al. 2009)")
-    short_length: int = setting(10, low=1, high=1e6, help="longest sentences at first")
-    short_passes: int = setting(20, low=1, high=1e6)
-    middle_length: int = setting(15, low=1, high=1e6, help="then")
-    middle_passes: int = setting(5, low=0, high=1e6)
-    long_length: int = setting(30, low=1, high=1e6, help="and in the end")
-    long_passes: int = setting(5, low=0, high=1e6)
-    sentences: int = setting(2000, low=1, high=1e9, help="most sentences of a pass, drawn anew for each stage")
-    length_bias_low: float = setting(0.1, low=0, high=100, help="an arc weighs exp(-bias (distance - 1))")
-    length_bias_high: float = setting(0.25, low=0, high=100)
-    annealed: float = setting(0.0, low=0, high=1, help="share of the members that begin with a stronger bias")
+    short_length: int = setting(10, at_least=1, at_most=1e6, help="longest sentences at first")
+    short_passes: int = setting(20, at_least=1, at_most=1e6, help="passes over sentences up to short_length")
+    middle_length: int = setting(15, at_least=1, at_most=1e6, help="then")
+    middle_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to middle_length")
+    long_length: int = setting(30, at_least=1, at_most=1e6, help="and in the end")
+    long_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to long_length")
+    sentences: int = setting(2000, at_least=1, at_most=1e9, help="most sentences of a pass, drawn anew for each stage")
+    length_bias_low: float = setting(0.1, at_least=0, at_most=100, help="an arc weighs exp(-bias (distance - 1))")
+    length_bias_high: float = setting(0.25, at_least=0, at_most=100, help="upper end of the range of length_bias")
+    annealed: float = setting(0.0, at_least=0, at_most=1, help="share of the members that begin with a stronger bias")
     annealed_bias: float = setting(
-        1.0, low=0, high=100, help="theirs at first; it falls to their own by the last stage"
+        1.0, at_least=0, at_most=100, help="theirs at first; it falls to their own by the last stage"
     )
     fragment_penalty: float = setting(
-        0.1, low=1e-3, high=1, help="weight of each end of an arc between fragments that leaves part of its own out"
+        0.1,
+        at_least=1e-3,
+        at_most=1,
+        help="weight of each end of an arc between fragments that leaves part of its own out",
     )
-    frequency_scale: float = setting(1e-3, low=1e-9, high=1, help="share of the text above which words head less")
-    frequency_power_low: float = setting(0.5, low=0, high=100)
-    frequency_power_high: float = setting(1.0, low=0, high=100)
-    predicate_root: float = setting(1.0, low=0, high=100, help="power of the predicate ratio in a word's root weight")
-    predicate_head: float = setting(0.1, low=0, high=100, help="and in its weight as head")
-    predicate_limit: float = setting(20.0, low=1, high=1e9, help="ratios are kept between 1 / limit and limit")
-    smooth_choose: float = setting(0.5, low=1e-6, high=1e6, help="added to expected children of a class")
-    smooth_stop: float = setting(1.0, low=1e-6, high=1e6)
-    smooth_root: float = setting(0.1, low=1e-6, high=1e6)
-    backoff: float = setting(10.0, low=0, high=1e6, help="uses that choices without regard to valence count for")
+    frequency_scale: float = setting(
+        1e-3, at_least=1e-9, at_most=1, help="share of the text above which words head less"
+    )
+    frequency_power_low: float = setting(
+        0.5, at_least=0, at_most=100, help="lower end of the range of powers by which frequent words head less"
+    )
+    frequency_power_high: float = setting(1.0, at_least=0, at_most=100, help="upper end of the range of these powers")
+    predicate_root: float = setting(
+        1.0, at_least=0, at_most=100, help="power of the predicate ratio in a word's root weight"
+    )
+    predicate_head: float = setting(0.1, at_least=0, at_most=100, help="and in its weight as head")
+    predicate_limit: float = setting(20.0, at_least=1, at_most=1e9, help="ratios are kept between 1 / limit and limit")
+    smooth_choose: float = setting(0.5, at_least=1e-6, at_most=1e6, help="added to expected children of a class")
+    smooth_stop: float = setting(1.0, at_least=1e-6, at_most=1e6, help="count added to every decision to stop")
+    smooth_root: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every root")
+    backoff: float = setting(
+        10.0, at_least=0, at_most=1e6, help="uses that choices without regard to valence count for"
+    )
 
     def check(self) -> None:
         """Raises ValueError where settings do not fit together."""

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from induce.config import setting
 from induce.data.batches import SentenceBatch
 from induce.models.base import Query
 from induce.models.em.bracket_sums import BracketCounts, random_split_probability
@@ -23,6 +22,7 @@ from induce.models.em.dependency_tables import by_head
 from induce.models.em.joint_sums import JointCounts, joint_counts
 from induce.models.em.span_model import Spans
 from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
+from induce.settings.field import setting
 from induce.structures import HeadDistribution, SpanScores, Structure
 
 LONGEST = 80  # words of a sentence whose sums fit into a gigabyte
@@ -32,10 +32,10 @@ LONGEST = 80  # words of a sentence whose sums fit into a gigabyte
 class DmvCcmConfig(CcmConfig):
     """Settings."""
 
-    longest: int = setting(10, low=2, high=LONGEST, help="longest sentences that are learned from")
-    smooth_choose: float = setting(0.1, low=1e-6, high=1e6, help="added to expected children of a class")
-    smooth_stop: float = setting(0.1, low=1e-6, high=1e6)
-    smooth_root: float = setting(0.1, low=1e-6, high=1e6)
+    longest: int = setting(10, at_least=2, at_most=LONGEST, help="longest sentences that are learned from")
+    smooth_choose: float = setting(0.1, at_least=1e-6, at_most=1e6, help="added to expected children of a class")
+    smooth_stop: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every decision to stop")
+    smooth_root: float = setting(0.1, at_least=1e-6, at_most=1e6, help="count added to every root")
 
 
 class DmvCcm(Ccm):

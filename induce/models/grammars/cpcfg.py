@@ -11,20 +11,22 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from induce.config import setting
 from induce.models.grammars.full_rules import FullRules
 from induce.models.grammars.grammar import Grammar, Tables, perceptron, spread_weights
+from induce.settings.field import setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class CpcfgConfig:
     """Sizes of a compound PCFG; the defaults are the paper's."""
 
-    nonterminals: int = setting(30, low=1, high=10_000)
-    preterminals: int = setting(60, low=1, high=10_000)
-    embedding_size: int = setting(256, low=1, high=100_000, help="of a symbol, and width of the layers")
-    latent_size: int = setting(64, low=1, high=100_000, help="of a sentence's vector")
-    encoder_size: int = setting(512, low=1, high=100_000, help="of a word and of each direction of the encoder's LSTM")
+    nonterminals: int = setting(30, at_least=1, at_most=10_000, help="nonterminal symbols")
+    preterminals: int = setting(60, at_least=1, at_most=10_000, help="preterminal symbols")
+    embedding_size: int = setting(256, at_least=1, at_most=100_000, help="of a symbol, and width of the layers")
+    latent_size: int = setting(64, at_least=1, at_most=100_000, help="of a sentence's vector")
+    encoder_size: int = setting(
+        512, at_least=1, at_most=100_000, help="of a word and of each direction of the encoder's LSTM"
+    )
 
 
 class CompoundPcfg(Grammar):

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from induce.config import setting
 from induce.models.grammars.grammar import Grammar, Tables, perceptron, spread_weights
 from induce.models.grammars.simple_rules import SimpleRules
+from induce.settings.field import setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimplePcfgConfig:
     """Sizes of a simple PCFG; the defaults are the paper's largest."""
 
-    nonterminals: int = setting(4096, low=1, high=100_000)
-    preterminals: int = setting(8192, low=1, high=100_000)
-    embedding_size: int = setting(512, low=1, high=100_000, help="of a symbol, and width of the layers")
+    nonterminals: int = setting(4096, at_least=1, at_most=100_000, help="nonterminal symbols")
+    preterminals: int = setting(8192, at_least=1, at_most=100_000, help="preterminal symbols")
+    embedding_size: int = setting(512, at_least=1, at_most=100_000, help="of a symbol, and width of the layers")
 
 
 class SimplePcfg(Grammar):

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from induce.config import setting
 from induce.data.batches import SentenceBatch, StreamBatch
 from induce.layers.awd_dropout import (
     LanguageOutput,
@@ -31,6 +30,7 @@ from induce.layers.awd_dropout import (
 from induce.layers.cross_entropy import cross_entropy
 from induce.models.base import Loss, Model, next_words
 from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
+from induce.settings.field import count, dropout_rate, setting, weight
 
 RECURRENT = "weight_hh_l0"  # torch's name of the hidden-to-hidden matrix
 
@@ -39,18 +39,22 @@ RECURRENT = "weight_hh_l0"  # torch's name of the hidden-to-hidden matrix
 class LstmConfig:
     """Sizes and dropout rates of an AWD-LSTM; the defaults are the paper's for the Penn Treebank (section 5)."""
 
-    embedding_size: int = 400
-    hidden_size: int = 1150
-    layers: int = 3
-    tied_embeddings: bool = True  # the output layer has the embedding table
-    output_size: int = setting(0, low=0, high=1e9)  # units of the last layer if it has not; 0: hidden_size
-    embedding_dropout: float = 0.1  # whole rows of the embedding table
-    input_dropout: float = 0.4  # the embedded words, one mask for all steps
-    hidden_dropout: float = 0.25  # between layers, one mask for all steps
-    output_dropout: float = 0.4  # after the last layer, one mask for all steps
-    weight_dropout: float = 0.5  # entries of the hidden-to-hidden matrices
-    activation_penalty: float = 2.0  # AR, on the last layer after dropout
-    temporal_activation_penalty: float = 1.0  # TAR, on the last layer before dropout
+    embedding_size: int = count(400, "units of a word embedding")
+    hidden_size: int = count(1150, "units of a hidden layer")
+    layers: int = count(3, "layers of the network")
+    tied_embeddings: bool = setting(True, help="whether the output layer shares the embedding table")
+    output_size: int = setting(
+        0, at_least=0, at_most=1e9, help="units of the last layer if embeddings are not tied; 0: hidden_size"
+    )
+    embedding_dropout: float = dropout_rate(0.1, "dropout of whole rows of the embedding table")
+    input_dropout: float = dropout_rate(0.4, "dropout of the embedded words, one mask for all steps")
+    hidden_dropout: float = dropout_rate(0.25, "dropout between layers, one mask for all steps")
+    output_dropout: float = dropout_rate(0.4, "dropout after the last layer, one mask for all steps")
+    weight_dropout: float = dropout_rate(0.5, "dropout of entries of the hidden-to-hidden matrices")
+    activation_penalty: float = weight(2.0, "weight of the squared outputs of the last layer (AR, Merity et al. 2017)")
+    temporal_activation_penalty: float = weight(
+        1.0, "weight of the squared changes of these outputs between steps (TAR, Merity et al. 2017)"
+    )
 
     def check(self) -> None:
         """Raises ValueError for an output size where the output layer has the embedding table."""

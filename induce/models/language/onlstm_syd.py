@@ -22,6 +22,7 @@ from induce.layers.ranking import RANKINGS, rank
 from induce.models.base import Loss, Query, gold_distances, next_words
 from induce.models.language.onlstm import LayerState, OnLstm, OnLstmConfig, SegmentOutput
 from induce.models.language.onlstm_kernel import cumax
+from induce.settings.field import count, setting, weight
 from induce.structures import Distances
 from treebank.base.errors import SynparseError
 
@@ -30,15 +31,21 @@ from treebank.base.errors import SynparseError
 class OnLstmSydConfig(OnLstmConfig):
     """Settings of ON-LSTM, and of the supervision; the defaults are the paper's (section 5.1)."""
 
-    supervised_layer: int = 3  # from 1
-    tree_weight: float = 0.75  # alpha of eq. 19
-    lm_weight: float = 1.0  # of the language model's loss beside it
-    # split: a map of its own on the master forget gate; shared: that gate itself, one set of trees; hidden: a map on
-    # the hidden states (the multitask variants of table 4)
-    supervised_head: str = "split"
-    ranking: str = "sentence"  # of pairs of positions; sentence: the paper's, column and batch: see `rank`
-    ranking_margin: float = 1.0
-    distance_scale: str = "units"  # of the ranking loss; units: 0 to n (eq. 17), share: 0 to 1 as in the program
+    supervised_layer: int = count(3, "layer whose distances learn from trees, counted from 1")
+    tree_weight: float = weight(0.75, "weight of the loss of trees (alpha of eq. 19)")
+    lm_weight: float = weight(1.0, "weight of the loss of the language model")
+    supervised_head: str = setting(
+        "split",
+        help="supervised distances (table 4): split (map of the gate), shared (gate) or hidden (map of states)",
+    )
+    ranking: str = setting(
+        "sentence", help="pairs of distances that are compared with trees: sentence (as in the paper), column or batch"
+    )
+    ranking_margin: float = weight(1.0, "margin between the distances of a pair")
+    distance_scale: str = setting(
+        "units",
+        help="scale of distances in the ranking loss: units (0 to length, eq. 17) or share (0 to 1, as released)",
+    )
 
     def check(self) -> None:
         """Raises ValueError where the values do not fit together."""

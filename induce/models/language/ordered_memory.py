@@ -25,6 +25,7 @@ from induce.layers.dropout import keep_mask
 from induce.models.base import Loss, Model, Query, bounded, next_words
 from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
 from induce.models.language.ordered_memory_kernel import fill_slots
+from induce.settings.field import count, dropout_rate, setting
 from induce.structures import StackDecisions
 
 SMALLEST = 1e-5  # of the mask; what is less closes a slot
@@ -36,13 +37,16 @@ ATTENTIONS: dict[str, Callable[[Tensor], Tensor]] = {"released": torch.relu, "pa
 class OrderedMemoryConfig:
     """Sizes and rates of an Ordered Memory language model; the defaults are those of the published ListOps run."""
 
-    slot_size: int = 128  # of a slot, and of the embedding of a word
-    slots: int = 21
-    attention: str = "released"  # or "paper": tanh of one linear map, divided by the root of the number of slots
-    embedding_dropout: float = 0.1
-    dropout: float = 0.1  # inside the recursive cell
-    attention_dropout: float = 0.3
-    output_dropout: float = 0.2
+    slot_size: int = count(128, "units of a memory slot and of a word embedding")
+    slots: int = count(21, "memory slots")
+    attention: str = setting(
+        "released",
+        help="attention over slots: released, or paper (tanh of one linear map, over the root of the number of slots)",
+    )
+    embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
+    dropout: float = dropout_rate(0.1, "dropout inside the recursive cell")
+    attention_dropout: float = dropout_rate(0.3, "dropout of attention weights")
+    output_dropout: float = dropout_rate(0.2, "dropout before the output layer")
 
     def check(self) -> None:
         """Raises ValueError for an attention that there is not, and for fewer than two slots."""

@@ -19,7 +19,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.config import setting
 from induce.data.batches import Batch, SentenceBatch, StreamBatch
 from induce.layers.cross_entropy import cross_entropy
 from induce.layers.dropout import scaled_mask
@@ -27,6 +26,7 @@ from induce.models.base import Loss, Model, NextWords, Query, bounded, next_word
 from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
 from induce.models.language.prpn_parsing import Parsing, ParsingNetwork, ParsingState, looked_back, parsing_start
 from induce.models.language.prpn_reading import LayerMasks, PredictMasks, PredictNetwork, Reading, ReadingLayer, Tapes
+from induce.settings.field import count, dropout_rate, setting, weight
 from induce.structures import Distances
 from treebank.base.errors import SynparseError
 
@@ -41,24 +41,33 @@ CHOICES = {
 class PrpnConfig:
     """Sizes, formulas and dropout rates; the defaults are the paper's word-level model as the program computes it."""
 
-    embedding_size: int = 800
-    hidden_size: int = 1200
-    reading_layers: int = 2
-    slots: int = 15  # states that can be remembered, N_m
-    lookback: int = 5  # words before the current one that its distance depends on, L
-    resolution: float = 0.1  # difference of distances over which a gate closes, 1 / tau
-    residual_blocks: int = setting(0, low=0, high=1e9, help="of the predict network")
-    gate: str = "hard"  # hard, soft: the program's two; paper: eq. 6
+    embedding_size: int = count(800, "units of a word embedding")
+    hidden_size: int = count(1200, "units of a hidden layer")
+    reading_layers: int = count(2, "layers of the reading network")
+    slots: int = count(15, "states that can be remembered (N_m)")
+    lookback: int = count(5, "words before the current one that its distance depends on (L)")
+    resolution: float = weight(0.1, "difference of distances over which a gate closes (1 / tau)")
+    residual_blocks: int = setting(0, at_least=0, at_most=1e9, help="of the predict network")
+    gate: str = setting("hard", help="how gates close: hard or soft (as released) or paper (eq. 6)")
     binary_test: bool = setting(False, help="gates of 0 and 1 when nothing is learned, the limit of a resolution of 0")
-    distance: str = "sigmoid"  # sigmoid: the program's; relu: eq. 8, 13
-    attention: str = "masked"  # masked: the program's softmax over open slots; modulated: eq. 10, 11
-    parsing_network: bool = True  # the ablations of table 3: without it all gates stay open
-    reading_attention: bool = True  # without it the reading network is a plain LSTM
-    predict_attention: bool = True  # without it the next word depends on the last state alone
-    tied_embeddings: bool = True
-    outer_dropout: float = 0.7  # the embedded words that are read, and before the output layer
-    inner_dropout: float = 0.5  # everywhere else
-    recurrent_dropout: float = 0.5  # the remembered h, one mask for all steps and sentences
+    distance: str = setting("sigmoid", help="how distances are computed: sigmoid (as released) or relu (eq. 8 and 13)")
+    attention: str = setting(
+        "masked",
+        help="attention over slots: masked (softmax over open slots, as released) or modulated (eq. 10 and 11)",
+    )
+    parsing_network: bool = setting(
+        True, help="whether distances open and close gates; without it all gates stay open (table 3)"
+    )
+    reading_attention: bool = setting(
+        True, help="whether reading attends to remembered states; without it reading is a plain LSTM"
+    )
+    predict_attention: bool = setting(
+        True, help="whether the next word depends on all remembered states, or on the last state alone"
+    )
+    tied_embeddings: bool = setting(True, help="whether the output layer shares the embedding table")
+    outer_dropout: float = dropout_rate(0.7, "dropout of the embedded words and before the output layer")
+    inner_dropout: float = dropout_rate(0.5, "dropout everywhere else")
+    recurrent_dropout: float = dropout_rate(0.5, "dropout of remembered states, one mask for all steps and sentences")
 
     def check(self) -> None:
         """Raises ValueError where the values do not fit together."""

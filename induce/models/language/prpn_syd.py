@@ -22,6 +22,7 @@ from induce.layers.ranking import RANKINGS, rank
 from induce.models.base import Loss, Query, bounded, gold_distances, next_words
 from induce.models.language.prpn import Masks, Prpn, PrpnConfig
 from induce.models.language.prpn_parsing import Parsing, gate_kind, looked_back, parsing_start
+from induce.settings.field import count, setting, weight
 from induce.structures import Distances
 
 
@@ -29,11 +30,13 @@ from induce.structures import Distances
 class PrpnSydConfig(PrpnConfig):
     """Settings of PRPN, and of the supervision."""
 
-    parsing_size: int = 400  # units of the second LSTM and of both feed-forward networks
-    tree_weight: float = 0.75  # alpha of eq. 19
-    lm_weight: float = 1.0  # of the language model's loss beside it
-    ranking: str = "sentence"  # of pairs of positions; sentence: the paper's, column and batch: see `rank`
-    ranking_margin: float = 1.0
+    parsing_size: int = count(400, "units of the second LSTM and of both feed-forward networks")
+    tree_weight: float = weight(0.75, "weight of the loss of trees (alpha of eq. 19)")
+    lm_weight: float = weight(1.0, "weight of the loss of the language model")
+    ranking: str = setting(
+        "sentence", help="pairs of distances that are compared with trees: sentence (as in the paper), column or batch"
+    )
+    ranking_margin: float = weight(1.0, "margin between the distances of a pair")
 
     def check(self) -> None:
         """Raises ValueError where the values do not fit together."""

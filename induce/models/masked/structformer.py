@@ -26,6 +26,7 @@ from induce.layers.padding import real_words
 from induce.layers.transformer_layer import RELATIVE_BIASES, EncoderLayer
 from induce.models.base import Loss, Model, Query
 from induce.models.em.word_probabilities import masked_word_log_probabilities
+from induce.settings.field import count, dropout_rate, setting, weight
 from induce.structures import Distances, HeadDistribution, Heights
 
 POSITIONS = 500  # words with a position of their own; later ones share the last
@@ -47,23 +48,29 @@ class StructFormerConfig:
     The version inside the program of UDGN is ``affine=False, xavier=True, embedding_dropout=0.1, parser_dropout=0.1``.
     """
 
-    embedding_size: int = 512
-    heads: int = 8
-    layers: int = 8
-    feedforward_size: int = 2048
-    parser_layers: int = 3
-    width: int = 9  # words that a convolution of the parser sees
-    mask_rate: float = 0.3
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
-    embedding_dropout: float = 0.0  # of the embedded words, in the encoder
-    parser_dropout: float = 0.0  # of the embedded words and between the layers, in the parser
-    positions: bool = True  # a trained embedding of the place is added to the word's, in the encoder
-    relative_bias: str = "none"  # see EncoderLayer
-    relations: str = "parent+child"  # what the attention mask is a mixture of: parent, child, sibling
-    calibration: str = "sentence"  # or "batch", as released: but for parsing, one margin for all sentences of a batch
-    affine: bool = True  # layer normalisations of the encoder with gain and shift
-    xavier: bool = False  # how the convolutions of the parser start
+    embedding_size: int = count(512, "units of a word embedding")
+    heads: int = count(8, "attention heads")
+    layers: int = count(8, "layers of the network")
+    feedforward_size: int = count(2048, "units of the feed-forward layers")
+    parser_layers: int = count(3, "layers of the parser")
+    width: int = count(9, "words in the window of a convolution of the parser")
+    mask_rate: float = weight(0.3, "share of the words that are masked")
+    dropout: float = dropout_rate(0.1, "dropout inside the layers")
+    attention_dropout: float = dropout_rate(0.0, "dropout of attention weights")
+    embedding_dropout: float = dropout_rate(0.0, "dropout of the embedded words in the encoder")
+    parser_dropout: float = dropout_rate(0.0, "dropout of the embedded words and between the layers in the parser")
+    positions: bool = setting(True, help="whether a trained embedding of the position is added to that of the word")
+    relative_bias: str = setting(
+        "none", help="whether and how attention depends on the distance between words (see `EncoderLayer`)"
+    )
+    relations: str = setting(
+        "parent+child", help="relations mixed in the attention mask: parent, child, sibling, joined by +"
+    )
+    calibration: str = setting(
+        "sentence", help="how distances are centered: by sentence, or by batch as in the released program"
+    )
+    affine: bool = setting(True, help="whether layer normalization has gain and bias")
+    xavier: bool = setting(False, help="whether convolutions of the parser start with Glorot initialization")
 
     def check(self) -> None:
         """Raises ValueError where the settings do not fit together."""

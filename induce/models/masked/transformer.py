@@ -19,6 +19,7 @@ from induce.layers.padding import real_words
 from induce.layers.transformer_layer import RELATIVE_BIASES, EncoderLayer
 from induce.models.base import Loss, Model
 from induce.models.em.word_probabilities import masked_word_log_probabilities
+from induce.settings.field import count, dropout_rate, setting, weight
 
 POSITIONS = 500  # words with a position of their own; later ones share the last
 
@@ -27,16 +28,18 @@ POSITIONS = 500  # words with a position of their own; later ones share the last
 class TransformerConfig:
     """Sizes and rates; the defaults are those of StructFormer's released program, with ``--pos_emb``."""
 
-    embedding_size: int = 512
-    heads: int = 8
-    layers: int = 8
-    feedforward_size: int = 2048
-    mask_rate: float = 0.3
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
-    positions: bool = True  # a trained embedding of the place is added to the word's
-    relative_bias: str = "none"  # see EncoderLayer
-    affine: bool = True  # layer normalisations with gain and shift; false in the program of UDGN, but for the last one
+    embedding_size: int = count(512, "units of a word embedding")
+    heads: int = count(8, "attention heads")
+    layers: int = count(8, "layers of the network")
+    feedforward_size: int = count(2048, "units of the feed-forward layers")
+    mask_rate: float = weight(0.3, "share of the words that are masked")
+    dropout: float = dropout_rate(0.1, "dropout inside the layers")
+    attention_dropout: float = dropout_rate(0.0, "dropout of attention weights")
+    positions: bool = setting(True, help="whether a trained embedding of the position is added to that of the word")
+    relative_bias: str = setting(
+        "none", help="whether and how attention depends on the distance between words (see `EncoderLayer`)"
+    )
+    affine: bool = setting(True, help="whether layer normalization has gain and bias")
 
     def check(self) -> None:
         """Raises ValueError where the settings do not fit together."""

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from induce.config import setting
 from induce.data.batches import HeadSupervisedBatch, MaskedBatch, SentenceBatch
 from induce.layers.bilstm_encoder import some_unknown
 from induce.layers.masked_words import hide_words, masked_word_loss, without_self
@@ -27,6 +26,7 @@ from induce.layers.padding import real_words
 from induce.models.base import Loss, Model, Query
 from induce.models.distilled.biaffine import head_loss
 from induce.models.em.word_probabilities import masked_word_log_probabilities
+from induce.settings.field import count, dropout_rate, setting, weight
 from induce.structures import HeadDistribution
 
 EDGE = 1e-6  # added to the mask, so that no pair of words is cut off for good
@@ -53,25 +53,29 @@ class UdgnConfig:
     large as all together (``channels=1, channel_size=1024``), and ``positions="embedding"``.
     """
 
-    embedding_size: int = 512
-    channels: int = 8
-    channel_size: int = 128
-    layers: int = 8
-    parser_layers: int = 3
-    locality: float = 0.0  # ours: how much nearer words are preferred as heads; 0 as published
-    tags: int = setting(0, low=0, high=1e9, help="embeddings shared among words (eq. 4.2.1); 5 before the release")
-    mask_rate: float = 0.3
-    dropout: float = 0.2
-    parser_dropout: float = 0.2
-    channel_dropout: float = 0.1  # of the weight of a channel for a pair of words
-    activation: str = "tanh"
-    gates: bool = True
-    competition: str = "softmax"
+    embedding_size: int = count(512, "units of a word embedding")
+    channels: int = count(8, "types of arcs along which messages are sent")
+    channel_size: int = count(128, "units of a channel")
+    layers: int = count(8, "layers of the network")
+    parser_layers: int = count(3, "layers of the parser")
+    locality: float = weight(0.0, "preference for near words as heads; 0 as published")
+    tags: int = setting(
+        0, at_least=0, at_most=1e9, help="embeddings shared among words (eq. 4.2.1); 5 before the release"
+    )
+    mask_rate: float = weight(0.3, "share of the words that are masked")
+    dropout: float = dropout_rate(0.2, "dropout inside the layers")
+    parser_dropout: float = dropout_rate(0.2, "dropout in the parser")
+    channel_dropout: float = dropout_rate(0.1, "dropout of the weight of a channel for a pair of words")
+    activation: str = setting("tanh", help="activation of the messages of a channel: tanh, identity, relu or elu")
+    gates: bool = setting(True, help="whether channels have gates")
+    competition: str = setting("softmax", help="how channels share an arc: softmax or sigmoid")
     # bias: of the direction, for each channel (section 4.2.4); embedding: of the place, trained; both: as the released
     # program does where it has an embedding
-    positions: str = "bias"
-    scaled_bias: bool = True  # false: added as in eq. 4.2.16, after the division by the root of the channel's size
-    focus_weight: float = setting(1.0, low=0, high=1e6, help="ours: of the loss of given heads (--teacher)")
+    positions: str = setting("bias", help="how positions enter: bias (of attention scores), or an embedding")
+    scaled_bias: bool = setting(
+        True, help="whether the position bias is divided by the root of the channel size; false: as in eq. 4.2.16"
+    )
+    focus_weight: float = setting(1.0, at_least=0, at_most=1e6, help="ours: of the loss of given heads (--teacher)")
 
     def check(self) -> None:
         """Raises ValueError for a setting with an unknown value."""

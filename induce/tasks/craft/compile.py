@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.config import setting
 from induce.data.batches import SentenceBatch
 from induce.data.vocabulary import FIRST
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Model, Query
+from induce.settings.field import count, setting
 from induce.structures import Distances
 from induce.tasks.batches import DemonstrationBatch
 
@@ -32,15 +32,17 @@ NEVER = -1e9  # score of a place where nothing can end
 class CompileConfig:
     """Sizes of CompILE; the weights, the rate and the kind of hidden variable are those of the published Craft runs."""
 
-    features: int = setting(1075, low=1, high=1e6, help="numbers in an observation")
-    hidden_size: int = 128
-    options: int = setting(3, low=1, high=1000, help="kinds of segments")
-    segments: int = setting(2, low=1, high=1000, help="of each demonstration; it has to be told")
-    tasks: int = setting(3, low=1, high=1e6, help="tasks in the demonstrations; the model does not ask which it is")
-    rate: float = setting(3.0, low=1e-3, high=1e6, help="steps that a segment has, before anything is known")
-    temperature: float = setting(1.0, low=1e-3, high=1e6, help="of what is drawn")
-    end_weight: float = setting(0.1, low=0, high=1e6, help="of the divergence of ends from what is expected")
-    kind_weight: float = setting(0.1, low=0, high=1e6, help="of the divergence of kinds from even chances")
+    features: int = setting(1075, at_least=1, at_most=1e6, help="numbers in an observation")
+    hidden_size: int = count(128, "units of a hidden layer")
+    options: int = setting(3, at_least=1, at_most=1000, help="kinds of segments")
+    segments: int = setting(2, at_least=1, at_most=1000, help="of each demonstration; it has to be told")
+    tasks: int = setting(
+        3, at_least=1, at_most=1e6, help="tasks in the demonstrations; the model does not ask which it is"
+    )
+    rate: float = setting(3.0, at_least=1e-3, at_most=1e6, help="steps that a segment has, before anything is known")
+    temperature: float = setting(1.0, at_least=1e-3, at_most=1e6, help="of what is drawn")
+    end_weight: float = setting(0.1, at_least=0, at_most=1e6, help="of the divergence of ends from what is expected")
+    kind_weight: float = setting(0.1, at_least=0, at_most=1e6, help="of the divergence of kinds from even chances")
 
 
 class Segments(NamedTuple):

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from induce.config import DataConfig, RunConfig
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
+from induce.settings.field import setting
+from induce.settings.run import RunConfig
 from induce.tasks.base import SHARES, bad
 from induce.tasks.craft.demonstrator import demonstrate
 from induce.tasks.craft.episodes import LIMIT
@@ -45,30 +46,41 @@ class Demonstration:
         return len(self.actions)
 
 
+@dataclass(frozen=True, kw_only=True)
+class CraftSettings:
+    """Settings of the task."""
+
+    expressions: int = setting(
+        20_000, at_least=1, at_most=1e9, help="training demonstrations to generate if no file is given"
+    )
+    sketches: str = setting("AC CD DA", help="tasks to learn, each by the letters of its subtasks or by name")
+
+
 class Craft:
     """The task of following a sketch in Craft."""
 
+    Config: ClassVar[type] = CraftSettings
     name: ClassVar[str] = "craft"
     words: ClassVar[tuple[str, ...]] = ACTIONS
 
     def check(self, config: RunConfig) -> None:
-        """Raises SynparseError for a model with more or fewer tasks than ``data.sketches`` names."""
-        count, wanted = len(read_sketches(config.data.sketches)), config.model.get("tasks", 0)
+        """Raises SynparseError for a model with more or fewer tasks than ``task.sketches`` names."""
+        count, wanted = len(read_sketches(config.task.sketches)), config.model.get("tasks", 0)
         if wanted != count:
-            raise SynparseError(f"setting model.tasks = {wanted}, and data.sketches names {count}; make them agree")
+            raise SynparseError(f"setting model.tasks = {wanted}, and task.sketches names {count}; make them agree")
 
-    def generate(self, config: DataConfig, part: str, count: int) -> Iterator[Demonstration]:
-        """``count`` demonstrations of ``part``, the tasks of ``data.sketches`` in turn; the same at every call."""
+    def generate(self, config: CraftSettings, part: str, count: int) -> Iterator[Demonstration]:
+        """``count`` demonstrations of ``part``, the tasks of ``task.sketches`` in turn; the same at every call."""
         streams = [generate_sketch(sketch, part) for sketch in read_sketches(config.sketches)]
         for place in range(count):
             yield next(streams[place % len(streams)])
 
-    def read(self, paths: Iterable[str], config: DataConfig) -> Iterator[Demonstration]:
-        """The demonstrations in files, replayed. Raises TreebankError for a task that is not in ``data.sketches``."""
+    def read(self, paths: Iterable[str], config: CraftSettings) -> Iterator[Demonstration]:
+        """The demonstrations in files, replayed. Raises TreebankError for a task that is not in ``task.sketches``."""
         sketches = read_sketches(config.sketches)
         for demonstration, place in read_demonstrations(paths):
             if demonstration.sketch not in sketches:
-                raise bad(place, f"task {demonstration.sketch!r} is none of data.sketches ({' '.join(sketches)})")
+                raise bad(place, f"task {demonstration.sketch!r} is none of task.sketches ({' '.join(sketches)})")
             yield demonstration
 
 
@@ -213,23 +225,24 @@ class Demonstrations:
 
 
 def load_demonstrations(
-    config: DataConfig, text: Sequence[str], dev: Sequence[str]
+    config: RunConfig, text: Sequence[str], dev: Sequence[str]
 ) -> tuple[Demonstrations, Demonstrations]:
     """Training and development demonstrations: of the files ``text`` and ``dev``, or generated where there are none.
 
-    ``data.expressions`` are generated for training, and a quarter as many for development, as in the thesis; of a file
+    ``task.expressions`` are generated for training, and a quarter as many for development, as in the thesis; of a file
     without ``dev`` every fifth is set aside. Raises SynparseError for what cannot be read.
     """
-    task, sketches = Craft(), read_sketches(config.sketches)
-    training = list(task.read(text, config) if text else task.generate(config, "train", config.expressions))
+    task, settings = Craft(), config.task
+    sketches, count = read_sketches(settings.sketches), settings.expressions
+    training = list(task.read(text, settings) if text else task.generate(settings, "train", count))
     if dev:
-        development = list(task.read(dev, config))
+        development = list(task.read(dev, settings))
     elif text:
         every = round(1 / VALIDATION) + 1
         development = training[every - 1 :: every]
         training = [one for place, one in enumerate(training, 1) if place % every]
     else:
-        development = list(task.generate(config, "dev", max(len(sketches), round(VALIDATION * config.expressions))))
+        development = list(task.generate(settings, "dev", max(len(sketches), round(VALIDATION * count))))
     for part, paths in ((training, text), (development, dev)):
         if not part and paths:
             raise SynparseError(f"{' '.join(paths)}: holds no demonstration")

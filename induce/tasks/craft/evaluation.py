@@ -118,7 +118,7 @@ def load_test(paths: Sequence[str], checkpoint: Checkpoint, *, largest: int | No
 
     Raises SynparseError if there is none, or one of a task that the model of ``checkpoint`` has not learned.
     """
-    config = checkpoint.config.data
+    config = checkpoint.config.task
     craft, sketches = Craft(), read_sketches(config.sketches)
     examples = craft.read(paths, config) if paths else craft.generate(config, "test", GENERATED)
     shown = Demonstrations((one for one in examples if largest is None or one.size <= largest), sketches)

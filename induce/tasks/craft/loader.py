@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from induce.data.loaders import BatchSettings
 from induce.data.vocabulary import FIRST
 from induce.tasks.batches import DemonstrationBatch
 from induce.tasks.craft.observation import FEATURES, observe
 from induce.tasks.expressions import LengthLoader
 
 if TYPE_CHECKING:
-    from induce.config import TrainConfig
     from induce.tasks.craft.demonstrations import Trajectories
 
 
 class DemonstrationLoader(LengthLoader):
     """Demonstrations side by side."""
 
-    def __init__(self, items: Trajectories, config: TrainConfig, *, batch_size: int, device: str) -> None:
-        super().__init__(items.lengths, batch_size)
+    def __init__(
+        self, items: Trajectories, config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
+    ) -> None:
+        super().__init__(items.lengths, config.size(held_out=held_out))
         self.items, self.device = items, device
 
     def batch(self, chosen: Sequence[int]) -> DemonstrationBatch:

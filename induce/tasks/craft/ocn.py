@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from induce.config import setting
 from induce.data.batches import SentenceBatch
 from induce.data.vocabulary import FIRST
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Model, Query
+from induce.settings.field import count, setting
 from induce.structures import Distances
 from induce.tasks.batches import DemonstrationBatch
 
@@ -30,12 +30,12 @@ LEAST = 1e-9  # probability of an action in the loss
 class OptionControllerConfig:
     """Sizes of an Option-Controller Network; the defaults are the thesis's where it tells them."""
 
-    features: int = setting(1075, low=1, high=1e6, help="numbers in an observation")
-    hidden_size: int = 128
-    inner_size: int = 128  # of the MLP; the thesis does not tell it
-    options: int = setting(3, low=1, high=1000, help="skills that can be learned")
-    tasks: int = setting(3, low=1, high=1e6, help="tasks, each with a first state of the controller")
-    temperature: float = setting(10.0, low=1e-3, high=1e6, help="of the controller's choice")
+    features: int = setting(1075, at_least=1, at_most=1e6, help="numbers in an observation")
+    hidden_size: int = count(128, "units of a hidden layer")
+    inner_size: int = count(128, "units inside the network of a cell")
+    options: int = setting(3, at_least=1, at_most=1000, help="skills that can be learned")
+    tasks: int = setting(3, at_least=1, at_most=1e6, help="tasks, each with a first state of the controller")
+    temperature: float = setting(10.0, at_least=1e-3, at_most=1e6, help="of the controller's choice")
 
 
 class CellOutput(NamedTuple):

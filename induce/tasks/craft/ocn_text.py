@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.config import setting
 from induce.data.batches import SentenceBatch
 from induce.models.base import Loss, Query
+from induce.settings.field import count, dropout_rate, setting
 from induce.structures import Distances
 from induce.tasks.craft.mixture_cross_entropy import mixture_cross_entropy, mixture_log_probabilities
 from induce.tasks.craft.ocn import Move, OptionProgram
@@ -30,12 +30,12 @@ LEAST = 1e-9  # share of an option, in a logarithm
 class OptionWordsConfig:
     """Sizes of an Option-Controller Network over words; no paper tells them."""
 
-    embedding_size: int = 64
-    hidden_size: int = 128
-    inner_size: int = 128
-    options: int = setting(4, low=1, high=1000, help="kinds of segments that can be learned")
-    temperature: float = setting(30.0, low=1e-3, high=1e6, help="of the controller's choice")
-    dropout: float = 0.1  # of the embedded words, and of what the output layer reads
+    embedding_size: int = count(64, "units of a word embedding")
+    hidden_size: int = count(128, "units of a hidden layer")
+    inner_size: int = count(128, "units inside the network of a cell")
+    options: int = setting(4, at_least=1, at_most=1000, help="kinds of segments that can be learned")
+    temperature: float = setting(30.0, at_least=1e-3, at_most=1e6, help="of the controller's choice")
+    dropout: float = dropout_rate(0.1, "dropout of the embedded words and before the output layer")
 
 
 class OptionWords(OptionProgram):

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from induce.config import setting
 from induce.data.batches import SentenceBatch
 from induce.data.vocabulary import FIRST
 from induce.layers.padding import real_words
 from induce.models.base import Loss, Model, Query
+from induce.settings.field import count, setting
 from induce.structures import Distances
 from induce.tasks.batches import DemonstrationBatch
 
@@ -30,10 +30,10 @@ LEAST = 1e-9  # probability of being done, or of not being done
 class OrderedMemoryPolicyConfig:
     """Sizes of an Ordered Memory Policy Network; the defaults are those of the published Craft runs."""
 
-    features: int = setting(1075, low=1, high=1e6, help="numbers in an observation")
-    slot_size: int = 128
-    slots: int = setting(3, low=2, high=1000)
-    tasks: int = setting(3, low=1, high=1e6, help="tasks, each with a vector of its own")
+    features: int = setting(1075, at_least=1, at_most=1e6, help="numbers in an observation")
+    slot_size: int = count(128, "units of a memory slot and of a word embedding")
+    slots: int = setting(3, at_least=2, at_most=1000, help="memory slots")
+    tasks: int = setting(3, at_least=1, at_most=1e6, help="tasks, each with a vector of its own")
     memory: str = setting(
         "released",
         choices=("released", "paper"),

@@ -25,7 +25,7 @@ class TrajectoryParser(ModelParser):
 
         Raises SynparseError for a line that is no trajectory, and for a task that the model has not learned.
         """
-        sketches = read_sketches(self.checkpoint.config.data.sketches)
+        sketches = read_sketches(self.checkpoint.config.task.sketches)
         shown = [self._followed(sentence, sketches) for sentence in block]
         wanted = [index for index, one in enumerate(shown) if one is not None]
         rows: list[list[float]] = [[] for _ in shown]

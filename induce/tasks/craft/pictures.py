@@ -71,11 +71,11 @@ def follow_options(run: str, paths: Sequence[str]) -> list[Along]:
     model = build_model(checkpoint)
     if not isinstance(model, OptionController):
         raise SynparseError(f"{run}: this {checkpoint.config.model_name} has no options")
-    sketches = read_sketches(checkpoint.config.data.sketches)
+    sketches = read_sketches(checkpoint.config.task.sketches)
     if paths:
         given = [one for one, _ in read_demonstrations(paths)]
     else:
-        given = list(Craft().generate(checkpoint.config.data, "test", len(sketches)))
+        given = list(Craft().generate(checkpoint.config.task, "test", len(sketches)))
     unknown = next((one.sketch for one in given if one.sketch not in sketches), "")
     if unknown:
         raise SynparseError(f"task {unknown!r} is none that this model has learned ({' '.join(sketches)})")

@@ -72,7 +72,7 @@ def read_sketches(text: str) -> tuple[str, ...]:
     """The sketches in ``text``, which blanks or commas separate. Raises SynparseError as `read_sketch` does."""
     sketches = tuple(map(read_sketch, text.replace(",", " ").split()))
     if not sketches or len(set(sketches)) < len(sketches):
-        raise SynparseError(f"setting data.sketches = {text!r}: name different tasks, such as 'AC CD DA'")
+        raise SynparseError(f"setting task.sketches = {text!r}: name different tasks, such as 'AC CD DA'")
     return sketches
 
 

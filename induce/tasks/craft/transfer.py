@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from induce.config import RunConfig
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
-from induce.settings import changed, load_preset
+from induce.settings.presets import changed, load_preset
+from induce.settings.run import RunConfig
 from induce.storage import checkpoint as store
 from induce.storage.facts import NO_TEXT, Check, RunFacts
 from induce.storage.lock import RunLock
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from induce.tasks.craft.ppo import Learner
 
 WORLDS = 64  # side by side
-PUBLISHED = ("train.epochs=60", "train.learning_rate=0.0003", "train.batch_size=1024", "train.clip=0.5")
+PUBLISHED = ("train.epochs=60", "optimizer.learning_rate=0.0003", "loader.batch_size=1024", "optimizer.clip=0.5")
 CERTAIN = 40.0  # score of the only action of an option that always does the same
 SAVE_SECONDS = 30.0
-CHANGEABLE = ("train.epochs", "train.learning_rate")  # when a run goes on
+CHANGEABLE = ("train.epochs", "optimizer.learning_rate")  # when a run goes on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,13 +99,13 @@ class Transfer:
         """The learner in worlds that no iteration before this one has seen."""
         from induce.tasks.craft.ppo import CalledWorlds, Learner
 
-        train, about = self.config.train, self.facts.task_facts
-        seed = int(np.random.SeedSequence((train.seed, self.position.epoch)).generate_state(1)[0])
-        episodes = Episodes(self.config.data.sketches, WORLDS, seed=seed, reward=about["reward"])
+        config, about = self.config, self.facts.task_facts
+        seed = int(np.random.SeedSequence((config.train.seed, self.position.epoch)).generate_state(1)[0])
+        episodes = Episodes(config.task.sketches, WORLDS, seed=seed, reward=about["reward"])
         worlds = CalledWorlds(Calls(options_of([self.model]), episodes, seed=seed))
-        width, rate = self.config.model["inner_size"], train.learning_rate
-        about = {"clip": train.clip, "seed": seed, "unfrozen": about.get("unfrozen", False)}
-        return Learner(worlds, width=width, rate=rate, batch=train.batch_size, **about)
+        width, rate = config.model["inner_size"], config.optimizer.learning_rate
+        about = {"clip": config.optimizer.clip, "seed": seed, "unfrozen": about.get("unfrozen", False)}
+        return Learner(worlds, width=width, rate=rate, batch=config.loader.batch_size, **about)
 
     def take_up(self, checkpoint: store.Checkpoint) -> None:
         """Go on from what ``checkpoint`` holds."""
@@ -167,7 +167,7 @@ class Transfer:
         if not all(bool(value.isfinite().all()) for value in self.model.state_dict().values()):
             raise SynparseError(
                 f"{self.folder}: after iteration {at.epoch} weights are no longer numbers; what was written before is "
-                "kept; lower train.learning_rate, and begin anew"
+                "kept; lower optimizer.learning_rate, and begin anew"
             )
         facts = replace(
             self.facts,
@@ -198,7 +198,7 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     models, configs = [], []
     for run in request.runs:
         checkpoint = store.read(store.find(Path(run)))
-        if checkpoint.config.data.task != "craft" or checkpoint.config.model_name not in ("ocn", "moe"):
+        if checkpoint.config.task_name != "craft" or checkpoint.config.model_name not in ("ocn", "moe"):
             raise SynparseError(
                 f"{run}: this {checkpoint.config.model_name} has no options of Craft; train ocn or moe there first"
             )
@@ -210,12 +210,13 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     config = replace(
         config,
         model={**config.model, **asdict(model.config)},
-        data=replace(config.data, sketches=sketch),
+        task=replace(config.task, sketches=sketch),
     )
     seed = [] if request.seed is None else [f"train.seed={request.seed}"]
     for change in request.settings:
-        if not change.startswith("train."):
-            raise SynparseError(f"setting {change}: only those of [train] can be chosen here; options keep theirs")
+        if change.startswith(("model.", "task.", "data.", "parse.")):
+            problem = "only those of [train], [loader] and [optimizer] can be chosen here; options keep theirs"
+            raise SynparseError(f"setting {change}: {problem}")
     config = changed(config, [*PUBLISHED, *request.settings, *seed])
     weights = "".join(f"{name}{value.tolist()}" for name, value in model.options.state_dict().items())
     facts = RunFacts(

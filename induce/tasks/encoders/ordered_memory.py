@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from induce.layers.padding import last_real, real_words
 from induce.models.language.ordered_memory import ATTENTIONS, OrderedMemoryLayer
+from induce.settings.field import count, dropout_rate, setting
 from induce.structures import StackDecisions
 from induce.tasks.batches import LabelledBatch, Side
 
@@ -18,15 +19,15 @@ from induce.tasks.batches import LabelledBatch, Side
 class MemoryEncoderConfig:
     """Sizes and rates; the defaults are those of the published ListOps run."""
 
-    slot_size: int = 128
-    slots: int = 21
-    test_slots: int = 21  # no weight depends on the number of slots
-    attention: str = "released"
-    padding: str = "exact"  # or "released": in front, where it changes the numbers (see OrderedMemoryLayer)
-    embedding_dropout: float = 0.1
-    dropout: float = 0.1
-    attention_dropout: float = 0.3
-    classifier_dropout: float = 0.2
+    slot_size: int = count(128, "units of a memory slot and of a word embedding")
+    slots: int = count(21, "memory slots")
+    test_slots: int = count(21, "memory slots in testing")
+    attention: str = setting("released", help="attention over slots: released or paper")
+    padding: str = setting("exact", help="exact, or released: padding in front, which changes the result")
+    embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
+    dropout: float = dropout_rate(0.1, "dropout inside the layers")
+    attention_dropout: float = dropout_rate(0.3, "dropout of attention weights")
+    classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
 
     def check(self) -> None:
         """Raises ValueError for an attention or a padding that there is not, and for fewer than two slots."""

@@ -9,9 +9,9 @@ from typing import Any, cast
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from induce.config import setting
 from induce.layers.padding import last_real
 from induce.models.language.onlstm import OnLstmLayer
+from induce.settings.field import count, dropout_rate, setting
 from induce.structures import Distances, Structure
 from induce.tasks.batches import LabelledBatch, Side
 
@@ -20,12 +20,12 @@ from induce.tasks.batches import LabelledBatch, Side
 class LstmEncoderConfig:
     """Sizes and rates."""
 
-    hidden_size: int = 128
-    depth: int = 1
-    embedding_dropout: float = 0.1
-    dropout: float = 0.1  # between layers
-    classifier_dropout: float = 0.2
-    embedding_size: int = setting(0, low=0, high=1e9, help="units of the embedded tokens; 0: hidden_size")
+    hidden_size: int = count(128, "units of a hidden layer")
+    depth: int = count(1, "layers of the encoder")
+    embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
+    dropout: float = dropout_rate(0.1, "dropout between layers")
+    classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
+    embedding_size: int = setting(0, at_least=0, at_most=1e9, help="units of the embedded tokens; 0: hidden_size")
 
 
 class LstmEncoder(nn.Module):
@@ -54,13 +54,13 @@ class LstmEncoder(nn.Module):
 class OnLstmEncoderConfig:
     """Sizes and rates."""
 
-    hidden_size: int = 128
-    chunk_size: int = 8
-    depth: int = 1
-    embedding_dropout: float = 0.1
-    dropout: float = 0.1  # between layers
-    classifier_dropout: float = 0.2
-    embedding_size: int = setting(0, low=0, high=1e9, help="units of the embedded tokens; 0: hidden_size")
+    hidden_size: int = count(128, "units of a hidden layer")
+    chunk_size: int = count(8, "units that share one master gate; divides hidden_size")
+    depth: int = count(1, "layers of the encoder")
+    embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
+    dropout: float = dropout_rate(0.1, "dropout between layers")
+    classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
+    embedding_size: int = setting(0, at_least=0, at_most=1e9, help="units of the embedded tokens; 0: hidden_size")
 
 
 class OnLstmEncoder(nn.Module):

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from induce.config import setting
 from induce.layers.padding import real_words
+from induce.settings.field import count, dropout_rate, setting
 from induce.structures import Structure
 from induce.tasks.batches import LabelledBatch, Side
 
@@ -24,12 +24,12 @@ from induce.tasks.batches import LabelledBatch, Side
 class TransformerEncoderConfig:
     """Sizes and rates."""
 
-    hidden_size: int = 128
-    depth: int = 4
-    heads: int = 4
-    embedding_dropout: float = 0.1
-    dropout: float = 0.1
-    classifier_dropout: float = 0.2
+    hidden_size: int = count(128, "units of a hidden layer")
+    depth: int = count(4, "layers of the encoder")
+    heads: int = count(4, "attention heads")
+    embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
+    dropout: float = dropout_rate(0.1, "dropout inside the layers")
+    classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
     together: bool = setting(False, help="both expressions in one sequence, as published; false: each by itself")
     universal: bool = setting(False, help="one layer, depth times over, with signals of place and step before each")
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from induce.models.language.ordered_memory import RecursiveCell
+from induce.settings.field import count, dropout_rate
 from induce.structures import Structure
 from induce.tasks.batches import LabelledBatch, Side
 
@@ -21,10 +22,10 @@ from induce.tasks.batches import LabelledBatch, Side
 class TreeEncoderConfig:
     """Size and rates."""
 
-    hidden_size: int = 128
-    embedding_dropout: float = 0.1
-    dropout: float = 0.1  # inside the recursive cell of TreeCell
-    classifier_dropout: float = 0.2
+    hidden_size: int = count(128, "units of a hidden layer")
+    embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
+    dropout: float = dropout_rate(0.1, "dropout inside the recursive cell of TreeCell")
+    classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
 
 
 class TreeEncoder(nn.Module):

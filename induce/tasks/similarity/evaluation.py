@@ -115,7 +115,7 @@ def score_similarity(
     systems = [(BASELINE, "", BASELINE, word_overlaps(pairs))]
     for run in runs:
         embedder = Embedder(run, device=device)
-        tuned = "fine-tuned" if embedder.config.data.task else "as trained on text"
+        tuned = "fine-tuned" if embedder.config.task_name else "as trained on text"
         name = f"{embedder.name} {run}" if len(runs) > 1 else embedder.name
         systems.append((name, run, f"model:{embedder.name}, {tuned}", cosines(embedder, pairs)))
     scores = []

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 from torch import Tensor
 from torch.nn import functional
 
-from induce.config import setting
 from induce.data.batches import SentenceBatch
 from induce.models.base import Loss, Model, Query
 from induce.models.masked.structformer import StructFormer, StructFormerConfig
 from induce.models.masked.transformer import Transformer, TransformerConfig
 from induce.models.masked.udgn import Udgn, UdgnConfig
+from induce.settings.field import setting
 from induce.structures import Structure
 from induce.tasks.batches import RatedBatch
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from induce.config import RunConfig
+from induce.settings.field import setting
+from induce.settings.run import RunConfig
 from induce.tasks.base import bad
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Place
@@ -33,16 +34,24 @@ class RatedPair:
         return f"{self.rating:g}\t{self.first}\t{self.second}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class SimilaritySettings:
+    """Settings of the task."""
+
+    pretrained: str = setting("", help="model folder whose model is fine-tuned; empty: a new model")
+
+
 class Similarity:
     """The task of rating how alike two sentences are."""
 
+    Config: ClassVar[type] = SimilaritySettings
     name: ClassVar[str] = "similarity"
     words: ClassVar[tuple[str, ...]] = ()
 
     def check(self, config: RunConfig) -> None:
         """Raises SynparseError for a list of words beside a pretrained model, which has its own."""
-        if config.data.vocabulary and config.data.pretrained:
-            raise SynparseError("setting data.vocabulary: data.pretrained has words of its own; leave one out")
+        if config.data.vocabulary and config.task.pretrained:
+            raise SynparseError("setting data.vocabulary: task.pretrained has words of its own; leave one out")
 
     def read(self, paths: Iterable[str]) -> list[RatedPair]:
         """The pairs of files, each in the format that its first line shows. TreebankError names a line that is none."""

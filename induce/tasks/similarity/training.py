@@ -9,12 +9,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from induce.config import DataConfig, RunConfig, TrainConfig
-from induce.data.loaders import pad
+from induce.data.loaders import BatchSettings, pad
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from induce.registry import SENTENCE_ENCODERS
-from induce.settings import load_preset
+from induce.settings.presets import load_preset
+from induce.settings.run import DataConfig, RunConfig
 from induce.tasks.batches import RatedBatch
 from induce.tasks.expressions import LengthLoader
 from induce.tasks.similarity.pairs import RatedPair, Similarity
@@ -54,8 +54,8 @@ class EncodedPairs(NamedTuple):
 class RatedPairs:
     """Rated pairs with what the training loop asks of a text."""
 
-    def __init__(self, pairs: Iterable[RatedPair], data: DataConfig) -> None:
-        self.pairs, self.data = list(pairs), data
+    def __init__(self, pairs: Iterable[RatedPair], data: DataConfig, pretrained: str = "") -> None:
+        self.pairs, self.data, self.pretrained = list(pairs), data, pretrained
         self.digest: Any = hashlib.sha256("".join(f"{pair}\n" for pair in self.pairs).encode())
 
     @cached_property
@@ -79,10 +79,10 @@ class RatedPairs:
 
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
         """The words of the pretrained model; without one, the frequent words of these pairs."""
-        if self.data.pretrained:
+        if self.pretrained:
             from induce.parsing.load import read_trained
 
-            return read_trained(self.data.pretrained).vocabulary
+            return read_trained(self.pretrained).vocabulary
         return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
 
     def encode(self, vocabulary: Vocabulary) -> EncodedPairs:
@@ -91,7 +91,7 @@ class RatedPairs:
         for pair, sides in zip(self.pairs, self.cut, strict=True):
             first, second = (vocabulary.encode(side) or NO_WORDS for side in sides)
             found.append(EncodedPair(first, second, pair.rating))
-        return EncodedPairs(found, self.data.pretrained)
+        return EncodedPairs(found, self.pretrained)
 
 
 def words_of(sentence: str, data: DataConfig) -> Sequence[str]:
@@ -109,8 +109,11 @@ def cut_words(sentence: str, rule: str) -> Sentence:
 class PairLoader(LengthLoader):
     """Rated pairs of like length side by side."""
 
-    def __init__(self, corpus: EncodedPairs, config: TrainConfig, *, batch_size: int, device: str) -> None:
-        super().__init__([max(len(pair.first), len(pair.second)) for pair in corpus.pairs], batch_size)
+    def __init__(
+        self, corpus: EncodedPairs, config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
+    ) -> None:
+        lengths = [max(len(pair.first), len(pair.second)) for pair in corpus.pairs]
+        super().__init__(lengths, config.size(held_out=held_out))
         self.pairs, self.device = corpus.pairs, device
 
     def batch(self, chosen: Sequence[int]) -> RatedBatch:
@@ -122,35 +125,35 @@ class PairLoader(LengthLoader):
         return RatedBatch(tokens, lengths, torch.tensor([pair.rating for pair in pairs])).to(self.device)
 
 
-def load_pairs(config: DataConfig, text: Sequence[str], dev: Sequence[str]) -> tuple[RatedPairs, RatedPairs]:
+def load_pairs(config: RunConfig, text: Sequence[str], dev: Sequence[str]) -> tuple[RatedPairs, RatedPairs]:
     """Training and development pairs of the files ``text`` and ``dev``; without ``dev`` a share is set aside.
 
     Raises SynparseError for no file, and for what cannot be read.
     """
     if not text:
         raise SynparseError("task similarity learns from rated pairs; name their files, such as sts-train.csv")
-    task = Similarity()
+    task, run = Similarity(), config.task.pretrained
     training, development = task.read(text), task.read(dev)
-    if not dev and config.development_share:
-        every = round(1 / config.development_share)
+    if not dev and config.data.development_share:
+        every = round(1 / config.data.development_share)
         development = training[every - 1 :: every]
         training = [pair for place, pair in enumerate(training, 1) if place % every]
-    return RatedPairs(training, config), RatedPairs(development, config)
+    return RatedPairs(training, config.data, run), RatedPairs(development, config.data, run)
 
 
 def settle(config: RunConfig, model: str | None) -> RunConfig:
-    """``config`` with the model, its settings and the normalisation of the run that ``data.pretrained`` names.
+    """``config`` with the model, its settings and the normalisation of the run that ``task.pretrained`` names.
 
     Raises SynparseError for a run of another kind of model, of a task, or of another model than ``model``.
     """
-    run = config.data.pretrained
+    run = config.task.pretrained
     if not run:
         return config
     from induce.parsing.load import read_trained
 
     given = read_trained(run).config
-    if given.data.task or given.model_name not in SENTENCE_ENCODERS:
-        learned = f", which has learned the task {given.data.task}" if given.data.task else ""
+    if given.task_name or given.model_name not in SENTENCE_ENCODERS:
+        learned = f", which has learned the task {given.task_name}" if given.task_name else ""
         known = ", ".join(SENTENCE_ENCODERS)
         raise SynparseError(f"{run}: this is a model {given.model_name!r}{learned}; a pretrained {known} is needed")
     if model not in (None, given.model_name):
@@ -161,7 +164,6 @@ def settle(config: RunConfig, model: str | None) -> RunConfig:
         normalization=given.data.normalization,
         tokenization=given.data.tokenization or own.data.tokenization,
         token=given.data.token,
-        pretrained=run,
     )
     settings = {**{name: value for name, value in own.model.items() if name not in given.model}, **given.model}
-    return replace(own, model=settings, data=data, parse=given.parse)
+    return replace(own, model=settings, data=data, task=config.task, parse=given.parse)

@@ -13,7 +13,7 @@ from induce.analysis.arc_correlations import Arc, Correlations, add_block, read_
 from induce.analysis.channels import RelationChannels
 from induce.models.build import make_model
 from induce.models.masked.udgn import EDGE, Udgn, UdgnConfig
-from induce.settings import resolve
+from induce.settings.presets import resolve
 from tests.support.tiny import SETTINGS
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Place, Sentence

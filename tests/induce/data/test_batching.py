@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from induce.config import TrainConfig
 from induce.data.batches import SentenceBatch
 from induce.data.corpus import Corpus, EncodedCorpus, read_corpora
-from induce.data.fragments import FragmentLoader
-from induce.data.sentences import SentenceLoader
-from induce.data.stream import StreamLoader, segments
+from induce.data.fragments import FragmentLoader, FragmentSettings
+from induce.data.sentences import SentenceLoader, SentenceSettings
+from induce.data.stream import StreamLoader, StreamSettings, segments
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from induce.models.base import next_words
 from treebank.core.sentence import Sentence
@@ -44,7 +43,7 @@ def rows(batch: SentenceBatch) -> list[tuple[list[int], list[int]]]:
 
 
 def test_sentences_stand_between_marks_and_predict_the_mark_behind_them() -> None:
-    first, last = SentenceLoader(corpus(TEXT), TrainConfig(), batch_size=3, device="cpu").check()
+    first, last = SentenceLoader(corpus(TEXT), SentenceSettings(batch_size=3), device="cpu").check()
     assert rows(first) == [([0, 5, 3], [5, 3, 0]), ([0, 4], [4, 0]), ([0, 7, 7, 8], [7, 7, 8, 0])]
     assert next_words(first).tokens.shape == (5, 3)  # the mark behind a sentence is read, as in the program
     assert first.token_count == 6
@@ -52,7 +51,9 @@ def test_sentences_stand_between_marks_and_predict_the_mark_behind_them() -> Non
 
 
 def test_training_leaves_out_the_last_sentences_that_fill_no_batch_and_goes_on_anywhere() -> None:
-    loaders = {size: SentenceLoader(corpus(TEXT), TrainConfig(), batch_size=size, device="cpu") for size in (2, 3, 9)}
+    loaders = {
+        size: SentenceLoader(corpus(TEXT), SentenceSettings(batch_size=size), device="cpu") for size in (2, 3, 9)
+    }
     assert [step.after for step in loaders[2].steps(None, 0)] == [1, 2]
     assert [step.after for step in loaders[2].steps(None, 1)] == [2]
     assert [step.after for step in loaders[3].steps(None, 0)] == [1]
@@ -66,15 +67,13 @@ def random_sentences() -> list[list[int]]:
 
 
 def test_batches_of_like_length_hold_every_sentence_and_little_padding() -> None:
-    sentences, config = random_sentences(), TrainConfig(bucketed=True)
-    batches = [
-        step.batch for step in SentenceLoader(corpus(sentences), config, batch_size=7, device="cpu").steps(None, 0)
-    ]
+    sentences, config = random_sentences(), SentenceSettings(bucketed=True, batch_size=7)
+    batches = [step.batch for step in SentenceLoader(corpus(sentences), config, device="cpu").steps(None, 0)]
     seen = [[token for token in row[1] if token] for batch in batches for row in rows(batch)]
     assert sorted(seen) == sorted(sentences)
     assert seen != sorted(seen, key=len)
     assert sum(batch.tokens.numel() for batch in batches) < 1.1 * sum(map(len, sentences))
-    again = SentenceLoader(corpus(sentences), config, batch_size=7, device="cpu").steps(None, 11)
+    again = SentenceLoader(corpus(sentences), config, device="cpu").steps(None, 11)
     assert all(torch.equal(step.batch.tokens, batch.tokens) for step, batch in zip(again, batches[11:], strict=True))
 
 
@@ -85,8 +84,8 @@ def test_segments_of_one_length_draw_nothing() -> None:
 def test_a_stream_is_read_from_top_to_bottom() -> None:
     text = corpus([list(range(2, 121))])
     for vary in (True, False):
-        config = TrainConfig(segment_length=7, vary_segments=vary)
-        loader = StreamLoader(text, config, batch_size=3, device="cpu")
+        config = StreamSettings(segment_length=7, vary_segments=vary, batch_size=3)
+        loader = StreamLoader(text, config, device="cpu")
         steps = list(loader.steps(np.random.RandomState(0), 0))
         assert torch.cat([step.batch.tokens for step in steps])[:, 1].tolist() == list(range(42, 81))
         assert all(torch.equal(step.batch.targets[:-1], step.batch.tokens[1:]) for step in steps)
@@ -98,7 +97,7 @@ def test_fragments_are_of_one_length_and_know_where_punctuation_stood() -> None:
     words = ["The cat , they say , sleeps .", '" No , " said the dog', "It rains", "cats sleep"]
     text, _ = read_corpora([Sentence(tuple(line.split())) for line in words], "words")
     encoded = text.encode(text.vocabulary(100, 1))
-    loader = FragmentLoader(encoded, TrainConfig(batch_words=8), batch_size=1, device="cpu")
+    loader = FragmentLoader(encoded, FragmentSettings(batch_words=8), device="cpu")
     batches = list(loader.check())
     assert sorted(batch.tokens.shape for batch in batches) == [(1, 4), (1, 5), (2, 2)]
     fragments = {tuple(row) for batch in batches for row in batch.fragments.tolist()}

@@ -25,7 +25,7 @@ from induce.data.punctuation import (
     joined,
     joining_marks,
 )
-from induce.settings import resolve
+from induce.settings.presets import resolve
 from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
 
@@ -116,8 +116,8 @@ def test_spans_conflict_in_sentences_of_any_length_of_a_batch() -> None:
 def test_a_grammar_learns_under_a_penalty_for_crossing_and_is_checked_without() -> None:
     corpus, _ = read_corpora([Sentence(["a", "(", "b", "c", ")", "d"]), Sentence(["a", "b", "c", "d"])], "words")
     encoded = corpus.encode(corpus.vocabulary(20, 1))
-    train = replace(resolve(preset="npcfg-small").train, crossing_penalty=2.0, batch_words=4)
-    loader = FragmentLoader(encoded, train, batch_size=1, device="cpu")
+    train = replace(resolve(preset="npcfg-small").loader, crossing_penalty=2.0, batch_words=4)
+    loader = FragmentLoader(encoded, train, device="cpu")
     batches = [step.batch for step in loader.steps(np.random.RandomState(0), 0)]
     (weighed,) = (one for one in batches if isinstance(one, SpanSupervisedBatch))
     less = {(int(i), int(j)) for i, j in (weighed.weights[0] < 1).nonzero().tolist()}

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from induce.config import DataConfig, RunConfig
 from induce.data.tokens import SPACE, bits, characters
 from induce.data.vocabulary import Vocabulary
 from induce.data.vocabulary_choice import choose_vocabulary, class_vocabulary
 from induce.parsing.load import load_parser
-from induce.registry import MODELS, READINGS, model_class
-from induce.settings import resolve
+from induce.registry import LOADERS, MODELS, model_class
+from induce.settings.presets import resolve
+from induce.settings.run import DataConfig, RunConfig
 from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.training.events import Event, Finished, Started
@@ -27,7 +27,7 @@ from induce.training.run import make_trainer
 from tests.support.tiny import corpora, settings
 from treebank.base.errors import SynparseError
 
-LETTERS = ("data.token=character", "train.epochs=2", "train.learning_rate=0.01")
+LETTERS = ("data.token=character", "train.epochs=2", "optimizer.learning_rate=0.01")
 
 SUPERVISED = sorted(name for name, entry in MODELS.items() if entry.learns_trees or entry.needs_teacher)
 
@@ -35,7 +35,7 @@ SUPERVISED = sorted(name for name, entry in MODELS.items() if entry.learns_trees
 def readings(name: str) -> list[str]:
     """What the model can learn from."""
     reads = set(model_class(name).reads)
-    return [reading for reading, entry in READINGS.items() if reads & set(entry.batches)]
+    return [reading for reading, entry in LOADERS.items() if reads & set(entry.batches)]
 
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
@@ -56,7 +56,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tu
     @cache
     def run(name: str, reading: str) -> tuple[Path, list[Event]]:
         place = folder / name / reading
-        return place, train(settings(name, *LETTERS, f"data.reading={reading}"), place)
+        return place, train(settings(name, *LETTERS, f"loader.name={reading}"), place)
 
     return run
 
@@ -103,9 +103,9 @@ def test_rare_characters_are_unknown(tmp_path: Path) -> None:
     counts = corpora(config, 40)[0].word_counts()
     frequent = [one for one, count in counts.items() if count >= 40 and one != "<eos>"]
     few = trainer(settings("prpn", *LETTERS, "data.minimum_count=40"), tmp_path / "run")
-    assert set(few.vocabulary.words) == {"<eos>", "<unk>", *frequent}
+    assert set(few.run.vocabulary.words) == {"<eos>", "<unk>", *frequent}
     few = trainer(settings("prpn", *LETTERS, "data.vocabulary_size=5"), tmp_path / "run")
-    assert few.vocabulary.words == ("<eos>", "<unk>", SPACE, *sorted("et", key=lambda one: (-counts[one], one)))
+    assert few.run.vocabulary.words == ("<eos>", "<unk>", SPACE, *sorted("et", key=lambda one: (-counts[one], one)))
     assert few.unknown_share > 0.3
 
 
@@ -130,7 +130,7 @@ def test_every_model_learns_from_characters(name: str, learned: Callable[[str, s
 
 @pytest.mark.parametrize("name", sorted(name for name in MODELS if model_class(name).gives and name not in SUPERVISED))
 def test_structures_are_over_characters(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> None:
-    parser = load_parser(learned(name, settings(name).data.reading)[0])
+    parser = load_parser(learned(name, settings(name).loader_name)[0])
     spelt = [one.words for one in parser.read([["The", "dog", "!", "12"], ["..."], []])]
     assert spelt == [(*"the", SPACE, *"dog", SPACE, "0"), (), ()]  # as the recipe leaves them
     for found in parser.read([["The", "dog"], ["a"]]):
@@ -145,7 +145,7 @@ def test_without_dropping_anything_the_characters_are_the_users_own(tmp_path: Pa
 
 
 def test_a_run_of_characters_goes_on_as_if_it_had_not_been_cut_off(tmp_path: Path) -> None:
-    config = settings("prpn", *LETTERS, "data.reading=stream")
+    config = settings("prpn", *LETTERS, "loader.name=stream")
     train(config, tmp_path / "whole")
     left = iter(range(13))
     list(trainer(config, tmp_path / "cut").train(stop=lambda: next(left, None) is None))

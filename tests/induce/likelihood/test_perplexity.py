@@ -26,11 +26,11 @@ from treebank.core.sentence import Sentence
 
 TEXT = [*sentences(12, seed=5), Sentence(()), Sentence((".",)), Sentence(("The", "zebra", "saw", "me", "."))]
 MODELS = {
-    "onlstm": "data.reading=stream",
-    "lstm": "data.reading=stream",
-    "prpn": "data.reading=stream",
-    "prpn-sentences": "data.reading=sentences",
-    "udgn": "data.reading=masked",
+    "onlstm": "loader.name=stream",
+    "lstm": "loader.name=stream",
+    "prpn": "loader.name=stream",
+    "prpn-sentences": "loader.name=sentences",
+    "udgn": "loader.name=masked",
     "onlstm-characters": "data.token=character",
 }
 

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from induce.config import RunConfig, model_settings
 from induce.data.corpus import read_corpora
 from induce.models.base import FittedModel
 from induce.parsing.load import load_parser
 from induce.parsing.parser import ModelParser
 from induce.parsing.reading import Reading
-from induce.registry import MODELS, READINGS, decoders_of, model_class
-from induce.settings import load_preset, preset_names
+from induce.registry import LOADERS, MODELS, decoders_of, model_class
+from induce.settings.presets import load_preset, preset_names
+from induce.settings.run import RunConfig, model_settings
 from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.structures import Brackets, HeadDistribution, Heads, SpanScores
@@ -61,7 +61,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tu
     @cache
     def run(name: str, reading: str) -> tuple[Path, list[Event]]:
         place = folder / name / reading
-        return place, list(trainer(short(name, f"data.reading={reading}"), place, count=LONGER.get(name, TEXT)).train())
+        return place, list(trainer(short(name, f"loader.name={reading}"), place, count=LONGER.get(name, TEXT)).train())
 
     return run
 
@@ -69,7 +69,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tu
 @pytest.fixture
 def run(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> Path:
     """The folder of a run that is only parsed with."""
-    return learned(name, short(name).data.reading)[0]
+    return learned(name, short(name).loader_name)[0]
 
 
 def parsed(parser: ModelParser, words: Sequence[Sequence[str]]) -> Iterator[Any]:
@@ -92,12 +92,12 @@ def numbers(reading: Reading) -> np.ndarray:
 def readings(name: str) -> list[str]:
     """What the model can learn from."""
     reads = set(model_class(name).reads)
-    return [reading for reading, entry in READINGS.items() if reads & set(entry.batches)]
+    return [reading for reading, entry in LOADERS.items() if reads & set(entry.batches)]
 
 
 def test_presets_name_every_setting_of_the_model(name: str) -> None:
     wanted = {field.name for field in fields(model_class(name).Config)}
-    of_text = [preset for preset in map(load_preset, preset_names()) if not preset.data.task]
+    of_text = [preset for preset in map(load_preset, preset_names()) if not preset.task_name]
     of_model = [preset for preset in of_text if preset.model_name == name]
     assert MODELS[name].preset in [preset.preset for preset in of_model]
     for preset in of_model:
@@ -123,7 +123,7 @@ def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
         assert not list(trainer(settings(name), tmp_path / "run").model.parameters())
         return
     for reading in readings(name):
-        one = trainer(settings(name, f"data.reading={reading}"), tmp_path / "run")
+        one = trainer(settings(name, f"loader.name={reading}"), tmp_path / "run")
         batch = next(one.run.loader.steps(one.run.rng, 0)).batch
         for training in (True, False):
             one.run.model.train(training).zero_grad()
@@ -206,7 +206,7 @@ def test_probabilities_are_probabilities_with_punctuation_and_brackets(name: str
             assert row.max() <= 1 + 1e-9
             if parser.structure is HeadDistribution:
                 assert row.sum(1).max() <= 1 + 1e-4
-            elif "spans" not in short(name).data.reading:  # a chart parser scores each span by itself
+            elif "spans" not in short(name).loader_name:  # a chart parser scores each span by itself
                 count = len(row)
                 total = sum(row[i, j] for i in range(count) for j in range(i + 2, count + 1))
                 assert total == pytest.approx(count - 1, rel=1e-3)
@@ -224,7 +224,7 @@ def test_a_run_cut_off_goes_on_as_if_it_had_not(
 ) -> None:
     for reading in readings(name):
         whole, events = learned(name, reading)
-        config, left = short(name, f"data.reading={reading}"), iter(range(3))
+        config, left = short(name, f"loader.name={reading}"), iter(range(3))
         cut = tmp_path / reading
         list(trainer(config, cut, count=LONGER.get(name, TEXT)).train(stop=lambda left=left: next(left, None) is None))
         started, *_ = trainer(config, cut, count=LONGER.get(name, TEXT), resume=True).train()
@@ -241,7 +241,7 @@ def test_what_a_model_cannot_learn_from_is_refused(name: str, tmp_path: Path) ->
     reads = readings(name)
     for reading in {"stream", "sentences", "masked"}.difference(reads):
         with pytest.raises(SynparseError, match=f"model '{name}' reads {' or '.join(reads)}, not {reading}"):
-            trainer(settings(name, f"data.reading={reading}"), tmp_path / "run")
+            trainer(settings(name, f"loader.name={reading}"), tmp_path / "run")
 
 
 def test_gold_trees_change_no_weight(name: str, tmp_path: Path) -> None:

@@ -8,16 +8,16 @@ import pytest
 import torch
 from torch import nn
 
-from induce.config import model_settings
 from induce.models.build import make_model
 from induce.registry import model_class
-from induce.settings import load_preset
+from induce.settings.presets import load_preset
+from induce.settings.run import model_settings
 from induce.storage.facts import Check
 from induce.training.optimizer import make_optimizer
 from tests.support.tiny import settings, trainer
 from treebank.base.errors import SynparseError
 
-UNTIED = ("model.tied_embeddings=false", "model.output_size=12", "train.optimizer=sgd", "train.learning_rate=2")
+UNTIED = ("model.tied_embeddings=false", "model.output_size=12", "optimizer.name=sgd", "optimizer.learning_rate=2")
 
 
 @pytest.mark.parametrize("name", ["lstm", "onlstm", "onlstm-syd"])
@@ -40,9 +40,9 @@ def test_an_output_size_needs_a_table() -> None:
 def test_the_rate_of_sgd_falls_and_grows_with_the_segment() -> None:
     parameter = nn.Parameter(torch.zeros(1))
     config = settings(
-        "lstm", "train.optimizer=sgd", "train.learning_rate=2", "train.decay=0.25", "train.weight_decay=0"
+        "lstm", "optimizer.name=sgd", "optimizer.learning_rate=2", "optimizer.decay=0.25", "optimizer.weight_decay=0"
     )
-    optimizer = make_optimizer([parameter], config.train)
+    optimizer = make_optimizer([parameter], config.optimizer)
     steps = []
     for loss, factor in ((5.0, 1.0), (6.0, 0.5), (4.0, 1.0)):
         before = float(parameter.detach())

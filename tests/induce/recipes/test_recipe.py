@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from induce.recipes.recipe import read_recipe, recipe_from
-from induce.settings import resolve
+from induce.settings.presets import resolve
 from treebank.base.errors import SynparseError
 
 PART = {"name": "a", "presets": ["onlstm-small"], "minutes": 1}

@@ -16,7 +16,7 @@ from induce.recipes import runner
 from induce.recipes.plan import Plan
 from induce.recipes.recipe import Member, Part, Recipe
 from induce.recipes.runner import fit_schedule, train_recipe
-from induce.settings import resolve
+from induce.settings.presets import resolve
 from induce.storage.facts import Check
 from induce.training.request import RunRequest
 from tests.support.tiny import SETTINGS, sentences
@@ -178,7 +178,7 @@ def test_grammars_get_as_many_passes_as_there_is_time_for(tmp_path: Path) -> Non
     (tmp_path / "run").mkdir()
     member = Member(Part("npcfg", ("npcfg-small",), minutes, max_passes=16), 1)
     (task,) = runner._tasks([member], plan, 1.0, lambda: False, print)
-    assert task.request.settings == ("train.epochs=5", "train.longer=4")
+    assert task.request.settings == ("train.epochs=5", "loader.longer=4")
     assert task.max_minutes == pytest.approx(2 * minutes)
 
 
@@ -195,7 +195,7 @@ def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path) -> None:
 def test_longest_sentences_come_before_the_end(minutes: float, passes: int, longer: int) -> None:
     """A hundred sentences of each length up to 30; those of more than 26 words are never learned from."""
     lengths = np.repeat(np.arange(1, 31), 100)
-    schedule = fit_schedule(resolve(preset="npcfg-small").train, lengths, 1e5 * minutes, 16)
-    assert (schedule.epochs, schedule.longer) == (passes, longer)
+    epochs, schedule = fit_schedule(resolve(preset="npcfg-small").loader, lengths, 1e5 * minutes, 16)
+    assert (epochs, schedule.longer) == (passes, longer)
     assert longest_of_pass(schedule, passes) == 26
-    assert passes == 2 or words_learned(lengths, schedule) <= 1e5 * minutes
+    assert passes == 2 or words_learned(lengths, schedule, epochs) <= 1e5 * minutes

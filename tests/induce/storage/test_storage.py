@@ -24,7 +24,7 @@ import torch
 from induce import registry
 from induce.data.vocabulary import Vocabulary
 from induce.models.build import make_model
-from induce.settings import resolve
+from induce.settings.presets import resolve
 from induce.storage import checkpoint, folders, weights
 from induce.storage.checkpoint import CheckpointError
 from induce.storage.facts import Check, RunFacts

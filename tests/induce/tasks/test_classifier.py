@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from induce.config import RunConfig, kind_of
+from induce.data.loaders import BatchSettings
 from induce.models.build import make_model
 from induce.registry import ENCODERS, decoders_of, find_task, load, models_of
-from induce.settings import load_preset, preset_names, resolve
+from induce.settings.presets import load_preset, preset_names, resolve
+from induce.settings.run import RunConfig, kind_of
 from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.tasks.batches import Side
@@ -23,7 +24,7 @@ from induce.training.loop import Trainer
 from induce.training.run import make_trainer
 from treebank.base.errors import SynparseError
 
-TINY = ["data.expressions=120", "train.batch_size=16", "train.learning_rate=0.03", "train.epochs=2"]
+TINY = ["task.expressions=120", "loader.batch_size=16", "optimizer.learning_rate=0.03", "train.epochs=2"]
 SIZES = {
     "ordered-memory": ["model.slot_size=8", "model.slots=4", "model.test_slots=5"],
     "transformer": ["model.hidden_size=16", "model.depth=1", "model.heads=2"],
@@ -34,18 +35,18 @@ RUNS = [(task, name) for task in ("listops", "logic") for name in ENCODERS]
 def settings(task: str, name: str, *more: str) -> RunConfig:
     """Settings of a tiny run."""
     sizes = SIZES.get(name, ["model.hidden_size=16"])
-    limits = ["data.longest=12", "data.operators=2"]
-    return resolve(task=task, model=name, settings=[*TINY, *sizes, *limits, *more])
+    limit = "task.longest=12" if task == "listops" else "task.operators=2"
+    return resolve(task=task, model=name, settings=[*TINY, *sizes, limit, *more])
 
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
     """A trainer on generated examples."""
-    return make_trainer(config, *load_examples(config.data, (), ()), run, device="cpu", **options)
+    return make_trainer(config, *load_examples(config, (), ()), run, device="cpu", **options)
 
 
-@pytest.mark.parametrize("preset", [name for name in preset_names() if load_preset(name).data.task])
+@pytest.mark.parametrize("preset", [name for name in preset_names() if load_preset(name).task_name])
 def test_presets_name_every_setting(preset: str) -> None:
-    for name, entry in models_of(load_preset(preset).data.task).items():
+    for name, entry in models_of(load_preset(preset).task_name).items():
         config = load_preset(preset, name)
         assert config.model_name == name
         assert set(config.model) == {field.name for field in fields(load(entry.place).Config)}, name
@@ -58,10 +59,10 @@ def test_presets_name_every_setting(preset: str) -> None:
 def test_padding_and_order_change_nothing(task: str, name: str) -> None:
     torch.manual_seed(1)
     config = settings(task, name)
-    examples = Examples(find_task(task), find_task(task).generate(config.data, "train", 12, longer=True))
+    examples = Examples(find_task(task), find_task(task).generate(config.task, "train", 12, longer=True))
     vocabulary = examples.vocabulary(0, 0)
     model = make_model(config, len(vocabulary)).double().eval()
-    loader = ExpressionLoader(encode(examples.examples, vocabulary), config.train, batch_size=4, device="cpu")
+    loader = ExpressionLoader(encode(examples.examples, vocabulary), BatchSettings(batch_size=4), device="cpu")
     together = loader.batch(range(12))
     scores = model(together.tokens, together.lengths, together.trees)
     for k in range(12):
@@ -86,7 +87,7 @@ def test_released_padding_is_another_number_for_shorter_expressions() -> None:
 
 @pytest.mark.parametrize(("task", "name"), RUNS)
 def test_gradients_reach_all_parameters(task: str, name: str, tmp_path: Path) -> None:
-    one = trainer(settings(task, name, "data.expressions=80"), tmp_path / "run")
+    one = trainer(settings(task, name, "task.expressions=80"), tmp_path / "run")
     one.run.model.eval()
     for step in one.run.loader.steps(one.run.rng, 0):
         one.run.model.loss(step.batch).objective.backward()
@@ -97,7 +98,7 @@ def test_gradients_reach_all_parameters(task: str, name: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["tree-cell", "ordered-memory", "lstm"])
 def test_loss_falls_and_accuracy_is_told(name: str, tmp_path: Path) -> None:
-    more = ["train.epochs=3", "data.expressions=300", "train.learning_rate=0.01"]
+    more = ["train.epochs=3", "task.expressions=300", "optimizer.learning_rate=0.01"]
     events = trainer(settings("listops", name, *more), tmp_path / "run").train()
     checks = [event for event in events if isinstance(event, Check)]
     assert checks[-1].loss < checks[0].loss - 0.05
@@ -143,7 +144,7 @@ def test_settings_that_do_not_go_together_are_errors(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match="preset 'onlstm-small' is for plain text"):
         resolve(task="logic", preset="onlstm-small")
     with pytest.raises(SynparseError, match="model 'lstm' reads expressions, not stream"):
-        trainer(settings("listops", "lstm", "data.reading=stream"), tmp_path)
+        trainer(settings("listops", "lstm", "loader.name=stream"), tmp_path)
     with pytest.raises(SynparseError, match="padding = 'left' is none of exact, released"):
         trainer(settings("listops", "ordered-memory", "model.padding=left"), tmp_path)
 
@@ -154,10 +155,10 @@ def test_a_transformer_reads_both_formulas_at_once(universal: bool) -> None:
     torch.manual_seed(1)
     more = ["model.together=true", f"model.universal={str(universal).lower()}", "model.depth=2"]
     config = settings("logic", "transformer", *more)
-    examples = Examples(find_task("logic"), find_task("logic").generate(config.data, "train", 6))
+    examples = Examples(find_task("logic"), find_task("logic").generate(config.task, "train", 6))
     vocabulary = examples.vocabulary(0, 0)
     model = make_model(config, len(vocabulary)).double().eval()
-    loader = ExpressionLoader(encode(examples.examples, vocabulary), config.train, batch_size=4, device="cpu")
+    loader = ExpressionLoader(encode(examples.examples, vocabulary), BatchSettings(batch_size=4), device="cpu")
     together = loader.batch(range(6))
     scores = model(together.tokens, together.lengths, together.trees)
     assert scores.shape == (6, 7)

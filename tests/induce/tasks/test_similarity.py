@@ -13,7 +13,7 @@ import torch
 from induce.analysis.correlation import pearson, ranks, spearman
 from induce.data.loaders import pad
 from induce.models.build import make_model
-from induce.settings import resolve
+from induce.settings.presets import resolve
 from induce.tasks.batches import RatedBatch
 from induce.tasks.similarity.evaluation import word_overlaps
 from induce.tasks.similarity.models import SentencePairs
@@ -146,7 +146,7 @@ def test_words_and_what_is_set_aside(tmp_path: Path) -> None:
     config = resolve(task="similarity", settings=["data.minimum_count=1"])
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"{k % 6}\tThe dog saw {k}\t...\n" for k in range(10)), encoding="utf-8")
-    training, development = load_pairs(config.data, [str(path)], [])
+    training, development = load_pairs(config, [str(path)], [])
     assert (len(training.pairs), len(development.pairs)) == (9, 1)
     vocabulary = training.vocabulary(100, 1)
     encoded = training.encode(vocabulary)
@@ -154,5 +154,5 @@ def test_words_and_what_is_set_aside(tmp_path: Path) -> None:
     assert [vocabulary.words[k] for k in encoded.pairs[0].first] == ["the", "dog", "saw", "0"]
     assert list(encoded.pairs[0].second) == [1]  # nothing but punctuation
     with pytest.raises(SynparseError, match="name their files"):
-        load_pairs(config.data, [], [])
+        load_pairs(config, [], [])
     assert RatedPairs(training.pairs[:1], replace(config.data, normalization="cased")).cut[0][0][0] == "The"

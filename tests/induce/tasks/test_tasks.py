@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from induce.config import DataConfig
 from induce.tasks import listops, logic
 from induce.tasks.base import Example, binary_tree, joins
-from induce.tasks.listops import ListOps
-from induce.tasks.logic import Logic
+from induce.tasks.listops import ListOps, ListOpsSettings
+from induce.tasks.logic import Logic, LogicSettings
 from tests.support.reference import SHARED
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.tree import Tree
@@ -141,7 +140,7 @@ def test_what_is_no_formula(text: str, problem: str) -> None:
 
 @pytest.mark.parametrize("task", [ListOps(), Logic()], ids=["listops", "logic"])
 def test_generated_examples_are_the_same_at_every_call_and_in_one_part_only(task: ListOps | Logic) -> None:
-    config = DataConfig(longest=20, operators=4)
+    config = ListOpsSettings(longest=20) if task.name == "listops" else LogicSettings(operators=4)
     parts = {part: list(task.generate(config, part, 200)) for part in ("train", "dev", "test")}
     texts = {part: [str(one) for one in found] for part, found in parts.items()}
     for part, found in parts.items():
@@ -154,7 +153,7 @@ def test_generated_examples_are_the_same_at_every_call_and_in_one_part_only(task
 
 
 def test_the_grammar_of_listops() -> None:
-    found = list(ListOps().generate(DataConfig(), "train", 2000))
+    found = list(ListOps().generate(ListOpsSettings(), "train", 2000))
     tokens = Counter(token for one in found for token in one.sides[0].tokens)
     operators = [tokens[name] for name in listops.OPERATORS]
     assert max(operators) < 1.3 * min(operators)
@@ -164,15 +163,15 @@ def test_the_grammar_of_listops() -> None:
 
 def test_a_partition_leaves_out_what_table_4_says() -> None:
     for name, phrase in (("A", "( and ( not a ) )"), ("B", "( and ( not"), ("C", "( or ( not")):
-        config = DataConfig(partition=name)
+        config = LogicSettings(partition=name)
         assert not any(phrase in str(one) for one in Logic().generate(config, "train", 200))
-    with pytest.raises(SynparseError, match=r"setting data.partition = 'D': known: A, B, C, full"):
-        next(Logic().generate(DataConfig(partition="D"), "train", 1))
+    with pytest.raises(SynparseError, match=r"setting task.partition = 'D': known: A, B, C, full"):
+        next(Logic().generate(LogicSettings(partition="D"), "train", 1))
 
 
 def test_more_than_there_are_is_an_error() -> None:
     with pytest.raises(SynparseError, match=r"only \d+ of 500 different expressions exist under these settings"):
-        list(ListOps().generate(DataConfig(longest=4), "train", 500))
+        list(ListOps().generate(ListOpsSettings(longest=4), "train", 500))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +220,9 @@ def test_every_published_line_of_listops() -> None:
     found = list(ListOps().read_all([str(DATA / "listops" / "test_d20s.tsv")]))
     assert len(found) == 10_000
     assert max(one.size for one in found) == 939
-    assert sum(1 for _ in ListOps().read([str(DATA / "listops" / "test_d20s.tsv")], DataConfig(longest=30))) == 6882
+    assert (
+        sum(1 for _ in ListOps().read([str(DATA / "listops" / "test_d20s.tsv")], ListOpsSettings(longest=30))) == 6882
+    )
     assert sum(1 for _ in ListOps().read_all([str(DATA / "listops" / "train_synthetic_1k.tsv")])) == 1000
 
 

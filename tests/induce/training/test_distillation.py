@@ -15,7 +15,7 @@ from induce.likelihood.perplexity import TextScorer
 from induce.models.masked.udgn import Udgn, UdgnConfig
 from induce.parsing.load import load_parser
 from induce.parsing.parser import ModelParser
-from induce.settings import resolve
+from induce.settings.presets import resolve
 from induce.storage import checkpoint
 from induce.storage.packed import pack
 from induce.training.distillation import Teacher, is_file, tree_references
@@ -40,7 +40,7 @@ def trees(tmp_path: Path) -> Path:
 
 
 def request(run: Path, **options: object) -> RunRequest:
-    settings = (*TINY, "train.focus_share=1.0", "train.focus_penalty=6")
+    settings = (*TINY, "loader.focus_share=1.0", "loader.focus_penalty=6")
     return RunRequest(run=str(run), text=TEXT, model="npcfg", settings=settings, **options)  # type: ignore[arg-type]
 
 
@@ -151,8 +151,8 @@ def test_gold_heads_are_reported(tmp_path: Path) -> None:
 def test_focus_weight_multiplies_the_loss_of_heads(heads: Path) -> None:
     corpus, _ = read_corpora(sentences(20), "words", references=with_chains)
     encoded = corpus.encode(corpus.vocabulary(100, 1))
-    config = resolve(model="udgn", settings=SETTINGS["udgn"]).train
-    batch = next(MaskedLoader(encoded, config, batch_size=8, device="cpu").check())
+    config = resolve(model="udgn", settings=SETTINGS["udgn"]).loader
+    batch = next(MaskedLoader(encoded, config, device="cpu").check())
     assert isinstance(batch, HeadSupervisedBatch)
     losses = []
     for weight in (0.0, 1.0, 3.0):

@@ -16,9 +16,9 @@ from torch import Tensor
 
 import induce.models.em.ccm
 import induce.models.em.dmv
-from induce.config import RunConfig
 from induce.data.batches import SentenceBatch
 from induce.registry import model_class
+from induce.settings.run import RunConfig
 from induce.storage import checkpoint as store
 from induce.training import loop
 from induce.training.distributed import Distributed, ProcessGroup
@@ -35,9 +35,9 @@ COUNTING = {
     "ccm": ["model.passes=3"],
     "dmv-ccm": ["model.passes=3"],
 }
-OWN = {"ordered-memory": ["train.learning_rate=0.001"]}  # a higher one lets Adam's weight decay magnify rounding
+OWN = {"ordered-memory": ["optimizer.learning_rate=0.001"]}  # a higher one lets Adam's weight decay magnify rounding
 WHOLE_BATCH = [
-    ("lstm", "data.reading=sentences"),  # activation penalties are means over padding, too
+    ("lstm", "loader.name=sentences"),  # activation penalties are means over padding, too
     ("structformer", "model.calibration=batch"),
     ("prpn", "train.epochs=1"),  # batch normalization
 ]
@@ -46,7 +46,7 @@ WHOLE_BATCH = [
 def without_dropout(model: str, *more: str) -> RunConfig:
     """Settings of a tiny run in which nothing is drawn at random but the batches."""
     names = [one.name for one in fields(model_class(model).Config) if one.name.endswith("dropout")]
-    return settings(model, *(f"model.{name}=0" for name in names), "train.learning_rate=0.01", *more)
+    return settings(model, *(f"model.{name}=0" for name in names), "optimizer.learning_rate=0.01", *more)
 
 
 def weights(run: Path) -> dict[str, Tensor]:

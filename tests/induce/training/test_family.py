@@ -130,6 +130,6 @@ def test_no_seeds(text: str) -> None:
 
 def test_progress_comes_from_copies(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(family, "cores", lambda: 2)
-    asked = replace(request(tmp_path / "family", text), settings=[*SHORT, "train.batch_size=2"])
+    asked = replace(request(tmp_path / "family", text), settings=[*SHORT, "loader.batch_size=2"])
     events = train_family(asked, [1, 2])
     assert {one.seed for one in events if isinstance(one.event, Progress)} == {1, 2}

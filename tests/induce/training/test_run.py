@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("options", "problem"),
     [
         ({"settings": ["parse.decoder=eisner"]}, "model 'onlstm' gives distances; decoder 'eisner' needs heads"),
-        ({"settings": ["data.reading=masked"]}, "model 'onlstm' reads stream or sentences, not masked"),
+        ({"settings": ["loader.name=masked"]}, "model 'onlstm' reads stream or sentences, not masked"),
         ({"settings": ["model.hidden_size=33"]}, "settings of model 'onlstm': hidden_size = 33 is not a multiple"),
         ({"settings": ["model.embedding_size=0"]}, "setting model.embedding_size = 0 must lie between 1 and"),
         ({"model": "udgn", "settings": ["parse.decoder=biased"]}, "model 'udgn' gives heads; decoder 'biased' needs"),

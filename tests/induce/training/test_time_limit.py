@@ -81,7 +81,7 @@ def test_the_minutes_hold_for_scoring_too(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(loop, "score_text", slow)
     began = time.monotonic()
-    config = settings("onlstm", "train.epochs=1000000", "train.development_batch_size=1")
+    config = settings("onlstm", "train.epochs=1000000", "loader.development_batch_size=1")
     events = list(trainer(config, tmp_path).train(max_minutes=1 / 60))
     assert time.monotonic() - began < 10
     assert isinstance(events[-1], Finished)

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from induce.config import RunConfig
 from induce.data.corpus import read_corpora
 from induce.data.sentences import MASKINGS, MaskedLoader
 from induce.data.vocabulary import Vocabulary
 from induce.layers.matrix_library import MKL, ONEDNN
+from induce.settings.run import RunConfig
 from induce.storage import checkpoint
 from induce.storage.facts import Check
 from induce.training import loop
@@ -63,7 +63,12 @@ def cut_thrice(config: RunConfig, run: Path) -> list[int]:
 @pytest.mark.parametrize("optimizer", ["adam", "sgd", "nt-asgd"])
 def test_a_run_stopped_between_steps_goes_on_as_if_it_had_not(tmp_path: Path, optimizer: str) -> None:
     rate = "0.01" if optimizer == "adam" else "1.0"
-    changes = f"train.optimizer={optimizer}", "train.nonmonotone=1", f"train.learning_rate={rate}", "train.epochs=4"
+    changes = (
+        f"optimizer.name={optimizer}",
+        *(["optimizer.nonmonotone=1"] if optimizer == "nt-asgd" else []),
+        f"optimizer.learning_rate={rate}",
+        "train.epochs=4",
+    )
     config = settings("onlstm", *changes)
     train(config, tmp_path / "whole")
     first, second, third = cut_thrice(config, tmp_path / "cut")
@@ -85,12 +90,12 @@ def test_masked_sentences_come_in_a_new_order_in_each_pass_and_are_checked_alike
     config = settings("udgn")
     text = corpora(config)[0]
     corpus = text.encode(Vocabulary.from_counts(text.word_counts(), size=100, minimum_count=1))
-    loader = MaskedLoader(corpus, config.train, batch_size=1, device="cpu")
+    loader = MaskedLoader(corpus, config.loader, device="cpu")
     rng = np.random.RandomState(1)
     passes = [[step.batch.tokens for step in loader.steps(rng, 0)] for _ in range(2)]
     for found in passes:
         assert sum(int((tokens > 0).sum()) for tokens in found) == text.words
-        assert max(int((tokens > 0).sum()) for tokens in found) < config.train.batch_words
+        assert max(int((tokens > 0).sum()) for tokens in found) < config.loader.batch_words
     first, second = ([hash(tuple(tokens.flatten().tolist())) for tokens in found] for found in passes)
     assert first != second
     assert sorted(first) == sorted(second)
@@ -165,7 +170,7 @@ def test_every_check_is_logged_once(tmp_path: Path) -> None:
     ("reason", "changes"),
     [
         ("epochs", ()),
-        ("no more progress", ("train.epochs=50", "train.learning_rate=0.2", "train.decays=1")),
+        ("no more progress", ("train.epochs=50", "optimizer.learning_rate=0.2", "optimizer.decays=1")),
     ],
 )
 def test_resuming_a_finished_run_changes_nothing(tmp_path: Path, reason: str, changes: tuple[str, ...]) -> None:
@@ -192,9 +197,14 @@ def test_resuming_with_another_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_loss_that_is_no_number_is_told(tmp_path: Path) -> None:
-    explosive = ("train.optimizer=nt-asgd", "train.learning_rate=1e6", "train.weight_decay=1e3", "train.clip=1e9")
+    explosive = (
+        "optimizer.name=nt-asgd",
+        "optimizer.learning_rate=1e6",
+        "optimizer.weight_decay=1e3",
+        "optimizer.clip=1e9",
+    )
     config = settings("onlstm", *explosive)
-    with pytest.raises(SynparseError, match=r"no longer a number at step \d+; lower train.learning_rate"):
+    with pytest.raises(SynparseError, match=r"no longer a number at step \d+; lower optimizer.learning_rate"):
         train(config, tmp_path / "run")
 
 

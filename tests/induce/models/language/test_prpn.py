@@ -19,7 +19,7 @@ from induce.models.language.prpn import Prpn, PrpnConfig
 from induce.models.language.prpn_parsing import gate_kind, gates
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
 from induce.parsing.load import load_parser
-from induce.settings import load_preset
+from induce.settings.presets import load_preset
 from induce.storage.facts import Check
 from induce.structures import Distances
 from induce.training.run import make_trainer
@@ -226,7 +226,7 @@ OFF = {
 def test_every_row_of_table_3_can_be_trained(row: tuple[str, ...], tmp_path: Path) -> None:
     """The whole model, each part left out, and the plain LSTM; only models with a parsing network have trees."""
     changes = [change for part in row for change in OFF[part]]
-    config = settings("prpn", "data.reading=stream", "train.segment_length=12", *changes)
+    config = settings("prpn", "loader.name=stream", "loader.segment_length=12", *changes)
     trainer = make_trainer(config, *corpora(config, 60), tmp_path / "run", device="cpu")
     checks = [event for event in trainer.train() if isinstance(event, Check)]
     assert checks[-1].development_loss < checks[0].development_loss
@@ -268,11 +268,16 @@ def test_presets_hold_the_papers_values() -> None:
         assert {key: preset.model[key] for key in sizes} == sizes
         assert not preset.model["tied_embeddings"]
         assert tuple(preset.model[f"{name}_dropout"] for name in ("outer", "inner", "recurrent")) == dropout
-        train = preset.train
-        assert (train.batch_size, train.segment_length, train.vary_segments) == (batch, 100, False)
-        assert (train.learning_rate, train.beta1, train.epsilon, train.weight_decay) == (0.003, beta1, 1e-8, 1e-6)
-        assert (train.clip, train.decay, train.patience) == (1.0, 0.1, 2)
-        assert (preset.data.token, preset.data.normalization, preset.data.reading) == (unit, "raw", "stream")
+        loader, optimizer = preset.loader, preset.optimizer
+        assert (loader.batch_size, loader.segment_length, loader.vary_segments) == (batch, 100, False)
+        assert (optimizer.learning_rate, optimizer.beta1, optimizer.epsilon, optimizer.weight_decay) == (
+            0.003,
+            beta1,
+            1e-8,
+            1e-6,
+        )
+        assert (optimizer.clip, optimizer.decay, optimizer.patience) == (1.0, 0.1, 2)
+        assert (preset.data.token, preset.data.normalization, preset.loader_name) == (unit, "raw", "stream")
 
 
 def test_padding_is_not_counted() -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from induce.config import DataConfig
 from induce.data.corpus import gold_distances, read_corpora
 from induce.data.sources import prepare_text
 from induce.data.supervision import supervised
@@ -19,7 +18,8 @@ from induce.models.base import gold_distances as gold_of
 from induce.models.base import next_words
 from induce.models.language.onlstm_syd import OnLstmSydConfig
 from induce.parsing.load import load_parser
-from induce.settings import resolve
+from induce.settings.presets import resolve
+from induce.settings.run import DataConfig
 from induce.storage import checkpoint
 from induce.storage.facts import RunFacts, TreesFacts
 from induce.training.request import RunRequest
@@ -29,7 +29,7 @@ from treebank.base.errors import SynparseError
 from treebank.core.tree import Tree
 
 NAN = float("nan")
-QUICK = ("train.learning_rate=0.03", "train.segment_length=12", "train.batch_size=4", "train.epochs=7")
+QUICK = ("optimizer.learning_rate=0.03", "loader.segment_length=12", "loader.batch_size=4", "train.epochs=7")
 
 
 @pytest.mark.parametrize("ranking", ["sentence", "column", "batch"])
@@ -85,7 +85,10 @@ def test_gold_beside_the_stream() -> None:
 @pytest.mark.parametrize("reading", ["stream", "sentences"])
 def test_pieces_carry_the_gold_of_their_words(reading: str) -> None:
     """Every tree of the text comes by once, each distance beside its word."""
-    config = settings("prpn-syd", f"data.reading={reading}", "train.vary_segments=false", "train.batch_size=4")
+    changes = [f"loader.name={reading}", "loader.batch_size=4"]
+    if reading == "stream":
+        changes.append("loader.vary_segments=false")
+    config = settings("prpn-syd", *changes)
     corpus, _ = read_corpora([*with_trees(sentences(24)), *sentences(16)], "raw", with_trees=True)
     trained = make_trainer(config, corpus, corpus, Path("unused"), device="cpu")
     gold = torch.from_numpy(trained.run.corpus.distances)
@@ -171,7 +174,7 @@ def test_one_set_of_trees_for_both(tmp_path: Path) -> None:
 
 
 def test_prpn_learns_trees(tmp_path: Path) -> None:
-    train(settings("prpn-syd", "train.learning_rate=0.1", "train.segment_length=12", "train.epochs=6"), tmp_path)
+    train(settings("prpn-syd", "optimizer.learning_rate=0.1", "train.epochs=6"), tmp_path)
     assert scored(tmp_path) > 0.9
 
 

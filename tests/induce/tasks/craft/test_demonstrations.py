@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from induce.config import DataConfig, TrainConfig
+from induce.data.loaders import BatchSettings
+from induce.settings.presets import resolve
 from induce.tasks.craft import demonstrations
-from induce.tasks.craft.demonstrations import Craft, load_demonstrations, parse_line, part_of, replay
+from induce.tasks.craft.demonstrations import Craft, CraftSettings, load_demonstrations, parse_line, part_of, replay
 from induce.tasks.craft.demonstrator import demonstrate
 from induce.tasks.craft.loader import FIRST, DemonstrationLoader
 from induce.tasks.craft.observation import observe
@@ -20,7 +21,8 @@ from induce.tasks.craft.world import ACTIONS, Worlds, draw, read_map
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Place
 
-CONFIG = DataConfig(task="craft", sketches="AC CD DA", expressions=24)
+RUN = resolve(task="craft", settings=["task.expressions=24"])
+CONFIG = CraftSettings(sketches="AC CD DA", expressions=24)
 
 
 def fewest_actions(world: Worlds, goal: int) -> int:
@@ -99,7 +101,7 @@ def test_generated_ones_are_the_same_at_every_call_and_in_one_part_only() -> Non
         ("A {map} jump", "3: 'jump' is no action"),
         ("A {map} down", "3: the actions do 0 of the 1 subtasks of A"),
         ("A {map} use use", "3: A is done after 1 of the 2 actions"),
-        ("C {map} use right right use", "3: task 'C' is none of data.sketches"),
+        ("C {map} use right right use", "3: task 'C' is none of task.sketches"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, problem: str) -> None:
@@ -107,27 +109,27 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, problem: str) -> None:
     good = ">w.i..../......../......../......../......../......../......../........"
     path.write_text(f"A\t{good}\tuse\n\n{line.format(map=good)}\n", encoding="utf-8")
     with pytest.raises(SynparseError, match=problem):
-        list(Craft().read([str(path)], DataConfig(sketches="A")))
+        list(Craft().read([str(path)], CraftSettings(sketches="A")))
 
 
 def test_files_and_what_is_set_aside(tmp_path: Path) -> None:
     path = tmp_path / "shown.txt"
     shown = list(Craft().generate(CONFIG, "train", 10))
     path.write_text("".join(f"{one}\n" for one in shown), encoding="utf-8")
-    training, development = load_demonstrations(CONFIG, [str(path)], ())
+    training, development = load_demonstrations(RUN, [str(path)], ())
     assert training.demonstrations + development.demonstrations == [*shown[:4], *shown[5:9], shown[4], shown[9]]
-    assert load_demonstrations(CONFIG, [str(path)], [str(path)])[1].demonstrations == shown
-    generated = load_demonstrations(CONFIG, (), ())
+    assert load_demonstrations(RUN, [str(path)], [str(path)])[1].demonstrations == shown
+    generated = load_demonstrations(RUN, (), ())
     assert [part.sentences for part in generated] == [24, 6]
     assert generated[0].digest.hexdigest() != generated[1].digest.hexdigest()
     (tmp_path / "empty.txt").write_text("\n", encoding="utf-8")
     with pytest.raises(SynparseError, match="holds no demonstration"):
-        load_demonstrations(CONFIG, [str(tmp_path / "empty.txt")], ())
+        load_demonstrations(RUN, [str(tmp_path / "empty.txt")], ())
 
 
 def test_a_batch_holds_what_was_seen_before_each_action() -> None:
     shown = list(Craft().generate(CONFIG, "train", 5))
-    loader = DemonstrationLoader(replay(shown, ("AC", "CD", "DA")), TrainConfig(), batch_size=5, device="cpu")
+    loader = DemonstrationLoader(replay(shown, ("AC", "CD", "DA")), BatchSettings(batch_size=5), device="cpu")
     batch = loader.batch([3, 1])
     assert batch.sketches.tolist() == [0, 1]
     assert batch.lengths.tolist() == [shown[3].size, shown[1].size]

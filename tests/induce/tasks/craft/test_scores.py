@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from induce.config import DataConfig
 from induce.decoding.distances import segments
-from induce.tasks.craft.demonstrations import Craft
+from induce.tasks.craft.demonstrations import Craft, CraftSettings
 from induce.tasks.craft.demonstrator import demonstrate
 from induce.tasks.craft.episodes import Episodes
 from induce.tasks.craft.evaluation import subtasks_of
@@ -65,7 +64,7 @@ def test_mutual_information() -> None:
 
 
 def test_steps_belong_to_the_subtask_that_their_segment_does() -> None:
-    shown = next(Craft().generate(DataConfig(sketches="DA"), "train", 1))
+    shown = next(Craft().generate(CraftSettings(sketches="DA"), "train", 1))
     labels = subtasks_of(shown).tolist()
     assert labels == [3] * (shown.ends[0] + 1) + [0] * (shown.ends[1] - shown.ends[0])
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
-from induce.settings import load_preset
+from induce.settings.presets import load_preset
 from induce.storage.checkpoint import build_model, find, read
 from induce.storage.facts import RunFacts
 from induce.tasks.craft.observation import FEATURES
@@ -104,7 +104,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def request(run: Path, *runs: Path, **others: Any) -> TransferRequest:
-    small = ("train.batch_size=32", "train.epochs=2")
+    small = ("loader.batch_size=32", "train.epochs=2")
     return TransferRequest(**{"run": str(run), "runs": tuple(map(str, runs)), "settings": small, **others})
 
 
@@ -118,7 +118,7 @@ def test_run_is_saved_and_resumed(trained: Path, tmp_path: Path, unfrozen: bool)
     assert [event.epoch for event in events] == [1]
     before = read(find(run))
     assert before.config.model["options"] == 4
-    assert before.config.data.sketches == "A"
+    assert before.config.task.sketches == "A"
     events += prepare_transfer(request(run, resume=True, settings=())).learn()
     assert [(event.epoch, event.calls) for event in events] == [(1, 128), (2, 256)]
     assert events[1].actions > events[1].calls

@@ -1,4 +1,4 @@
-"""The settings of one run: a preset (TOML), changed by ``table.key=value``; and all settings of a model in words."""
+"""Settings of a run from a preset (TOML) and ``table.key=value`` changes; descriptions of all settings of a model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,20 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from induce.config import TABLES, ParseConfig, RunConfig, check, limits_of
-from induce.meanings import meaning_of
-from induce.registry import MODELS, TASKS, canonical, known, load, model_class, models_of
+from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, canonical, known, load, models_of
+from induce.settings.field import defaults_of, describe, make_settings
+from induce.settings.run import (
+    TABLE_NAMES,
+    TABLES,
+    ParseConfig,
+    RunConfig,
+    check,
+    component_class,
+    declared_settings,
+    effective_settings,
+    model_settings,
+    value_of,
+)
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
 
@@ -31,31 +42,41 @@ def load_preset(name: str, baseline: str | None = None) -> RunConfig:
     """Settings of the preset ``name``, or of one of its baselines.
 
     A preset holds the settings that differ from those of the preset that it extends (``extends = "npcfg-small"``) and
-    from the defaults of the model. A name that ends in ``.toml`` is a file of the user's; without ``extends`` it
+    from the defaults of the components. A name that ends in ``.toml`` is a file of the user's; without ``extends`` it
     extends the default preset of its model. A table [baselines.MODEL] of a task's preset replaces [model] and [parse].
     Loads torch. Raises SynparseError if the preset or one of its settings is unknown, or if the file is not TOML.
     """
     content = _read_preset(name)
-    model = dict(content["model"])
     if baseline in content.get("baselines", {}):
         model = {"name": baseline, **content["baselines"][baseline]}
         content["parse"] = {"decoder": model.pop("decoder", ParseConfig.decoder)}
         content["source"] = model.pop("source", content["source"])
-    model_name = model.pop("name")
-    entry = known(models_of(content.get("data", {}).get("task", "")), model_name, "model")
-    defaults = {one.name: one.default for one in fields(load(entry.place).Config)}
+        content["model"] = model
     try:
-        for key in model:
-            _value(defaults, "model", key, key)
+        return _config(name, content)
     except SynparseError as error:
         raise SynparseError(f"{name}: {error}") from None
+
+
+def _config(name: str, content: Mapping[str, Any]) -> RunConfig:
+    """Settings of a run from the tables of the preset ``name``, with the defaults of the components."""
+    tables: dict[str, Any] = {}
+    for table, default in (("task", ""), ("loader", "stream"), ("optimizer", "adam")):
+        values = dict(content.get(table, {}))
+        component = tables[f"{table}_name"] = values.pop("name", default)
+        tables[table] = make_settings(table, component_class(table, component), values)
+    model = dict(content["model"])
+    model_name = model.pop("name")
+    entry = known(models_of(tables["task_name"]), model_name, "model")
+    settings = model_settings(load(entry.place).Config, model, model_name)
     return RunConfig(
         preset=name,
         source=content["source"],
         model_name=model_name,
-        model={**defaults, **model},
+        model=asdict(settings),
         on_sample=content.get("on-sample", {}),
-        **{table: kind(**content.get(table, {})) for table, kind in TABLES.items()},
+        **tables,
+        **{table: make_settings(table, kind, content.get(table, {})) for table, kind in TABLES.items()},
     )
 
 
@@ -73,17 +94,17 @@ def _read_preset(name: str, extending: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def _extended(base: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables of ``base`` changed by those of ``preset``. Settings of another model and [on-sample] are replaced."""
+    """Tables of ``base`` changed by those of ``preset``. Settings of another component and [on-sample] are replaced."""
     tables = dict(base)
     for name, table in preset.items():
         inherited: Any = tables.get(name)
-        if isinstance(inherited, dict) and name != "on-sample" and not _is_of_another_model(table, inherited):
+        if isinstance(inherited, dict) and name != "on-sample" and not _is_of_another_component(table, inherited):
             table = _extended(inherited, table) if name == "baselines" else {**inherited, **table}
         tables[name] = table
     return tables
 
 
-def _is_of_another_model(table: Mapping[str, Any], inherited: Mapping[str, Any]) -> bool:
+def _is_of_another_component(table: Mapping[str, Any], inherited: Mapping[str, Any]) -> bool:
     return "name" in inherited and table.get("name", inherited["name"]) != inherited["name"]
 
 
@@ -102,7 +123,7 @@ def _user_preset(path: str) -> dict[str, Any]:
         raise SynparseError(f"{path}: there is no such preset") from None
     except (ValueError, OSError, RecursionError) as error:
         raise SynparseError(f"{path}: cannot be read as TOML ({error})") from None
-    tables = ("model", "on-sample", *TABLES)
+    tables = (*TABLE_NAMES, "on-sample")
     for key, value in content.items():
         if key in ("source", "extends") and not isinstance(value, str):
             raise SynparseError(f"{path}: {key} must be a text in quotation marks")
@@ -111,9 +132,6 @@ def _user_preset(path: str) -> dict[str, Any]:
         if key not in ("source", "extends", *tables):
             raise SynparseError(f"{path}: there is no table [{key}]; {nearest(key, ('source', 'extends', *tables))}")
     try:
-        for table, kind in TABLES.items():
-            for key in content.get(table, {}):
-                _value(kind(), table, key, key)
         if "extends" not in content:
             model = content.get("model", {}).get("name")
             if not isinstance(model, str):
@@ -148,10 +166,10 @@ def resolve(
         known(models_of(task), model, f"model for task {task!r} called" if task else "model")
     usual = TASKS[task].preset if task else MODELS[model or DEFAULT_MODEL].preset
     config = load_preset(preset or usual, model)
-    if config.data.task != task:
-        wanted = f"for task {config.data.task!r}" if config.data.task else "for plain text"
-        hint = f"; add --task {config.data.task}" if not task else ""
-        raise SynparseError(f"preset {preset!r} is {wanted}{hint}")
+    if config.task_name != task:
+        purpose = f"for task {config.task_name!r}" if config.task_name else "for plain text"
+        hint = f"; add --task {config.task_name}" if not task else ""
+        raise SynparseError(f"preset {preset!r} is {purpose}{hint}")
     if model is not None and config.model_name != model:
         raise SynparseError(f"preset {preset!r} is for model {config.model_name!r}, not {model!r}")
     changes = [f"{key}={value}" for key, value in config.on_sample.items()] if sample else []
@@ -162,11 +180,27 @@ def resolve(
 
 
 def changed(config: RunConfig, settings: Sequence[str]) -> RunConfig:
-    """``config`` after ``table.key=value`` changes in order. Raises SynparseError as ``resolve`` does."""
+    """``config`` after ``table.key=value`` changes, in order.
+
+    Raises SynparseError as `resolve` does, and for a setting that has no effect after all changes.
+    """
     for change in settings:
         config = _apply(config, change)
     check(config)
+    _check_effect(config, settings)
     return config
+
+
+def _check_effect(config: RunConfig, settings: Sequence[str]) -> None:
+    """Raise SynparseError for a change ``table.key=value`` of a setting that has no effect in the run."""
+    effective = effective_settings(config) if settings else {}
+    for change in settings:
+        name = change.partition("=")[0].strip()
+        table, _, key = name.partition(".")
+        if key != "name" and name not in effective:
+            _value(config, table, key, change)
+            condition = declared_settings(config)[name].metadata["when"]
+            raise SynparseError(f"setting {change!r} has no effect in this run; it needs {condition}")
 
 
 def _apply(config: RunConfig, change: str) -> RunConfig:
@@ -176,31 +210,51 @@ def _apply(config: RunConfig, change: str) -> RunConfig:
     if not (equals and dot and key):
         raise SynparseError(f"setting {change!r}: write it as table.key=value, such as train.epochs=10")
     part = _table(config, table, change)
-    value = _convert(text.strip(), _value(part, table, key, change), change)
-    changed: Any = {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})
-    tables: dict[str, Any] = {table: changed}
+    if key == "name" and table in ("loader", "optimizer"):
+        return _with_component(config, table, text.strip())
+    value = _convert(text.strip(), _value(config, table, key, change), change)
+    new_part: Any = {**part, key: value} if isinstance(part, Mapping) else replace(part, **{key: value})
+    tables: dict[str, Any] = {table: new_part}
+    return replace(config, **tables)
+
+
+def _with_component(config: RunConfig, table: str, name: str) -> RunConfig:
+    """``config`` with another loader or optimizer; settings that both have keep their values."""
+    kind, values = component_class(table, name), asdict(getattr(config, table))
+    shared = {key: values[key] for key in defaults_of(kind) if key in values}
+    tables: dict[str, Any] = {f"{table}_name": name, table: make_settings(table, kind, shared)}
     return replace(config, **tables)
 
 
 def setting_of(config: RunConfig, name: str) -> Any:
-    """The value of a setting, such as ``train.epochs``. Raises SynparseError, offering the nearest name."""
+    """Value of a setting, such as ``train.epochs``. Raises SynparseError if it is unknown, with the nearest name."""
     table, _, key = name.partition(".")
-    return _value(_table(config, table, name), table, key, name)
+    _table(config, table, name)
+    return getattr(config, f"{table}_name") if key == "name" else _value(config, table, key, name)
 
 
-def _table(config: RunConfig, table: str, asked: str) -> Any:
-    """The settings under [table]."""
-    if table not in ("model", *TABLES):
-        raise UnknownNameError(f"setting {asked!r}: there is no table {table!r}; {nearest(table, ('model', *TABLES))}")
-    return config.model if table == "model" else getattr(config, table)
+def _table(config: RunConfig, table: str, change: str) -> Any:
+    """Settings under [table]."""
+    if table not in TABLE_NAMES:
+        raise UnknownNameError(f"setting {change!r}: there is no table {table!r}; {nearest(table, TABLE_NAMES)}")
+    return getattr(config, table)
 
 
-def _value(part: Any, table: str, key: str, asked: str) -> Any:
-    """The value of ``key`` in the settings ``part`` under [table]."""
-    known = part if isinstance(part, Mapping) else {one.name: getattr(part, one.name) for one in fields(part)}
-    if key not in known:
-        raise UnknownNameError(f"setting {asked!r}: [{table}] has no setting {key!r}; {nearest(key, known)}")
-    return known[key]
+def _value(config: RunConfig, table: str, key: str, change: str) -> Any:
+    """Value of ``key`` under [table]."""
+    values = _values(config, table)
+    if key not in values:
+        others = [f"{other}.{key}" for other in TABLE_NAMES if key in _values(config, other)]
+        hint = f"did you mean {others[0]!r}?" if others else nearest(key, values)
+        component = getattr(config, f"{table}_name", "")
+        owner = f"{table} {component!r}" if component else f"[{table}]"
+        raise UnknownNameError(f"setting {change!r}: {owner} has no setting {key!r}; {hint}")
+    return values[key]
+
+
+def _values(config: RunConfig, table: str) -> dict[str, Any]:
+    part = getattr(config, table)
+    return dict(part) if isinstance(part, Mapping) else {one.name: getattr(part, one.name) for one in fields(part)}
 
 
 def _convert(text: str, old: Any, change: str) -> Any:
@@ -221,35 +275,15 @@ def _convert(text: str, old: Any, change: str) -> Any:
 
 
 def explain(model: str) -> Iterator[str]:
-    """Every setting of a model's runs in a few words: name, type, default, limits or choices, meaning.
+    """Lines about all settings that have an effect in a run with the default preset of a model.
 
-    Loads torch. Raises SynparseError for an unknown model.
+    A line holds name, type, default, limits or choices, and help of a setting. Loads torch. Raises SynparseError if the
+    model is unknown.
     """
     name = canonical(MODELS, model)
     config = load_preset(known(MODELS, name, "model").preset)
     yield f"defaults of preset {config.preset}; change one with --set table.key=value"
-    for table, kind in (("model", model_class(name).Config), *TABLES.items()):
-        values = config.model if table == "model" else asdict(getattr(config, table))
-        for one in fields(kind):
-            if one.name in values:
-                about, value = one.metadata, values[one.name]
-                limits = limits_of(one, value) if table == "model" else (about.get("low"), about.get("high"))
-                meaning = meaning_of(one.name, about.get("help", ""))
-                yield _explained(f"{table}.{one.name}", value, limits, about.get("choices") or (), meaning)
-
-
-def _explained(
-    name: str, value: Any, between: tuple[float | None, float | None], among: Sequence[str], meaning: str
-) -> str:
-    limits = [f"{word} {limit:g}" for word, limit in zip(("from", "to"), between, strict=True) if limit is not None]
-    choices = [", ".join(choice or "(none)" for choice in among)]
-    shown = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
-    if isinstance(value, tuple):
-        shown = ",".join(value) or "(none)"
-    parts = [
-        f"{'list' if isinstance(value, tuple) else type(value).__name__}, default {shown}",
-        " ".join(limits),
-        *choices,
-        meaning,
-    ]
-    return f"{name}: " + "; ".join(part for part in parts if part)
+    for setting, declared in effective_settings(config).items():
+        yield describe(setting, declared, value_of(config, setting))
+    for table, entries in (("loader", LOADERS), ("optimizer", OPTIMIZERS)):
+        yield f'{table}.name: default "{getattr(config, f"{table}_name")}"; {", ".join(entries)}'

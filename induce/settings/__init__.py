@@ -1,0 +1,1 @@
+"""Settings of a run: one table per component, presets, and changes of single settings."""

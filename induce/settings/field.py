@@ -1,0 +1,116 @@
+"""Declaration and check of single settings.
+
+Each component (a model, a loader, an optimizer, a task) declares its settings in a frozen dataclass next to its code:
+
+    @dataclass(frozen=True, kw_only=True)
+    class StreamSettings:
+        batch_size: int = setting(32, at_least=1, at_most=1e6, help="parallel columns of the stream")
+
+A setting may have a condition (``when="data.token=class"``): it is refused in a run where it has no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field, fields
+from typing import Any
+
+from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.registry import nearest
+
+BY_GRADIENTS = "optimizer.name!=none"  # condition: the model learns by gradients
+
+
+def setting(
+    default: Any,
+    *,
+    help: str = "",
+    at_least: float | None = None,
+    at_most: float | None = None,
+    choices: Iterable[str] = (),
+    when: str = "",
+) -> Any:
+    """A field of a dataclass of settings.
+
+    ``when`` is the condition under which this setting has an effect in a run: ``table.key=value|value`` or
+    ``table.key!=value``, and several of these joined by ``and``.
+    """
+    metadata = {"at_least": at_least, "at_most": at_most, "choices": tuple(choices), "help": help, "when": when}
+    return field(default=default, metadata=metadata)
+
+
+def count(default: int, help: str) -> Any:
+    """A setting that is a number of things, at least 1."""
+    return setting(default, at_least=1, at_most=1e9, help=help)
+
+
+def dropout_rate(default: float, help: str) -> Any:
+    """A setting that is a dropout rate."""
+    return setting(default, at_least=0.0, at_most=0.99, help=help)
+
+
+def weight(default: float, help: str) -> Any:
+    """A setting that is a weight of at least 0."""
+    return setting(default, at_least=0.0, at_most=1e9, help=help)
+
+
+def defaults_of(kind: type) -> dict[str, Any]:
+    """Default of each setting in a dataclass of settings."""
+    return {one.name: one.default for one in fields(kind)}
+
+
+def make_settings(table: str, kind: type, values: Mapping[str, Any]) -> Any:
+    """``values`` as the dataclass ``kind``, checked.
+
+    Raises SynparseError for unknown names and for values that are not allowed, and ValueError if the method ``check``
+    of the dataclass finds that they do not fit together.
+    """
+    declared = {one.name: one for one in fields(kind)}
+    for key in values:
+        if key not in declared:
+            raise UnknownNameError(f"setting {key!r}: [{table}] has no setting {key!r}; {nearest(key, declared)}")
+    settings = kind(**values)
+    check_values(table, settings)
+    getattr(settings, "check", lambda: None)()
+    return settings
+
+
+def check_values(table: str, settings: Any) -> None:
+    """Raise SynparseError for a value of another type, beyond its limits, or not among its choices.
+
+    An integer may stand for a float.
+    """
+    for declared in fields(settings):
+        _check_value(f"{table}.{declared.name}", getattr(settings, declared.name), declared)
+
+
+def _check_value(name: str, value: Any, declared: Any) -> None:
+    kind, about = type(declared.default), declared.metadata
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise SynparseError(f"setting {name} = {value!r} is of another type ({kind.__name__} was expected)")
+    if about.get("choices") and value not in about["choices"]:
+        hint = nearest(str(value), about["choices"])
+        raise UnknownNameError(f"setting {name}: there is no {declared.name} {value!r}; {hint}")
+    low, high = about.get("at_least"), about.get("at_most")
+    if low is not None and high is not None and not low <= value <= high:
+        raise SynparseError(f"setting {name} = {value} must lie between {low:g} and {high:g}")
+
+
+def describe(name: str, declared: Any, value: Any) -> str:
+    """One line about a setting: type, default ``value``, limits or choices, condition and help."""
+    about = declared.metadata
+    limits = [f"{word} {about[key]:g}" for word, key in (("from", "at_least"), ("to", "at_most")) if _has(about, key)]
+    choices = ", ".join(choice or "(none)" for choice in about.get("choices", ()))
+    kind = "list" if isinstance(value, tuple) else type(value).__name__
+    parts = [f"{kind}, default {_literal(value)}", " ".join(limits), choices, about.get("help", "")]
+    return f"{name}: " + "; ".join(part for part in parts if part)
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value) or "(none)"
+    return f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
+
+
+def _has(about: Mapping[str, Any], key: str) -> bool:
+    return about.get(key) is not None

@@ -1,0 +1,293 @@
+"""All settings of a run: one table for each of its components, checked before any text is read.
+
+[model], [task], [loader] and [optimizer] hold the settings of the named component, which declares them next to its
+code. [data], [train] and [parse] are the same in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from induce.data.tokens import TOKENS
+from induce.registry import LOADERS, OPTIMIZERS, TASKS, ModelEntry, decoder_entry, known, load, models_of, parse_priors
+from induce.settings.field import BY_GRADIENTS, check_values, make_settings, setting
+from treebank.base.errors import SynparseError
+from treebank.core.normalization import RECIPES
+from treebank.tokenize import TOKENIZATIONS
+
+TEXT = "task.name=|similarity"  # condition: the run learns from text
+FREQUENT = f"{TEXT} and data.vocabulary="  # condition: the vocabulary consists of frequent tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """How text becomes a sequence of token indices."""
+
+    normalization: str = setting("words", choices=tuple(RECIPES), when=TEXT, help="normalization recipe")
+    tokenization: str = setting(
+        "",
+        choices=("", *TOKENIZATIONS),
+        when=TEXT,
+        help="rule that splits raw text into sentences and words, in training and parsing; empty: the text is split",
+    )
+    token: str = setting(
+        "word",
+        choices=tuple(TOKENS),
+        when=TEXT,
+        help="unit of the model: words; classes of words, induced from the training corpus; or characters",
+    )
+    classes: int = setting(40, at_least=1, at_most=10_000, when="data.token=class", help="number of word classes")
+    vocabulary_size: int = setting(
+        10_000, at_least=3, at_most=1e9, when=FREQUENT, help="size of the vocabulary, with two special tokens"
+    )
+    minimum_count: int = setting(
+        2, at_least=1, at_most=1e9, when=FREQUENT, help="occurrences below which a token is unknown"
+    )
+    vocabulary: str = setting(
+        "", when=f"{TEXT} and data.token!=class", help="file with one known token per line; empty: frequent tokens"
+    )
+    unknown: str = setting(
+        "one",
+        choices=("one", "shape", "berkeley"),
+        when=f"{FREQUENT} and data.token!=class",
+        help="symbols for unknown words: one; one for each shape and suffix; or the classes of the Berkeley parser",
+    )
+    text_share: float = setting(
+        1.0, at_least=0, at_most=1, when=TEXT, help="share of the training sentences to learn from, evenly spread"
+    )
+    joining_marks: bool = setting(
+        False,
+        when="loader.name=fragments|spans",
+        help="whether punctuation that occurs in repeated word pairs, such as a hyphen, joins words",
+    )
+    development_share: float = setting(
+        0.05, at_least=0, at_most=0.5, help="share of the training sentences to set aside without a development text"
+    )
+    trees: str = setting(
+        "gold",
+        choices=("gold", "random"),
+        when="model.learns_trees=true",
+        help="trees to learn from; random trees are a baseline",
+    )
+    tree_share: float = setting(
+        1.0, at_least=0, at_most=1, when="model.learns_trees=true", help="share of the treebank whose trees are used"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """How long and how exactly a model is trained."""
+
+    epochs: int = setting(40, at_least=1, at_most=1e9, when=BY_GRADIENTS, help="maximum number of training epochs")
+    precision: str = setting(
+        "float32",
+        choices=("float32", "bfloat16"),
+        when=BY_GRADIENTS,
+        help="number format of the factors of large products in training; sums, weights and scores stay in float32",
+    )
+    products: str = setting(
+        "auto",
+        choices=("auto", "mkl", "onednn"),
+        when=BY_GRADIENTS,
+        help="library that multiplies matrices on a CPU; auto: oneDNN if the processor is not Intel's, oneDNN is exact "
+        "on it, and the model's products are large; else MKL",
+    )
+    seed: int = setting(1, at_least=0, at_most=2**32 - 1, help="seed of all random numbers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParseConfig:
+    """How trees are decoded from the trained model."""
+
+    decoder: str = setting(
+        "",
+        help="decoder; empty: the default of the model; for distances, biased if the training text clearly "
+        "branches to the right (parse.branching), else unbiased",
+    )
+    layer: int = setting(1, at_least=1, at_most=1e9, help="layer whose trees are decoded, counted from 1")
+    distances: str = setting("lm", help="distances of the language model (lm) or learned from trees (syd)")
+    branching: str = setting(
+        "text",
+        choices=("text", "right", "left"),
+        help="branching direction for priors and for the default decoder; text: estimated from the training text",
+    )
+    priors: tuple[str, ...] = setting(
+        (), help="preferences about trees, NAME:STRENGTH each, applied in this order before decoding"
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "priors", tuple(self.priors))  # TOML and JSON give lists
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoTask:
+    """Settings of a run without a task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """All settings of a run, stored with each checkpoint."""
+
+    preset: str
+    source: str  # paper, table and published score that the preset follows
+    model_name: str
+    model: Mapping[str, Any]  # settings of the model's own dataclass, which is loaded with torch only
+    loader_name: str
+    loader: Any  # settings of the loader, as its own dataclass
+    optimizer_name: str
+    optimizer: Any
+    task_name: str = ""  # empty: the model learns from text
+    task: Any = NoTask()
+    data: DataConfig = field(default_factory=DataConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    parse: ParseConfig = field(default_factory=ParseConfig)
+    on_sample: Mapping[str, Any] = field(default_factory=dict)  # table.key -> value for the built-in sample
+
+    def as_dict(self) -> dict[str, Any]:
+        """Settings as plain dictionaries, as a checkpoint stores them."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> RunConfig:
+        """Settings from the dictionary that `as_dict` returned, checked.
+
+        Raises SynparseError if one is missing, unknown, of another type or not allowed.
+        """
+        try:
+            tables = {name: kind(**stored[name]) for name, kind in TABLES.items()}
+            for table in COMPONENTS:
+                tables[table] = component_class(table, stored[f"{table}_name"])(**stored[table])
+            config = cls(**{**stored, **tables})
+        except KeyError as error:
+            raise SynparseError(f"setting {error} is missing") from None
+        except TypeError as error:
+            raise SynparseError(f"settings are missing or unknown: {error}") from None
+        check(config)
+        return config
+
+
+TABLES: dict[str, type] = {"data": DataConfig, "train": TrainConfig, "parse": ParseConfig}
+COMPONENTS: dict[str, Mapping[str, Any]] = {"task": TASKS, "loader": LOADERS, "optimizer": OPTIMIZERS}
+TABLE_NAMES = ("model", *COMPONENTS, *TABLES)
+
+
+def component_class(table: str, name: str) -> type:
+    """Dataclass of the settings of a task, loader or optimizer. Raises SynparseError for an unknown name."""
+    if table == "task" and not name:
+        return NoTask
+    settings: type = known(COMPONENTS[table], name, table).settings
+    return settings
+
+
+def entry_of(config: RunConfig) -> ModelEntry:
+    """Registry entry of the model of a run, or of its encoder if it learns a task."""
+    return known(models_of(config.task_name), config.model_name, "model")
+
+
+def kind_of(config: RunConfig) -> Any:
+    """Class of the model of a run, or of its encoder if it learns a task. Loads torch."""
+    return load(entry_of(config).place)
+
+
+def default_layer(config: RunConfig, distances: str) -> int:
+    """Layer that is decoded by default: that of [parse], or for ``distances`` learned from trees the supervised one."""
+    layer = config.parse.layer if distances == "lm" else config.model.get("supervised_layer", config.parse.layer)
+    return int(layer)
+
+
+def check_layer(config: RunConfig, layer: int) -> None:
+    """Raise ValueError if the model of ``config`` has no trees of ``layer``, counted from 1."""
+    layered = entry_of(config).layered
+    layers = config.model.get("layers", 1) if layered else 1
+    if not 1 <= layer <= layers:
+        trees = f"layers 1 to {layers}" if layered else "one set of trees, as layer 1"
+        raise ValueError(f"there is no layer {layer}; this {config.model_name!r} has {trees}")
+
+
+def model_settings(kind: type, values: Mapping[str, Any], name: str) -> Any:
+    """The settings ``values`` of the model ``name`` as its dataclass ``kind``, checked.
+
+    Raises SynparseError if one is unknown, of another type, beyond its limits, or does not fit the others.
+    """
+    try:
+        return make_settings("model", kind, values)
+    except (TypeError, ValueError) as error:
+        raise SynparseError(f"settings of model {name!r}: {error}") from None
+
+
+def check(config: RunConfig) -> None:
+    """Raise SynparseError for values that are of another type, not allowed, or do not fit together.
+
+    Settings of the model are compared with its dataclass in `model_settings`, because this loads torch.
+    """
+    for name in ("preset", "source", "model_name", "loader_name", "optimizer_name", "task_name"):
+        if not isinstance(getattr(config, name), str):
+            raise SynparseError(f"setting {name} = {getattr(config, name)!r} is of another type (str was expected)")
+    for name in ("model", "on_sample"):
+        if not isinstance(getattr(config, name), dict):
+            raise SynparseError(f"setting {name} = {getattr(config, name)!r} is of another type (dict was expected)")
+    for key, value in config.model.items():
+        if not isinstance(value, str | bool | int | float):
+            raise SynparseError(f"setting model.{key} = {value!r} is neither a number, a name nor true or false")
+    for table in (*COMPONENTS, *TABLES):
+        check_values(table, getattr(config, table))
+    _check_combinations(config)
+
+
+def _check_combinations(config: RunConfig) -> None:
+    entry, data, parse = entry_of(config), config.data, config.parse
+    if data.token == "class" and data.vocabulary:
+        raise SynparseError("data.token=class finds the words of each class itself; leave data.vocabulary out")
+    if data.token == "character" and (entry.learns_trees or entry.needs_teacher):
+        source = entry.teacher_output or "trees"
+        raise SynparseError(f"data.token=character: {config.model_name!r} learns from {source}, which are over words")
+    if parse.decoder:
+        decoder_entry(parse.decoder)
+    parse_priors(parse.priors)
+    if parse.distances not in ("lm", *entry.sets):
+        sets = " or ".join(("lm", *entry.sets))
+        raise SynparseError(f"parse.distances={parse.distances}: model {config.model_name!r} has {sets}")
+    try:
+        check_layer(config, parse.layer)
+    except ValueError as error:
+        raise SynparseError(f"setting parse.layer = {parse.layer}: {error}") from None
+
+
+def value_of(config: RunConfig, name: str) -> Any:
+    """Value of ``table.key`` in a run, of a name such as ``loader.name``, or of ``model.learns_trees``."""
+    table, _, key = name.partition(".")
+    if key == "name":
+        return getattr(config, f"{table}_name")
+    if name == "model.learns_trees":
+        return entry_of(config).learns_trees
+    part = getattr(config, table)
+    return part[key] if isinstance(part, Mapping) else getattr(part, key)
+
+
+def holds(condition: str, config: RunConfig) -> bool:
+    """Whether the condition of a setting (see `setting`) holds in a run; the empty condition holds always."""
+    return all(_holds(part, config) for part in condition.split(" and ") if part)
+
+
+def _holds(comparison: str, config: RunConfig) -> bool:
+    operator = "!=" if "!=" in comparison else "="
+    name, _, values = comparison.partition(operator)
+    value = value_of(config, name)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return (text in values.split("|")) == (operator == "=")
+
+
+def declared_settings(config: RunConfig) -> dict[str, Any]:
+    """Dataclass fields of all settings of a run, ``table.key`` -> field. Loads torch."""
+    declared = {f"model.{one.name}": one for one in fields(kind_of(config).Config)}
+    for table in (*COMPONENTS, *TABLES):
+        declared |= {f"{table}.{one.name}": one for one in fields(getattr(config, table))}
+    return declared
+
+
+def effective_settings(config: RunConfig) -> dict[str, Any]:
+    """Dataclass fields of the settings that have an effect in a run, ``table.key`` -> field. Loads torch."""
+    declared = declared_settings(config)
+    return {name: one for name, one in declared.items() if holds(one.metadata.get("when", ""), config)}
