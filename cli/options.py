@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -12,7 +11,6 @@ import click
 
 from cli.command import option
 from induce.storage import locate
-from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from treebank.base.errors import TreebankError
@@ -145,12 +143,11 @@ def plot_option(help: str) -> Decorator:
 
 
 def _check_plot(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Return the path. Raises SynparseError if it does not end in .svg or its folder does not exist."""
+    """Return the path. Raises SynparseError if it does not end in .svg or cannot be written."""
+    from induce.storage.outputs import check_output
+
     if value is not None:
-        if not value.lower().endswith(".svg"):
-            raise SynparseError(f"{value}: pictures are written as SVG; let the name end in .svg")
-        if not os.path.isdir(folder := os.path.dirname(value) or "."):
-            raise SynparseError(f"{value}: folder {folder} does not exist")
+        check_output(value, suffixes=(".svg",))
     return value
 
 

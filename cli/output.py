@@ -17,6 +17,7 @@ import click
 from treebank.base.atomic_write import begin, finish, real
 from treebank.base.errors import SynparseError, placed
 from treebank.io.compression import COMPRESSED
+from treebank.io.output_path import check_output
 
 if TYPE_CHECKING:
     from treebank.draw.picture import Analysis
@@ -101,13 +102,11 @@ def open_output(path: str | None) -> Iterator[Callable[[str], None]]:
     file the later one wins whole. Whatever was written before an error is kept, and a note on the error says where.
     Devices and pipes are written directly.
     """
-    if path == "":
-        raise SynparseError("-o: an empty name; name a file to write, or - for standard output")
     if path is None or path in STDOUT:
         yield lambda line: print(line, flush=True)  # not click.echo, which takes escape sequences out of words
         return
-    if os.path.isdir(path):
-        raise SynparseError(f"{path}: this is a folder; name a file to write")
+    if not path.startswith(DESCRIPTORS):
+        check_output(path)
     if (end := os.path.splitext(path.lower())[1]) in COMPRESSED - {".gz"}:
         raise SynparseError(f"{path}: text is written plain or as .gz, not as {end}")
     if path.startswith(DESCRIPTORS) or (os.path.exists(path) and not os.path.isfile(path)):

@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from induce.analysis.sweep import Sweep
 
 
-def check_picture(path: str) -> None:
-    """Raises SynparseError if no picture can be written to ``path``."""
-    kinds = _figure(1, 1).canvas.get_supported_filetypes()
-    kind = os.path.splitext(path)[1].removeprefix(".").lower()
-    if kind not in kinds:
-        raise SynparseError(f"{path}: the kind of picture is not known by its name; use .png, .pdf or .svg")
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        raise SynparseError(f"{path}: there is no folder {folder}")
-
-
 def draw_channels(report: ChannelReport, path: str) -> None:
     """Write a heat map of relations (rows) by channels (columns, layer by layer), a dot at each relation's best."""
     layers, channels = report.relations[0].correlations.shape

@@ -100,18 +100,18 @@ def convert(
     INPUT is any number of treebank files (brackets, CoNLL-U), JSON lines with distances or spans (.jsonl), folders,
     patterns, treebank names such as wsj10, or - for standard input (the default).
     """
+    from induce.storage.outputs import check_output
     from treebank.convert.convert import Conversion, Treebanks
     from treebank.convert.convert import convert as converted
     from treebank.convert.transform import Transformation
     from treebank.corpora.catalog import is_name
     from treebank.io.expand import expand
-    from treebank.io.output_path import check_output
 
     if vocabulary_of and not normalize:
         raise click.UsageError(f"--vocabulary-of requires --normalize {CONCAT_SYN}")
     paths = input_paths(input)
     files = [path for path in paths if not is_name(path)]
-    check_output(output, files)
+    check_output(output, inputs=[*files, *vocabulary_of])
     transformation = Transformation(tuple(strip), binarize, max_length)
     conversion = Conversion(form, transformation, head_rules, normalize is not None, vocabulary_of)
     on_bad = SkippedSentences() if on_error == "skip" else None

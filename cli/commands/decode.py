@@ -35,15 +35,15 @@ def decode(file: str, decoder: str | None, output: str | None) -> None:
     """
     from induce.parsing.reading import decoded, expected, from_json
     from induce.registry import decoder_entry
+    from induce.storage.outputs import check_output
     from treebank.core.sentence import Sentence
     from treebank.core.tree import Tree
     from treebank.io.conllu_writer import ConlluWriter
     from treebank.io.jsonl import read_objects
-    from treebank.io.output_path import check_output
 
     if decoder:
         decoder_entry(decoder)  # a wrong name is reported before any line is read
-    check_output(output, [file])
+    check_output(output, inputs=[file])
     with open_output(output) as write:
         for number, line in read_objects(file, expected=expected()):
             if line is None:

@@ -78,11 +78,13 @@ def draw(
     terminal.
     """
     from induce.parsing.pictures import FIRST, chosen_numbers, pictures
+    from induce.storage.outputs import check_output
     from treebank.corpora.catalog import load_gold
-    from treebank.draw.files import check_target, write_pictures
+    from treebank.draw.files import KINDS, check_format, write_pictures
 
     if output:
-        check_target(output)
+        check_output(output, inputs=[path for path in input if path != "-"], gold=gold, models=models, suffixes=KINDS)
+        check_format(output)
     choose = chosen_numbers(sentences) if sentences else lambda number: not output or number <= FIRST + 1
     treebank = load_gold(gold, ptb=ptb) if gold else None
     paths = list(input) if treebank else input_paths(input)

@@ -81,14 +81,14 @@ def extract(
     has the arrays "vectors" (sentences, units) and "words" (number of words per sentence).
     """
     from induce.parsing.load import load_parser
+    from induce.storage.outputs import check_output
     from treebank.io.expand import expand
-    from treebank.io.output_path import check_output
     from treebank.io.read import read_sentences
 
     paths = input_paths(input)
     files = expand(paths)  # a wrong path is reported before a model is loaded
-    check_output(output, paths)
     run = default_model(model)
+    check_output(output, inputs=paths, models=[run])
     if what == VECTORS:
         _extract_vectors(run, paths, files, output, input_options, device)
         return

@@ -25,7 +25,10 @@ def pack(model: str | None, output: str, half: bool) -> None:
     All commands take the file like a model folder. Its parts are verified by their digests when it is opened. They
     contain text and numbers only, so opening a file from an unknown source cannot run code.
     """
+    from induce.storage.outputs import check_output
     from induce.storage.publishing import publish
 
-    digest = publish(Path(default_model(model)), output, half=half)
+    model = default_model(model)
+    check_output(output, models=[model])
+    digest = publish(Path(model), output, half=half)
     click.echo(f"{output}: sha256 {digest}")

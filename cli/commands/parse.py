@@ -96,13 +96,14 @@ def parse(
     _check_usage(output, output_dir, resume, engine, workers, address)
     from induce.parsing.load import load_parser
     from induce.parsing.writer import Job, parse_into
+    from induce.storage.outputs import check_output
     from treebank.io.expand import expand
-    from treebank.io.output_path import check_output
 
     paths = input_paths(input)
     files = expand(paths)  # a wrong path is reported before a model is loaded
-    check_output(output, paths)
-    parser = load_parser(default_model(model), tell=note, **parsing)
+    model = default_model(model)
+    check_output(output, inputs=paths, models=[model])
+    parser = load_parser(model, tell=note, **parsing)
     form = form or ("conllu" if parser.output == "heads" else "brackets")
     if form == "conllu":
         parser.must_give("heads", "another --format")

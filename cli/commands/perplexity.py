@@ -224,8 +224,8 @@ def _score_units(
 ) -> None:
     """Write one line per sentence, or per word with an empty line after each sentence."""
     from induce.likelihood.sentences import SentenceScorer
+    from induce.storage.outputs import check_output
     from treebank.io.expand import expand
-    from treebank.io.output_path import check_output
     from treebank.io.read import read_sentences
 
     runs = default_models(models)
@@ -233,7 +233,7 @@ def _score_units(
         raise click.UsageError(f"--per {per} takes one model")
     paths = input_paths(text)
     files = expand(paths)  # a wrong path is reported before a model is loaded
-    check_output(output, paths)
+    check_output(output, inputs=paths, models=runs)
     scorer = SentenceScorer(runs[0], device=device)
     if per == "word" and not scorer.gives_words:
         raise SynparseError(f"model {scorer.name!r} has no probabilities of words; use --per sentence")

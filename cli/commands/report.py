@@ -77,8 +77,11 @@ def report(
     TEXT. The page needs no network and no other file.
     """
     from induce.reporting.report import Report, ReportPlan
+    from induce.storage.outputs import check_output
 
-    report_plan = ReportPlan(runs=default_models(models), text=text, input_options=input_options, **plan)
+    models = default_models(models)
+    report_plan = ReportPlan(runs=models, text=text, input_options=input_options, **plan)
+    check_output(output, inputs=text, gold=plan.get("gold"), models=models)
     page = Report(report_plan, tell=note, decoder=decoder, layer=layer, distances=distances, device=device).html()
     with open_output(output) as write:
         write(page)

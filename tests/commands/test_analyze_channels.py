@@ -125,6 +125,5 @@ def test_the_heat_map(call: Caller, udgn: Path) -> None:
     arguments = ("analyze", "channels", "-m", udgn, "--gold", "gold.conllu", "--plot")
     call.result(*arguments, "map.svg")
     assert "<svg" in Path("map.svg").read_text(encoding="utf-8")
-    problem = call.refusal(*arguments, "map.txt")
-    assert problem == "map.txt: the kind of picture is not known by its name; use .png, .pdf or .svg"
-    assert call.refusal(*arguments, "gone/map.png") == "gone/map.png: there is no folder gone"
+    assert call.refusal(*arguments, "map.txt") == "map.txt: unknown suffix; end the name in .svg"
+    assert call.refusal(*arguments, "gone/map.svg").startswith("gone/map.svg: there is no folder")

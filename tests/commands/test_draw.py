@@ -77,8 +77,8 @@ def test_many_sentences_are_not_drawn_silently_in_part(call: Caller) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("trees.txt", "-o", "a.jpg"), "end it in .svg"),
-        (("trees.txt", "-o", "no/a.svg"), "there is no folder no"),
+        (("trees.txt", "-o", "a.jpg"), "end the name in .svg"),
+        (("trees.txt", "-o", "no/a.svg"), "no/a.svg: there is no folder"),
         (("trees.txt", "--sentences", "0"), "give numbers from 1"),
         (("trees.txt", "--sentences", "a-b"), "give numbers from 1"),
         (("in.txt", "-m", "none"), "none: there is no such model"),

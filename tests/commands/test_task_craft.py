@@ -132,7 +132,7 @@ def test_options_along_demonstrations(trained: Path, shown: Path, tmp_path: Path
     table = call.result("task", "options", "-m", trained).splitlines()
     assert [line for line in table if line in ("AC", "CD", "DA")] == ["AC", "CD", "DA"]
     assert sum(bool(re.search(r" use +[ACD] ", line)) for line in table) == 6
-    assert "written as SVG" in call.refusal("task", "options", "-m", trained, "--plot", "steps.bmp")
+    assert "end the name in .svg" in call.refusal("task", "options", "-m", trained, "--plot", "steps.bmp")
 
 
 def test_curves(trained: Path, tmp_path: Path, call: Caller) -> None:

@@ -75,7 +75,7 @@ def test_a_predicted_or_gold_file_that_is_no_tree(call: Caller) -> None:
     assert call.refusal("eval", "--gold", text, gold).startswith("plain.txt:1: text outside of brackets: 'the cat sat'")
     assert (
         call.refusal("eval", "--gold", write("empty.mrg", ""), gold)
-        == "empty.mrg: there is no sentence with a tree or heads in it"
+        == "empty.mrg: no sentence in this file has a tree or heads"
     )
     assert "0 trees for the 2 sentences of gold.mrg" in call.refusal("eval", "--gold", gold, write("none.txt", ""))
 
@@ -114,7 +114,7 @@ def test_missing_files(call: Caller, model: Path) -> None:
     assert call.refusal("parse", "-m", model, "none-*.txt") == "none-*.txt: no file matches this pattern"
     Path("empty").mkdir()
     assert call.refusal("parse", "-m", model, "empty") == "empty: this folder holds no file"
-    assert call.refusal("decode", "none.jsonl").startswith("none.jsonl: cannot be read: no such file")
+    assert call.refusal("decode", "none.jsonl") == "none.jsonl: no such file or folder"
 
 
 # --- output -----------------------------------------------------------------------------------------------------------

@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Sequence
 
 from treebank.base.atomic_write import write_whole
-from treebank.base.errors import SynparseError
 from treebank.draw.latex import document
 from treebank.draw.layout import scene_of
 from treebank.draw.page import page
 from treebank.draw.picture import Picture
 from treebank.draw.svg import column, svg
 from treebank.draw.typeset import check_typst, pdf, png
+from treebank.io.output_path import check_output
 
 #: end of the name -> what makes the file of pictures and a title
 KINDS: dict[str, Callable[[Sequence[Picture], str], bytes]] = {
@@ -24,22 +24,16 @@ KINDS: dict[str, Callable[[Sequence[Picture], str], bytes]] = {
 }
 
 
-def check_target(path: str) -> str:
-    """The kind of picture that is asked for. Raises SynparseError if it is not known or cannot be made here."""
-    kind = os.path.splitext(path)[1].lower()
-    if kind not in KINDS:
-        raise SynparseError(f"{path}: the kind of picture is told by the name; end it in {', '.join(KINDS)}")
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        raise SynparseError(f"{path}: there is no folder {folder}")
-    if os.path.isdir(path):
-        raise SynparseError(f"{path}: this is a folder; name a file to write")
-    if kind in (".pdf", ".png"):
+def check_format(path: str) -> str:
+    """The suffix of a picture. Raises SynparseError for an unknown one and if a package that it needs is missing."""
+    check_output(path, suffixes=KINDS)
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in (".pdf", ".png"):
         check_typst()
-    return kind
+    return suffix
 
 
 def write_pictures(pictures: Sequence[Picture], path: str, *, title: str = "Trees") -> None:
     """Draw all pictures into one file. An earlier file of that name is safe until they are drawn."""
-    made = KINDS[check_target(path)](pictures, title)
+    made = KINDS[check_format(path)](pictures, title)
     write_whole(path, made)

@@ -72,8 +72,11 @@ def agreement(
     from induce.analysis.agreement import agreement as measure_agreement
     from induce.parsing.load import load_parser
     from induce.storage.model_spec import expand_models
+    from induce.storage.outputs import check_output
     from treebank.io.read import read_sentences
 
+    if select:
+        check_output(select, inputs=[*text, *predicted], models=models)
     folders = [folder for group in expand_models(models).values() for folder in group]
     report = measure_agreement(
         [*folders, *predicted],

@@ -50,11 +50,12 @@ def classes(text: tuple[str, ...], classes: int, min_count: int, endings: float,
     A line has class, word and number of occurrences, separated by tabs.
     """
     from induce.data.class_table import classify_words
+    from induce.storage.outputs import check_output
     from treebank.io.read import read_sentences
 
-    table = classify_words(
-        read_sentences(input_paths(text)), classes=classes, minimum_count=min_count, endings=endings, seed=seed
-    )
+    paths = input_paths(text)
+    check_output(output, inputs=paths)
+    table = classify_words(read_sentences(paths), classes=classes, minimum_count=min_count, endings=endings, seed=seed)
     with open_output(output) as write:
         for line in table.lines():
             write(line)

@@ -1,0 +1,41 @@
+"""The check of an output file against everything that a command reads, including models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from induce.storage.locate import PathType, folder_types, locate
+from induce.storage.model_spec import expand_models, parse_model_spec
+from treebank.corpora.catalog import is_name
+from treebank.io import output_path
+from treebank.io.expand import expand
+
+PROTECTED = frozenset({PathType.MODEL, PathType.ENSEMBLE, PathType.CORPUS})
+
+
+def check_output(
+    path: str | None,
+    *,
+    inputs: Iterable[str | os.PathLike[str]] = (),
+    gold: str | None = None,
+    models: Sequence[str] = (),
+    suffixes: Iterable[str] = (),
+) -> None:
+    """Raises SynparseError if ``path`` would replace a file that the command reads, or is inside a model folder.
+
+    ``inputs`` are files, folders and patterns of text or predictions, ``gold`` a treebank and ``models`` specifications
+    of models. See `treebank.io.output_path.check_output`.
+    """
+    reads: list[str | os.PathLike[str]] = list(expand([name for name in inputs if not is_name(os.fspath(name))]))
+    if gold and os.path.lexists(gold):
+        reads += expand([gold], trees=True)
+    for specifications in expand_models(models).values():
+        reads += [locate(parse_model_spec(text).path).path for text in specifications]
+    output_path.check_output(path, reads, suffixes=suffixes, is_protected=is_protected)
+
+
+def is_protected(folder: str) -> bool:
+    """Whether a folder contains a model, an ensemble or a prepared corpus."""
+    return not PROTECTED.isdisjoint(folder_types(Path(folder)))

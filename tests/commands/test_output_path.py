@@ -1,0 +1,50 @@
+"""No command replaces a file that it reads or writes into a model folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.calls import Caller
+
+TREE = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))))\n"
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Caller, model: Path) -> None:
+    """A text, gold trees and a packed model in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("t.txt").write_text("the dog saw a cat\n")
+    Path("g.mrg").write_text(TREE)
+    call.result("pack", "-m", model, "-o", "m.synparse")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "parse -m m.synparse t.txt -o m.synparse",
+        "parse -m m.synparse t.txt -o t.txt",
+        "extract -m m.synparse t.txt -o m.synparse",
+        "extract -m m.synparse t.txt --what vectors -o m.synparse",
+        "perplexity -m m.synparse t.txt --per sentence -o m.synparse",
+        "report -m m.synparse --gold g.mrg -o g.mrg",
+        "report -m m.synparse --gold g.mrg -o m.synparse",
+        "convert g.mrg -o g.mrg",
+        "analyze classes t.txt -o t.txt",
+        "pack -m m.synparse -o m.synparse",
+        "decode t.txt -o t.txt",
+    ],
+)
+def test_file_that_is_read_is_not_replaced(call: Caller, arguments: str) -> None:
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    assert "this file is read, so it cannot be written as well" in call.refusal(*arguments.split())
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
+
+
+@pytest.mark.parametrize("target", ["log.jsonl", "best/weights.safetensors", "best/trees.txt"])
+def test_model_folder_is_not_written_to(call: Caller, copy: Path, target: str) -> None:
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    for arguments in (["parse", "-m", copy, "t.txt"], ["pack", "-m", copy], ["convert", "g.mrg"]):
+        assert "this folder is a model" in call.refusal(*arguments, "-o", copy / target)
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
