@@ -136,7 +136,7 @@ def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
     or of a file of trees, or the name of a baseline, such as ``"right"``. ``options``: ``conventions``,
     ``max_length`` and the other fields of `EvaluationPlan`. Raises SynparseError for what cannot be scored.
 
-    >>> [report] = evaluate("sample", "right", conventions=["on-lstm"]).reports
+    >>> [report] = evaluate("sample", "right", conventions=["on-lstm"]).scores
     >>> round(report.value, 1)
     39.6
     """

@@ -101,8 +101,8 @@ def measure(language: str, path: Path, seed: int, words: int, seen: int) -> dict
         edges = read(Path(folder) / "run" / "best").facts.edges
         parsers = [synparse.load(f"{folder}/run", decoder=name) for name in DECODERS]
         found = synparse.evaluate(Treebank(gold.name, gold.sentences[:SCORED]), *parsers, *BASELINES)
-    scores = [report for report in found.reports if report.metric == "UF1"]
-    values = dict(zip((*DECODERS, *BASELINES), (report.value for report in scores), strict=True))
+    scores = found.trees
+    values = dict(zip((*DECODERS, *BASELINES), (score.value for score in scores), strict=True))
     values["by-branching"] = values[chosen]
     told = {"edges": str(edges), "chosen": chosen}
     return {"language": language, "seed": seed, "sentences": len(texts), "uf1": values, **told}
@@ -113,8 +113,8 @@ def side(path: Path, words: int) -> tuple[Edges, list[float]]:
     gold = gold_of(path, words)
     read_text, _ = read_corpora((replace(one, tree=None) for one in gold.sentences), "words")
     edges = edges_of(read_text.encode(choose_vocabulary(read_text, resolve().data)))
-    scores = synparse.evaluate(Treebank(gold.name, gold.sentences[:SCORED]), "right", "left").reports
-    return edges, [report.value for report in scores if report.metric == "UF1"]
+    scores = synparse.evaluate(Treebank(gold.name, gold.sentences[:SCORED]), "right", "left").trees
+    return edges, [score.value for score in scores]
 
 
 def print_sides(data: Path, words: int) -> None:

@@ -17,18 +17,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from treebank.core.baselines import right  # noqa: E402
 from treebank.core.tree import Tree  # noqa: E402
 from treebank.corpora.catalog import load_whole  # noqa: E402
-from treebank.evaluate.align import view_treebank  # noqa: E402
+from treebank.evaluate.align import Bracketing, view_treebank  # noqa: E402
 from treebank.evaluate.averaging import average_score  # noqa: E402
 from treebank.evaluate.conventions import CONVENTIONS  # noqa: E402
-from treebank.evaluate.flat import Brackets, compared  # noqa: E402
+from treebank.evaluate.uf1 import count_spans, counted_spans  # noqa: E402
 from treebank.io.bracketed import read_bracketed  # noqa: E402
 
 ROUNDS = 5
@@ -89,16 +87,19 @@ def scoring() -> dict[str, float]:
     gold, convention = load_whole("wsj"), CONVENTIONS["on-lstm"]
     views = view_treebank(gold, convention.tokens)
     predicted = [Tree.from_spans(view.tree.words, right(view.tree, None)) for view in views]  # type: ignore[arg-type]
-    spans, lengths = [tree.spans for tree in predicted], np.array([len(view) for view in views])
+    brackets = [Bracketing(len(tree), tree.spans) for tree in predicted]
+    reference = [view.brackets for view in views]
     pairs = [
         (as_list(view.tree.to_nltk()), as_list(tree.to_nltk())) for view, tree in zip(views, predicted, strict=True)
     ]
     sys.setrecursionlimit(10_000)
 
     def ours() -> float:
-        truth = Brackets.of([view.tree.spans for view in views], lengths).counted(convention, gold=True)
-        found = Brackets.of(spans, lengths).counted(convention, gold=False)
-        return average_score(compared(found, truth, lengths), convention).f1
+        counts = [
+            count_spans(counted_spans(guess, convention, gold=False), counted_spans(truth, convention, gold=True))
+            for guess, truth in zip(brackets, reference, strict=True)
+        ]
+        return average_score(counts, convention).f1
 
     assert abs(ours() - plain(pairs)) < 1e-12, "the two must agree"
     seconds = by_turns({"synparse": ours, "plain recursion": lambda: plain(pairs)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,6 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("treebank", "induce", "cli")
 HEAVY = ("torch", "nltk", "numpy")
-SCORING = {  # what only an evaluation loads, which needs numpy in any case
-    f"treebank/evaluate/{name}.py" for name in ("averaging", "uf1", "flat", "labels", "shape")
-}
 FORBIDDEN = {  # package -> what no file of it may import, anywhere
     "treebank": ("torch", "click", "induce", "cli"),
     "induce": ("click", "cli"),
@@ -51,20 +48,19 @@ def imports(tree: ast.Module, package: str, *, at_module_level: bool = False) ->
         todo.extend(ast.iter_child_nodes(node))
 
 
-def violations(source: str, package: str, *, heavy: Sequence[str] = HEAVY) -> list[str]:
+def violations(source: str, package: str) -> list[str]:
     """The forbidden imports of one file's text."""
     tree = ast.parse(source)
     found = [name for name in imports(tree, package) if name.split(".")[0] in FORBIDDEN[package]]
     if package in ("cli", "treebank"):
-        found += [name for name in imports(tree, package, at_module_level=True) if name.split(".")[0] in heavy]
+        found += [name for name in imports(tree, package, at_module_level=True) if name.split(".")[0] in HEAVY]
     return found
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_one_way(path: Path) -> None:
     place = path.relative_to(ROOT)
-    heavy = [name for name in HEAVY if name != "numpy" or place.as_posix() not in SCORING]
-    assert violations(path.read_text(encoding="utf-8"), place.parts[0], heavy=heavy) == []
+    assert violations(path.read_text(encoding="utf-8"), place.parts[0]) == []
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from cli.progress import Counter
 from induce.storage.locate import DEFAULT_FOLDER, default_output
 
 if TYPE_CHECKING:
-    from treebank.evaluate.evaluate import EvaluationPlan
+    from treebank.evaluate.plan import EvaluationPlan
 
 EXAMPLES = [
     (
@@ -118,13 +118,14 @@ def evaluate(
     from cli.commands.eval_report import show
     from induce.parsing.systems import load_systems
     from induce.storage.model_spec import expand_models, is_model
-    from treebank.evaluate.evaluate import EvaluationPlan
     from treebank.evaluate.evaluate import evaluate as run_plan
+    from treebank.evaluate.plan import EvaluationPlan
 
     runs = [*models, *filter(is_model, predicted)]  # -m runs/seed-* as expanded by a shell
     plan = EvaluationPlan(
         predicted=[path for path in predicted if not is_model(path)],
-        details=form == "json" or bool(by),
+        by=by,
+        details=form == "json",
         on_bad=SkippedSentences() if on_error == "skip" else None,
         **plan_options,
     )
@@ -139,7 +140,7 @@ def evaluate(
         priors=priors,
         device=device,
     )
-    show(run_plan(plan, systems, groups), form=form, by=by, worst=worst, details=details)
+    show(run_plan(plan, systems, groups), form=form, worst=worst, details=details)
 
 
 def _track(name: str, parsed: Iterable[Any], count: int) -> Iterable[Any]:
@@ -149,6 +150,6 @@ def _track(name: str, parsed: Iterable[Any], count: int) -> Iterable[Any]:
 
 def _default_models(plan: EvaluationPlan) -> list[str]:
     """The default model if there is nothing else to score; next to baselines, only if it was trained or named."""
-    if not plan.needs_models or (plan.baselines and default_output() == DEFAULT_FOLDER and not lexists(DEFAULT_FOLDER)):
+    if not plan.needs_model or (plan.baselines and default_output() == DEFAULT_FOLDER and not lexists(DEFAULT_FOLDER)):
         return []
     return [default_model()]

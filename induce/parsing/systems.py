@@ -12,8 +12,9 @@ from induce.storage.model_spec import expand_models, is_model
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import BASELINES
 from treebank.core.sentence import Treebank
-from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
-from treebank.evaluate.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees, parsed_by
+from treebank.evaluate.evaluate import Evaluation, evaluate
+from treebank.evaluate.plan import EvaluationPlan
+from treebank.evaluate.systems import HEAD_BASELINES, Predict, System, SystemInfo, parser_system, tree_predictions
 
 if TYPE_CHECKING:
     from induce.parsing.ensemble import Ensemble
@@ -32,7 +33,7 @@ def load_systems(
     priors: str | None = None,
     tell: Callable[[str], None] | None = None,
     watched: Watched | None = None,
-) -> list[ParsedTrees | ParsedHeads]:
+) -> list[System]:
     """The models in the folders of ``groups`` as systems; they parse when they are scored.
 
     A system is called by its model, with the folder where there are several. ``tell`` hears of sentences for which a
@@ -51,21 +52,22 @@ def load_systems(
             folder, device=device, decoder=decoder, layer=layer, distances=distances, priors=priors, tell=tell
         )
         system = system_of(parser, folder, alone=len(folders) == 1)
-        if isinstance(system, ParsedTrees) and getattr(parser, "tokenization", "") == "characters":
+        if system.kind == "trees" and getattr(parser, "tokenization", "") == "characters":
             system = replace(system, characters=True)
         systems.append(_watched(system, watched) if watched else system)
     return systems
 
 
-def _watched(system: Any, watched: Watched) -> Any:
-    def counted(parse: Any) -> Any:
-        return parse and (lambda sentences: watched(system.name, parse(sentences), len(sentences)))
+def _watched(system: System, watched: Watched) -> System:
+    """The system with ``watched`` around its calls of the parser."""
 
-    system = replace(system, parse=counted(system.parse))
-    return replace(system, parse_text=counted(system.parse_text)) if isinstance(system, ParsedTrees) else system
+    def counted(predict: Predict | None) -> Predict | None:
+        return predict and (lambda sentences: list(watched(system.name, predict(sentences), len(sentences))))
+
+    return replace(system, predict=counted(system.predict), predict_text=counted(system.predict_text))
 
 
-def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> ParsedTrees | ParsedHeads:
+def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> System:
     """The parser of a folder as a system, under the name of its model, and with the folder if it is not ``alone``.
 
     Raises SynparseError for heads over characters, as those of a treebank are over words.
@@ -73,15 +75,17 @@ def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> Pa
     if parser.output == "heads":
         check_words(folder, parser)
     name = parser.name if alone else f"{parser.name} {folder}"
-    system = parsed_by(parser, name=name, model=folder, learned_from=parser.learned_from, decoded=parser.decoded)
+    system = parser_system(parser, SystemInfo(name, None, folder, parser.learned_from, parser.decoded))
     from induce.parsing.characters import parse_text
     from induce.parsing.parser import ModelParser
 
-    if isinstance(system, ParsedHeads) or not isinstance(parser, ModelParser):
+    if system.kind == "heads" or not isinstance(parser, ModelParser):
         return system
     if parser.token == "word" and not parser.tokenization:
         return system
-    return replace(system, parse_text=partial(parse_text, parser), characters=parser.token == "character")
+    return replace(
+        system, predict_text=tree_predictions(name, partial(parse_text, parser)), characters=parser.token == "character"
+    )
 
 
 def check_words(folder: str, parser: Parser) -> None:
@@ -97,14 +101,16 @@ def evaluate_systems(gold: str | Treebank, systems: Sequence[Any], **options: An
     A system is a parser, the path of a model's folder, of a file of trees or heads or of parsed text, or the name of a
     baseline.
     """
-    parsers = [one for one in systems if not isinstance(one, str | os.PathLike)]
+    parsers = [system for system in systems if not isinstance(system, str | os.PathLike)]
     names = [os.fspath(one) for one in systems if isinstance(one, str | os.PathLike)]
     baselines = [name for name in names if name in BASELINES or name in HEAD_BASELINES]
     folders = [name for name in names if name not in baselines and is_model(name)]
     files = [name for name in names if name not in baselines and name not in folders]
     models = [
-        parsed_by(one, name=one.name, learned_from=one.learned_from, decoded=getattr(one, "decoded", ""))
-        for one in parsers
+        parser_system(
+            parser, SystemInfo(parser.name, learned_from=parser.learned_from, decoded=getattr(parser, "decoded", ""))
+        )
+        for parser in parsers
     ]
     models += load_systems(expand_models(folders))
     return evaluate(EvaluationPlan(gold=gold, predicted=files, baselines=baselines, **options), models)

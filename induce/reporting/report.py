@@ -20,8 +20,9 @@ from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
 from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, load_gold
-from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
-from treebank.evaluate.systems import HEAD_BASELINES, ParsedHeads, ParsedTrees
+from treebank.evaluate.evaluate import Evaluation, evaluate
+from treebank.evaluate.plan import EvaluationPlan
+from treebank.evaluate.systems import HEAD_BASELINES, System, head_predictions, tree_predictions
 from treebank.io.read import DEFAULT_INPUT, InputOptions, read_sentences
 
 TREE_BASELINES = ("right", "left", "balanced", "random", "oracle", "gold")
@@ -149,11 +150,11 @@ class Report:
         return report_page(title, [part for part in parts if part[2]], foot)
 
 
-def _system(model: Parsed, *, alone: bool) -> ParsedTrees | ParsedHeads:
+def _system(model: Parsed, *, alone: bool) -> System:
     """The model's analyses as a system that is scored; it is asked for all sentences of the report, in order."""
     system = system_of(model.parser, model.run, alone=alone)
-    if isinstance(system, ParsedHeads):
+    if system.kind == "heads":
         pairs = [(one.words, one.heads) for one in model.analyses]
-        return replace(system, parse=lambda _: pairs)
+        return replace(system, predict=head_predictions(system.name, lambda _: pairs))
     trees = [one.tree for one in model.analyses if one.tree is not None]
-    return replace(system, parse=lambda _: trees)
+    return replace(system, predict=tree_predictions(system.name, lambda _: trees))

@@ -20,7 +20,7 @@ from treebank.draw.reading import fitted
 from treebank.evaluate.compare import Comparison
 from treebank.evaluate.evaluate import Evaluation
 from treebank.evaluate.per_sentence import sentence_scores
-from treebank.evaluate.score import ScoreReport
+from treebank.evaluate.score import Score, TreeScore
 
 Section = tuple[str, str, str]
 DRAWN = range(5, 31)  # words of a sentence that is drawn: trees of fewer say little, wider ones are hard to see
@@ -92,10 +92,10 @@ def short_names(runs: Sequence[str]) -> list[str]:
 def scores(evaluation: Evaluation, eval_command: str) -> Iterator[Section]:
     """Scores, and where they come from."""
     parts = []
-    kinds = dict.fromkeys((report.metric, report.convention.name) for report in evaluation.reports)
+    kinds = dict.fromkeys((score.metric, score.convention.name) for score in evaluation.scores)
     for number, (metric, convention) in enumerate(kinds):
-        same = [one for one in evaluation.reports if (one.metric, one.convention.name) == (metric, convention)]
-        values = [Interval(one.system, one.value, *one.interval, ours=bool(one.model)) for one in same]
+        same = [one for one in evaluation.scores if (one.metric, one.convention.name) == (metric, convention)]
+        values = [Interval(one.system, one.value, *one.interval, ours=bool(one.info.model)) for one in same]
         title = f"{metric} under {convention}, with 95 % intervals"
         parts.append(plot(draw_intervals(values, title=title, across=f"{metric} in percent"), f"scores-{number}"))
         parts.append(_score_table(f"{metric} under {convention}", same))
@@ -109,14 +109,14 @@ def scores(evaluation: Evaluation, eval_command: str) -> Iterator[Section]:
         parts.append(table("Mean and standard deviation over runs", header, rows, text_columns=3))
     parts.append(_comparisons(evaluation.comparisons))
     parts.append(note("How each number came about:"))
-    parts.append(listing(dict.fromkeys(f"{one.system}: {one}" for one in evaluation.reports)))
+    parts.append(listing(dict.fromkeys(f"{one.system}: {one}" for one in evaluation.scores)))
     parts.append(note("The command that prints them:") + command(eval_command))
     yield "scores", "Scores", "\n".join(filter(None, parts))
-    yield "details", "Where the scores come from", "\n".join(_details(evaluation.reports))
+    yield "details", "Where the scores come from", "\n".join(_details(evaluation.scores))
 
 
-def _score_table(caption: str, reports: Sequence[ScoreReport]) -> str:
-    trees = reports[0].depth is not None
+def _score_table(caption: str, reports: Sequence[Score]) -> str:
+    trees = isinstance(reports[0], TreeScore)
     sizes = list(dict.fromkeys(f"{len(one.counts):,}" for one in reports))
     counts = ["Sentences"] * (len(sizes) > 1)  # one and the same for all, as a rule: then the caption says it
     header = ["System", "Score", "95 % interval", "Precision", "Recall", *counts, *["Depth", "R/L"] * trees]
@@ -124,7 +124,7 @@ def _score_table(caption: str, reports: Sequence[ScoreReport]) -> str:
     for one in reports:
         low, high = one.interval
         row = [one.system, f"{one.value:.1f}", f"{low:.1f}–{high:.1f}", f"{one.precision:.1f}", f"{one.recall:.1f}"]
-        shape = [f"{one.depth or 0:.1f}", f"{one.right_left or 0:.1f}"] if trees else []
+        shape = [f"{one.shape.depth:.1f}", f"{one.shape.right_left:.1f}"] if isinstance(one, TreeScore) else []
         rows.append([*row, *[f"{len(one.counts):,}"] * len(counts), *shape])
     caption += "" if counts else f", {sizes[0]} sentences"
     explained = (
@@ -150,14 +150,14 @@ def _comparisons(comparisons: Sequence[Comparison]) -> str:
     return "\n".join(parts)
 
 
-def _details(reports: Sequence[ScoreReport]) -> Iterator[str]:
+def _details(reports: Sequence[Score]) -> Iterator[str]:
     """Scores by length, label, height, relation and distance, of the first convention of each metric."""
     for metric in dict.fromkeys(report.metric for report in reports):
         of_metric = [one for one in reports if one.metric == metric]
         first = [one for one in of_metric if one.convention.name == of_metric[0].convention.name]
         yield _by_length(metric, first)
         for field, caption, key in _TABLES:
-            having = [one for one in first if getattr(one, field)]
+            having = [one for one in first if getattr(one, field, None)]
             if having:
                 yield _shares(f"{caption}, in percent ({metric})", having, field, key)
 
@@ -170,13 +170,13 @@ _TABLES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
 )
 
 
-def _by_length(metric: str, reports: Sequence[ScoreReport]) -> str:
+def _by_length(metric: str, reports: Sequence[Score]) -> str:
     having = [one for one in reports if one.by_length]
     if not having:
         return ""
     lengths = list(dict.fromkeys(key for one in having for key in one.by_length or ()))
-    shown = [one for one in having if one.model] or having
-    named = short_names([one.model or one.system for one in shown])
+    shown = [one for one in having if one.info.model] or having
+    named = short_names([one.info.model or one.system for one in shown])
     lines = [
         Line(name, [(float(lengths.index(key)), value) for key, (_, value) in (one.by_length or {}).items()])
         for name, one in zip(named, shown, strict=True)
@@ -194,7 +194,7 @@ def _by_length(metric: str, reports: Sequence[ScoreReport]) -> str:
     return drawn + table(title, ["System", *lengths], rows)
 
 
-def _shares(caption: str, reports: Sequence[ScoreReport], field: str, key: Callable[[Any], str]) -> str:
+def _shares(caption: str, reports: Sequence[Score], field: str, key: Callable[[Any], str]) -> str:
     """A row a system, a column a label: found, of all."""
     keys = list(getattr(reports[0], field))[:MANY]
     rows = []
@@ -300,10 +300,10 @@ def _by_place(evaluation: Evaluation) -> dict[int, float]:
     """Sentence -> mean value of the models, each by the first metric and convention that it has."""
     values: dict[int, list[float]] = {}
     seen = set()
-    for report in evaluation.reports:
-        if report.model and report.model not in seen:
-            seen.add(report.model)
-            for place, one in zip(report.places, sentence_scores(report, evaluation.gold), strict=True):
+    for report in evaluation.scores:
+        if report.info.model and report.info.model not in seen:
+            seen.add(report.info.model)
+            for place, one in zip(report.indices, sentence_scores(report, evaluation.gold), strict=True):
                 if one.counts.gold:
                     values.setdefault(place, []).append(one.value)
     return {place: sum(found) / len(found) for place, found in values.items()}

@@ -20,11 +20,11 @@ from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
-from treebank.evaluate.averaging import pooled_score
+from treebank.evaluate.averaging import pooled_score, total
 from treebank.evaluate.conventions import CONVENTIONS
-from treebank.evaluate.score import ScoreReport, total
+from treebank.evaluate.score import TreeScore
 from treebank.evaluate.statistics import wilson_interval
-from treebank.evaluate.systems import ParsedTrees
+from treebank.evaluate.systems import System, SystemInfo, tree_predictions
 from treebank.evaluate.uf1 import score_trees as score_bracketing
 
 GENERATED = 3000  # test examples, where no file is given
@@ -38,7 +38,7 @@ class TaskScore:
     signature: str
     accuracy: float  # percent, of all examples
     groups: Mapping[str, tuple[int, int]]  # name -> labels found, of how many
-    trees: ScoreReport | None  # None where the model gives no structure
+    trees: TreeScore | None  # None where the model gives no structure
     trees_by_group: Mapping[str, float]  # UF1 in percent
     model: str = ""  # the folder
 
@@ -193,12 +193,13 @@ def correct(checkpoint: Checkpoint, examples: Sequence[Example], device: str) ->
     return found
 
 
-def score_trees(name: str, checkpoint: Checkpoint, examples: Examples, data: str, device: str) -> ScoreReport:
+def score_trees(name: str, checkpoint: Checkpoint, examples: Examples, data: str, device: str) -> TreeScore:
     """UF1 under ``evalb``, which counts the bracket over the whole, of the trees without their round brackets."""
     parser = ModelParser(checkpoint, device=device)
     sides = [side for one in examples.examples for side in one.sides]
     gold = [Sentence(side.words, tree=Tree.from_spans(side.words, side.spans)) for side in sides]
-    system = ParsedTrees(name, lambda _: map(without_brackets, parser.parse([side.tokens for side in sides])))
+    parse = tree_predictions(name, lambda _: map(without_brackets, parser.parse([side.tokens for side in sides])))
+    system = System(SystemInfo(name), "trees", parse)
     return score_bracketing(Treebank(data, gold), [system], [CONVENTIONS["evalb"]])[0]
 
 

@@ -106,4 +106,4 @@ def test_packed_models_among_predictions_are_scored_as_models(call: Caller) -> N
         Path(name).write_bytes(builtin.FILE.read_bytes())
     output = call.result("eval", "--gold", "gold.ptb", "-m", "a.synparse", "b.synparse", "english@decoder=brackets")
     assert all(name in output for name in ("a.synparse", "b.synparse", "english@decoder=brackets"))
-    assert len(synparse.evaluate("gold.ptb", "a.synparse", "english").reports) == 2
+    assert len(synparse.evaluate("gold.ptb", "a.synparse", "english").scores) == 2

@@ -87,7 +87,7 @@ def test_predictions_that_do_not_match_name_both_files_and_lines(call: Caller) -
         return call.refusal("eval", "--gold", gold, write("p.txt", text))
 
     assert refusal(lines[0]) == "p.txt: 1 tree for the 2 sentences of gold.mrg; the one for gold.mrg:2 is missing"
-    assert refusal(TREES + lines[0]).startswith("p.txt:3: a tree too many after that for gold.mrg:2")
+    assert refusal(TREES + lines[0]).startswith("p.txt:3: an extra tree after the one for gold.mrg:2")
     assert refusal(TREES.replace("bark", "sing")).startswith(
         "p.txt:2: the words differ from gold.mrg:2: word 2 is 'sing'"
     )

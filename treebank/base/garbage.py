@@ -1,4 +1,4 @@
-"""Reading and scoring without the search for circles among objects."""
+"""Reading and scoring without cyclic garbage collection."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collections() -> Iterator[None]:
-    """Inside, Python does not look for circles among objects: trees have none, and to look through all takes long."""
-    was_on = gc.isenabled()
+    """Disable the search for reference cycles, which trees do not have.
+
+    The search would take half of the time of scoring two files of 40,000 trees. On exit, the existing objects count as
+    old, so that enabling the search again does not start with all of them.
+    """
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was_on:
-            if not gc.get_freeze_count():  # else the two calls would let loose what somebody else has frozen
-                gc.freeze()  # these two make all that is there old, without a look, so that enabling looks through none
+        if was_enabled:
+            if not gc.get_freeze_count():  # unfreezing would also release the objects that a caller has frozen
+                gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -7,6 +7,7 @@ tables to a terminal, as LaTeX or as CSV, and the object as JSON, so all formats
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any, NamedTuple, Protocol
 
 Interval = tuple[float, float]
@@ -14,10 +15,15 @@ Cell = str | int | float | Interval | None  # None is an empty cell
 
 
 class Column(NamedTuple):
-    """A column of a table. ``form`` is the format specification of its numbers, such as ``.1f`` or ``+.1f``."""
+    """A column of a table.
+
+    ``form`` is the format specification of its numbers, such as ``.1f`` or ``+.1f``. A ``wide`` column, such as a
+    signature, is only in the records; in tables, footnotes have its content. Wide columns come last.
+    """
 
     name: str
     form: str = ""
+    wide: bool = False
 
 
 class Table(NamedTuple):
@@ -34,17 +40,35 @@ class Table(NamedTuple):
     best: frozenset[tuple[int, int]] = frozenset()
     muted: frozenset[int] = frozenset()
 
+    def header(self) -> list[str]:
+        """The names of the columns that are not wide."""
+        return [column.name for column in self.columns if not column.wide]
+
     def texts(self) -> list[list[str]]:
-        """The formatted cells, row by row.
+        """The formatted cells without wide columns, row by row.
 
         >>> Table("", [Column("UF1", ".1f"), Column("95 % int.", ".1f")], [[9.04, (8, 10)]]).texts()
         [['9.0', '[8.0, 10.0]']]
         """
-        return [[_text(cell, column.form) for cell, column in zip(row, self.columns, strict=True)] for row in self.rows]
+        return [
+            [_text(cell, column.form) for cell, column in zip(row, self.columns, strict=True) if not column.wide]
+            for row in self.rows
+        ]
 
     def is_text(self, index: int) -> bool:
         """True if a column holds text, which is aligned to the left."""
         return all(isinstance(row[index], str) for row in self.rows)
+
+    def html(self) -> str:
+        """The table as HTML, for notebooks."""
+        header = "".join(f"<th>{escape(name)}</th>" for name in self.header())
+        rows = ["".join(f"<td>{escape(text)}</td>" for text in row) for row in self.texts()]
+        body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+        notes = "".join(f"<br>{escape(note)}" for note in self.footnotes)
+        return (
+            f"<table>\n<caption>{escape(self.title)}</caption>\n<thead><tr>{header}</tr></thead>\n"
+            f"<tbody>\n{body}\n</tbody>\n</table>\n<p><small>{notes.removeprefix('<br>')}</small></p>"
+        )
 
     def records(self) -> list[dict[str, str | int | float | None]]:
         """One dictionary per row with unrounded numbers.
@@ -94,4 +118,4 @@ def _text(cell: Cell, form: str) -> str:
         return ""
     if isinstance(cell, tuple):
         return f"[{cell[0]:{form}}, {cell[1]:{form}}]"
-    return f"{cell:{form}}" if isinstance(cell, float) or (form and isinstance(cell, int)) else str(cell)
+    return f"{cell:{form}}" if isinstance(cell, float) else str(cell)

@@ -1,134 +1,191 @@
-"""Gold sentences as a convention sees them, and predicted trees and heads brought to the same words."""
+"""Gold sentences as a convention counts them, and predictions aligned to the same words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import compress
+from itertools import accumulate, compress
 from typing import Any, NamedTuple, Protocol
 
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads, delete
 from treebank.core.sentence import ROOT, Sentence, Treebank
 from treebank.core.tags import word_mask
-from treebank.core.tree import TRACE, Tree
+from treebank.core.tree import TRACE, Span, Tree
 from treebank.evaluate.conventions import AttachmentConvention
-from treebank.io.predictions import PredictedTree
+from treebank.io.predictions import PredictedHeads, PredictedTree
 
-Spans = Sequence[tuple[int, int]]
-TOPS = frozenset({"TOP", "ROOT", "S1"})  # outer brackets that some treebanks put where the Penn Treebank has none
+TOPS = frozenset({"TOP", "ROOT", "S1"})  # outer brackets of treebanks in which the Penn Treebank has none
 ESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
-class Reading(NamedTuple):
-    """The brackets of a predicted tree over its own words, and which of these survive."""
+def align(gold: Sequence[str], masks: Iterable[Sequence[bool]], predicted: Sequence[str]) -> Sequence[bool] | None:
+    """The mask over the gold tokens that selects the predicted words, or None if the words differ.
 
-    spans: Spans = ()  # in pre-order
-    labels: Sequence[str] = ()  # of each; none where the prediction has none
-    mask: Sequence[bool] = ()
+    Of two masks that select equally many tokens, only the first is tried. Escaped brackets, slashes and stars count as
+    equal to unescaped ones.
+    """
+    for mask in masks:
+        if sum(mask) == len(predicted):
+            words = tuple(compress(gold, mask))
+            return mask if words == tuple(predicted) or plain(words) == plain(predicted) else None
+    return None
 
-    @classmethod
-    def over_survivors(cls, spans: Spans, count: int) -> Reading:
-        """Brackets over so many words, which all survive."""
-        return cls(spans, (), (True,) * count)
+
+def mismatch(
+    predicted: Iterable[Sequence[str]],
+    gold: Iterable[Sequence[str]],
+    *,
+    place: str,
+    gold_place: str,
+    unit: str = "word",
+) -> str:
+    """The error message for words that differ: both places and the first difference.
+
+    ``predicted`` and ``gold`` hold alternative readings of the two sentences; the most similar pair is reported.
+    """
+    readings = [plain(words) for words in gold]
+    pairs = [(plain(words), reference) for words in predicted for reference in readings]
+    words, reference = max(pairs, key=lambda pair: (common_prefix(*pair), -abs(len(pair[0]) - len(pair[1]))))
+    if not words:
+        return f"{place}: an empty sentence, but {gold_place} has {len(reference)} {unit}s"
+    i = common_prefix(words, reference)
+    items = [repr(side[i]) if i < len(side) else f"the end after {i} {unit}s" for side in (words, reference)]
+    return f"{place}: the {unit}s differ from {gold_place}: {unit} {i + 1} is {items[0]}, in gold {items[1]}"
 
 
-@dataclass(frozen=True)
-class View:
-    """A gold sentence, and which leaves of its tree survive."""
+def plain(words: Sequence[str]) -> list[str]:
+    """The words with ``-LRB-`` and the like replaced by brackets, and without backslashes before slashes and stars."""
+    return [_unescape(word) if "-" in word or "\\" in word else word for word in words]
+
+
+def _unescape(word: str) -> str:
+    for escaped, bracket in ESCAPED.items():
+        word = word.replace(escaped, bracket)
+    return word.replace("\\/", "/").replace("\\*", "*")
+
+
+def common_prefix(first: Sequence[str], second: Sequence[str]) -> int:
+    """Number of equal items at the beginning of two sequences."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
+
+
+# --- trees
+
+
+class Bracketing(NamedTuple):
+    """Brackets over the words of one sentence, in pre-order, with their labels if they are known.
+
+    A bracket can be empty, ``(i, i)``, if its tokens do not count as words. No convention counts it.
+    """
+
+    length: int = 0  # words
+    spans: Sequence[Span] = ()
+    labels: Sequence[str] = ()
+
+
+def surviving(spans: Sequence[Span], labels: Sequence[str], mask: Sequence[bool]) -> Bracketing:
+    """The brackets over the words selected by ``mask``. A bracket without such words becomes empty."""
+    if all(mask):
+        return Bracketing(len(mask), spans, labels)
+    before = list(accumulate(mask, initial=0))
+    return Bracketing(before[-1], [(before[start], before[end]) for start, end in spans], labels)
+
+
+def without_top(brackets: Bracketing) -> Bracketing:
+    """The brackets without an outer ``TOP``, which EVALB ignores, or ``ROOT`` or ``S1`` over a single child."""
+    length, spans, labels = brackets
+    if len(spans) < 2 or labels[0] not in TOPS:
+        return brackets
+    if labels[0] != "TOP" and spans[0] != next((span for span in spans[1:] if span[0] < span[1]), None):
+        return brackets
+    return Bracketing(length, spans[1:], labels[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class TreeView:
+    """A gold tree and, for each of its tokens, whether it counts as a word.
+
+    ``brackets`` are the gold brackets over the words, with unary ones but without an outer ``TOP``.
+    """
 
     sentence: Sentence
-    gold: Tree  # that of the sentence
+    gold: Tree
     mask: Sequence[bool]
+    brackets: Bracketing
 
-    def __len__(self) -> int:
-        return sum(self.mask)
-
-    @cached_property
-    def tree(self) -> Tree:
-        """The gold tree over the tokens that survive; unary brackets are still there."""
-        return without_top(self.gold.keep(self.mask))
+    @classmethod
+    def of(cls, sentence: Sentence, tree: Tree, rule: str) -> TreeView:
+        """The view of a sentence with the gold ``tree``, with the words selected by ``rule``."""
+        mask = word_mask(rule, tree.words, tree.tags)
+        return cls(sentence, tree, mask, without_top(surviving(tree.spans, tree.labels, mask)))
 
     @property
-    def seen(self) -> int:
-        """The number of tokens that are no traces."""
-        return len(self.sentence.words)
+    def words(self) -> Sequence[str]:
+        """The words that count."""
+        return list(compress(self.gold.words, self.mask))
 
-    def reduce(self, predicted: PredictedTree) -> Reading:
-        """Brackets of ``predicted`` and the words of it that survive.
+    @property
+    def tree(self) -> Tree:
+        """The gold tree over the words, with the same brackets."""
+        tags = compress(self.gold.tags, self.mask)
+        pairs = zip(self.brackets.spans, self.brackets.labels, strict=True)
+        full = [(span, label) for span, label in pairs if span[0] < span[1]]
+        spans, labels = zip(*full, strict=True) if full else ((), ())
+        return Tree(tuple(self.words), tuple(tags), spans, labels)
 
-        ``predicted`` may hold all tokens of the gold tree, all but traces, or only those that survive.
-        Raises SynparseError if its words are others.
+    def reduce(self, predicted: PredictedTree) -> Bracketing:
+        """The brackets of ``predicted`` over the words of this view.
+
+        ``predicted`` has all tokens of the gold tree, all except traces, or the words only.
+        Raises SynparseError if its words differ.
         """
-        read = list[Tree]()
-        if predicted.spans is not None:  # from JSON, and without words
-            lengths = [len(words) for words, _ in self._readings()]
-            fits = predicted.length if predicted.length in lengths else len(self.sentence.words)
-            words, mask = self._readings()[lengths.index(fits)]
-            return Reading(predicted.over(words).spans, (), mask)
-        for tree in _trees(predicted):
-            survive = self._mask_of(tree)
-            if survive is not None:
-                inner = without_top(tree)
-                return Reading(inner.spans, inner.labels if tree is predicted.labelled else (), survive)
-            read.append(tree)
-        raise SynparseError(self._mismatch(read, f"{predicted.path}:{predicted.line}"))
+        if predicted.spans is not None:  # JSON without words
+            masks = self._masks()
+            tokens = next((mask for mask in masks if sum(mask) == predicted.length), masks[1])
+            spans = predicted.over(tuple(compress(self.gold.words, tokens))).spans
+            return surviving(spans, (), list(compress(self.mask, tokens)))
+        trees = []
+        for tree in _readings(predicted):
+            mask = self._mask_of(tree)
+            if mask is not None:
+                brackets = without_top(Bracketing(len(tree), tree.spans, tree.labels))
+                return surviving(brackets.spans, brackets.labels if tree is predicted.labelled else (), mask)
+            trees.append(tree)
+        raise SynparseError(
+            mismatch(
+                [tree.words for tree in trees],
+                [tuple(compress(self.gold.words, mask)) for mask in self._masks()],
+                place=f"{predicted.path}:{predicted.line}",
+                gold_place=str(self.sentence.place),
+            )
+        )
 
     def _mask_of(self, tree: Tree) -> Sequence[bool] | None:
-        """Which words of ``tree`` survive; None if its words are not the gold sentence's, in none of their readings.
-
-        Readings of the same number of words are the same, since each leaves out words of the one before.
-        """
+        """For each token of a predicted tree, whether it is a word of this view; None if the tokens differ."""
         if tree.words == self.gold.words:
             return self.mask
-        for words, mask in self._readings():
-            if len(words) == len(tree.words):
-                return mask if words == tree.words or plain(words) == plain(tree.words) else None
-        return None
+        tokens = align(self.gold.words, self._masks(), tree.words)
+        return None if tokens is None else list(compress(self.mask, tokens))
 
-    def _readings(self) -> list[tuple[tuple[str, ...], list[bool]]]:
-        """The words that a prediction may hold, the fewest first, each list with a mask of the surviving ones."""
-        words, seen = self.gold.words, [tag != TRACE for tag in self.gold.tags]
-        return [
-            (tuple(compress(words, self.mask)), [True] * len(self)),
-            (tuple(compress(words, seen)), list(compress(self.mask, seen))),
-            (words, list(self.mask)),
-        ]
-
-    def _mismatch(self, read: Sequence[Tree], place: str) -> str:
-        """Both places, and the first word that differs, in the most similar readings of both sentences."""
-        here = self.sentence.place
-        pairs = [(plain(tree.words), plain(words)) for tree in read for words, _ in self._readings()]
-        found, gold = max(pairs, key=lambda pair: (agreeing(*pair), -abs(len(pair[0]) - len(pair[1]))))
-        if not found:
-            return f"{place}: an empty sentence, but {here} has {len(self.sentence.words)} words"
-        i = agreeing(found, gold)
-        ours, theirs = (repr(words[i]) if i < len(words) else f"the end after {i} words" for words in (found, gold))
-        return f"{place}: the words differ from {here}: word {i + 1} is {ours}, in gold {theirs}"
+    def _masks(self) -> list[Sequence[bool]]:
+        """The gold tokens that a prediction may have: the words, all except traces, or all."""
+        return [self.mask, [tag != TRACE for tag in self.gold.tags], [True] * len(self.gold)]
 
 
-def view_treebank(treebank: Treebank, tokens: str) -> list[View]:
-    """Every sentence, reduced to the surviving ``tokens``. Raises SynparseError if one has no tree."""
+def view_treebank(treebank: Treebank, rule: str) -> list[TreeView]:
+    """A view of each sentence, with the words selected by ``rule``. Raises SynparseError if a sentence has no tree."""
     views = []
     for sentence in treebank.sentences:
         if sentence.tree is None:
             raise SynparseError(f"{sentence.place}: this sentence has no tree to score against")
-        views.append(View(sentence, sentence.tree, word_mask(tokens, sentence.tree.words, sentence.tree.tags)))
+        views.append(TreeView.of(sentence, sentence.tree, rule))
     return views
 
 
-def without_top(tree: Tree) -> Tree:
-    """``tree`` without an outer bracket ``TOP``, which EVALB ignores, nor ``ROOT`` or ``S1`` over a single child."""
-    if len(tree.spans) < 2:
-        return tree
-    if tree.labels[0] not in TOPS or (tree.labels[0] != "TOP" and tree.spans[0] != tree.spans[1]):
-        return tree
-    return Tree(tree.words, tree.tags, tree.spans[1:], tree.labels[1:])
-
-
-def _trees(predicted: PredictedTree) -> Iterator[Tree]:
+def _readings(predicted: PredictedTree) -> Iterator[Tree]:
     """The ways to read a prediction: ``(a (b c))`` is one word with two labels, or three words."""
     if predicted.labelled is not None:
         yield predicted.labelled
@@ -136,165 +193,118 @@ def _trees(predicted: PredictedTree) -> Iterator[Tree]:
         yield predicted.bare
 
 
-def plain(words: Sequence[str]) -> list[str]:
-    """The words with ``-LRB-`` and its kin written as brackets, slashes and stars without backslash."""
-    return [_unescape(word) if "-" in word or "\\" in word else word for word in words]
-
-
-def _unescape(word: str) -> str:
-    for escaped, plain in ESCAPED.items():
-        word = word.replace(escaped, plain)
-    return word.replace("\\/", "/").replace("\\*", "*")
-
-
-def agreeing(first: Sequence[str], second: Sequence[str]) -> int:
-    """How many words from the beginning on are the same."""
-    same = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other:
-            break
-        same += 1
-    return same
-
-
-class PredictedHeads(Protocol):
-    """One predicted sentence and where it was read."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def line(self) -> int: ...
-
-    @property
-    def words(self) -> Sequence[str]: ...
-
-    @property
-    def heads(self) -> Sequence[int]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class GivenHeads:
-    """Heads that did not come from a file."""
-
-    path: str
-    line: int
-    words: tuple[str, ...]
-    heads: Heads
+# --- heads
 
 
 @dataclass(frozen=True, slots=True)
 class HeadView:
-    """A gold sentence as a convention sees it: the words that are left, their heads, and which of them count."""
+    """A gold sentence as a convention counts it.
+
+    ``mask`` says which words of the sentence count. ``heads`` are the gold heads of the remaining words: all words, or
+    the counted ones if the others are deleted. ``counted`` are the indices of the counted words among these.
+    """
 
     sentence: Sentence
-    mask: Sequence[bool]  # which words of the sentence count
-    heads: Heads  # of the words that are left
-    counted: Sequence[int]  # places among the words that are left
+    mask: Sequence[bool]
+    heads: Heads
+    counted: Sequence[int]
 
     @classmethod
     def of(cls, sentence: Sentence, heads: Sequence[int], convention: AttachmentConvention) -> HeadView:
-        """The view of a sentence with gold ``heads`` over all its words. Raises SynparseError if tags are missing."""
+        """The view of a sentence with gold ``heads`` over all words. Raises SynparseError if tags are missing."""
         mask = word_mask(convention.tokens, sentence.words, sentence.tags, sentence.universal_tags)
         if len(mask) != len(sentence.words):
-            raise SynparseError(f"{sentence.place}: this sentence has no tags to tell which words count")
+            raise SynparseError(f"{sentence.place}: this sentence has no tags, which {convention.name} needs")
         if convention.others == "deleted":
-            left = delete(heads, mask)
-            return cls(sentence, mask, left, range(len(left)))
+            remaining = delete(heads, mask)
+            return cls(sentence, mask, remaining, range(len(remaining)))
         rooted = tuple(ROOT if head == i else head for i, head in enumerate(heads))
-        return cls(sentence, mask, rooted, [i for i, counts in enumerate(mask) if counts])
+        return cls(sentence, mask, rooted, list(compress(range(len(mask)), mask)))
 
-    def __len__(self) -> int:
+    @property
+    def length(self) -> int:
+        """Number of counted words."""
         return len(self.counted)
 
     def reduce(self, predicted: PredictedHeads) -> Heads:
-        """The predicted heads of the words that are left.
+        """The predicted heads of the remaining words.
 
-        ``predicted`` may hold all words of the gold sentence, or only those that count.
-        Raises SynparseError if its words are others.
+        ``predicted`` has all words of the gold sentence, or the counted ones only.
+        Raises SynparseError if its words differ or if a head is not a word of the sentence.
         """
-        heads, gold = predicted.heads, self.sentence.words
+        heads, gold, place = predicted.heads, self.sentence.words, f"{predicted.path}:{predicted.line}"
         if len(heads) != len(predicted.words) or not all(ROOT <= head < len(heads) for head in heads):
-            raise SynparseError(f"{predicted.path}:{predicted.line}: a head that is no word of the sentence")
-        places = [i for i, counts in enumerate(self.mask) if counts]
-        if _same(predicted.words, gold):
-            return tuple(heads) if len(self.heads) == len(gold) else delete(heads, self.mask)
-        if not _same(predicted.words, [gold[i] for i in places]):
-            raise SynparseError(self._mismatch(predicted, [gold[i] for i in places]))
-        if len(self.heads) == len(heads):
+            raise SynparseError(f"{place}: a head is not a word of the sentence")
+        words = align(gold, ([True] * len(gold), self.mask), predicted.words)
+        if words is None:
+            readings = [gold, tuple(compress(gold, self.mask))]
+            raise SynparseError(mismatch([predicted.words], readings, place=place, gold_place=str(self.sentence.place)))
+        if len(heads) == len(self.heads):
             return tuple(heads)
+        if len(heads) == len(gold):
+            return delete(heads, self.mask)
+        indices = list(compress(range(len(gold)), words))
         spread = [ROOT] * len(gold)
-        for place, head in zip(places, heads, strict=True):
-            spread[place] = ROOT if head == ROOT else places[head]
+        for i, head in zip(indices, heads, strict=True):
+            spread[i] = ROOT if head == ROOT else indices[head]
         return tuple(spread)
 
-    def _mismatch(self, predicted: PredictedHeads, counted: Sequence[str]) -> str:
-        """Both places, and the first word that differs."""
-        here, found = self.sentence.place, plain(predicted.words)
-        gold = max(plain(self.sentence.words), plain(counted), key=lambda words: agreeing(found, words))
-        i = agreeing(found, gold)
-        ours, theirs = (repr(words[i]) if i < len(words) else f"the end after {i} words" for words in (found, gold))
-        place = f"{predicted.path}:{predicted.line}"
-        return f"{place}: the words differ from {here}: word {i + 1} is {ours}, in gold {theirs}"
 
-
-def _same(words: Sequence[str], gold: Sequence[str]) -> bool:
-    """Whether they are the same words, ``-LRB-`` for ``(`` and the like allowed."""
-    return len(words) == len(gold) and (tuple(words) == tuple(gold) or plain(words) == plain(gold))
+# --- all predictions of a system
 
 
 class GoldView(Protocol):
-    """A gold sentence as a convention sees it."""
+    """A gold sentence as a convention counts it."""
 
     @property
     def sentence(self) -> Sentence: ...
 
     def reduce(self, predicted: Any, /) -> Any:
-        """What is left of a prediction. Raises SynparseError if it is of another sentence."""
+        """The prediction over the words of this view. Raises SynparseError if its words differ."""
 
 
-def align(
+def reduce_all(
     name: str,
     predicted: Sequence[Any],
     views: Sequence[GoldView],
-    wanted: Sequence[bool],
+    included: Sequence[bool],
     *,
-    thing: str,
-    none: Any = (),
+    noun: str,
+    empty: Any = (),
 ) -> list[Any]:
-    """What is left of each prediction under its view: brackets or heads; ``none`` for a view without a prediction.
+    """The prediction for each view over its words; ``empty`` for a view without a prediction.
 
-    There is one prediction for each view, or one for each view that is ``wanted``. ``thing``, a word such as "tree", is
-    what they are in errors. Raises SynparseError if there are more or fewer, or if one is of another sentence.
+    There is one prediction per view, or one per ``included`` view. ``noun`` names a prediction in error messages.
+    Raises SynparseError if the number of predictions or their words do not fit.
     """
-    chosen = range(len(views)) if len(predicted) == len(views) else [i for i, one in enumerate(wanted) if one]
-    if len(predicted) != len(chosen):
-        raise SynparseError(_miscount(name, predicted, views, wanted, thing))
-    reduced: list[Any] = [none] * len(views)
-    for i, one in zip(chosen, predicted, strict=True):
-        reduced[i] = views[i].reduce(one)
+    indices = range(len(views)) if len(predicted) == len(views) else list(compress(range(len(views)), included))
+    if len(predicted) != len(indices):
+        raise SynparseError(_miscount(name, predicted, views, included, noun))
+    reduced = [empty] * len(views)
+    for i, prediction in zip(indices, predicted, strict=True):
+        reduced[i] = views[i].reduce(prediction)
     return reduced
 
 
 def _miscount(
-    name: str, predicted: Sequence[Any], views: Sequence[GoldView], wanted: Sequence[bool], thing: str
+    name: str, predicted: Sequence[Any], views: Sequence[GoldView], included: Sequence[bool], noun: str
 ) -> str:
-    """What is wrong with the number of predictions: where the words part, else which one is missing or too many."""
+    """The error message for a wrong number of predictions: the first sentence that differs, is missing or extra."""
     gold = views[0].sentence.place.path if views else "gold"
-    counts = f"{_count(len(predicted), thing)} for the {_count(len(views), 'sentence')} of {gold}"
-    if not all(wanted):
-        return f"{name}: {counts}, of which {sum(wanted):,} are scored; give one for each or each scored"
-    for view, one in zip(views, predicted, strict=False):
+    counts = f"{_count(len(predicted), noun)} for the {_count(len(views), 'sentence')} of {gold}"
+    if not all(included):
+        return f"{name}: {counts}, of which {sum(included):,} are scored; give one for each or each scored"
+    for view, prediction in zip(views, predicted, strict=False):
         try:
-            view.reduce(one)
+            view.reduce(prediction)
         except SynparseError as error:
             return f"{error} ({counts})"
     if len(predicted) < len(views):
         return f"{name}: {counts}; the one for {views[len(predicted)].sentence.place} is missing"
     extra, last = predicted[len(views)], views[-1].sentence.place
-    return f"{extra.path}:{extra.line}: a {thing} too many after that for {last} ({counts})"
+    return f"{extra.path}:{extra.line}: an extra {noun} after the one for {last} ({counts})"
 
 
-def _count(number: int, thing: str) -> str:
-    first, *others = thing.split(" ")
+def _count(number: int, noun: str) -> str:
+    first, *others = noun.split(" ")
     return " ".join([f"{number:,} {first}{'s' * (number != 1)}", *others])

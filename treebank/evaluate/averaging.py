@@ -1,83 +1,100 @@
-"""From the counts of sentences to one score, as a convention averages them."""
+"""Scores from counts of brackets: per sentence, pooled, and averaged as a convention says."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
-
-import numpy as np
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
 
 from treebank.evaluate.conventions import Convention
-from treebank.evaluate.score import Counts
 
-TINY = 1e-8  # the constant of the published script; it moves the eighth digit, and is kept for parity
-LONGEST = 40  # sentences of more words are one group
+if TYPE_CHECKING:
+    import numpy as np
+
+EPSILON = 1e-8  # the constant of the published script; it changes the eighth digit
+MAX_LENGTH_GROUP = 40  # words; longer sentences form one group
 
 
-class Score(NamedTuple):
-    """Between 0 and 1."""
+class Counts(NamedTuple):
+    """Number of brackets or arcs in both structures, in the predicted one and in the gold one.
+
+    ``matched`` is a fraction for the expectation of a random baseline.
+    """
+
+    matched: float
+    predicted: int
+    gold: int
+
+
+class PRF(NamedTuple):
+    """Precision, recall and F1 between 0 and 1."""
 
     precision: float
     recall: float
     f1: float
 
 
-def each_score(counts: Sequence[Counts] | np.ndarray) -> np.ndarray:
-    """Precision, recall and F1 of each sentence, (S, 3) -> (S, 3), by the script of Htut et al. 2018 and ON-LSTM.
+def total(counts: Sequence[Counts]) -> Counts:
+    """The sums of the counts of several sentences."""
+    return Counts(*map(sum, zip(*counts, strict=True)))
 
-    Without a gold bracket the recall is 1, and the precision too if nothing was predicted.
+
+def sentence_score(counts: Counts) -> PRF:
+    """The scores of one sentence by the script of Htut et al. 2018 and ON-LSTM.
+
+    Without a gold bracket the recall is 1, and so is the precision if no bracket was predicted.
     """
-    matched, predicted, gold = np.asarray(counts, float).reshape(-1, 3).T
-    recall = np.where(gold == 0, 1.0, matched / (gold + TINY))
-    precision = np.where((gold == 0) & (predicted == 0), 1.0, matched / (predicted + TINY))
-    return np.stack([precision, recall, 2 * precision * recall / (precision + recall + TINY)], 1)
-
-
-def pooled_score(counts: Counts) -> Score:
-    """Precision, recall and F1 of summed counts; 1 where there was nothing to find."""
     matched, predicted, gold = counts
-    return Score(
+    recall = matched / (gold + EPSILON) if gold else 1.0
+    precision = matched / (predicted + EPSILON) if gold or predicted else 1.0
+    return PRF(precision, recall, 2 * precision * recall / (precision + recall + EPSILON))
+
+
+def pooled_score(counts: Counts) -> PRF:
+    """The scores of summed counts; 1 if there are no brackets to divide by."""
+    matched, predicted, gold = counts
+    return PRF(
         matched / predicted if predicted else float(gold == 0),
         matched / gold if gold else float(predicted == 0),
         2 * matched / (predicted + gold) if predicted + gold else 1.0,
     )
 
 
-def average_score(counts: Sequence[Counts] | np.ndarray, convention: Convention) -> Score:
-    """The score of several sentences as the convention averages them."""
+def average_score(counts: Sequence[Counts], convention: Convention) -> PRF:
+    """The scores of several sentences, averaged as the convention says."""
     if convention.average == "corpus":
-        return pooled_score(Counts(*np.asarray(counts).sum(0).tolist()))
-    return Score(*each_score(counts).mean(0).tolist())
+        return pooled_score(total(counts))
+    return PRF(*map(fmean, zip(*map(sentence_score, counts), strict=True)))
 
 
-def columns(counts: Sequence[Counts] | np.ndarray, convention: Convention) -> np.ndarray:
-    """One row per sentence: the numbers whose sums over sentences give the F1 by ``statistic``."""
+def columns(counts: Sequence[Counts], convention: Convention) -> Sequence[Sequence[float]]:
+    """One row of numbers per sentence, from whose sums ``statistic`` computes the F1."""
     if convention.average == "corpus":
-        return np.asarray(counts, float)
-    scores = each_score(counts)[:, 2]
-    return np.stack([scores, np.ones(len(scores))], 1)
+        return counts
+    return [(sentence_score(row).f1, 1.0) for row in counts]
 
 
 def statistic(convention: Convention) -> Callable[[np.ndarray], np.ndarray]:
-    """The F1, between 0 and 1, of each row of summed ``columns``."""
+    """The function from summed ``columns`` (R, columns) to the F1 (R,) between 0 and 1."""
     return _pooled_f1 if convention.average == "corpus" else lambda sums: sums[:, 0] / sums[:, 1]
 
 
 def _pooled_f1(sums: np.ndarray) -> np.ndarray:
-    """F1 of each row of summed counts."""
+    import numpy as np
+
     both = sums[:, 1] + sums[:, 2]
     return np.where(both > 0, 2 * sums[:, 0] / np.maximum(both, 1), 1.0)
 
 
-def by_length(
-    counts: Sequence[Counts] | np.ndarray, lengths: Sequence[int] | np.ndarray, convention: Convention
-) -> dict[str, tuple[int, float]]:
-    """Number of sentences and score of those with 1 to 10 words, 11 to 20, and so on; all longer ones together."""
-    rows, tens = np.asarray(counts), np.minimum((np.asarray(lengths) - 1) // 10, LONGEST // 10)
+def by_length(counts: Sequence[Counts], lengths: Sequence[int], convention: Convention) -> dict[str, tuple[int, float]]:
+    """Number of sentences and F1 in percent by sentence length: 1 to 10 words, 11 to 20, …, and over 40."""
+    groups: dict[int, list[Counts]] = {}
+    for row, length in zip(counts, lengths, strict=True):
+        groups.setdefault(min((length - 1) // 10 * 10, MAX_LENGTH_GROUP), []).append(row)
     return {
-        f"{10 * group + 1}-{10 * group + 10 if group < LONGEST // 10 else ''}": (
-            int((tens == group).sum()),
-            100 * average_score(rows[tens == group], convention).f1,
+        f"{first + 1}-{first + 10 if first < MAX_LENGTH_GROUP else ''}": (
+            len(rows),
+            100 * average_score(rows, convention).f1,
         )
-        for group in np.unique(tens).tolist()
+        for first, rows in sorted(groups.items())
     }

@@ -1,9 +1,9 @@
-"""Trees over characters: parsers that see no word boundaries are scored against the words of a treebank.
+"""Scores over characters, for parsers that do not see the word boundaries of a treebank.
 
-Every word of gold becomes its characters, and each word of several characters a bracket over them; so do the leaves of
-predicted trees, whatever they are: characters, or the words that a segmenter found. Then trees are scored as ever, and
-words by themselves: a word is found if it begins and ends where a leaf does (Zhang et al. 2013 score joint
-segmentation and parsing in this way).
+Each gold word becomes its characters, and each word of several characters a bracket over them. The leaves of predicted
+trees, characters or the words of a segmenter, are treated alike. Then trees are scored as usual. In addition, words are
+scored on their own: a gold word is predicted if a leaf begins and ends where the word does. (Zhang et al. 2013 score
+joint segmentation and parsing in this way.)
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from treebank.base.errors import SynparseError
 from treebank.core.annotation import Surface
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Span, Tree
-from treebank.evaluate.align import agreeing, plain
-from treebank.evaluate.systems import Expectation, ParsedTrees, Predictions, TreeSystem
+from treebank.evaluate.align import align, mismatch, plain
+from treebank.evaluate.systems import System, SystemInfo
 from treebank.io.predictions import PredictedTree
 from treebank.tokenize.segmenters import is_unspaced
 
@@ -28,50 +28,54 @@ NOTE = "over characters"
 
 @dataclass(frozen=True, slots=True)
 class WordScore:
-    """How many words of gold a system found: in percent, over all sentences together."""
+    """How well the words of a system match those of gold, over all sentences together.
 
-    system: str
-    found: int
+    ``matched``, ``predicted`` and ``gold`` count words. ``bracketed`` counts the gold words of several characters that
+    are a bracket or a leaf of the tree, out of ``multi_character``.
+    """
+
+    info: SystemInfo
+    matched: int
     predicted: int
     gold: int
-    bracketed: int  # of the words of several characters, how many have a bracket or a leaf of their own
-    several: int  # of those there are
-    model: str = ""  # the folder of a trained model
+    bracketed: int
+    multi_character: int
 
     @property
     def precision(self) -> float:
-        return 100 * self.found / max(1, self.predicted)
+        return 100 * self.matched / max(1, self.predicted)
 
     @property
     def recall(self) -> float:
-        return 100 * self.found / max(1, self.gold)
+        return 100 * self.matched / max(1, self.gold)
 
     @property
     def value(self) -> float:
-        """F1 of words."""
-        return 200 * self.found / max(1, self.predicted + self.gold)
+        """F1 of words in percent."""
+        return 200 * self.matched / max(1, self.predicted + self.gold)
 
     @property
     def in_brackets(self) -> float:
-        """Of the words of several characters, how many have a bracket or a leaf of their own."""
-        return 100 * self.bracketed / max(1, self.several)
+        """Percentage of the words of several characters that are a bracket or a leaf."""
+        return 100 * self.bracketed / max(1, self.multi_character)
 
     def to_json(self) -> dict[str, Any]:
         """The entry under ``words`` in the output of ``synparse eval --format json``."""
+        name, model = self.info.name, self.info.model
         scores = {"value": self.value, "precision": self.precision, "recall": self.recall}
-        system = self.system.removesuffix(f" {self.model}") if self.model else self.system
+        system = name.removesuffix(f" {model}") if model else name
         entry = {"system": system, "metric": "word F1", **scores, "in_brackets": self.in_brackets}
-        return entry | ({"model": self.model} if self.model else {})
+        return entry | ({"model": model} if model else {})
 
 
 def over_characters(tree: Tree) -> Tree:
-    """``tree`` with the characters of its words for leaves, and a bracket for each word of several characters."""
+    """``tree`` with the characters of its words as leaves, and a bracket for each word of several characters."""
     words = plain(tree.words)
     ends = list(accumulate(map(len, words), initial=0))
     spans = [(ends[start], ends[end]) for start, end in tree.spans]
     brackets = list(zip(spans, tree.labels, strict=True))
     brackets += [((ends[i], ends[i + 1]), WORD) for i, word in enumerate(words) if len(word) > 1]
-    brackets.sort(key=lambda one: (one[0][0], -one[0][1]))  # a word stays below the phrases over it
+    brackets.sort(key=lambda bracket: (bracket[0][0], -bracket[0][1]))  # stable: a word comes after its phrases
     tags = chain.from_iterable([tag] * len(word) for word, tag in zip(words, tree.tags, strict=True))
     return Tree(
         tuple(chain.from_iterable(words)),
@@ -81,8 +85,8 @@ def over_characters(tree: Tree) -> Tree:
     )
 
 
-def written(words: Sequence[str]) -> Surface:
-    """``words`` as running text: spaces between them, but not beside a character of a script that has none."""
+def running_text(words: Sequence[str]) -> Surface:
+    """``words`` as text, with spaces between them except next to a character of a script without spaces."""
     text, spans = "", []
     for word in words:
         if text and not (is_unspaced(text[-1]) or is_unspaced(word[0])):
@@ -92,88 +96,79 @@ def written(words: Sequence[str]) -> Surface:
     return Surface(text, tuple(spans))
 
 
-def spelt(sentence: Sentence) -> Sentence:
-    """The sentence over its characters, with its tree. Raises SynparseError if it has none."""
-    if sentence.tree is None:
-        raise SynparseError(f"{sentence.place}: this sentence has no tree; over characters only trees are scored")
-    return sentence.with_tree(over_characters(sentence.tree.without_traces()))
+def character_treebank(gold: Treebank) -> Treebank:
+    """All sentences over their characters. The note of the treebank says so in every signature.
 
-
-def spelt_treebank(gold: Treebank) -> Treebank:
-    """All sentences over their characters; the note says so in every score line."""
-    note = ", ".join(filter(None, [gold.note, NOTE]))
-    return replace(gold, sentences=[spelt(sentence) for sentence in gold.sentences], note=note)
-
-
-def spelt_systems(
-    systems: Sequence[TreeSystem | Expectation], gold: Treebank
-) -> tuple[list[TreeSystem | Expectation], list[WordScore]]:
-    """The systems with trees over characters, and the words that those found which parse or have parsed text.
-
-    Raises SynparseError for trees of other sentences.
+    Raises SynparseError if a sentence has no tree.
     """
-    made, scores = list[TreeSystem | Expectation](), list[WordScore]()
+    sentences = []
+    for sentence in gold.sentences:
+        if sentence.tree is None:
+            raise SynparseError(f"{sentence.place}: this sentence has no tree; over characters only trees are scored")
+        sentences.append(sentence.with_tree(over_characters(sentence.tree.without_traces())))
+    return replace(gold, sentences=sentences, note=", ".join(filter(None, [gold.note, NOTE])))
+
+
+def character_systems(systems: Sequence[System], gold: Treebank) -> tuple[list[System], list[WordScore]]:
+    """The systems with trees over characters, and the word scores of all systems except baselines.
+
+    Raises SynparseError if the trees do not fit the sentences.
+    """
+    converted, scores = [], []
     for system in systems:
-        if isinstance(system, Predictions | ParsedTrees):
-            trees = [_fitting(*pair) for pair in zip(_given(system, gold), gold.sentences, strict=True)]
-            scores.append(replace(word_score(system.name, trees, gold), model=system.model))
-            system = Predictions(
-                system.name,
-                [PredictedTree(system.name, i, "", over_characters(tree)) for i, tree in enumerate(trees, 1)],
-                model=system.model,
-                learned_from=system.learned_from,
-                decoded=system.decoded,
-            )
-        made.append(system)
-    return made, scores
+        if system.predict is not None:
+            trees = [_tree(*pair) for pair in zip(_predictions(system, gold), gold.sentences, strict=True)]
+            scores.append(word_score(system.info, trees, gold))
+            predictions = [PredictedTree(system.name, i, "", over_characters(tree)) for i, tree in enumerate(trees, 1)]
+            system = System(system.info, "trees", lambda sentences, predictions=predictions: predictions)  # type: ignore[misc]
+        converted.append(system)
+    return converted, scores
 
 
-def _given(system: Predictions | ParsedTrees, gold: Treebank) -> Sequence[PredictedTree]:
-    """One tree for each sentence of gold."""
-    if isinstance(system, ParsedTrees):
-        texts = [replace(sentence, surface=written(sentence.words)) for sentence in gold.sentences]
-        parse = system.parse_text or system.parse
-        return [PredictedTree(system.name, i, "", tree) for i, tree in enumerate(parse(texts), 1)]
-    if len(system.trees) != len(gold):
-        raise SynparseError(f"{system.name}: {len(system.trees):,} trees for {len(gold):,} sentences of {gold.name}")
-    return system.trees
+def _predictions(system: System, gold: Treebank) -> Sequence[PredictedTree]:
+    """One predicted tree per gold sentence. A parser gets the running text."""
+    texts = [replace(sentence, surface=running_text(sentence.words)) for sentence in gold.sentences]
+    predict = system.predict_text or system.predict
+    trees = predict(texts) if predict else []
+    if len(trees) != len(gold):
+        raise SynparseError(f"{system.name}: {len(trees):,} trees for {len(gold):,} sentences of {gold.name}")
+    return trees
 
 
-def _fitting(predicted: PredictedTree, sentence: Sentence) -> Tree:
-    """The tree of a prediction, read so that its leaves spell the sentence. Raises SynparseError if they do not."""
-    wanted = "".join(plain(sentence.words))
+def _tree(predicted: PredictedTree, sentence: Sentence) -> Tree:
+    """The reading of a prediction whose leaves spell the sentence. Raises SynparseError if neither reading does."""
     if predicted.spans is not None:
         return predicted.over(sentence.words)
+    characters = "".join(plain(sentence.words))
     readings = [predicted.labelled] if predicted.labelled is not None else []
     readings += [predicted.bare] if predicted.text else []
-    for tree in (reading.without_traces() for reading in readings):
-        if "".join(plain(tree.words)) == wanted:
+    trees = [tree.without_traces() for tree in readings]
+    spellings = ["".join(plain(tree.words)) for tree in trees]
+    for tree, spelling in zip(trees, spellings, strict=True):
+        if align(characters, [[True] * len(characters)], spelling):
             return tree
-    found = "".join(plain(readings[0].words)) if readings else ""
-    at = agreeing(found, wanted)
-    shown = [repr(text[at : at + 5]) if at < len(text) else "the end" for text in (found, wanted)]
     place = f"{predicted.path}:{predicted.line}"
     raise SynparseError(
-        f"{place}: the characters differ from {sentence.place}: after {at} of them {shown[0]}, in gold {shown[1]}"
+        mismatch(spellings, [characters], place=place, gold_place=str(sentence.place), unit="character")
     )
 
 
-def word_score(system: str, trees: Sequence[Tree], gold: Treebank) -> WordScore:
-    """The words that are leaves of ``trees``, one for each sentence of gold."""
-    found = predicted = words = bracketed = several = 0
+def word_score(info: SystemInfo, trees: Sequence[Tree], gold: Treebank) -> WordScore:
+    """The score of the words that are leaves of ``trees``, one tree per gold sentence."""
+    matched = predicted = words = bracketed = multi_character = 0
     for tree, sentence in zip(trees, gold.sentences, strict=True):
-        leaves, wanted = _spans(tree.words), _spans(sentence.words)
-        whole = {*leaves, *over_characters(tree).spans}
-        long = [(start, end) for start, end in wanted if end - start > 1]
-        found += len(leaves & wanted)
+        leaves, reference = _spans(tree.words), _spans(sentence.words)
+        units = {*leaves, *over_characters(tree).spans}
+        long = [(start, end) for start, end in reference if end - start > 1]
+        matched += len(leaves & reference)
         predicted += len(leaves)
-        words += len(wanted)
-        bracketed += sum(span in whole for span in long)
-        several += len(long)
-    return WordScore(system, found, predicted, words, bracketed, several)
+        words += len(reference)
+        bracketed += sum(span in units for span in long)
+        multi_character += len(long)
+    return WordScore(info, matched, predicted, words, bracketed, multi_character)
 
 
 def _spans(words: Sequence[str]) -> set[Span]:
-    """Where each word begins and ends, in characters."""
+    """Start and end of each word, in characters."""
     ends = list(accumulate(map(len, plain(words)), initial=0))
     return set(pairwise(ends))

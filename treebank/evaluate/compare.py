@@ -1,4 +1,4 @@
-"""Is the difference between two systems on the same gold sentences more than chance?"""
+"""Significance of the difference between two systems on the same gold sentences."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from typing import Any
 
 from treebank.base.errors import SynparseError
 from treebank.evaluate.averaging import columns, statistic
-from treebank.evaluate.score import ScoreReport
+from treebank.evaluate.score import Score
 from treebank.evaluate.statistics import paired_bootstrap, paired_permutation
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How much better ``second`` is than ``first``, in percentage points, and how easily chance does the same."""
+    """The difference of ``second`` minus ``first`` in percentage points.
 
-    first: ScoreReport
-    second: ScoreReport
+    ``interval`` holds 95 % of the paired resamples. ``bootstrap`` and ``permutation`` are p-values.
+    """
+
+    first: Score
+    second: Score
     difference: float
-    interval: tuple[float, float]  # of the difference, 95 % of the resamples
-    bootstrap: float  # p-values
+    interval: tuple[float, float]
+    bootstrap: float
     permutation: float
 
     def to_json(self) -> dict[str, Any]:
@@ -37,35 +40,28 @@ class Comparison:
         }
 
 
-def compare(first: ScoreReport, second: ScoreReport) -> Comparison:
-    """Two reports of the same metric and convention on the same sentences, paired by sentence.
+def compare(first: Score, second: Score) -> Comparison:
+    """The difference between two scores of the same metric and convention, paired by sentence.
 
-    Raises SynparseError if they are not of the same sentences.
+    Raises SynparseError if they were not computed on the same sentences.
     """
-    if (
-        first.places != second.places
-        or str(first.convention) != str(second.convention)
-        or first.metric != second.metric
-    ):
+    if (first.metric, str(first.convention), first.indices) != (second.metric, str(second.convention), second.indices):
         raise SynparseError(f"{first.system} and {second.system} were not scored on the same sentences in the same way")
-    before, after = (columns(report.counts, report.convention) for report in (first, second))
+    rows, others = (columns(score.counts, score.convention) for score in (first, second))
     value = statistic(first.convention)
-    low, high, bootstrap = paired_bootstrap(before, after, value)
-    return Comparison(
-        first,
-        second,
-        second.value - first.value,
-        (100 * low, 100 * high),
-        bootstrap,
-        paired_permutation(before, after, value),
-    )
+    low, high, bootstrap = paired_bootstrap(rows, others, value)
+    difference, interval = second.value - first.value, (100 * low, 100 * high)
+    return Comparison(first, second, difference, interval, bootstrap, paired_permutation(rows, others, value))
 
 
-def compare_all(reports: Sequence[ScoreReport]) -> list[Comparison]:
-    """Every system with the first one, for each metric and convention. Raises SynparseError if all have but one."""
-    groups: dict[tuple[str, str], list[ScoreReport]] = {}
-    for report in reports:
-        groups.setdefault((report.metric, str(report.convention)), []).append(report)
+def compare_all(scores: Sequence[Score]) -> list[Comparison]:
+    """Each system compared with the first one, for each metric and convention.
+
+    Raises SynparseError if there is only one system.
+    """
+    groups: dict[tuple[str, str], list[Score]] = {}
+    for score in scores:
+        groups.setdefault((score.metric, str(score.convention)), []).append(score)
     if all(len(group) < 2 for group in groups.values()):
         raise SynparseError("nothing to compare: name a second system, with -m, --baseline or a file")
     return [compare(group[0], other) for group in groups.values() for other in group[1:]]

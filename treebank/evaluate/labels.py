@@ -1,34 +1,39 @@
-"""How well the labels of predicted trees go with the gold ones: V-measure, many-to-one, recall by gold label.
+"""Scores of induced labels against gold labels: V-measure, many-to-one accuracy, recall by gold label.
 
-An induced label, such as ``NT7`` of a grammar, has no name that a gold label could be compared with. So labels are
-compared as two partitions of the constituents that both trees have: spans of two words and more, the whole sentence
-among them, each once; where several brackets have one span, the outermost gives the label.
+An induced label such as ``NT7`` has no gold counterpart by name. So labels are compared as two partitions of the
+constituents that both trees have: spans of two or more words, including the full sentence, each once. If several
+brackets have the same span, the outermost gives the label.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
 
-import numpy as np
-
-from treebank.evaluate.flat import Constituents, found_in, totals_of
-from treebank.evaluate.shape import papers_first
+from treebank.core.tree import Span
+from treebank.evaluate.align import Bracketing
+from treebank.evaluate.shape import Constituents, label_order
 
 
 @dataclass(frozen=True, slots=True)
 class LabelScores:
-    """Scores of labels, in percent, over ``constituents`` that both trees have."""
+    """Scores of labels in percent over the ``constituents`` that both trees have.
 
-    homogeneity: float  # 100 where every induced label goes with one gold label
-    completeness: float  # 100 where every gold label goes with one induced label
-    many_to_one: float  # constituents whose gold label is the one that their induced label goes with most often
+    ``homogeneity`` is 100 if every induced label goes with one gold label, ``completeness`` is 100 if every gold label
+    goes with one induced label. ``many_to_one`` maps each induced label to the gold label that it goes with most often;
+    ``meanings`` is this map, most frequent pairs first. ``recall`` has, for each gold label, the number of constituents
+    predicted with a label that means it, and their total.
+    """
+
+    homogeneity: float
+    completeness: float
+    many_to_one: float
     constituents: int
-    meanings: Mapping[str, str]  # of an induced label: that gold label; the most frequent induced labels first
-    recall: Mapping[str, tuple[int, int]]  # of a gold label: constituents found with a label that means it; all
+    meanings: Mapping[str, str]
+    recall: Mapping[str, tuple[int, int]]
 
     @property
     def v_measure(self) -> float:
@@ -37,7 +42,7 @@ class LabelScores:
         return 2 * self.homogeneity * self.completeness / both if both else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """What stands under ``labels`` in the output of ``synparse eval --format json``."""
+        """The entry under ``labels`` in the output of ``synparse eval --format json``."""
         return {
             "v_measure": self.v_measure,
             "homogeneity": self.homogeneity,
@@ -45,47 +50,61 @@ class LabelScores:
             "many_to_one": self.many_to_one,
             "constituents": self.constituents,
             "meanings": dict(self.meanings),
-            "recall": {label: list(found) for label, found in self.recall.items()},
+            "recall": {label: list(counts) for label, counts in self.recall.items()},
         }
 
 
-def label_scores(gold: Constituents, predicted: Constituents) -> LabelScores | None:
-    """The scores of the labels of ``predicted``; None where these have fewer than two labels.
+def label_scores(gold: Iterable[Constituents], predicted: Sequence[Bracketing]) -> LabelScores | None:
+    """The scores of predicted labels, or None if there are fewer than two different ones.
 
-    Brackets are in pre-order, so that the outermost of one span comes first.
+    ``gold`` and ``predicted`` have one entry per sentence, in pre-order.
     """
-    if len(np.unique(predicted.label)) < 2:
+    names = {
+        label
+        for brackets in predicted
+        for span, label in zip(brackets.spans, brackets.labels, strict=False)
+        if label and span[0] < span[1]
+    }
+    if len(names) < 2:
         return None
-    (keys, labels), (ours, induced) = gold.outermost(), predicted.outermost()
-    both = found_in(ours, keys)
-    codes = induced[both] * len(gold.names) + labels[np.searchsorted(keys, ours[both])]
-    distinct, numbers = (found.tolist() for found in np.unique(codes, return_counts=True))
-    names = [(predicted.names[code // len(gold.names)], gold.names[code % len(gold.names)]) for code in distinct]
-    pairs = Counter(dict(zip(names, numbers, strict=True)))
+    pairs, totals = Counter[tuple[str, str]](), Counter[str]()
+    for constituents, brackets in zip(gold, predicted, strict=True):
+        reference = _outermost(constituents)
+        totals.update(reference.values())
+        induced = _outermost(zip(brackets.spans, brackets.labels, strict=True)) if brackets.labels else {}
+        pairs.update((induced[span], label) for span, label in reference.items() if span in induced)
     meanings: dict[str, str] = {}
-    for induced, label in sorted(pairs, key=lambda pair: (-pairs[pair], pair)):
-        meanings.setdefault(induced, label)
-    right = Counter[str]()
-    for (induced, label), number in pairs.items():
-        right[label] += number if meanings[induced] == label else 0
+    for cluster, label in sorted(pairs, key=lambda pair: (-pairs[pair], pair)):
+        meanings.setdefault(cluster, label)
+    correct = Counter[str]()
+    for (cluster, label), number in pairs.items():
+        correct[label] += number if meanings[cluster] == label else 0
     shared = pairs.total()
-    totals = papers_first(totals_of(labels, gold.names))
     return LabelScores(
-        homogeneity=100 * _told(pairs),
-        completeness=100 * _told(Counter({(label, induced): number for (induced, label), number in pairs.items()})),
-        many_to_one=100 * right.total() / shared if shared else 0.0,
+        homogeneity=100 * _explained(pairs),
+        completeness=100 * _explained(Counter({(label, cluster): pairs[cluster, label] for cluster, label in pairs})),
+        many_to_one=100 * correct.total() / shared if shared else 0.0,
         constituents=shared,
         meanings=meanings,
-        recall={label: (right[label], total) for label, total in totals.items()},
+        recall={label: (correct[label], number) for label, number in label_order(totals).items()},
     )
 
 
-def _told(pairs: Counter[tuple[str, str]]) -> float:
-    """The share of the entropy of the second of each pair that the first one takes away; 1 where there is none."""
+def _outermost(brackets: Iterable[tuple[Span, str]]) -> dict[Span, str]:
+    """The label of each span of two or more words: that of its first bracket with a label."""
+    labels: dict[Span, str] = {}
+    for span, label in brackets:
+        if label and span[1] - span[0] > 1:
+            labels.setdefault(span, label)
+    return labels
+
+
+def _explained(pairs: Counter[tuple[str, str]]) -> float:
+    """The share of the entropy of the second items that the first items explain; 1 if there is no entropy."""
     first, second = Counter[str](), Counter[str]()
-    for (one, other), number in pairs.items():
-        first[one] += number
-        second[other] += number
+    for (a, b), number in pairs.items():
+        first[a] += number
+        second[b] += number
     entropy = -sum(number * log(number / pairs.total()) for number in second.values())
-    left = -sum(number * log(number / first[one]) for (one, _), number in pairs.items())
-    return 1 - left / entropy if entropy > 0 else 1.0
+    conditional = -sum(number * log(number / first[a]) for (a, _), number in pairs.items())
+    return 1 - conditional / entropy if entropy > 0 else 1.0

@@ -1,38 +1,28 @@
-"""A score with everything that one has to know to compare it."""
+"""A score with everything that is needed to compare it with another one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import Any
 
 from treebank.base.version import VERSION
+from treebank.core.tree import Span
+from treebank.evaluate.averaging import Counts, total
 from treebank.evaluate.conventions import Convention
 from treebank.evaluate.labels import LabelScores
+from treebank.evaluate.shape import Shape
+from treebank.evaluate.systems import SystemInfo
 
-
-class Counts(NamedTuple):
-    """Brackets of one sentence, or of several: in both trees, in the predicted one, in the gold one.
-
-    Of the expectation of a random baseline, ``matched`` is a fraction.
-    """
-
-    matched: float
-    predicted: int
-    gold: int
-
-
-def total(counts: Iterable[Counts]) -> Counts:
-    """The sums of the counts of several sentences."""
-    return Counts(*map(sum, zip(*counts, strict=True)))
+Recall = Mapping[str, tuple[float, int]]  # category -> number of matches, and of gold items
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The values of a random baseline, drawn from several seeds, or of a model trained from several."""
+    """Values by name: draws of a random baseline, or models trained with several seeds."""
 
-    values: Mapping[str, float]  # by the name of the run
+    values: Mapping[str, float]
 
     @property
     def mean(self) -> float:
@@ -40,7 +30,7 @@ class Runs:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the sample (n - 1); 0 for one run."""
+        """Standard deviation of the sample (n - 1); 0 for one value."""
         return stdev(self.values.values()) if len(self.values) > 1 else 0.0
 
     @property
@@ -48,48 +38,44 @@ class Runs:
         return max(self.values.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Values, mean, standard deviation and the largest value."""
+        """Values, mean, standard deviation and maximum."""
         return {"values": dict(self.values), "mean": self.mean, "sd": self.deviation, "max": self.maximum}
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreReport:
-    """One system under one convention; ``value``, ``precision``, ``recall`` and ``interval`` in percent.
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """The value of one metric for one system under one convention.
 
-    ``counts`` has one entry per scored sentence, in the order of the gold file. ``by_label`` gives for each gold label
-    how many constituents were found, of how many; ``by_height`` the same of the predicted ones by their height, and
-    ``by_length`` sentences and value by the number of words. Of heads, ``by_relation`` and ``by_distance`` say how
-    many gold arcs were found, of how many. ``depth`` is the mean number of brackets around a word,
-    ``right_left`` the number of first children among the words divided by that of last children; the reading
-    ``no_apostrophe`` leaves out words with one.
+    ``value`` and ``interval`` (95 %, over sentences) are in percent. ``counts`` has one entry per scored sentence, in
+    the order of the gold file, and ``indices`` their indices in the gold treebank. ``by_length`` has the number of
+    sentences and the value by sentence length. ``sha256`` is the digest of the gold sentences of the evaluation.
     """
 
-    system: str
+    info: SystemInfo
     metric: str
     convention: Convention
     data: str
     value: float
-    precision: float
-    recall: float
     interval: tuple[float, float]
     counts: Sequence[Counts]
-    places: Sequence[int] = ()  # of each scored sentence in the gold treebank
-    predicted: Sequence[Sequence[tuple[int, int]]] = ()  # brackets of each scored sentence
-    by_label: Mapping[str, tuple[float, int]] | None = None  # of trees, like the next five but for ``by_length``
-    depth: float | None = None
-    right_left: float | None = None
-    right_left_no_apostrophe: float | None = None
+    indices: Sequence[int]
     by_length: Mapping[str, tuple[int, float]] | None = None
-    by_height: Mapping[int, tuple[int, int]] | None = None
-    labels: LabelScores | None = None  # of trees whose brackets have labels
-    by_relation: Mapping[str, tuple[int, int]] | None = None  # of heads
-    by_distance: Mapping[str, tuple[int, int]] | None = None
-    seed: int | None = None  # of a random baseline
-    runs: Runs | None = None  # of a random baseline whose value is the exact expectation
-    model: str = ""  # the folder of a trained model
-    decoded: str = ""  # which model gave the trees and how they were read; "" for what is no parser of ours
-    sha256: str = ""  # of the gold sentences of the whole evaluation, as far as it is known
-    learned_from: str = ""  # the trees that the system learned from, such as "gold trees: wsj-train"; "" for none
+    sha256: str = ""
+
+    @property
+    def system(self) -> str:
+        """The name of the system."""
+        return self.info.name
+
+    @property
+    def precision(self) -> float:
+        """Precision in percent. For heads it equals the value."""
+        return self.value
+
+    @property
+    def recall(self) -> float:
+        """Recall in percent. For heads it equals the value."""
+        return self.value
 
     @property
     def totals(self) -> Counts:
@@ -97,22 +83,30 @@ class ScoreReport:
         return total(self.counts)
 
     @property
+    def origin(self) -> str:
+        """The part of the signature that says how the structures were produced."""
+        seed = "" if self.info.seed is None else f"|seed:{self.info.seed}"
+        decoded = f"|{self.info.decoded}" if self.info.decoded else ""
+        return seed + decoded + (f"|trained with {self.info.learned_from}" if self.info.learned_from else "")
+
+    @property
     def signature(self) -> str:
-        """How the value came about: ``UF1|conv:on-lstm|avg:sent|root:drop|…|data:wsj10 (5 % sample)|v:0.1.0``."""
-        seed = "" if self.seed is None else f"|seed:{self.seed}"
-        seed = "|runs:exact" if self.runs else seed
-        seed += f"|{self.decoded}" if self.decoded else ""
-        seed += f"|trained with {self.learned_from}" if self.learned_from else ""
+        """Everything that influences the value: ``UF1|conv:on-lstm|avg:sent|…|data:wsj10 (5 % sample)|v:0.1.0``."""
         data = f"{self.data}|sha256:{self.sha256[:12]}" if self.sha256 else self.data
-        return f"{self.metric}|{self.convention}{seed}|data:{data}|sentences:{len(self.counts)}|v:{VERSION}"
+        return f"{self.metric}|{self.convention}{self.origin}|data:{data}|sentences:{len(self.counts)}|v:{VERSION}"
 
     def __str__(self) -> str:
         return f"{self.signature} = {self.value:.1f}"
 
+    def details(self) -> dict[str, Any]:
+        """The detailed entries of the JSON output."""
+        return {} if self.by_length is None else {"by_length": {key: list(row) for key, row in self.by_length.items()}}
+
     def to_json(self) -> dict[str, Any]:
         """The entry of this score in the output of ``synparse eval --format json``."""
-        entry = {
-            "system": self.system.removesuffix(f" {self.model}") if self.model else self.system,
+        info = self.info
+        entry: dict[str, Any] = {
+            "system": info.name.removesuffix(f" {info.model}") if info.model else info.name,
             "metric": self.metric,
             "convention": self.convention.name,
             "value": self.value,
@@ -123,25 +117,72 @@ class ScoreReport:
             "brackets": self.totals._asdict(),
             "signature": self.signature,
         }
-        if self.by_label is not None:
-            entry["by_label"] = {label: list(found) for label, found in self.by_label.items()}
-            entry |= {"depth": self.depth, "right_left": self.right_left}
-            entry["right_left_no_apostrophe"] = self.right_left_no_apostrophe
-        if self.by_length is not None:
-            entry["by_length"] = {words: list(found) for words, found in self.by_length.items()}
+        entry |= self.details()
+        if info.model:
+            entry["model"] = info.model
+        if info.decoded:
+            entry["parser"] = dict(part.split(":", 1) for part in info.decoded.split("|"))
+        if info.learned_from:
+            entry["trained_with"] = info.learned_from
+        return entry
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeScore(Score):
+    """UF1, with precision and recall in percent and the shape of the trees.
+
+    ``predicted`` holds the brackets of each scored sentence over the words that count. ``by_label`` has the recall of
+    constituents by gold label, ``by_height`` the precision of predicted phrases by height. ``labels`` are the scores of
+    labels, if the predicted brackets have any. ``draws`` are the values of single draws of a random baseline whose
+    value is the exact expectation.
+    """
+
+    metric: str = "UF1"
+    bracket_precision: float
+    bracket_recall: float
+    shape: Shape
+    by_label: Recall
+    predicted: Sequence[Sequence[Span]] = ()
+    by_height: Mapping[int, tuple[int, int]] | None = None
+    labels: LabelScores | None = None
+    draws: Runs | None = None
+
+    @property
+    def precision(self) -> float:
+        """Precision of brackets in percent."""
+        return self.bracket_precision
+
+    @property
+    def recall(self) -> float:
+        """Recall of brackets in percent."""
+        return self.bracket_recall
+
+    @property
+    def origin(self) -> str:
+        return ("|runs:exact" if self.draws else "") + super().origin
+
+    def details(self) -> dict[str, Any]:
+        entry: dict[str, Any] = {"by_label": _lists(self.by_label), **self.shape._asdict(), **super().details()}
         if self.by_height is not None:
-            entry["by_height"] = {str(height): list(found) for height, found in self.by_height.items()}
+            entry["by_height"] = {str(height): list(counts) for height, counts in self.by_height.items()}
         if self.labels is not None:
             entry["labels"] = self.labels.to_json()
-        for name, arcs in (("by_relation", self.by_relation), ("by_distance", self.by_distance)):
-            if arcs is not None:
-                entry[name] = {key: list(found) for key, found in arcs.items()}
-        if self.model:
-            entry["model"] = self.model
-        if self.decoded:
-            entry["parser"] = dict(part.split(":", 1) for part in self.decoded.split("|"))
-        if self.learned_from:
-            entry["trained_with"] = self.learned_from
-        if self.runs is not None:
-            entry["runs"] = self.runs.to_json()
+        if self.draws is not None:
+            entry["runs"] = self.draws.to_json()
         return entry
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadScore(Score):
+    """UAS or UUAS, and the recall of gold arcs by relation and by distance of the head."""
+
+    by_relation: Recall | None = None
+    by_distance: Recall | None = None
+
+    def details(self) -> dict[str, Any]:
+        groups = {"by_relation": self.by_relation, "by_distance": self.by_distance}
+        return super().details() | {name: _lists(recall) for name, recall in groups.items() if recall is not None}
+
+
+def _lists(recall: Recall) -> dict[str, list[float]]:
+    return {name: list(counts) for name, counts in recall.items()}

@@ -1,132 +1,143 @@
-"""What the papers report beside F1: recall by label, depth, and the right/left ratio."""
+"""Secondary measures of trees: recall by label, depth, the right/left ratio, and precision by height."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from itertools import accumulate, chain
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from statistics import fmean
+from typing import NamedTuple
 
-import numpy as np
+from treebank.core.tree import Span
+from treebank.evaluate.align import Bracketing
 
-from treebank.evaluate.flat import Brackets, Constituents, by_sentence, found_in, totals_of
-
-LABELS = ("ADJP", "NP", "VP", "PP", "INTJ", "ADVP", "S", "SBAR")  # those of the papers, in their order
-
-
-@dataclass(frozen=True, slots=True)
-class Shapes:
-    """What is said of the predicted trees of S sentences beside their scores."""
-
-    phrases: np.ndarray  # sorted keys of the brackets over two words or more, the whole sentence always among them
-    depth: np.ndarray  # (S,) mean number of brackets around a word
-    first: np.ndarray  # (S,) words that are the first child of a bracket
-    last: np.ndarray
-    first_no_apostrophe: np.ndarray  # of those without an apostrophe
-    last_no_apostrophe: np.ndarray
-    heights: Heights | None = None  # only where they are asked for, since they are slow
-
-    @classmethod
-    def of(cls, brackets: Brackets, marked: np.ndarray, gold: Brackets | None = None) -> Shapes:
-        """The shapes of the trees with these ``brackets``; heights only with those of ``gold``.
-
-        ``marked`` says of each word of all sentences whether it holds an apostrophe.
-        A word is a first child exactly if a bracket begins at it: of those that do, the shortest has it as a child.
-        """
-        phrases, lengths = brackets.phrases(), brackets.lengths
-        found = Brackets.of_keys(phrases, lengths)
-        place = np.concatenate([[0], np.cumsum(lengths)])  # of each sentence's first word among all
-        covered = by_sentence(phrases, lengths, found.size.astype(float))
-        counts = []
-        for children in (place[found.sentence] + found.start, place[found.sentence] + found.end - 1):
-            is_child = np.zeros(place[-1], bool)
-            is_child[children] = True
-            for mask in (is_child, is_child & ~marked):
-                counts.append(np.diff(np.concatenate([[0], np.cumsum(mask)])[place]))
-        first, first_no_apostrophe, last, last_no_apostrophe = counts
-        depth = covered / np.maximum(lengths, 1)
-        heights = None if gold is None else Heights.of(found, gold)
-        return cls(phrases, depth, first, last, first_no_apostrophe, last_no_apostrophe, heights)
-
-    def mean_depth(self, places: np.ndarray) -> float:
-        """Mean number of brackets around a word, averaged over the words of a sentence, then over these sentences."""
-        return float(self.depth[places].mean())
-
-    def right_left(self, places: np.ndarray) -> float:
-        """Words that are the first child of a bracket, divided by those that are the last one (Du et al. 2020)."""
-        return _ratio(self.first[places], self.last[places])
-
-    def right_left_no_apostrophe(self, places: np.ndarray) -> float:
-        """The same without words that hold an apostrophe, which the released script leaves out in effect."""
-        return _ratio(self.first_no_apostrophe[places], self.last_no_apostrophe[places])
+LABELS = ("ADJP", "NP", "VP", "PP", "INTJ", "ADVP", "S", "SBAR")  # the labels that papers report, in their order
+Constituents = Sequence[tuple[Span, str]]  # labeled spans of two or more words
 
 
-def _ratio(first: np.ndarray, last: np.ndarray) -> float:
-    return float(first.sum() / last.sum()) if last.any() else 1.0
+class SentenceShape(NamedTuple):
+    """Shape of one predicted tree over ``length`` words.
+
+    ``phrases`` are the different spans of two or more words, always including the full sentence. ``depth`` is the mean
+    number of them around a word. ``first`` and ``last`` count the words that are the first and last child of a phrase;
+    the ``…_without`` counts leave out words with an apostrophe, as the released script of Du et al. (2020) does in
+    effect.
+    """
+
+    length: int
+    phrases: set[Span]
+    depth: float
+    first: int
+    last: int
+    first_without: int
+    last_without: int
 
 
-@dataclass(frozen=True, slots=True)
-class Heights:
-    """Of each predicted bracket but the whole sentence: where it is, its height, and whether gold has it."""
+def sentence_shape(brackets: Bracketing, apostrophes: Collection[int] = ()) -> SentenceShape:
+    """The shape of a tree; ``apostrophes`` are the indices of the words with an apostrophe.
 
-    sentence: np.ndarray
-    height: np.ndarray
-    right: np.ndarray
+    A word is a first child exactly if a phrase begins with it: the shortest such phrase has it as a child.
+    """
+    length = brackets.length
+    phrases = {span for span in brackets.spans if span[1] - span[0] > 1}
+    if length > 1:
+        phrases.add((0, length))
+    if not phrases:
+        return SentenceShape(length, phrases, 0.0, 0, 0, 0, 0)
+    starts, ends = zip(*phrases, strict=True)
+    depth = (sum(ends) - sum(starts)) / length
+    first, last = set(starts), set(ends)
+    without = len(first), len(last)
+    if apostrophes:
+        without = len(first.difference(apostrophes)), sum(end - 1 not in apostrophes for end in last)
+    return SentenceShape(length, phrases, depth, len(first), len(last), *without)
+
+
+class Shape(NamedTuple):
+    """Mean depth and right/left ratios of the trees of a system (Du et al. 2020).
+
+    The depth of a sentence is the mean number of brackets around its words. The right/left ratio is the number of words
+    that are first children, divided by the number of last children; above 1 means right-branching.
+    """
+
+    depth: float
+    right_left: float
+    right_left_no_apostrophe: float
 
     @classmethod
-    def of(cls, found: Brackets, gold: Brackets) -> Heights:
-        """Of brackets that are there once each, in the order of their keys."""
-        sizes = np.bincount(found.sentence, minlength=len(found.lengths)).tolist()
-        spans = list(zip(found.start.tolist(), found.end.tolist(), strict=True))
-        bounds = list(accumulate(sizes, initial=0))
-        each = (heights(spans[one : one + size]).values() for one, size in zip(bounds, sizes, strict=False))
-        height = np.fromiter(chain.from_iterable(each), np.int64, len(spans))
-        right, inner = found_in(found.keys, gold.phrases()), ~found.whole
-        return cls(found.sentence[inner], height[inner], right[inner])
-
-    def precision(self, included: np.ndarray) -> dict[int, tuple[int, int]]:
-        """Per height how many brackets are gold ones, and how many there are (Du et al., figure 4).
-
-        Of the sentences that are ``included`` (S,).
-        """
-        here = included[self.sentence]
-        total, found = np.bincount(self.height[here]), np.bincount(self.height[here & self.right])
-        return {int(k): (int(found[k]) if k < len(found) else 0, int(total[k])) for k in np.flatnonzero(total)}
+    def of(cls, shapes: Sequence[SentenceShape]) -> Shape:
+        """The averages over sentences."""
+        _, _, depths, first, last, first_without, last_without = zip(*shapes, strict=True)
+        return cls(fmean(depths), _ratio(first, last), _ratio(first_without, last_without))
 
 
-def heights(spans: Collection[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """Height of each bracket: one more than its highest child, a word having 1 (Du et al. 2020, algorithm 1)."""
-    found = dict.fromkeys(spans, 2)
-    open_brackets: list[tuple[int, int]] = []
+def _ratio(first: Iterable[int], last: Iterable[int]) -> float:
+    divisor = sum(last)
+    return sum(first) / divisor if divisor else 1.0
+
+
+def recall_by_label(gold: Sequence[Constituents], phrases: Iterable[Collection[Span]]) -> dict[str, tuple[float, int]]:
+    """For each gold label, the number of constituents among the predicted phrases, and their total.
+
+    (Williams et al. 2018; ON-LSTM, table 2.)
+    """
+    hits = Counter[str]()
+    for constituents, predicted in zip(gold, phrases, strict=True):
+        hits.update([label for span, label in constituents if span in predicted])
+    return {label: (hits[label], number) for label, number in _totals(gold).items()}
+
+
+def expected_recall(gold: Sequence[Constituents], chances: Iterable[Sequence[float]]) -> dict[str, tuple[float, int]]:
+    """For each gold label, the expected number of predicted constituents, and their total.
+
+    ``chances`` has the probability of each gold constituent.
+    """
+    hits = dict[str, float]()
+    for constituents, probabilities in zip(gold, chances, strict=True):
+        for (_, label), probability in zip(constituents, probabilities, strict=True):
+            hits[label] = hits.get(label, 0.0) + probability
+    return {label: (hits[label], number) for label, number in _totals(gold).items()}
+
+
+def _totals(gold: Iterable[Constituents]) -> dict[str, int]:
+    return label_order(Counter(label for constituents in gold for _, label in constituents))
+
+
+def label_order(totals: Counter[str]) -> dict[str, int]:
+    """The labels that papers report first, then the others by frequency."""
+    return {label: totals[label] for label in LABELS if label in totals} | dict(totals.most_common())
+
+
+def precision_by_height(
+    predicted: Iterable[tuple[Collection[Span], int]], gold: Iterable[Collection[Span]]
+) -> dict[int, tuple[int, int]]:
+    """For each height, the number of predicted phrases that are gold phrases, and their total (Du et al., figure 4).
+
+    ``predicted`` has the phrases and the length of each sentence. The full sentence is left out.
+    """
+    hits, totals = Counter[int](), Counter[int]()
+    for (phrases, length), reference in zip(predicted, gold, strict=True):
+        for span, height in heights(phrases).items():
+            if span != (0, length):
+                totals[height] += 1
+                hits[height] += span in reference
+    return {height: (hits[height], totals[height]) for height in sorted(totals)}
+
+
+def heights(spans: Collection[Span]) -> dict[Span, int]:
+    """Height of each bracket: one more than its highest child, where words have height 1 (Du et al., algorithm 1)."""
+    height = dict.fromkeys(spans, 2)
+    open_brackets: list[Span] = []
     for span in sorted(spans, key=lambda span: (span[0], -span[1])):
         while open_brackets and open_brackets[-1][1] <= span[0]:
-            _close(open_brackets, found)
+            _close(open_brackets, height)
         open_brackets.append(span)
     while open_brackets:
-        _close(open_brackets, found)
-    return found
+        _close(open_brackets, height)
+    return height
 
 
-def _close(open_brackets: list[tuple[int, int]], height: dict[tuple[int, int], int]) -> None:
-    """The last open bracket is done: its parent is at least one higher."""
+def _close(open_brackets: list[Span], height: dict[Span, int]) -> None:
+    """Remove the last open bracket and raise its parent above it."""
     child = open_brackets.pop()
     if open_brackets:
         height[open_brackets[-1]] = max(height[open_brackets[-1]], height[child] + 1)
-
-
-def papers_first(totals: Mapping[str, int]) -> dict[str, int]:
-    """The labels of the papers first, then the others as they are."""
-    order = [label for label in LABELS if label in totals]
-    order += [label for label in totals if label not in LABELS]
-    return {label: totals[label] for label in order}
-
-
-def recall_by_label(gold: Constituents, chances: np.ndarray) -> dict[str, tuple[float, int]]:
-    """Per gold label how many constituents are brackets of the prediction, and how many there are.
-
-    ``chances`` (K,) says of each constituent whether it is one, or with what probability. Summed over sentences
-    (Williams et al. 2018; ON-LSTM, Table 2). In the order of `papers_first`.
-    """
-    found = np.bincount(gold.label, chances, minlength=len(gold.names))
-    sums: Iterable[float] = found.tolist() if chances.dtype == float else found.astype(int).tolist()
-    by_name = dict(zip(gold.names, sums, strict=True))
-    return {label: (by_name[label], total) for label, total in papers_first(totals_of(gold.label, gold.names)).items()}

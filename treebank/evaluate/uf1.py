@@ -1,277 +1,297 @@
-"""UF1: how many brackets of a predicted tree are in the gold tree."""
+"""UF1: the share of brackets that a predicted tree and the gold tree have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, compress, repeat
+from functools import cache, cached_property
+from itertools import compress
 from statistics import fmean
-
-import numpy as np
 
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import SEEDED
 from treebank.core.sentence import Treebank
 from treebank.core.tags import bare_label, count_words, has_penn_tags, short_enough
-from treebank.core.tree import Tree
-from treebank.evaluate.align import TOPS, Reading, View, view_treebank, without_top
-from treebank.evaluate.averaging import average_score, by_length, columns, statistic
+from treebank.core.tree import Span, Tree
+from treebank.evaluate.align import Bracketing, TreeView, reduce_all, view_treebank
+from treebank.evaluate.averaging import Counts, average_score, by_length, columns, statistic
 from treebank.evaluate.conventions import ScoringConvention
-from treebank.evaluate.flat import Brackets, Constituents, EachSentence, by_sentence, compared, distinct, found_in
 from treebank.evaluate.labels import label_scores
-from treebank.evaluate.score import Counts, Runs, ScoreReport
-from treebank.evaluate.shape import Shapes, recall_by_label
+from treebank.evaluate.score import Recall, Runs, TreeScore
+from treebank.evaluate.shape import (
+    Constituents,
+    SentenceShape,
+    Shape,
+    expected_recall,
+    precision_by_height,
+    recall_by_label,
+    sentence_shape,
+)
 from treebank.evaluate.statistics import bootstrap_interval
-from treebank.evaluate.systems import Expectation, TreeSystem
+from treebank.evaluate.systems import System, SystemInfo, baseline_brackets
 
 
-@dataclass(frozen=True, slots=True)
-class Gold:
-    """The brackets and constituents of all gold sentences over the same tokens."""
+def counted_spans(brackets: Bracketing, convention: ScoringConvention, *, gold: bool) -> Collection[Span]:
+    """The spans that a convention counts: a set, or a list with repeated spans if these count separately.
 
-    views: Sequence[View]
-    brackets: Brackets
-    constituents: Constituents  # each of two or more words once; ``NP-SBJ`` and ``NP=2`` are ``NP``
-    marked: np.ndarray  # of each word that survives, whether it holds an apostrophe
+    If only the bracket of the root node is dropped, a prediction loses all full-sentence brackets, because unary chains
+    over the whole sentence come from deleted words there.
+    """
+    shortest = 1 if convention.trivial == "keep" else 2
+    whole, once = (0, brackets.length), convention.repeats == "once"
+    drops_whole = convention.root == "drop" or (convention.root == "node" and once and not gold)
+    if once and drops_whole:
+        return {span for span in brackets.spans if span[1] - span[0] >= shortest and span != whole}
+    spans = [span for span in brackets.spans if span[1] - span[0] >= shortest and not (drops_whole and span == whole)]
+    if convention.root == "node" and whole in spans:
+        spans.remove(whole)
+    return set(spans) if once else spans
+
+
+def count_spans(predicted: Collection[Span], gold: Collection[Span]) -> Counts:
+    """The counts of one sentence. A repeated span matches as often as both sides repeat it."""
+    spans, reference = set(predicted), set(gold)
+    matched = len(spans & reference)
+    if len(spans) < len(predicted) and len(reference) < len(gold):
+        matched = (Counter(predicted) & Counter(gold)).total()
+    return Counts(matched, len(predicted), len(gold))
+
+
+@dataclass(frozen=True)
+class GoldTrees:
+    """The gold brackets of a treebank under one rule for words.
+
+    ``constituents`` are the labeled spans of two or more words of each sentence, each once, without function tags.
+    ``apostrophes`` are the indices of the words with an apostrophe.
+    """
+
+    views: Sequence[TreeView]
+    constituents: Sequence[Constituents]
+    apostrophes: Sequence[frozenset[int]]
 
     @classmethod
-    def of(cls, views: Sequence[View]) -> Gold:
-        trees, masks = [view.gold for view in views], [view.mask for view in views]
-        spans, labels = [tree.spans for tree in trees], [tree.labels for tree in trees]
-        whole = Constituents.of(spans, labels, masks, named=bare_label)
-        found = whole.chosen(~_outer(views, whole.brackets))
-        marked = chain.from_iterable(map(_apostrophes, trees, masks))
-        return cls(views, found.brackets, found.phrases(), np.fromiter(marked, bool, int(found.brackets.lengths.sum())))
+    def of(cls, views: Sequence[TreeView]) -> GoldTrees:
+        return cls(views, [_constituents(view.brackets) for view in views], list(map(_apostrophes, views)))
+
+    @cached_property
+    def trees(self) -> Sequence[Tree]:
+        """The gold trees over the words that count."""
+        return [view.tree for view in self.views]
 
 
-def _apostrophes(tree: Tree, mask: Sequence[bool]) -> Iterable[bool]:
-    """Of each word that survives, whether it holds an apostrophe."""
-    if "'" in "".join(tree.words):
-        return ["'" in word for word in compress(tree.words, mask)]
-    return repeat(False, sum(mask))
+def _constituents(brackets: Bracketing) -> Constituents:
+    pairs = zip(brackets.spans, map(bare_label, brackets.labels), strict=True)
+    return list({(span, label): None for span, label in pairs if label and span[1] - span[0] > 1})
 
 
-def _outer(views: Sequence[View], brackets: Brackets) -> np.ndarray:
-    """Which of the brackets (K,) of gold trees are outer ones that do not count, such as ``TOP``."""
-    found = np.zeros(len(brackets.start), bool)
-    topped = [i for i, view in enumerate(views) if view.gold.labels and view.gold.labels[0] in TOPS]
-    for i, first in zip(topped, np.searchsorted(brackets.sentence, topped).tolist(), strict=True):
-        kept = views[i].gold.keep(views[i].mask)
-        if without_top(kept) is not kept:
-            found[first] = True
-    return found
+def _apostrophes(view: TreeView) -> frozenset[int]:
+    if "'" not in "".join(view.gold.words):
+        return frozenset()
+    return frozenset(i for i, word in enumerate(view.words) if "'" in word)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
+class PredictedTrees:
+    """The brackets of a system over the words of each gold sentence, and their shapes."""
+
+    brackets: Sequence[Bracketing]
+    shapes: Sequence[SentenceShape]
+
+    @classmethod
+    def of(cls, brackets: Sequence[Bracketing], gold: GoldTrees) -> PredictedTrees:
+        return cls(brackets, list(map(sentence_shape, brackets, gold.apostrophes)))
+
+
+@dataclass(frozen=True)
 class Reference:
-    """The gold sentences that a convention includes, and what it counts in each; shared by all systems."""
+    """The gold sentences that a convention scores (``indices``), and the spans that it counts in each."""
 
     convention: ScoringConvention
     data: str
-    gold: Gold  # of the whole treebank
-    included: np.ndarray  # (S,) which of its sentences are scored
-    counted: np.ndarray  # keys of the brackets that count, of the whole treebank
-    constituents: Constituents
+    gold: GoldTrees
+    indices: Sequence[int]
+    counted: Sequence[Collection[Span]]
 
     @classmethod
-    def of(
-        cls, gold: Gold, convention: ScoringConvention, *, data: str, wanted: Sequence[bool] | None = None
-    ) -> Reference:
-        """The reference of a treebank named ``data``, of the sentences that are ``wanted`` (all, if not given).
-
-        Raises SynparseError if no sentence is left.
-        """
-        lengths = gold.brackets.lengths.tolist()
-        seen = (view.seen for view in gold.views)
-        chosen = np.fromiter(map(convention.includes, lengths, seen), bool, len(lengths))
-        if wanted is not None:
-            chosen &= np.array(wanted, bool)
-        if not chosen.any():
+    def of(cls, gold: GoldTrees, convention: ScoringConvention, *, data: str, included: Sequence[bool]) -> Reference:
+        """The reference of a treebank named ``data``. Raises SynparseError if no sentence remains."""
+        indices = [
+            i
+            for i, view in enumerate(gold.views)
+            if included[i] and convention.includes(view.brackets.length, len(view.sentence.words))
+        ]
+        if not indices:
             raise SynparseError(f"{data}: no sentence is left to score ({convention})")
-        constituents = gold.constituents.chosen(chosen[gold.constituents.brackets.sentence])
-        return cls(convention, data, gold, chosen, gold.brackets.counted(convention, gold=True), constituents)
+        return cls(
+            convention,
+            data,
+            gold,
+            indices,
+            [counted_spans(gold.views[i].brackets, convention, gold=True) for i in indices],
+        )
 
     @property
-    def lengths(self) -> np.ndarray:
-        """Words of each sentence of the whole treebank."""
-        return self.gold.brackets.lengths
+    def constituents(self) -> Sequence[Constituents]:
+        """The gold constituents of the scored sentences."""
+        return [self.gold.constituents[i] for i in self.indices]
 
-    @property
-    def places(self) -> np.ndarray:
-        """Of each sentence that is scored in the whole treebank."""
-        return np.flatnonzero(self.included)
-
-
-@dataclass(frozen=True, slots=True)
-class Predicted:
-    """The predicted trees of all sentences: their brackets over the words of each view, and their shapes."""
-
-    brackets: Brackets
-    shapes: Shapes
-    labelled: Constituents | None = None  # where labels say something
-
-    @classmethod
-    def of(cls, readings: Sequence[Reading], gold: Gold, *, details: bool) -> Predicted:
-        """With ``details``, the shapes hold heights too."""
-        labels = [one.labels or ("",) * len(one.spans) for one in readings]
-        found = Constituents.of([one.spans for one in readings], labels, [one.mask for one in readings])
-        brackets = replace(found.brackets, lengths=gold.brackets.lengths)
-        labelled = replace(found, brackets=brackets).chosen(found.named) if len(found.names) > 1 else None
-        shapes = Shapes.of(brackets, gold.marked, gold.brackets if details else None)
-        return cls(brackets, shapes, labelled)
-
-
-def count(predicted: Brackets, reference: Reference) -> np.ndarray:
-    """`Counts` of each scored sentence (places, 3): brackets that are in both trees, predicted, in gold."""
-    ours = predicted.counted(reference.convention, gold=False)
-    return compared(ours, reference.counted, reference.lengths)[reference.places]
+    def count(self, predicted: PredictedTrees) -> list[Counts]:
+        """The counts of each scored sentence."""
+        convention = self.convention
+        if convention.trivial == "drop" and convention.repeats == "once" and convention.root != "keep":
+            shapes = (predicted.shapes[i] for i in self.indices)
+            spans: Iterable[Collection[Span]] = (shape.phrases - {(0, shape.length)} for shape in shapes)
+        else:
+            spans = (counted_spans(predicted.brackets[i], convention, gold=False) for i in self.indices)
+        return list(map(count_spans, spans, self.counted))
 
 
 def score_trees(
     gold: Treebank,
-    systems: Sequence[TreeSystem | Expectation],
+    systems: Sequence[System],
     conventions: Iterable[ScoringConvention],
     *,
     max_length: int | None = None,
     details: bool = False,
-) -> list[ScoreReport]:
-    """One report for each convention and system, in the order given, conventions first.
+) -> list[TreeScore]:
+    """One score for each convention and system, in this order.
 
-    Where few words of ``gold`` carry a tag of the Penn Treebank, tags cannot say what is a word: then every token with
-    a letter or a digit is one, and the signature says so (``tokens:letters``).
+    If few words of ``gold`` have a tag of the Penn Treebank, every token with a letter or a digit is a word, and the
+    signature says ``tokens:letters``. ``details`` adds scores by sentence length and by height.
     """
-    data = gold.label
-    tokens_of_penn = has_penn_tags(gold)
-    wanted = [True] * len(gold)
-    if max_length is not None:
-        wanted = [short_enough(length, max_length) for length in count_words(gold)]
-    seen: dict[str, tuple[Gold, list[dict[str, Predicted]]]] = {}
-    reports = []
+    has_penn = has_penn_tags(gold)
+    included = [short_enough(length, max_length) for length in count_words(gold)] if max_length else [True] * len(gold)
+    predict = _predictions(gold, systems, included)
+    by_rule: dict[str, tuple[GoldTrees, list[dict[str, PredictedTrees]]]] = {}
+    scores = []
     for convention in conventions:
-        if convention.tokens == "words" and not tokens_of_penn:
+        if convention.tokens == "words" and not has_penn:
             convention = replace(convention, tokens="letters")
-        if convention.tokens not in seen:
-            views = Gold.of(view_treebank(gold, convention.tokens))
-            seen[convention.tokens] = views, [_trees(system, views, wanted, details) for system in systems]
-        views, given = seen[convention.tokens]
-        reference = Reference.of(views, convention.up_to(max_length), data=data, wanted=wanted)
-        for system, runs in zip(systems, given, strict=True):
-            if isinstance(system, Expectation):
-                reports.append(expected(system.name, reference, SEEDED[system.name], runs, details=details))
+        if convention.tokens not in by_rule:
+            trees = GoldTrees.of(view_treebank(gold, convention.tokens))
+            by_rule[convention.tokens] = trees, [predict(system, trees) for system in systems]
+        trees, predicted = by_rule[convention.tokens]
+        reference = Reference.of(trees, convention.up_to(max_length), data=gold.label, included=included)
+        for system, runs in zip(systems, predicted, strict=True):
+            if system.is_exact:
+                scores.append(expected_score(system.info, reference, SEEDED[system.name], runs, details=details))
             else:
-                report = score(system.name, reference, *runs.values(), seed=system.seed, details=details)
-                reports.append(
-                    replace(report, model=system.model, learned_from=system.learned_from, decoded=system.decoded)
-                )
-    return reports
+                scores.append(score(system.info, reference, runs[""], details=details))
+    return scores
 
 
-def _trees(system: TreeSystem | Expectation, gold: Gold, wanted: Sequence[bool], details: bool) -> dict[str, Predicted]:
-    """The trees of each run of a system, usually one run, for every view; of an expectation without details."""
-    views = gold.views
-    if isinstance(system, Expectation):
-        return {name: Predicted.of(trees, gold, details=False) for name, trees in system.runs(views).items()}
-    return {"": Predicted.of(system.readings(views, wanted), gold, details=details)}
+def _predictions(
+    gold: Treebank, systems: Sequence[System], included: Sequence[bool]
+) -> Callable[[System, GoldTrees], dict[str, PredictedTrees]]:
+    """A function from a system and gold trees to the predicted trees by draw; every parser is called once."""
+    raw: dict[int, Sequence[object]] = {}
+
+    def predict(system: System, trees: GoldTrees) -> dict[str, PredictedTrees]:
+        if system.predict is None:
+            seeds = {str(seed): seed for seed in system.draws} if system.is_exact else {"": system.info.seed}
+            return {
+                name: PredictedTrees.of(baseline_brackets(system.name, trees.trees, seed), trees)
+                for name, seed in seeds.items()
+            }
+        if id(system) not in raw:
+            raw[id(system)] = system.predict(list(compress(gold.sentences, included)))
+        brackets = reduce_all(system.name, raw[id(system)], trees.views, included, noun="tree", empty=Bracketing())
+        return {"": PredictedTrees.of(brackets, trees)}
+
+    return predict
 
 
-def score(
-    system: str, reference: Reference, predicted: Predicted, *, seed: int | None = None, details: bool = False
-) -> ScoreReport:
-    """UF1 of the trees ``predicted`` for all sentences of the treebank, with interval and secondary measures.
-
-    ``details`` adds those by size, which are slow.
-    """
-    shapes, places, labelled = predicted.shapes, reference.places, predicted.labelled
-    right = found_in(reference.constituents.brackets.keys, shapes.phrases)
-    recall = recall_by_label(reference.constituents, right)
-    by_height, labels = None, None
-    if details and shapes.heights is not None:
-        by_height = shapes.heights.precision(reference.included)
-    if labelled is not None:
-        labels = label_scores(reference.constituents, labelled.chosen(reference.included[labelled.brackets.sentence]))
+def score(info: SystemInfo, reference: Reference, predicted: PredictedTrees, *, details: bool = False) -> TreeScore:
+    """UF1 of the ``predicted`` trees with its interval and the secondary measures."""
+    shapes = [predicted.shapes[i] for i in reference.indices]
+    brackets = [predicted.brackets[i] for i in reference.indices]
+    phrases = [shape.phrases for shape in shapes]
+    heights = None
+    if details:
+        gold = (sentence_shape(reference.gold.views[i].brackets).phrases for i in reference.indices)
+        heights = precision_by_height(((shape.phrases, shape.length) for shape in shapes), gold)
     return replace(
-        _report(system, reference, count(predicted.brackets, reference), recall, details),
-        depth=shapes.mean_depth(places),
-        right_left=shapes.right_left(places),
-        right_left_no_apostrophe=shapes.right_left_no_apostrophe(places),
-        by_height=by_height,
-        predicted=EachSentence(predicted.brackets, places),
-        labels=labels,
-        seed=seed,
+        _score(
+            info,
+            reference,
+            reference.count(predicted),
+            Shape.of(shapes),
+            recall_by_label(reference.constituents, phrases),
+            details,
+        ),
+        by_height=heights,
+        predicted=[one.spans for one in brackets],
+        labels=label_scores(reference.constituents, brackets),
     )
 
 
-def expected(
-    system: str,
+def expected_score(
+    info: SystemInfo,
     reference: Reference,
     probability: Callable[[int, int, bool], float],
-    drawn: Mapping[str, Predicted],
+    drawn: Mapping[str, PredictedTrees],
     *,
     details: bool = False,
-) -> ScoreReport:
-    """The exact expectation of a random baseline that gives binary trees, and the values of some runs of it.
+) -> TreeScore:
+    """The exact expectation of a random baseline over binary trees, and the values of some draws.
 
-    ``probability`` of a bracket is a function of its words, the sentence's words, and whether it touches an end.
-    Every F1 here is linear in the number of matched brackets, so the expectation of that number is all it takes.
-    ``drawn`` has the trees of each run; depth and R/L are the means of these.
+    ``probability`` of a bracket is a function of its length, the sentence length, and whether it is at an edge. Every
+    F1 is linear in the number of matched brackets, so the expectation of this number suffices. Depth and right/left
+    ratio are means over the draws.
     """
-    convention, lengths, places = reference.convention, reference.lengths, reference.places
-    possible = distinct(reference.counted)
-    brackets = Brackets.of_keys(possible, lengths)
-    chances = _chances(brackets, probability)
-    if convention.root != "keep":
-        chances[brackets.whole] = 0.0
-    always = np.maximum(lengths - 1 - (convention.root != "keep"), 0)  # brackets of any binary tree
-    gold = by_sentence(reference.counted, lengths)
-    counts = np.stack([by_sentence(possible, lengths, chances), always, gold], 1)[places]
-    by_label = recall_by_label(reference.constituents, _chances(reference.constituents.brackets, probability))
-    report = _report(system, reference, counts, by_label, details)
-    shapes = [run.shapes for run in drawn.values()]
-    each = {name: count(run.brackets, reference) for name, run in drawn.items()}
+    convention, keeps_root = reference.convention, reference.convention.root == "keep"
+    chance_of = cache(probability)
+
+    def chance(span: Span, length: int) -> float:
+        size = span[1] - span[0]
+        return chance_of(size, length, span[0] == 0 or span[1] == length) if size > 1 else 0.0
+
+    counts, chances = [], []
+    for i, counted in zip(reference.indices, reference.counted, strict=True):
+        length = reference.gold.views[i].brackets.length
+        matched = sum(chance(span, length) for span in set(counted) if keeps_root or span != (0, length))
+        counts.append(Counts(matched, max(length - 1 - (not keeps_root), 0), len(counted)))
+        chances.append([chance(span, length) for span, _ in reference.gold.constituents[i]])
+    shapes = [Shape.of([run.shapes[i] for i in reference.indices]) for run in drawn.values()]
+    values = {name: 100 * average_score(reference.count(run), convention).f1 for name, run in drawn.items()}
     return replace(
-        report,
-        depth=fmean(one.mean_depth(places) for one in shapes),
-        right_left=fmean(one.right_left(places) for one in shapes),
-        right_left_no_apostrophe=fmean(one.right_left_no_apostrophe(places) for one in shapes),
-        runs=Runs({name: 100 * average_score(counts, convention).f1 for name, counts in each.items()}),
+        _score(
+            info,
+            reference,
+            counts,
+            Shape(*map(fmean, zip(*shapes, strict=True))),
+            expected_recall(reference.constituents, chances),
+            details,
+        ),
+        draws=Runs(values),
     )
 
 
-def _chances(brackets: Brackets, probability: Callable[[int, int, bool], float]) -> np.ndarray:
-    """The probability of each bracket (K,); none of one word."""
-    length = brackets.lengths[brackets.sentence]
-    at_edge = (brackets.start == 0) | (brackets.end == length)
-    most = 1 + int(brackets.lengths.max(initial=0))
-    kinds, kind = np.unique((brackets.size * most + length) * 2 + at_edge, return_inverse=True)
-    chances = np.zeros(len(kinds))
-    for i, code in enumerate(kinds.tolist()):
-        size, n = divmod(code // 2, most)
-        chances[i] = probability(size, n, code % 2 == 1) if size > 1 else 0.0
-    return chances[kind]
-
-
-def _report(
-    system: str,
+def _score(
+    info: SystemInfo,
     reference: Reference,
-    counts: np.ndarray,
-    by_label: Mapping[str, tuple[float, int]],
+    counts: Sequence[Counts],
+    shape: Shape,
+    by_label: Recall,
     details: bool,
-) -> ScoreReport:
-    """What follows from the counts."""
+) -> TreeScore:
+    """The score that follows from the counts of the scored sentences."""
     convention = reference.convention
-    average, sizes = average_score(counts, convention), counts[:, 1:].astype(int).tolist()
+    precision, recall, f1 = average_score(counts, convention)
     low, high = bootstrap_interval(columns(counts, convention), statistic(convention))
-    return ScoreReport(
-        system=system,
-        metric="UF1",
+    lengths = [reference.gold.views[i].brackets.length for i in reference.indices]
+    return TreeScore(
+        info=info,
         convention=convention,
         data=reference.data,
-        value=100 * average.f1,
-        precision=100 * average.precision,
-        recall=100 * average.recall,
+        value=100 * f1,
+        bracket_precision=100 * precision,
+        bracket_recall=100 * recall,
         interval=(100 * low, 100 * high),
-        counts=[Counts(found, *numbers) for found, numbers in zip(counts[:, 0].tolist(), sizes, strict=True)],
-        places=reference.places.tolist(),
+        counts=counts,
+        indices=reference.indices,
+        shape=shape,
         by_label=by_label,
-        by_length=by_length(counts, reference.lengths[reference.places], convention) if details else None,
+        by_length=by_length(counts, lengths, convention) if details else None,
     )

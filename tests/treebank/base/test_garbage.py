@@ -11,7 +11,8 @@ import pytest
 from treebank.base.errors import TreebankError
 from treebank.base.garbage import no_collections
 from treebank.corpora.catalog import load_whole
-from treebank.evaluate.evaluate import EvaluationPlan, evaluate
+from treebank.evaluate.evaluate import evaluate
+from treebank.evaluate.plan import EvaluationPlan
 
 
 @pytest.mark.parametrize("was_on", [True, False])
@@ -33,7 +34,7 @@ def test_after_reading_and_scoring_and_after_an_error(tmp_path: Path) -> None:
     gold = tmp_path / "gold.mrg"
     gold.write_text("(S (NP (DT the) (NN dog)) (VBZ barks))\n")
     assert gc.isenabled()
-    assert evaluate(EvaluationPlan(gold=str(gold), predicted=[str(gold)])).reports[0].value == pytest.approx(100)
+    assert evaluate(EvaluationPlan(gold=str(gold), predicted=[str(gold)])).scores[0].value == pytest.approx(100)
     assert gc.isenabled()
     gold.write_text("(S (NP (DT the)\n")
     with pytest.raises(TreebankError):

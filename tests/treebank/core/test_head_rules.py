@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.reference import SHARED
-from tests.treebank.evaluate.test_uas import nltk_sample
+from tests.support.scoring import dependency_sample
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import is_projective, is_tree
 from treebank.core.head_rules import HEAD_RULES, find_rules, heads_from_tree
@@ -132,7 +132,7 @@ def agreement(pairs: Pairs, rules: str) -> tuple[str, str]:
     [("yamada-matsumoto", ("100.00", "100.00")), ("collins", ("84.86", "86.27")), ("stanford", ("70.12", "70.89"))],
 )
 def test_agreement_with_nltks_sample(rules: str, percent: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    converted = nltk_sample().sentences
+    converted = dependency_sample().sentences
     monkeypatch.setenv("NLTK_DATA", str(SHARED / "data" / "nltk_data"))
     trees = [sentence.tree for sentence in load_whole("wsj").sentences if sentence.tree]
     assert len(trees) == len(converted) == 3914

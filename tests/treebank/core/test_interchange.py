@@ -1,4 +1,4 @@
-"""Trees, heads and scores as spaCy, nltk and pandas hold them."""
+"""Trees, heads and scores as spaCy and nltk hold them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
-from treebank.evaluate.evaluate import EvaluationPlan, evaluate
 
 TREE = Tree.from_text("(S (NP (DT the) (NN man)) (VP (VBD saw) (NP (PRP it))))")
 
@@ -28,24 +27,13 @@ def test_a_sentence_as_a_doc_of_spacy() -> None:
     assert len(TREE.to_spacy().spans["constituents"]) == 4
 
 
-def test_scores_as_a_frame_of_pandas() -> None:
-    pytest.importorskip("pandas", reason="pandas is not installed")
-    evaluation = evaluate(EvaluationPlan(gold="sample", baselines=("right", "left"), conventions=("on-lstm",)))
-    frame = evaluation.to_pandas()
-    assert list(frame["system"]) == ["right", "left"]
-    assert list(frame["value"]) == [report.value for report in evaluation.reports]
-    assert (frame["low"] < frame["value"]).all()
-
-
 def test_a_sentence_in_latex() -> None:
     assert TREE.to_latex() in Sentence(TREE.words, TREE.tags, TREE).to_latex()
     assert "\\depedge" in Sentence(TREE.words, heads=(1, 2, -1, 2)).to_latex()
 
 
 def test_what_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("spacy", "spacy.tokens", "pandas"):
+    for name in ("spacy", "spacy.tokens"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(SynparseError, match="pip install spacy"):
         TREE.to_spacy()
-    with pytest.raises(SynparseError, match="pip install pandas"):
-        evaluate(EvaluationPlan(gold="sample", baselines=("right",), conventions=("on-lstm",))).to_pandas()

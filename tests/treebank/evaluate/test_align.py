@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.treebank.evaluate.test_uf1 import EVERY, SAFE, files_of, treebank_of
+from tests.support.scoring import SAFE, predicted_system, predictions_of, treebank_of
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import shorter
-from treebank.evaluate import Counts
-from treebank.evaluate.systems import Baseline, Predictions
+from treebank.evaluate.averaging import Counts
+from treebank.evaluate.conventions import CONVENTIONS
+from treebank.evaluate.systems import baseline
 from treebank.evaluate.uf1 import score_trees
 from treebank.io.predictions import PredictedTree
 
@@ -18,7 +19,7 @@ from treebank.io.predictions import PredictedTree
 def test_other_words_name_both_places_and_the_word() -> None:
     ours = ["X", ("W", "a"), ["X", ("W", "x"), ("W", "c")]]
     with pytest.raises(SynparseError) as caught:
-        score_trees(treebank_of([SAFE]), [Predictions("p.txt", files_of([ours]))], [EVERY["km"]])
+        score_trees(treebank_of([SAFE]), [predicted_system(predictions_of([ours]))], [CONVENTIONS["km"]])
     assert str(caught.value) == "p.txt:1: the words differ from toy.mrg:1: word 2 is 'x', in gold 'b'"
 
 
@@ -29,18 +30,18 @@ def test_other_words_name_both_places_and_the_word() -> None:
 def test_missing_and_superfluous_words(words: str, found: str) -> None:
     ours = ["X", *(("W", word) for word in words.split())]
     with pytest.raises(SynparseError, match=found):
-        score_trees(treebank_of([SAFE]), [Predictions("p.txt", files_of([ours]))], [EVERY["km"]])
+        score_trees(treebank_of([SAFE]), [predicted_system(predictions_of([ours]))], [CONVENTIONS["km"]])
 
 
 def test_another_number_of_sentences_names_both_files() -> None:
     with pytest.raises(SynparseError, match=r"2 sentences of toy\.mrg; the one for toy\.mrg:2 is missing"):
-        score_trees(treebank_of([SAFE] * 2), [Predictions("p.txt", files_of([SAFE]))], [EVERY["km"]])
+        score_trees(treebank_of([SAFE] * 2), [predicted_system(predictions_of([SAFE]))], [CONVENTIONS["km"]])
 
 
 def test_predictions_for_the_short_sentences_only() -> None:
     long = ["S", *(("NN", f"w{i}") for i in range(12))]
     gold = treebank_of([long, SAFE, ["S", (".", ".")]])
-    report = score_trees(gold, [Predictions("p.txt", files_of([SAFE]))], [EVERY["on-lstm"]], max_length=10)[0]
+    report = score_trees(gold, [predicted_system(predictions_of([SAFE]))], [CONVENTIONS["on-lstm"]], max_length=10)[0]
     assert (len(report.counts), round(report.value, 4)) == (1, 100)
     assert len(shorter(gold, 10)) == 1
 
@@ -49,19 +50,19 @@ def test_bracket_escapes_and_bare_brackets_are_understood() -> None:
     gold = Tree.from_text("(S (NP (-LRB- -LRB-) (NN a\\/b)) (VP (VB (c)) (NN d)))".replace("(c)", "-LRB-c-RRB-"))
     bare = PredictedTree("p.txt", 1, "(a/b (-LRB-c-RRB- d))", Tree.from_text("(a/b (-LRB-c-RRB- d))"))
     report = score_trees(
-        Treebank("toy", [Sentence(gold.words, gold.tags, gold)]), [Predictions("p.txt", [bare])], [EVERY["km"]]
+        Treebank("toy", [Sentence(gold.words, gold.tags, gold)]), [predicted_system([bare])], [CONVENTIONS["km"]]
     )[0]
     assert report.totals == Counts(2, 2, 2)
 
 
 def test_an_empty_prediction_fits_a_sentence_without_words() -> None:
     gold = treebank_of([["S", (".", ".")], SAFE])
-    trees = [PredictedTree("p.txt", 1, "", Tree((), (), (), ())), *files_of([SAFE])]
-    assert score_trees(gold, [Predictions("p.txt", trees)], [EVERY["km"]])[0].value == 100
+    trees = [PredictedTree("p.txt", 1, "", Tree((), (), (), ())), *predictions_of([SAFE])]
+    assert score_trees(gold, [predicted_system(trees)], [CONVENTIONS["km"]])[0].value == 100
     with pytest.raises(SynparseError, match=r"p.txt:1: an empty sentence, but toy.mrg:1 has 3 words"):
-        score_trees(treebank_of([SAFE, SAFE]), [Predictions("p.txt", trees)], [EVERY["km"]])
+        score_trees(treebank_of([SAFE, SAFE]), [predicted_system(trees)], [CONVENTIONS["km"]])
 
 
 def test_nothing_left_to_score() -> None:
     with pytest.raises(SynparseError, match="no sentence is left"):
-        score_trees(treebank_of([SAFE]), [Baseline("left")], [EVERY["km"]], max_length=2)
+        score_trees(treebank_of([SAFE]), [baseline("left")], [CONVENTIONS["km"]], max_length=2)

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.scoring import predicted_system
 from treebank.core.sentence import ROOT, Sentence, Treebank
 from treebank.evaluate.align import HeadView
 from treebank.evaluate.arcs import GoldArc, gold_arcs, recall_by_distance, recall_by_relation
 from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS
-from treebank.evaluate.systems import ParsedHeads
+from treebank.evaluate.systems import head_predictions
 from treebank.evaluate.uas import score_heads
 
 UDGN, _, ALL = ATTACHMENT_CONVENTIONS.values()
@@ -56,7 +57,7 @@ def test_far_away_is_one_group() -> None:
     view = HeadView.of(Sentence(tuple("abcdefghi"), heads=heads), heads, ALL)
     assert recall_by_distance(gold_arcs((ROOT, *range(8)), view), "UAS") == {
         "root": (1, 1),
-        "-5 and more": (0, 4),
+        "-5 or more": (0, 4),
         "-4": (0, 1),
         "-3": (0, 1),
         "-2": (0, 1),
@@ -75,7 +76,7 @@ def test_sums_are_the_scores(heads: tuple[list[int], list[int]]) -> None:
     gold = Treebank(
         "gold", [Sentence(words, tags=("NN",) * len(words), heads=gold_heads, relations=("dep",) * len(words))]
     )
-    system = ParsedHeads("system", lambda sentences: [(words, predicted)])
+    system = predicted_system(head_predictions("system", lambda _: [(words, predicted)])([]), "heads")
     for report in score_heads(gold, [system], [UDGN], details=True):
         ((right, total),) = report.by_relation.values()  # type: ignore[union-attr]
         by_distance = list(zip(*report.by_distance.values(), strict=True))  # type: ignore[union-attr]

@@ -11,8 +11,9 @@ import pytest
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
-from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
-from treebank.evaluate.systems import Parser, parsed_by
+from treebank.evaluate.evaluate import Evaluation, evaluate
+from treebank.evaluate.plan import EvaluationPlan
+from treebank.evaluate.systems import Parser, SystemInfo, parser_system
 
 TREES = [
     "(S (NP (DT the) (JJ old) (NN man)) (VP (VBZ sleeps)) (. .))",
@@ -45,50 +46,50 @@ class Flat:
 
 
 def values(evaluation: Evaluation) -> dict[tuple[str, str, str], float]:
-    return {(one.system, one.metric, one.convention.name): one.value for one in evaluation.reports}
+    return {(one.system, one.metric, one.convention.name): one.value for one in evaluation.scores}
 
 
 def test_seed_zero_is_a_seed_of_its_own() -> None:
     plans = [EvaluationPlan(gold=treebank(), baselines=["random"], seed=seed) for seed in range(6)]
-    reports = [evaluate(plan).reports[0] for plan in plans]
+    reports = [evaluate(plan).scores[0] for plan in plans]
     assert [f"|seed:{seed}|" in report.signature for seed, report in enumerate(reports)] == [True] * 6
-    assert [report.seed for report in reports] == [0, 1, 2, 3, 4, 5]
+    assert [report.info.seed for report in reports] == [0, 1, 2, 3, 4, 5]
     trees = [[tuple(spans) for spans in report.predicted] for report in reports]
     assert trees[0] != trees[1]
 
 
 def test_without_a_seed_the_expectation_is_exact() -> None:
-    report = evaluate(EvaluationPlan(gold=treebank(), baselines=["random"])).reports[0]
+    report = evaluate(EvaluationPlan(gold=treebank(), baselines=["random"])).scores[0]
     assert "|runs:exact|" in report.signature
 
 
 def test_a_parser_is_asked_once_whatever_the_conventions() -> None:
     parser: Parser = Flat()
     plan = EvaluationPlan(gold=treebank(), baselines=["left"], conventions=["on-lstm", "km", "evalb"])
-    found = values(evaluate(plan, [parsed_by(parser, model="runs/flat", learned_from="gold trees: toy")]))
+    found = values(evaluate(plan, [parser_system(parser, SystemInfo("flat", None, "runs/flat", "gold trees: toy"))]))
     assert isinstance(parser, Flat)
     assert [len(sentences) for sentences in parser.asked] == [3]
     assert list(found)[:2] == [("flat", "UF1", "on-lstm"), ("left", "UF1", "on-lstm")]
     assert len(found) == 6
-    flat = parsed_by(Flat(), model="runs/flat", learned_from="gold trees: toy", decoded="model:flat|decoder:none")
-    report = evaluate(plan, [flat]).reports[0]
+    flat = parser_system(Flat(), SystemInfo("flat", None, "runs/flat", "gold trees: toy", "model:flat|decoder:none"))
+    report = evaluate(plan, [flat]).scores[0]
     assert "|model:flat|decoder:none|trained with gold trees: toy|" in report.signature
     assert report.to_json()["parser"] == {"model": "flat", "decoder": "none"}
-    assert (report.model, report.learned_from) == ("runs/flat", "gold trees: toy")
+    assert (report.info.model, report.info.learned_from) == ("runs/flat", "gold trees: toy")
     assert "|trained with gold trees: toy|" in report.signature
     assert report.to_json()["trained_with"] == "gold trees: toy"
 
 
 def test_only_what_is_short_enough_is_parsed() -> None:
     parser = Flat()
-    evaluation = evaluate(EvaluationPlan(gold=treebank(), max_length=4), [parsed_by(parser)])
+    evaluation = evaluate(EvaluationPlan(gold=treebank(), max_length=4), [parser_system(parser)])
     assert [len(sentence.words) for sentence in parser.asked[0]] == [5, 4]
     assert len(evaluation.scored) == 2
     assert evaluation.to_json()["gold"]["sentences"] == 2
 
 
 def test_parsers_of_trees_and_of_heads_side_by_side() -> None:
-    systems = [parsed_by(Flat("t")), parsed_by(Flat("h", "heads"))]
+    systems = [parser_system(Flat("t")), parser_system(Flat("h", "heads"))]
     found = values(evaluate(EvaluationPlan(gold=treebank(), baselines=["previous"]), systems))
     assert list(found) == [
         ("t", "UF1", "on-lstm"),
@@ -98,7 +99,7 @@ def test_parsers_of_trees_and_of_heads_side_by_side() -> None:
 
 
 def test_mean_and_deviation_of_a_group() -> None:
-    systems = [parsed_by(Flat(f"flat runs/{i}"), model=f"runs/{i}") for i in range(2)]
+    systems = [parser_system(Flat(), SystemInfo(f"flat runs/{i}", model=f"runs/{i}")) for i in range(2)]
     groups = {"runs/*": ["runs/0", "runs/1"], "one": ["runs/0"]}
     evaluation = evaluate(EvaluationPlan(gold=treebank(), compare=True), systems, groups)
     (spread,) = evaluation.spreads
@@ -115,7 +116,7 @@ def test_mean_and_deviation_of_a_group() -> None:
     [
         ({"conventions": ["on-lstn"]}, "no convention 'on-lstn'; did you mean 'on-lstm'"),
         ({"conventions": ["km,root:kep"]}, "root is drop or keep or node"),
-        ({"conventions": ["udgn,len:1-2"]}, "those of heads cannot be changed"),
+        ({"conventions": ["udgn,len:1-2"]}, "for heads, only --max-length can change a convention"),
         ({"baselines": ["lef"]}, "no baseline 'lef'; did you mean 'left'"),
         ({"head_rules": "colins"}, "no head rules 'colins'; did you mean 'collins'"),
     ],
@@ -130,9 +131,9 @@ def test_what_no_convention_scores() -> None:
     with pytest.raises(SynparseError, match="left has trees, but no convention for trees was named"):
         evaluate(EvaluationPlan(gold=heads, baselines=["left"]))
     with pytest.raises(SynparseError, match="there are no trees to score those of the models against, only heads"):
-        evaluate(EvaluationPlan(gold=heads), [parsed_by(Flat())])
+        evaluate(EvaluationPlan(gold=heads), [parser_system(Flat())])
     with pytest.raises(SynparseError, match="the models here give trees, not heads; name a --convention for trees"):
-        evaluate(EvaluationPlan(gold=treebank(), conventions=["udgn"]), [parsed_by(Flat())])
+        evaluate(EvaluationPlan(gold=treebank(), conventions=["udgn"]), [parser_system(Flat())])
     with pytest.raises(SynparseError, match="nothing to score has trees: name a file or a --baseline"):
         evaluate(EvaluationPlan(gold=treebank()))
 
@@ -143,6 +144,6 @@ def test_broken_gold_is_told_and_noted(tmp_path: Path) -> None:
     told: list[TreebankError] = []
     evaluation = evaluate(EvaluationPlan(gold=str(path), baselines=["left"], on_bad=told.append))
     assert [error.line for error in told] == [2]
-    assert evaluation.gold.note == "1 broken left out"
+    assert evaluation.gold.note == "1 malformed left out"
     with pytest.raises(TreebankError, match="never closed"):
         evaluate(EvaluationPlan(gold=str(path), baselines=["left"]))

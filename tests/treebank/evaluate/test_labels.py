@@ -7,25 +7,29 @@ from pathlib import Path
 import pytest
 
 from tests.support.calls import Caller
-from treebank.evaluate.flat import Constituents
+from treebank.evaluate.align import Bracketing
 from treebank.evaluate.labels import LabelScores, label_scores
 
 GOLD = "(S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (JJ big) (NN cat))) (. .))"
 
 
-def constituents(*brackets: tuple[tuple[int, int], str]) -> Constituents:
-    """Those of one sentence of eight words."""
-    spans, labels = zip(*brackets, strict=True)
-    return Constituents.of([spans], [labels], [[True] * 8])
+def brackets(*pairs: tuple[tuple[int, int], str]) -> Bracketing:
+    """The brackets of one sentence of eight words."""
+    spans, labels = zip(*pairs, strict=True)
+    return Bracketing(8, spans, labels)
 
 
-def sentence(labels: str) -> Constituents:
+def sentence(labels: str) -> Bracketing:
     """Brackets that follow one another, one for each label."""
-    return constituents(*(((2 * i, 2 * i + 2), label) for i, label in enumerate(labels.split())))
+    return brackets(*(((2 * i, 2 * i + 2), label) for i, label in enumerate(labels.split())))
+
+
+def _pairs(gold: Bracketing) -> list[tuple[tuple[int, int], str]]:
+    return list(zip(gold.spans, gold.labels, strict=True))
 
 
 def scores(gold: str, predicted: str) -> LabelScores:
-    found = label_scores(sentence(gold), sentence(predicted))
+    found = label_scores([_pairs(sentence(gold))], [sentence(predicted)])
     assert found is not None
     return found
 
@@ -49,22 +53,22 @@ def test_other_names_and_nothing_in_common() -> None:
 
 
 def test_constituents_that_were_not_found_count_for_recall_alone() -> None:
-    found = label_scores(sentence("NP VP VP"), sentence("x y"))
+    found = label_scores([_pairs(sentence("NP VP VP"))], [sentence("x y")])
     assert found is not None
     assert (found.constituents, found.many_to_one) == (2, 100)
     assert found.recall == {"NP": (1, 1), "VP": (1, 2)}
 
 
 def test_the_outermost_bracket_of_a_span_gives_its_label_and_words_have_none() -> None:
-    gold = constituents(((0, 3), "S"), ((0, 3), "VP"), ((1, 3), "NP"), ((2, 3), "QP"))
-    found = label_scores(gold, constituents(((0, 3), "a"), ((1, 3), "b"), ((2, 3), "c")))
+    gold = brackets(((0, 3), "S"), ((0, 3), "VP"), ((1, 3), "NP"), ((2, 3), "QP"))
+    found = label_scores([_pairs(gold)], [brackets(((0, 3), "a"), ((1, 3), "b"), ((2, 3), "c"))])
     assert found is not None
     assert found.meanings == {"a": "S", "b": "NP"}
     assert set(found.recall) == {"S", "NP"}
 
 
 def test_one_label_says_nothing() -> None:
-    assert label_scores(sentence("NP VP"), sentence("X X")) is None
+    assert label_scores([_pairs(sentence("NP VP"))], [sentence("X X")]) is None
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,12 +9,13 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from tests.treebank.evaluate.test_uf1 import EVERY, SAFE, treebank_of, without_interval
+from tests.support.scoring import SAFE, treebank_of, without_intervals
 from treebank.base.errors import SynparseError
 from treebank.evaluate import statistics as significance
 from treebank.evaluate.compare import compare
+from treebank.evaluate.conventions import CONVENTIONS
 from treebank.evaluate.statistics import bootstrap_interval, paired_bootstrap, paired_permutation, resampled_sums
-from treebank.evaluate.systems import Baseline
+from treebank.evaluate.systems import baseline
 from treebank.evaluate.uf1 import score_trees
 
 
@@ -48,7 +49,7 @@ def test_the_interval_of_a_mean_is_the_textbook_one() -> None:
 
 
 def test_equal_sentences_have_no_spread() -> None:
-    for report in score_trees(treebank_of([SAFE] * 5), [Baseline("right")], EVERY.values()):
+    for report in score_trees(treebank_of([SAFE] * 5), [baseline("right")], CONVENTIONS.values()):
         assert report.interval == pytest.approx((report.value, report.value))
 
 
@@ -85,10 +86,10 @@ def test_paired_bootstrap_is_the_textbook_one_for_a_mean() -> None:
 
 def test_a_comparison_needs_the_same_sentences() -> None:
     gold = treebank_of([SAFE] * 3)
-    systems = [Baseline("left"), Baseline("right")]
-    with without_interval():
-        left, right = score_trees(gold, systems, [EVERY["km"]])
-        other = score_trees(treebank_of([SAFE] * 2), systems, [EVERY["km"]])[0]
+    systems = [baseline("left"), baseline("right")]
+    with without_intervals():
+        left, right = score_trees(gold, systems, [CONVENTIONS["km"]])
+        other = score_trees(treebank_of([SAFE] * 2), systems, [CONVENTIONS["km"]])[0]
     assert compare(left, right).difference == pytest.approx(right.value - left.value)
     with pytest.raises(SynparseError, match="not scored on the same sentences"):
         compare(left, other)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import zipfile
-from functools import cache
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.reference import SHARED
+from tests.support.scoring import dependency_sample, predicted_system
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import delete
 from treebank.core.sentence import ROOT, Place, Sentence, Treebank
 from treebank.core.tree import Tree
-from treebank.evaluate.align import GivenHeads, HeadView
+from treebank.evaluate.align import HeadView
 from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS, AttachmentConvention
-from treebank.evaluate.systems import HEAD_BASELINES, HeadBaseline, HeadPredictions, ParsedHeads
+from treebank.evaluate.systems import HEAD_BASELINES, System, baseline, head_predictions
 from treebank.evaluate.uas import count_directed, count_undirected, score_heads
+from treebank.io.predictions import PredictedHeads
 
 UDGN, NO_PUNCT, ALL = ATTACHMENT_CONVENTIONS.values()
-SAMPLE = SHARED / "data" / "nltk_data" / "corpora" / "dependency_treebank.zip"
 
 # Percent on nltk's sample, by convention and greatest number of counted tokens: tokens, then UAS and UUAS of each word
 # on the one before it and on the one after it. Made with another program for ../shared/evaluation-conventions.md.
@@ -37,23 +34,10 @@ FIGURES = {
 }
 
 
-@cache
-def nltk_sample() -> Treebank:
-    if not SAMPLE.exists():
-        pytest.skip(f"{SAMPLE} is not there")
-    sentences = []
-    with zipfile.ZipFile(SAMPLE) as archive:
-        for name in sorted(name for name in archive.namelist() if name.endswith(".dp")):
-            for block in archive.read(name).decode().strip().split("\n\n"):
-                words, tags, heads = zip(*(row.split() for row in block.strip().split("\n")), strict=True)
-                sentences.append(Sentence(words, tags, heads=tuple(int(head) - 1 for head in heads)))
-    return Treebank("dependency_treebank", sentences)
-
-
 @pytest.mark.parametrize(("name", "bound"), FIGURES)
 def test_figures_of_the_sample(name: str, bound: int | None) -> None:
-    systems = [HeadBaseline("previous"), HeadBaseline("next")]
-    reports = score_heads(nltk_sample(), systems, [ATTACHMENT_CONVENTIONS[name]], max_length=bound)
+    systems = [baseline("previous"), baseline("next")]
+    reports = score_heads(dependency_sample(), systems, [ATTACHMENT_CONVENTIONS[name]], max_length=bound)
     tokens, *values = FIGURES[name, bound]
     assert [report.metric for report in reports] == ["UAS", "UUAS"] * 2
     assert [f"{report.value:.4f}" for report in reports] == [f"{value:.4f}" for value in values]
@@ -93,8 +77,8 @@ def test_udgn_is_its_definition(case: tuple[tuple[int, ...], tuple[int, ...], li
     other = {str(i): climb(predicted, mask, i) for i in left}
     sentence = Sentence(tuple(f"w{i}" for i in range(len(gold))), tuple("NN" if kept else "," for kept in mask))
     view = HeadView.of(sentence, gold, UDGN)
-    ours = view.reduce(GivenHeads("p", 1, sentence.words, predicted))
-    assert len(view) == len(left)
+    ours = view.reduce(PredictedHeads("p", 1, sentence.words, predicted))
+    assert view.length == len(left)
     assert count_directed(ours, view) == sum(one[i] == other[i] for i in one)
     edges = [{frozenset(pair) for pair in graph.items()} for graph in (one, other)]
     assert count_undirected(ours, view, UDGN.pairs) == len(edges[0] & edges[1])
@@ -106,10 +90,10 @@ def test_whole_trees_are_their_definition(case: tuple[tuple[int, ...], tuple[int
     n = len(gold)
     sentence = Sentence(tuple(f"w{i}" for i in range(n)), tuple("NN" if kept else "," for kept in mask))
     view = HeadView.of(sentence, gold, NO_PUNCT)
-    ours = view.reduce(GivenHeads("p", 1, sentence.words, predicted))
+    ours = view.reduce(PredictedHeads("p", 1, sentence.words, predicted))
     arcs = {(i, n if head in (i, ROOT) else head) for i, head in enumerate(gold)}  # n: the root of all
     given_arcs = [(i, n if head in (i, ROOT) else head) for i, head in enumerate(predicted) if mask[i]]
-    assert len(view) == sum(mask)
+    assert view.length == sum(mask)
     assert count_directed(ours, view) == sum(arc in arcs for arc in given_arcs)
     either = sum((i, head) in arcs or (head, i) in arcs for i, head in given_arcs)
     assert count_undirected(ours, view, NO_PUNCT.pairs) == either
@@ -124,8 +108,8 @@ def test_predictions_over_the_words_that_count(case: tuple[tuple[int, ...], tupl
     words = tuple(word for word, kept in zip(sentence.words, mask, strict=True) if kept)
     reduced = delete(predicted, mask)
     udgn, whole = (HeadView.of(sentence, gold, convention) for convention in (UDGN, NO_PUNCT))
-    assert udgn.reduce(GivenHeads("p", 1, words, reduced)) == reduced
-    spread = whole.reduce(GivenHeads("p", 1, words, reduced))
+    assert udgn.reduce(PredictedHeads("p", 1, words, reduced)) == reduced
+    spread = whole.reduce(PredictedHeads("p", 1, words, reduced))
     assert delete(spread, mask) == reduced
 
 
@@ -141,7 +125,7 @@ def test_ten_thousand_words() -> None:
     n = 10_000
     words = tuple(map(str, range(n)))
     gold = Treebank("long", [Sentence(words, ("NN", ",") * (n // 2), heads=tuple(range(-1, n - 1)))])
-    for report in score_heads(gold, [HeadBaseline("previous")], ATTACHMENT_CONVENTIONS.values()):
+    for report in score_heads(gold, [baseline("previous")], ATTACHMENT_CONVENTIONS.values()):
         assert report.value == 100
 
 
@@ -153,7 +137,7 @@ def treebank(*sentences: Sentence) -> Treebank:
 
 
 def only(gold: Treebank, convention: AttachmentConvention, **settings: object) -> str:
-    reports = score_heads(gold, [HeadBaseline("next")], [convention], **settings)  # type: ignore[arg-type]
+    reports = score_heads(gold, [baseline("next")], [convention], **settings)  # type: ignore[arg-type]
     return f"{reports[0].signature} = {reports[0].totals.gold}"
 
 
@@ -210,7 +194,7 @@ def test_heads_from_trees_are_named() -> None:
 def test_names_are_answered_with_the_nearest() -> None:
     gold = treebank(Sentence(("a",), ("NN",), heads=(ROOT,)))
     with pytest.raises(SynparseError, match="did you mean 'previous'"):
-        score_heads(gold, [HeadBaseline("previos")], [UDGN])
+        score_heads(gold, [baseline("previos")], [UDGN])
     assert set(HEAD_BASELINES) == {"previous", "next"}
 
 
@@ -221,11 +205,11 @@ def gold_of_two() -> Treebank:
     )
 
 
-def given_heads(*sentences: tuple[str, tuple[int, ...]]) -> HeadPredictions:
-    return HeadPredictions(
-        "p.conllu",
-        [GivenHeads("p.conllu", 10 * i, tuple(words.split()), heads) for i, (words, heads) in enumerate(sentences, 1)],
-    )
+def given_heads(*sentences: tuple[str, tuple[int, ...]]) -> System:
+    heads = [
+        PredictedHeads("p.conllu", 10 * i, tuple(words.split()), heads) for i, (words, heads) in enumerate(sentences, 1)
+    ]
+    return predicted_system(heads, "heads", "p.conllu")
 
 
 @pytest.mark.parametrize(
@@ -249,13 +233,13 @@ def given_heads(*sentences: tuple[str, tuple[int, ...]]) -> HeadPredictions:
         ),
         (
             given_heads(("a ( b", (2, 2, -1)), ("c d", (-1, 0)), ("e", (-1,))),
-            "p.conllu:30: a sentence with heads too many after that for g.dp:5 "
+            "p.conllu:30: an extra sentence with heads after the one for g.dp:5 "
             "(3 sentences with heads for the 2 sentences of g.dp)",
         ),
-        (given_heads(("a ( b", (2, 3, -1)), ("c d", (-1, 0))), "p.conllu:10: a head that is no word of the sentence"),
+        (given_heads(("a ( b", (2, 3, -1)), ("c d", (-1, 0))), "p.conllu:10: a head is not a word of the sentence"),
     ],
 )
-def test_other_words_are_an_error(predicted: HeadPredictions, message: str) -> None:
+def test_other_words_are_an_error(predicted: System, message: str) -> None:
     with pytest.raises(SynparseError) as caught:
         score_heads(gold_of_two(), [predicted], [ALL])
     assert str(caught.value).startswith(message)
@@ -268,14 +252,15 @@ def test_escaped_brackets_and_sentences_that_are_not_scored() -> None:
     for predicted, convention, bound in ((escaped, ALL, None), (only_words, UDGN, None), (short, ALL, 2)):
         for report in score_heads(gold_of_two(), [predicted], [convention], max_length=bound):
             assert report.value == 100
-            assert report.places == ([1] if bound else [0, 1])
-    model = ParsedHeads("m", lambda sentences: [(("a", "(", "b"), (2, 2, ROOT)), (("c", "d"), (1, ROOT))])
+            assert report.indices == ([1] if bound else [0, 1])
+    parsed = head_predictions("m", lambda sentences: [(("a", "(", "b"), (2, 2, ROOT)), (("c", "d"), (1, ROOT))])
+    model = predicted_system(parsed([]), "heads", "m")
     assert [f"{report.value:.1f}" for report in score_heads(gold_of_two(), [model], [UDGN])] == ["50.0", "75.0"]
 
 
 def test_no_heads_and_nothing_left() -> None:
     gold = treebank(Sentence(("a",), ("NN",), place=Place("g.txt", 3)))
     with pytest.raises(SynparseError, match="this sentence has neither heads nor a tree"):
-        score_heads(gold, [HeadBaseline("next")], [UDGN])
+        score_heads(gold, [baseline("next")], [UDGN])
     with pytest.raises(SynparseError, match="t: no sentence is left to score"):
-        score_heads(gold_of_two(), [HeadBaseline("next")], [UDGN], max_length=1)
+        score_heads(gold_of_two(), [baseline("next")], [UDGN], max_length=1)

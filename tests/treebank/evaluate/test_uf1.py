@@ -5,34 +5,32 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import fields, replace
 from itertools import pairwise
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.scoring import (
+    SAFE,
+    Node,
+    predicted_system,
+    predictions_of,
+    treebank_of,
+    without_intervals,
+)
 from treebank.base.errors import SynparseError
-from treebank.core.sentence import Place, Sentence, Treebank
+from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tags import WORD_TAGS
 from treebank.core.tree import Tree
-from treebank.evaluate import CONVENTIONS, METRICS, Counts, ScoringConvention, find_convention
-from treebank.evaluate.averaging import each_score, pooled_score
-from treebank.evaluate.flat import Brackets
-from treebank.evaluate.shape import Heights, heights
-from treebank.evaluate.systems import Baseline, Expectation, Predictions
+from treebank.evaluate.averaging import Counts, pooled_score, sentence_score
+from treebank.evaluate.conventions import CONVENTIONS, ScoringConvention, find_convention
+from treebank.evaluate.shape import heights, precision_by_height
+from treebank.evaluate.systems import System, baseline
 from treebank.evaluate.uf1 import score_trees
-from treebank.io.predictions import PredictedTree
 
-EVERY = CONVENTIONS
-
-# --- nested lists: a leaf is (tag, word), a node [label, child, ...]
-
-Node = Any
 leaves = st.sampled_from([("NN", "n"), ("VB", "v"), (".", "."), ("-NONE-", "*"), ("$", "$")])
 nodes = st.recursive(
     leaves,
@@ -46,10 +44,6 @@ roots = nodes.map(lambda node: node if isinstance(node, list) else ["S", node])
 
 def leaves_of(node: Node) -> list[tuple[str, str]]:
     return [node] if isinstance(node, tuple) else [leaf for child in node[1:] for leaf in leaves_of(child)]
-
-
-def text_of(node: Node) -> str:
-    return f"({node[0]} {node[1]})" if isinstance(node, tuple) else f"({node[0]} {' '.join(map(text_of, node[1:]))})"
 
 
 def reduced(node: Node, tags: Collection[str] = WORD_TAGS) -> Node | None:
@@ -72,11 +66,11 @@ def all_spans(node: Node, start: int = 0) -> list[tuple[str, int, int]]:
     """(label, start, end) of every node in pre-order."""
     if isinstance(node, tuple):
         return []
-    found, at = [], start
+    spans, at = [], start
     for child in node[1:]:
-        found += all_spans(child, at)
+        spans += all_spans(child, at)
         at += len(leaves_of(child))
-    return [(node[0], start, at), *found]
+    return [(node[0], start, at), *spans]
 
 
 def below_root(node: Node) -> set[tuple[int, int]]:
@@ -95,8 +89,8 @@ def predicted_for(gold: Node, seed: int) -> Node:
         cuts = [0, *sorted(chance.sample(inner, chance.randint(1, min(3, len(inner))))), len(part)]
         return ["X", *(build(part[a:b]) for a, b in pairwise(cuts))]
 
-    found = build(leaves_of(gold))
-    return found if isinstance(found, list) else ["X", found]
+    tree = build(leaves_of(gold))
+    return tree if isinstance(tree, list) else ["X", tree]
 
 
 def plain_sentence(gold: set[tuple[int, int]], ours: set[tuple[int, int]]) -> float:
@@ -123,7 +117,7 @@ def plain_value(name: str, pairs: list[tuple[Node, Node]]) -> float:
         if n >= (1 if name == "on-lstm" else 2) and not (name == "km-wsj10" and n > 10):
             scores.append(plain_sentence(truth, guess))
             totals = [a + b for a, b in zip(totals, (len(guess & truth), len(guess), len(truth)), strict=True)]
-    if EVERY[name].average == "sent":
+    if CONVENTIONS[name].average == "sent":
         return 100 * sum(scores) / len(scores)
     return 100 * (2 * totals[0] / (totals[1] + totals[2]) if totals[1] + totals[2] else 1.0)
 
@@ -140,29 +134,6 @@ def plain_evalb(golds: list[Node], predictions: list[Node]) -> float:
     return 100 * 2 * matched / total
 
 
-def treebank_of(golds: list[Node]) -> Treebank:
-    trees = [Tree.from_text(text_of(gold)) for gold in golds]
-    return Treebank(
-        "toy", [Sentence(tree.words, tree.tags, tree, place=Place("toy.mrg", i)) for i, tree in enumerate(trees, 1)]
-    )
-
-
-def files_of(predictions: list[Node]) -> list[PredictedTree]:
-    texts = [text_of(node) for node in predictions]
-    return [PredictedTree("p.txt", i, text, Tree.from_text(text)) for i, text in enumerate(texts, 1)]
-
-
-@contextmanager
-def without_interval() -> Iterator[None]:
-    """Inside, scores come without the thousand resamples, which these tests do not look at."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("treebank.evaluate.uf1.bootstrap_interval", lambda *_: (0.0, 0.0))
-        yield
-
-
-SAFE = ["S", ["NP", ("NN", "a"), ("NN", "b")], ("VB", "c")]  # so that no corpus is empty, and tags are Penn's
-
-
 @settings(deadline=None, max_examples=60)
 @given(
     golds=st.lists(roots, min_size=1, max_size=4),
@@ -173,19 +144,21 @@ def test_like_plain_recursion(golds: list[Node], seed: int, kept: str) -> None:
     golds = [gold for gold in golds if reduced(gold)] + [SAFE] * 6
     predictions = [predicted_for(gold, seed + i) for i, gold in enumerate(golds)]
     pairs = [(reduced(gold), reduced(ours)) for gold, ours in zip(golds, predictions, strict=True)]
-    trees = files_of([ours for _, ours in pairs] if kept == "words" else predictions)
+    trees = predictions_of([ours for _, ours in pairs] if kept == "words" else predictions)
     if kept == "seen":
         trees = [replace(tree, labelled=tree.labelled.without_traces()) for tree in trees if tree.labelled]
-    conventions = [EVERY[name] for name in EVERY if name != "evalb" or kept != "words"]  # evalb wants "$" too
-    with without_interval():
-        reports = score_trees(treebank_of(golds), [Predictions("p.txt", trees)], conventions)
+    conventions = [
+        CONVENTIONS[name] for name in CONVENTIONS if name != "evalb" or kept != "words"
+    ]  # evalb wants "$" too
+    with without_intervals():
+        reports = score_trees(treebank_of(golds), [predicted_system(trees)], conventions)
     for report in reports:
         name = report.convention.name
         plain = plain_evalb(golds, predictions) if name == "evalb" else plain_value(name, pairs)
         assert report.value == pytest.approx(plain, abs=1e-9), name
     on_lstm = reports[0]
-    assert on_lstm.depth == pytest.approx(sum(map(plain_depth, (ours for _, ours in pairs))) / len(pairs))
-    assert on_lstm.right_left == pytest.approx(plain_ratio([ours for _, ours in pairs]))
+    assert on_lstm.shape.depth == pytest.approx(sum(map(plain_depth, (ours for _, ours in pairs))) / len(pairs))
+    assert on_lstm.shape.right_left == pytest.approx(plain_ratio([ours for _, ours in pairs]))
     assert dict(on_lstm.by_label) == plain_recall(pairs)
 
 
@@ -222,15 +195,14 @@ def plain_recall(pairs: list[tuple[Node, Node]]) -> dict[str, tuple[int, int]]:
 
 
 def test_without_a_gold_bracket() -> None:
-    nothing, superfluous, missed = each_score([Counts(0, 0, 0), Counts(0, 2, 0), Counts(0, 0, 3)])
-    assert nothing[2] == pytest.approx(1, abs=1e-8)
-    assert superfluous.tolist() == [0, 1, 0]
-    assert missed[2] == 0
+    assert sentence_score(Counts(0, 0, 0)).f1 == pytest.approx(1, abs=1e-8)
+    assert sentence_score(Counts(0, 2, 0)) == (0, 1, 0)
+    assert sentence_score(Counts(0, 0, 3)).f1 == 0
     assert pooled_score(Counts(0, 0, 0)).f1 == 1
 
 
 def test_the_constant_of_the_published_script() -> None:
-    ((precision, recall, f1),) = each_score([Counts(1, 2, 4)])
+    precision, recall, f1 = sentence_score(Counts(1, 2, 4))
     assert precision == 1 / (2 + 1e-8)
     assert recall == 1 / (4 + 1e-8)
     assert f1 == 2 * precision * recall / (precision + recall + 1e-8)
@@ -241,7 +213,7 @@ def test_repeats_all_counts_with_multiplicity() -> None:
     evalb = ScoringConvention("evalb", "corpus", "keep", trivial="keep", repeats="all")
     gold = ["S", ["VP", ["VP", ("VB", "a"), ["NP", ("NN", "b")]]]]
     ours = ["S", ["VP", ("VB", "a"), ["NP", ["NP", ("NN", "b")]]]]
-    report = score_trees(treebank_of([gold]), [Predictions("p", files_of([ours]))], [evalb])[0]
+    report = score_trees(treebank_of([gold]), [predicted_system(predictions_of([ours]))], [evalb])[0]
     assert report.totals == Counts(matched=3, predicted=4, gold=4)
 
 
@@ -254,7 +226,7 @@ def test_every_choice_is_in_the_signature() -> None:
 
 def test_the_signature() -> None:
     gold = replace(treebank_of([SAFE] * 2), note="5 % sample")
-    report = score_trees(gold, [Baseline("random", 4)], [find_convention("km")], max_length=10)[0]
+    report = score_trees(gold, [baseline("random", 4)], [find_convention("km")], max_length=10)[0]
     assert str(report) == (
         "UF1|conv:km|avg:corpus|root:keep|trivial:drop|tokens:words|repeats:once|len:2-10|seed:4"
         f"|data:toy (5 % sample)|sentences:2|v:0.1.0 = {report.value:.1f}"
@@ -262,7 +234,6 @@ def test_the_signature() -> None:
 
 
 def test_the_tables() -> None:
-    assert list(METRICS) == ["UF1"]
     assert all(name == convention.name for name, convention in CONVENTIONS.items())
     with pytest.raises(SynparseError, match="did you mean 'on-lstm'"):
         find_convention("onlstm")
@@ -270,9 +241,9 @@ def test_the_tables() -> None:
 
 def test_a_treebank_with_other_tags_is_scored_by_letters() -> None:
     tree = Tree.from_text("(IP (NPR Jón) (VBDI las) (NP (D þá) (N-A bók)) (PUNC .))")
-    report = score_trees(Treebank("is", [Sentence(tree.words, tree.tags, tree)]), [Baseline("right")], EVERY.values())[
-        0
-    ]
+    report = score_trees(
+        Treebank("is", [Sentence(tree.words, tree.tags, tree)]), [baseline("right")], CONVENTIONS.values()
+    )[0]
     assert report.convention.tokens == "letters"
     assert "tokens:letters" in report.signature
     assert report.totals == Counts(matched=1, predicted=2, gold=1)
@@ -282,7 +253,9 @@ def test_a_long_sentence_needs_no_recursion() -> None:
     n = 10_000
     tree = Tree.from_spans(["w"] * n, [(i, n) for i in range(n - 1)], tag="NN")
     gold = Treebank("long", [Sentence(tree.words, tree.tags, tree)])
-    values = [report.value for report in score_trees(gold, [Baseline("right"), Baseline("oracle")], [EVERY["km"]])]
+    values = [
+        report.value for report in score_trees(gold, [baseline("right"), baseline("oracle")], [CONVENTIONS["km"]])
+    ]
     assert values == [100, 100]
 
 
@@ -305,9 +278,9 @@ def test_a_spelt_convention() -> None:
 def test_an_outer_bracket_is_ignored(label: str) -> None:
     """In gold and prediction; else every sentence would keep a bracket that Kim's figures cannot forgive."""
     golds = [SAFE, ["S", ("NN", "a"), ["VP", ("VB", "b"), ("NN", "c")], (".", ".")]]
-    bare = score_trees(treebank_of(golds), [Predictions("p", files_of(golds))], EVERY.values())
+    bare = score_trees(treebank_of(golds), [predicted_system(predictions_of(golds))], CONVENTIONS.values())
     outer = [[label, gold] for gold in golds]
-    topped = score_trees(treebank_of(outer), [Predictions("p", files_of(outer))], EVERY.values())
+    topped = score_trees(treebank_of(outer), [predicted_system(predictions_of(outer))], CONVENTIONS.values())
     assert [report.totals for report in bare] == [report.totals for report in topped]
 
 
@@ -316,11 +289,13 @@ def test_an_outer_bracket_is_ignored(label: str) -> None:
 def test_the_exact_expectation_is_the_mean_of_many_runs(golds: list[Node], name: str) -> None:
     """Against all binary trees of each sentence, weighted."""
     gold = treebank_of([gold for gold in golds if reduced(gold)] + [SAFE] * 6)
-    many = Expectation(name, range(60))
-    with without_interval():
-        for report in score_trees(gold, [many], EVERY.values()):
-            assert report.runs is not None
-            assert report.value == pytest.approx(report.runs.mean, abs=5 * report.runs.deviation / math.sqrt(60) + 1e-6)
+    many = replace(baseline(name), draws=range(60))
+    with without_intervals():
+        for report in score_trees(gold, [many], CONVENTIONS.values()):
+            assert report.draws is not None
+            assert report.value == pytest.approx(
+                report.draws.mean, abs=5 * report.draws.deviation / math.sqrt(60) + 1e-6
+            )
 
 
 @settings(deadline=None)
@@ -348,8 +323,7 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
     for span, value in plain.items():
         if span != (0, n):
             expected.setdefault(value, []).append(span in truth)
-    ours, theirs = (Brackets.of([sorted(spans)], [n]) for spans in (plain, truth))
-    assert Heights.of(ours, theirs).precision(np.array([True])) == {
+    assert precision_by_height([(set(plain), n)], [truth]) == {
         value: (sum(expected[value]), len(expected[value])) for value in sorted(expected)
     }
 
@@ -359,19 +333,19 @@ def test_heights_and_precision_by_height(root: Node, seed: int) -> None:
 def test_sentences_that_are_too_long_leave_no_trace(golds: list[Node]) -> None:
     """Scores of short sentences are those of a treebank without the long ones, with all that stands beside them."""
     golds = [SAFE, *golds, SAFE]
-    bound = replace(EVERY["on-lstm"], name="custom", max_words=4)
+    bound = replace(CONVENTIONS["on-lstm"], name="custom", max_words=4)
     kept = [one for one in golds if (left := reduced(one)) and len(leaves_of(left)) <= 4]
     (whole,), (short,) = (
-        score_trees(treebank_of(some), [Predictions("p", files_of(some))], [bound], details=True)
+        score_trees(treebank_of(some), [predicted_system(predictions_of(some))], [bound], details=True)
         for some in (golds, kept)
     )
     assert whole.by_height == short.by_height
     assert (whole.counts, whole.by_label, whole.by_length) == (short.counts, short.by_label, short.by_length)
-    assert (whole.depth, whole.right_left) == (short.depth, short.right_left)
-    assert list(whole.predicted) == list(short.predicted) == short.predicted[:]
+    assert whole.shape == short.shape
+    assert whole.predicted == short.predicted
 
 
-@pytest.mark.parametrize("system", [Baseline("left"), Expectation("random"), Predictions("p.txt", [])])
-def test_without_sentences_nothing_can_be_scored(system: Baseline | Expectation | Predictions) -> None:
+@pytest.mark.parametrize("system", [baseline("left"), baseline("random"), predicted_system([])])
+def test_without_sentences_nothing_can_be_scored(system: System) -> None:
     with pytest.raises(SynparseError, match="nothing: no sentence is left to score"):
-        score_trees(Treebank("nothing", []), [system], [EVERY["km"]])
+        score_trees(Treebank("nothing", []), [system], [CONVENTIONS["km"]])

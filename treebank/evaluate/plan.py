@@ -1,0 +1,117 @@
+"""The plan of an evaluation: what is scored against what, and under which conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from treebank.base.errors import SynparseError, UnknownNameError
+from treebank.base.registry import nearest
+from treebank.core.head_rules import find_rules
+from treebank.core.sentence import Treebank
+from treebank.evaluate.conventions import (
+    ATTACHMENT_CONVENTIONS,
+    CONVENTIONS,
+    AttachmentConvention,
+    Convention,
+    ScoringConvention,
+    find_convention,
+)
+from treebank.evaluate.systems import HEAD_BASELINES, System, baseline
+from treebank.io.lines import OnBad
+
+DETAILS = ("length", "height", "relation", "distance")  # names of detailed tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationPlan:
+    """Names and paths of an evaluation, checked when the plan is created, before any file is read.
+
+    ``gold`` is a treebank, or the name or path of one. ``predicted`` are files or folders of trees or, by suffix, of
+    heads. ``conventions``: by default those that fit. ``seed`` draws random baselines once instead of computing their
+    expectation. ``head_rules`` derive gold heads from trees. ``characters`` scores trees over characters, as is always
+    done for models of characters (see `treebank.evaluate.characters`). ``by`` names detailed tables. ``details``
+    computes all of them for the JSON output. ``on_bad`` is called with each malformed gold sentence, which is left out;
+    without it, the first one raises.
+    """
+
+    gold: str | Treebank
+    predicted: Sequence[str] = ()
+    baselines: Sequence[str] = ()
+    conventions: Sequence[str] = ()
+    max_length: int | None = None
+    seed: int | None = None
+    head_rules: str | None = None
+    compare: bool = False
+    by: Sequence[str] = ()
+    details: bool = False
+    characters: bool = False
+    ptb: str | None = None
+    on_bad: OnBad | None = None
+
+    def __post_init__(self) -> None:
+        """Check all names. Raises SynparseError if one is unknown."""
+        known: Mapping[str, Convention] = {**CONVENTIONS, **ATTACHMENT_CONVENTIONS}
+        for name in self.conventions:
+            first = name.partition(",")[0]
+            if name not in ATTACHMENT_CONVENTIONS and first in ATTACHMENT_CONVENTIONS:
+                raise SynparseError(f"convention {name!r}: for heads, only --max-length can change a convention")
+            if ":" not in name and first not in known:
+                raise UnknownNameError(f"no convention {name!r}; {nearest(name, known)}")
+            if name not in ATTACHMENT_CONVENTIONS:
+                find_convention(name)
+        for name in self.baselines:
+            baseline(name)
+        if self.head_rules:
+            find_rules(self.head_rules)
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether the default model is scored: no file is named, and not only baselines of heads."""
+        return not self.predicted and not (self.baselines and all(name in HEAD_BASELINES for name in self.baselines))
+
+
+class Conventions(NamedTuple):
+    """The conventions under which trees and heads are scored."""
+
+    trees: Sequence[ScoringConvention]
+    heads: Sequence[AttachmentConvention]
+
+
+def choose_conventions(plan: EvaluationPlan, gold: Treebank, systems: Sequence[System]) -> Conventions:
+    """The conventions of the plan, by default those that fit the gold treebank and the systems.
+
+    Raises SynparseError if a system has no convention.
+    """
+    heads = [ATTACHMENT_CONVENTIONS[name] for name in plan.conventions if name in ATTACHMENT_CONVENTIONS]
+    trees = [find_convention(name) for name in plan.conventions if name not in ATTACHMENT_CONVENTIONS]
+    gives = {kind: [system for system in systems if system.kind == kind] for kind in ("trees", "heads")}
+    has_trees = all(sentence.tree is not None for sentence in gold.sentences)
+    if not heads and not trees:
+        wants_heads = bool(gives["heads"] or plan.head_rules)
+        if wants_heads or not has_trees:
+            heads = [ATTACHMENT_CONVENTIONS["udgn"]]
+        if has_trees and (gives["trees"] or not wants_heads):
+            trees = [CONVENTIONS["on-lstm"]]
+        elif any(_is_model(system) for system in gives["trees"]):
+            problem = f"{gold.name}: there are no trees to score those of the models against, only heads"
+            raise SynparseError(f"{problem}; if a model also gives heads, name a --decoder for these")
+    if trees and not has_trees:
+        raise SynparseError(f"{gold.name}: there are no trees to score against, only heads (conventions udgn, …)")
+    for kind, conventions, other in (("trees", trees, "heads"), ("heads", heads, "trees")):
+        if gives[kind] and not conventions:
+            raise SynparseError(_without_convention(gives[kind], kind, other))
+    return Conventions(trees, heads)
+
+
+def _is_model(system: System) -> bool:
+    """Whether the system is a parser, and not a baseline or a file."""
+    return system.predict is not None and not system.is_file
+
+
+def _without_convention(systems: Sequence[System], kind: str, other: str) -> str:
+    name = next((system.name for system in systems if not _is_model(system)), "")
+    if name:
+        return f"{name} has {kind}, but no convention for {kind} was named"
+    return f"the models here give {kind}, not {other}; name a --convention for {kind}, or a --decoder for {other}"

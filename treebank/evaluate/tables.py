@@ -1,0 +1,263 @@
+"""The tables of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treebank.base.tables import Cell, Column, Table, percent
+from treebank.core.baselines import BASELINES
+from treebank.evaluate.characters import WordScore
+from treebank.evaluate.compare import Comparison
+from treebank.evaluate.score import HeadScore, Runs, Score, TreeScore
+from treebank.evaluate.systems import HEAD_BASELINES
+
+MAX_LABELS = 8  # columns of a table by label; the JSON output has all labels
+MAX_ARCS = 20  # rows of a table by relation or distance
+NAMES = (Column("System"), Column("Convention"))
+SIGNATURE = Column("Signature", wide=True)
+BEST = "bold or *: the best under its convention, without baselines"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean and deviation of a metric over the models that a pattern such as ``runs/seed-*`` names, by folder."""
+
+    pattern: str
+    metric: str
+    convention: str
+    runs: Runs
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of this group in the output of ``synparse eval --format json``."""
+        return {"systems": self.pattern, "metric": self.metric, "convention": self.convention, **self.runs.to_json()}
+
+
+def evaluation_tables(
+    trees: Sequence[TreeScore],
+    heads: Sequence[HeadScore],
+    words: Sequence[WordScore],
+    comparisons: Sequence[Comparison],
+    spreads: Sequence[Spread],
+    by: Sequence[str],
+    *,
+    name: str,
+) -> list[Table]:
+    """All tables of an evaluation on the treebank called ``name``, the scores first."""
+    tables = [tree_table(trees)] if trees else []
+    tables += [head_table(heads)] if heads else []
+    tables += [spread_table(spreads)] if spreads else []
+    tables += [word_table(words)] if words else []
+    tables += label_tables(trees)
+    for detail in by:
+        tables += detail_tables(detail, trees, heads)
+    tables += [comparison_table(comparisons)] if comparisons else []
+    return [tables[0]._replace(footnotes=(*tables[0].footnotes, *_notes([*trees, *heads], name))), *tables[1:]]
+
+
+def tree_table(scores: Sequence[TreeScore]) -> Table:
+    """UF1 with interval, precision, recall and shape: one row per system and convention."""
+    columns = [*NAMES, *_percentages("UF1", "95 % int.", "P", "R"), Column("Sent.")]
+    rows: list[list[Cell]] = [
+        [
+            *_names(score),
+            *(score.value, score.interval, score.precision, score.recall, len(score.counts)),
+            *(score.shape.depth, score.shape.right_left, score.signature),
+        ]
+        for score in scores
+    ]
+    best = frozenset((row, 2) for row in _best(scores))
+    legend = (
+        "UF1, precision (P) and recall (R) of brackets in percent; interval: over sentences",
+        "Depth: brackets around a word; R/L: above 1 is right-branching",
+    )
+    columns += [Column("Depth", ".2f"), Column("R/L", ".2f"), SIGNATURE]
+    return Table("", columns, rows, legend + (BEST,) * bool(best), best, _baselines(scores))
+
+
+def head_table(scores: Sequence[HeadScore]) -> Table:
+    """UAS and UUAS with intervals: one row per system and convention."""
+    directed = [score for score in scores if score.metric == "UAS"]
+    undirected = [score for score in scores if score.metric == "UUAS"]
+    columns = [
+        *(*NAMES, *_percentages("UAS", "UAS 95 % int.", "UUAS", "UUAS 95 % int.")),
+        *(Column("Tokens"), Column("Sent."), SIGNATURE),
+    ]
+    rows: list[list[Cell]] = [
+        [
+            *(*_names(uas), uas.value, uas.interval, uuas.value, uuas.interval),
+            *(uas.totals.gold, len(uas.counts), uas.signature),
+        ]
+        for uas, uuas in zip(directed, undirected, strict=True)
+    ]
+    best = frozenset([*((row, 2) for row in _best(directed)), *((row, 4) for row in _best(undirected))])
+    legend = ("UAS: correct heads in percent; UUAS: arcs in either direction; interval: over sentences",)
+    return Table("", columns, rows, legend + (BEST,) * bool(best), best, _baselines(directed))
+
+
+def spread_table(spreads: Sequence[Spread]) -> Table:
+    """Mean, standard deviation and maximum over models."""
+    columns = [
+        Column("Models"),
+        Column("Convention"),
+        Column("Metric"),
+        *_percentages("Mean", "SD", "Max."),
+        Column("n"),
+    ]
+    rows: list[list[Cell]] = [
+        [
+            *(spread.pattern, spread.convention, spread.metric),
+            *(spread.runs.mean, spread.runs.deviation, spread.runs.maximum, len(spread.runs.values)),
+        ]
+        for spread in spreads
+    ]
+    return Table("Mean over models", columns, rows)
+
+
+def word_table(scores: Sequence[WordScore]) -> Table:
+    """Words that are leaves, for trees over characters."""
+    rows: list[list[Cell]] = [
+        [score.info.name, score.value, score.precision, score.recall, score.in_brackets] for score in scores
+    ]
+    columns = [Column("System"), *_percentages("Word F1", "Precision", "Recall", "In brackets")]
+    legend = ("In brackets: words of several characters that are a bracket or a leaf, in percent",)
+    return Table("Words that are leaves, in percent", columns, rows, legend)
+
+
+def label_tables(scores: Sequence[TreeScore]) -> Iterator[Table]:
+    """Recall by gold label, and the scores of predicted labels; both are the same under every convention."""
+    labels = list(scores[0].by_label)[:MAX_LABELS] if scores else []
+    if not labels:
+        return
+    systems = list({score.system: score for score in reversed(scores)}.values())[::-1]
+    rows: list[list[Cell]] = [[score.system, *_cells(score.by_label, labels)] for score in systems]
+    rows.append(["(number)", *(scores[0].by_label[label][1] for label in labels)])
+    yield Table("Recall of constituents by label, in percent", [Column("System"), *_percentages(*labels)], rows)
+    rows = [
+        [score.system, one.v_measure, one.homogeneity, one.completeness, one.many_to_one, *_cells(one.recall, labels)]
+        for score in systems
+        if (one := score.labels)
+    ]
+    legend = (
+        "V-measure is the mean of homogeneity and completeness; each label means its most frequent gold label (M-1)",
+    )
+    columns = [Column("System"), *_percentages("V", "Hom.", "Compl.", "M-1", *labels)]
+    if rows:
+        yield Table("Labels of matched constituents and recall by gold label, in percent", columns, rows, legend)
+
+
+def detail_tables(detail: str, trees: Sequence[TreeScore], heads: Sequence[HeadScore]) -> Iterator[Table]:
+    """The tables by length, height, relation or distance; none if no score has this detail."""
+    if detail == "length":
+        scores: Sequence[Score] = [*trees, *heads]
+        for metric in dict.fromkeys(score.metric for score in scores):
+            yield _length_table(metric, [score for score in scores if score.metric == metric])
+    elif detail == "height":
+        heights = sorted({height for score in trees for height in score.by_height or ()})
+        rows = [[*_names(score), *_cells(score.by_height or {}, heights)] for score in trees if score.by_height]
+        title = "Precision of predicted constituents by height, in percent"
+        legend = ("Two words have height 2; the full sentence is left out",)
+        if rows:
+            yield Table(title, [*NAMES, *_percentages(*map(str, heights))], rows, legend)
+    else:
+        for convention in dict.fromkeys(score.convention.name for score in heads):
+            same = [score for score in heads if score.convention.name == convention]
+            yield from _arc_table(detail, same)
+
+
+def _length_table(metric: str, scores: Sequence[Score]) -> Table:
+    groups = list(dict.fromkeys(key for score in scores for key in score.by_length or ()))
+    rows: list[list[Cell]] = []
+    for score in scores:
+        values = score.by_length or {}
+        rows.append([*_names(score), *(values[group][1] if group in values else None for group in groups)])
+    sizes = scores[0].by_length or {}
+    rows.append(["(sentences)", scores[0].convention.name, *(sizes[key][0] if key in sizes else 0 for key in groups)])
+    return Table(f"{metric} by sentence length in words", [*NAMES, *_percentages(*groups)], rows)
+
+
+def _arc_table(detail: str, scores: Sequence[HeadScore]) -> Iterator[Table]:
+    recalls = [score.by_relation if detail == "relation" else score.by_distance for score in scores]
+    if not recalls or not recalls[0]:
+        return
+    keys = list(recalls[0])[:MAX_ARCS]
+    names = [f"{score.system} {score.metric}" for score in scores]
+    rows: list[list[Cell]] = [
+        [key, recalls[0][key][1], *(percent(*recall[key]) for recall in recalls if recall)] for key in keys
+    ]
+    kind = "relation" if detail == "relation" else "distance of the head from the word, in words"
+    title = f"Recall of gold arcs by {kind}, in percent ({scores[0].convention.name})"
+    yield Table(title, [Column(detail.capitalize()), Column("Arcs"), *_percentages(*names)], rows)
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> Table:
+    """Differences from the first system, with intervals and p-values."""
+    columns = [
+        *(Column("System"), Column("Convention"), Column("Metric"), Column("Diff.", "+.1f")),
+        *(Column("95 % int.", "+.1f"), Column("p (boot.)", ".4f"), Column("p (perm.)", ".4f")),
+    ]
+    rows: list[list[Cell]] = [
+        [
+            f"{one.second.system} - {one.first.system}",
+            *(one.second.convention.name, one.second.metric, one.difference, one.interval),
+            *(one.bootstrap, one.permutation),
+        ]
+        for one in comparisons
+    ]
+    legend = ("p-values: paired bootstrap, and paired permutation of 10,000",)
+    return Table("Difference from the first system, in percentage points", columns, rows, legend)
+
+
+def _notes(scores: Sequence[Score], name: str) -> Iterator[str]:
+    """The signatures with their values, and a note if words were not selected by Penn Treebank tags."""
+    for signature, same in _grouped(scores).items():
+        yield str(same[0]) if len(same) == 1 else signature
+    rules = {"letters": "letters and digits", "upos": "universal tags"}
+    used = [rule for rule in rules if any(score.convention.tokens == rule for score in scores)]
+    if used:
+        yield (
+            f"note: the tags of {name} are not those of the Penn Treebank, so "
+            f"{' or '.join(rules[rule] for rule in used)} distinguish words from punctuation "
+            f"(tokens:{' or '.join(used)}); published figures use tags"
+        )
+
+
+def _grouped(scores: Sequence[Score]) -> dict[str, list[Score]]:
+    groups: dict[str, list[Score]] = {}
+    for score in scores:
+        groups.setdefault(score.signature, []).append(score)
+    return groups
+
+
+def _percentages(*names: str) -> list[Column]:
+    return [Column(name, ".1f") for name in names]
+
+
+def _names(score: Score) -> tuple[str, str]:
+    return score.system, score.convention.name
+
+
+def _cells(recall: Mapping[Any, tuple[float, int]], keys: Sequence[Any]) -> list[Cell]:
+    return [percent(*recall[key]) if key in recall else None for key in keys]
+
+
+def is_baseline(score: Score) -> bool:
+    """Whether a score belongs to a baseline."""
+    info = score.info
+    return not info.model and not info.decoded and (info.name in BASELINES or info.name in HEAD_BASELINES)
+
+
+def _baselines(scores: Sequence[Score]) -> frozenset[int]:
+    return frozenset(row for row, score in enumerate(scores) if is_baseline(score))
+
+
+def _best(scores: Sequence[Score]) -> set[int]:
+    """The indices of the highest values of each convention under which several systems compete."""
+    best: set[int] = set()
+    for convention in dict.fromkeys(score.convention for score in scores):
+        rows = [row for row, score in enumerate(scores) if score.convention == convention and not is_baseline(score)]
+        if len(rows) > 1:
+            highest = max(scores[row].value for row in rows)
+            best |= {row for row in rows if scores[row].value == highest}
+    return best
