@@ -43,9 +43,9 @@ def info(model: str | None, architecture: str | None) -> None:
 
 
 def _ensemble(run: Path) -> Iterator[str]:
-    from induce.parsing.ensemble import Description
+    from induce.parsing.ensemble_description import EnsembleDescription
 
-    description = Description.read(run)
+    description = EnsembleDescription.read(run)
     members = description.members
     yield f"{run}: ensemble of {len(members)} members, which vote for {description.output}"
     if description.learned_from:
@@ -53,8 +53,8 @@ def _ensemble(run: Path) -> Iterator[str]:
     votes = "with their probabilities" if description.sums else "with their trees"
     yield f"votes: {votes}, decoder {description.decoder}, threshold {description.threshold:g}"
     yield f"words: those of the normalisation {description.normalization}"
-    for member, digest in zip(members, description.digests, strict=True):
-        yield f"  {member.name}" + (f" (sha256 {digest[:12]}…)" if digest else "")
+    for member in members:
+        yield f"  {member.name}" + (f" (sha256 {member.sha256[:12]}…)" if member.sha256 else "")
 
 
 def _model(run: Path) -> Iterator[str]:

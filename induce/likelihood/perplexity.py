@@ -15,7 +15,7 @@ from induce.likelihood.cache import Cache
 from induce.likelihood.comparison import COMPARISON_COLUMNS, COMPARISON_TITLE, TextComparison, compare_texts
 from induce.likelihood.language_model import LanguageModel
 from induce.likelihood.units import EncodedText, Units, concatenate, text_units
-from induce.parsing.ensemble import models_of
+from induce.parsing.ensemble_description import models_of
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION

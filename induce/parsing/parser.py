@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -21,6 +21,7 @@ from induce.parsing.applied_priors import AppliedPriors, Scores, requested_prior
 from induce.parsing.reading import Reading
 from induce.settings.run import check_layer, default_layer, entry_of, kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
+from induce.storage.facts import RunFacts
 from induce.structures import Structure
 from treebank.base.errors import SynparseError, out_of_memory
 from treebank.core.dependency import Heads
@@ -40,19 +41,24 @@ Words = str | Sequence[str] | Sentence
 
 
 class Parser(Protocol):
-    """What makes trees or heads of sentences, whatever it is made of.
+    """A parser of trees or heads, whatever it is made of.
 
-    A sentence is a string, whose words are separated by blanks, a list of words, or a `Sentence`.
+    A sentence is a string, whose words are separated by white space, a list of words, or a `Sentence`.
     """
 
-    name: str  # which system this is, in a score line
+    name: str  # of the model, for scores
     output: registry.Output  # "trees" or "heads"
-    token: str  # "word" or "character": what the leaves of its trees are
-    learned_from: str  # trees that it was trained with, such as "gold trees: wsj-train (5 % sample)"; mostly ""
+    token: str  # type of the leaves of its trees: "word" or "character"
+    tokenization: str  # rule that split the training corpus, or ""
+    learned_from: str  # trees that it was trained with, such as "gold trees: wsj-train (5 % sample)", or ""
+    device: str  # "cpu" or "cuda"
+    workers: int  # most worker processes that it starts
+    facts: RunFacts | None  # of the training run; None for an ensemble
+    tell: Callable[[str], None]  # called with notes about the sentences that were parsed
 
     @property
     def decoded(self) -> str:
-        """The part of a signature that says which system gives the trees, and how they are read off it."""
+        """The part of a signature that names the model and the way its trees are decoded."""
         ...
 
     def input_options(self, given: InputOptions = DEFAULT_INPUT) -> InputOptions:
@@ -60,7 +66,7 @@ class Parser(Protocol):
         ...
 
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
-        """What the model says of each sentence, in order."""
+        """The structure that the model gives each sentence, in order."""
         ...
 
     def parse(self, sentences: Iterable[Words]) -> Iterator[Tree]:
@@ -89,38 +95,55 @@ def each_sentence(sentences: Iterable[Words]) -> Iterator[Sentence]:
     return map(as_sentence, [sentences] if isinstance(sentences, str | Sentence) else sentences)
 
 
+def _ignore(line: str) -> None:
+    pass
+
+
 class StructureParser:
-    """What says something of each sentence (``read_block``), and a decoder that makes trees or heads of that."""
+    """A parser that decodes trees or heads from the structures that ``read_block`` gives."""
 
     name: str
-    gives: tuple[type[Structure], ...]  # what it can be asked for
-    task: str = ""  # that the model was trained for, if it was one
+    token: str = "word"
+    gives: tuple[type[Structure], ...]  # structures that it can give
+    task: str = ""  # of the model, if it was trained for one
     device: str = "cpu"
-    learned_from: str = ""  # trees or heads that it was trained with, as in a score line
-    tokenization: str = ""  # the rule that split the text it was trained on, if one did
+    workers: int = 1  # most worker processes that it starts
+    layer: int | None = None
+    distances: str | None = None
+    facts: RunFacts | None = None  # of the training run
+    learned_from: str = ""  # trees or heads that it was trained with, for signatures
+    tokenization: str = ""  # rule that split the training corpus, if one did
     branches_right = False  # whether the language clearly branches to the right, for the default decoder
     first_block = FIRST_BLOCK
+    tell: Callable[[str], None] = staticmethod(_ignore)
+
+    def __call__(self, sentences: Iterable[Words]) -> Iterator[Any]:
+        """The trees, or the words and heads, of ``sentences``; one string is one sentence."""
+        return self.parse(sentences) if self.output == "trees" else self.parse_heads(sentences)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.decoded}, gives {self.output}>"
 
     @property
     def decoded(self) -> str:
-        """The part of a signature that says which system gives the trees, and how they are read off it."""
+        """The part of a signature that names the model and the way its trees are decoded."""
         return f"model:{self.name}|decoder:{self.decoder}"
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of what decides its trees beside the settings: the weights, or the members of an ensemble."""
+        """The SHA-256 of everything that decides the trees besides options: the weights, or the members."""
         raise NotImplementedError
 
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
-        """What is said of each sentence, in order. They are taken in blocks that grow: output starts early."""
+        """The structure of each sentence, in order. Sentences are read in blocks that grow: output starts early."""
         return chain.from_iterable(self.read_blocks(sentences))
 
     def read_blocks(self, sentences: Iterable[Words]) -> Iterator[Iterable[Reading]]:
-        """The same, a block at a time."""
+        """The structures of each block of sentences."""
         return map(self.read_block, self._blocks(sentences))
 
     def _blocks(self, sentences: Iterable[Words]) -> Iterator[list[Sentence]]:
-        """The sentences in blocks; what goes wrong in reading one is raised after those before it."""
+        """The sentences in blocks; an error in reading a sentence is raised after the sentences before it."""
         source = each_sentence(sentences)
         size, problem = self.first_block, None
         while not problem:
@@ -199,6 +222,9 @@ class StructureParser:
 class ModelParser(StructureParser):
     """A trained model with a decoder."""
 
+    layer: int
+    distances: str
+
     def __init__(
         self,
         checkpoint: Checkpoint,
@@ -230,7 +256,7 @@ class ModelParser(StructureParser):
         self.recipe = RECIPES[config.data.normalization]
         self.marks = config.loader_name in ("fragments", "spans")
         self.joining = frozenset(checkpoint.facts.joining)
-        self.learned_from = checkpoint.facts.learned_from
+        self.facts, self.learned_from = checkpoint.facts, checkpoint.facts.learned_from
         self.model: Any = build_model(checkpoint).to(device)
         listed = requested_priors(priors, config.parse.priors, self.gives)
         self._all_priors = AppliedPriors(listed, branching, self.model.edge_statistics())

@@ -52,7 +52,7 @@ def load_systems(
             folder, device=device, decoder=decoder, layer=layer, distances=distances, priors=priors, tell=tell
         )
         system = system_of(parser, folder, alone=len(folders) == 1)
-        if system.kind == "trees" and getattr(parser, "tokenization", "") == "characters":
+        if system.kind == "trees" and parser.tokenization == "characters":
             system = replace(system, characters=True)
         systems.append(_watched(system, watched) if watched else system)
     return systems

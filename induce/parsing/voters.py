@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from induce.parsing.parser import Parser
+from induce.parsing.parser import StructureParser
 from induce.storage.checkpoint import CheckpointError
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import BASELINE, ModelSpec
@@ -36,7 +36,7 @@ class Voter(Protocol):
 
     @property
     def kind(self) -> str:
-        """Its model, "baseline", or a file by itself: seeds of one kind agree more than kinds do."""
+        """Type of the member: its model, "baseline", or the file; members of one type agree more than others."""
 
     @property
     def output(self) -> str:
@@ -45,63 +45,80 @@ class Voter(Protocol):
     @property
     def learned_from(self) -> str: ...
 
-    def vote(self, sentences: Sequence[Sentence], kept: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
-        """Its votes for spans (N, N + 1) or heads (N, N) over the ``kept`` words of each sentence; None: it has none.
+    @property
+    def tokenization(self) -> str | None:
+        """Rule that tokenizes text for the member; None if it does not read text."""
 
-        With ``sums`` a model that gives probabilities of spans or heads votes with these, and not with its tree.
+    @property
+    def device(self) -> str: ...
+
+    def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
+        """Votes for spans (N, N + 1) or heads (N, N) over the given ``words`` of each sentence, or None.
+
+        With ``sums``, a model that gives probabilities of spans or heads votes with them instead of its tree.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ParserVoter:
-    """A run, or an ensemble."""
+    """A model or an ensemble."""
 
     name: str
-    parser: Any  # a `StructureParser`
+    parser: StructureParser
 
     @property
     def kind(self) -> str:
-        return str(self.parser.name)
+        return self.parser.name
 
     @property
     def output(self) -> str:
-        return str(self.parser.output)
+        return self.parser.output
 
     @property
     def learned_from(self) -> str:
-        return str(self.parser.learned_from)
+        return self.parser.learned_from
 
-    def vote(self, sentences: Sequence[Sentence], kept: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
+    @property
+    def tokenization(self) -> str:
+        return self.parser.tokenization
+
+    @property
+    def device(self) -> str:
+        return self.parser.device
+
+    def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         parser = self.parser
         structure = SpanScores if parser.output == "trees" else HeadDistribution
         if sums and parser.structure is structure:
             return [
-                _moved(np.asarray(reading.scores, dtype=float), reading.kept, wanted, parser.output)
-                for reading, wanted in zip(parser.read(sentences), kept, strict=True)
+                _votes_over(np.asarray(reading.scores, dtype=float), reading.kept, indices, parser.output)
+                for reading, indices in zip(parser.read(sentences), words, strict=True)
             ]
         if parser.output == "heads":
             return [
-                head_votes(heads, wanted)
-                for (_, heads), wanted in zip(parser.parse_heads(sentences), kept, strict=True)
+                head_votes(heads, indices)
+                for (_, heads), indices in zip(parser.parse_heads(sentences), words, strict=True)
             ]
-        return [span_votes(tree, wanted) for tree, wanted in zip(parser.parse(sentences), kept, strict=True)]
+        return [span_votes(tree, indices) for tree, indices in zip(parser.parse(sentences), words, strict=True)]
 
 
 @dataclass(frozen=True)
 class BaselineVoter:
-    """Trees or heads that follow from the number of words; random ones are drawn for each sentence by itself."""
+    """A baseline, whose trees or heads follow from the number of words; random ones depend on the words."""
 
     baseline: str
     kind: str = "baseline"
     learned_from: str = ""
+    tokenization: None = None
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
-        """Raises SynparseError for a baseline that is not there, or that looks at gold trees."""
+        """Raises SynparseError for an unknown baseline and for one that uses gold trees."""
         if self.baseline not in HEAD_BASELINES:
             find_baseline(self.baseline)
         if self.baseline in ("oracle", "gold"):
-            raise SynparseError(f"baseline {self.baseline!r} looks at gold trees, so it cannot vote")
+            raise SynparseError(f"baseline {self.baseline!r} uses gold trees, so it cannot vote")
 
     @property
     def name(self) -> str:
@@ -111,72 +128,74 @@ class BaselineVoter:
     def output(self) -> str:
         return "heads" if self.baseline in HEAD_BASELINES else "trees"
 
-    def vote(self, sentences: Sequence[Sentence], kept: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
+    def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         if self.output == "heads":
-            return [head_votes(HEAD_BASELINES[self.baseline](len(words)), range(len(words))) for words in kept]
+            return [head_votes(HEAD_BASELINES[self.baseline](len(read)), range(len(read))) for read in words]
         build = find_baseline(self.baseline)
         votes: list[Votes | None] = []
-        for sentence, wanted in zip(sentences, kept, strict=True):
-            words = [sentence.words[index] for index in wanted]
-            bare = Tree.from_spans(words, ())
-            votes.append(span_votes(Tree.from_spans(words, build(bare, Random(" ".join(words)))), range(len(words))))
+        for sentence, indices in zip(sentences, words, strict=True):
+            forms = [sentence.words[index] for index in indices]
+            spans = build(Tree.from_spans(forms, ()), Random(" ".join(forms)))
+            votes.append(span_votes(Tree.from_spans(forms, spans), range(len(forms))))
         return votes
 
 
 class FileVoter:
-    """Trees or heads in a file, found by the words that are left of them without punctuation."""
+    """Trees or heads in a file, looked up by the words of the sentence after normalization."""
 
-    learned_from = ""  # nobody knows
+    learned_from = ""  # unknown
+    tokenization: None = None
+    device = "cpu"
 
     def __init__(self, path: str, recipe: Recipe) -> None:
-        """Reads the file. Of sentences with the same words the first tree counts."""
+        """Reads the file. The first of several sentences with the same words counts."""
         self.name = self.kind = path
         self.recipe = recipe
         self.output = "heads" if gives_heads(path) else "trees"
         self.votes: dict[tuple[str, ...], Any] = {}
-        for words, given in _heads_in(path) if self.output == "heads" else _trees_in(path):
-            seen = recipe(plain(words))
-            self.votes.setdefault(seen.forms, (given, seen.kept))
+        for words, analysis in _heads_in(path) if self.output == "heads" else _trees_in(path):
+            normalized = recipe(plain(words))
+            self.votes.setdefault(normalized.forms, (analysis, normalized.kept))
 
-    def vote(self, sentences: Sequence[Sentence], kept: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
-        found: list[Votes | None] = []
-        for sentence, wanted in zip(sentences, kept, strict=True):
-            words = [sentence.words[index] for index in wanted]
-            given = self.votes.get(self.recipe(plain(words)).forms)
-            if given is None or len(given[1]) != len(wanted):
-                found.append(None)
+    def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
+        votes: list[Votes | None] = []
+        for sentence, indices in zip(sentences, words, strict=True):
+            forms = self.recipe(plain([sentence.words[index] for index in indices])).forms
+            analysis, kept_words = self.votes.get(forms, (None, ()))
+            if analysis is None or len(kept_words) != len(indices):
+                votes.append(None)
             else:
-                found.append((head_votes if self.output == "heads" else span_votes)(*given))
-        return found
+                votes.append((head_votes if self.output == "heads" else span_votes)(analysis, kept_words))
+        return votes
 
 
 def _trees_in(path: str) -> Iterator[tuple[Sequence[str], Tree]]:
-    """Words and tree of each prediction; two of what can be read in two ways, of which only one fits any sentence.
+    """Words and tree of each prediction; both trees of an ambiguous line, of which only one fits any sentence.
 
     Raises SynparseError for spans without words.
     """
-    for given in read_prediction_trees(path):
-        if given.spans is not None:
-            raise SynparseError(f"{given.path}:{given.line}: these spans have no words, so they fit any sentence")
-        if given.labelled is not None:
-            tree = given.labelled.without_traces()
+    for prediction in read_prediction_trees(path):
+        if prediction.spans is not None:
+            problem = "these spans have no words, so they fit any sentence"
+            raise SynparseError(f"{prediction.path}:{prediction.line}: {problem}")
+        if prediction.labelled is not None:
+            tree = prediction.labelled.without_traces()
             yield tree.words, tree
         with suppress(ValueError):
-            yield given.bare.words, given.bare
+            yield prediction.bare.words, prediction.bare
 
 
 def _heads_in(path: str) -> Iterator[tuple[Sequence[str], Sequence[int]]]:
-    """Words and heads of each sentence."""
-    for given in read_prediction_heads(path):
-        yield given.words, given.heads
+    for prediction in read_prediction_heads(path):
+        yield prediction.words, prediction.heads
 
 
-def span_votes(tree: Tree, kept: Sequence[int]) -> Votes:
-    """1 for each span of ``tree`` over two or more of the ``kept`` words, counted among these; (N, N + 1)."""
+def span_votes(tree: Tree, indices: Sequence[int]) -> Votes:
+    """Votes (N, N + 1): 1 for each span of ``tree`` over two or more of the ``indices`` words."""
     mask = np.zeros(len(tree) + 1, dtype=int)
-    mask[[index + 1 for index in kept]] = 1
+    mask[[index + 1 for index in indices]] = 1
     before = mask.cumsum()
-    votes = np.zeros((len(kept), len(kept) + 1))
+    votes = np.zeros((len(indices), len(indices) + 1))
     if tree.spans:
         spans = before[np.asarray(tree.spans)]
         spans = spans[spans[:, 1] - spans[:, 0] > 1]
@@ -184,43 +203,43 @@ def span_votes(tree: Tree, kept: Sequence[int]) -> Votes:
     return votes
 
 
-def head_votes(heads: Sequence[int], kept: Sequence[int]) -> Votes:
-    """1 for the head of each of the ``kept`` words, on the diagonal for a root; (N, N)."""
+def head_votes(heads: Sequence[int], indices: Sequence[int]) -> Votes:
+    """Votes (N, N): 1 for the head of each of the ``indices`` words, on the diagonal for a root."""
     mask = [False] * len(heads)
-    for index in kept:
+    for index in indices:
         mask[index] = True
-    votes = np.zeros((len(kept), len(kept)))
+    votes = np.zeros((len(indices), len(indices)))
     for word, head in enumerate(delete(heads, mask)):
         votes[word, word if head == ROOT else head] = 1.0
     return votes
 
 
-def _moved(row: np.ndarray, own: Sequence[int], kept: Sequence[int], output: str) -> Votes:
-    """Probabilities over a member's ``own`` words as votes over the ``kept`` ones; those of heads sum to 1 a word."""
+def _votes_over(row: np.ndarray, read: Sequence[int], words: Sequence[int], output: str) -> Votes:
+    """Probabilities over the words that a member ``read``, as votes over ``words``; votes for heads sum to 1."""
     if output == "heads":
-        return _moved_heads(row, own, kept)
-    if list(own) == list(kept):
-        return row.reshape(len(kept), len(kept) + 1)
-    votes = np.zeros((len(kept), len(kept) + 1))
-    if len(own):
-        first = np.searchsorted(own, kept)  # of each word kept, how many of the member's own come before it
-        last = np.searchsorted(own, kept, side="right")
+        return _head_votes_over(row, read, words)
+    if list(read) == list(words):
+        return row.reshape(len(words), len(words) + 1)
+    votes = np.zeros((len(words), len(words) + 1))
+    if len(read):
+        first = np.searchsorted(read, words)  # number of words read before each word
+        last = np.searchsorted(read, words, side="right")
         inside = last[None, :] > first[:, None]
-        votes[:, 1:] = np.where(inside, row[np.minimum(first, len(own) - 1)][:, last], 0.0)
+        votes[:, 1:] = np.where(inside, row[np.minimum(first, len(read) - 1)][:, last], 0.0)
     return votes
 
 
-def _moved_heads(row: np.ndarray, own: Sequence[int], kept: Sequence[int]) -> Votes:
-    votes = np.zeros((len(kept), len(kept)))
-    places = {index: place for place, index in enumerate(kept)}
-    shared = [(place, places[index]) for place, index in enumerate(own) if index in places]
+def _head_votes_over(row: np.ndarray, read: Sequence[int], words: Sequence[int]) -> Votes:
+    votes = np.zeros((len(words), len(words)))
+    positions = {index: position for position, index in enumerate(words)}
+    shared = [(position, positions[index]) for position, index in enumerate(read) if index in positions]
     if shared:
         from_, to = map(list, zip(*shared, strict=True))
         votes[np.ix_(to, to)] = row[np.ix_(from_, from_)]
     return votes / np.maximum(votes.sum(1, keepdims=True), 1e-12)
 
 
-def make_voter(member: ModelSpec, path: str, recipe: Recipe, load: Callable[..., Parser]) -> Voter:
+def make_voter(member: ModelSpec, path: str, recipe: Recipe, load: Callable[..., StructureParser]) -> Voter:
     """The voter for ``member``, whose model or file is at ``path``; ``load`` makes a parser of a model.
 
     Raises SynparseError if the path does not exist, and for options of a file or a baseline.
@@ -237,7 +256,7 @@ def make_voter(member: ModelSpec, path: str, recipe: Recipe, load: Callable[...,
         raise CheckpointError(f"{path}: this folder holds no model")
     if not located.is_model:
         return FileVoter(path, recipe)
-    parser = load(path, **options)
+    parser: StructureParser = load(path, **options)
     if parser.token != "word":
         raise SynparseError(f"{path}: a model of {parser.token}s cannot vote with those of words")
     return ParserVoter(member.name, parser)

@@ -134,15 +134,14 @@ class Job:
     def facts(self) -> dict[str, Any]:
         """What the lines depend on, beside the text."""
         parser, options = self.parser, self.input_options
-        checkpoint = getattr(parser, "checkpoint", None)  # an ensemble has none
         return {
             "model": parser.name,
             "weights": parser.digest,
-            "step": checkpoint.facts.step if checkpoint else None,
-            "text": checkpoint.facts.training.sha256 if checkpoint else None,
+            "step": parser.facts.step if parser.facts else None,
+            "text": parser.facts.training.sha256 if parser.facts else None,
             "decoder": parser.decoder,
-            "layer": getattr(parser, "layer", None),
-            "distances": getattr(parser, "distances", None),
+            "layer": parser.layer,
+            "distances": parser.distances,
             "format": self.form,
             "tokenization": options.tokenize,
             "paragraphs": options.paragraphs,

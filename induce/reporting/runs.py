@@ -9,7 +9,7 @@ from typing import Any
 
 from induce.data.corpus_checks import Health
 from induce.data.tokens import TOKENS, leaf
-from induce.parsing.ensemble import Description
+from induce.parsing.ensemble_description import EnsembleDescription
 from induce.parsing.parser import default_decoder
 from induce.storage.checkpoint import Checkpoint, find, read
 from induce.storage.locate import PathType, locate
@@ -37,7 +37,7 @@ class RunStory:
         """The story of the run, ensemble or packed model at this path. Raises CheckpointError if it is none."""
         path = Path(parse_model_spec(run).path)
         if locate(path).type is PathType.ENSEMBLE:
-            found = Description.read(path)
+            found = EnsembleDescription.read(path)
             facts = {
                 "members": ", ".join(member.name for member in found.members),
                 "votes for": found.output,

@@ -8,7 +8,6 @@ import os
 import platform
 import traceback
 from dataclasses import dataclass, replace
-from typing import Any
 
 from induce.parsing.writer import Job
 from induce.workers.manifest import Result, shard_path
@@ -52,9 +51,7 @@ class ShardWork:
 
         os.chdir(self.place)  # paths are relative to it
         torch.set_num_threads(1)
-        parser: Any = self.job.parser
-        if hasattr(parser, "processes"):
-            parser.processes = 1
+        self.job.parser.workers = 1
 
     def __call__(self, task: Task) -> Outcome:
         """What came of a task; nothing is raised, so that no problem ends a worker."""
@@ -70,10 +67,8 @@ class ShardWork:
     def _write(self, task: Task, bad: list[TreebankError], notes: list[str]) -> Result:
         shard = task.shard
         job = replace(self.job, on_bad=bad.append if self.skip_bad else None)
-        parser: Any = job.parser
-        if hasattr(parser, "tell"):
-            parser.tell = notes.append
-        parser.first_block = first_block(shard.line)
+        job.parser.tell = notes.append
+        job.parser.first_block = first_block(shard.line)
         if not shard.whole:
             job = replace(job, input_options=self.text_options)
         target = shard_path(self.folder, task.file, shard)

@@ -26,7 +26,7 @@ class WorkerProcesses:
 
     def __init__(self, work: ShardWork, count: int, *, held: Sequence[int] = ()) -> None:
         self.work, self.count, self.held = work, count, held
-        copies = can_copy() and getattr(work.job.parser, "device", "cpu") == "cpu"
+        copies = can_copy() and work.job.parser.device == "cpu"
         self.context: Any = multiprocessing.get_context("fork" if copies else "spawn")
         self.copies = copies
         self.workers: list[_Worker] = []

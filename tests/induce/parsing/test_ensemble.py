@@ -7,6 +7,7 @@ import json
 import shutil
 from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from induce.parsing.voters import head_votes, span_votes
 from induce.storage.lock import RunLock
 from induce.workers.pool import in_copies
 from tests.support import tiny
+from tests.support.calls import sealed_json
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import random_uniform
 from treebank.core.dependency import is_projective, is_tree
@@ -145,7 +147,7 @@ def test_those_without_a_vote_are_told(tmp_path: Path) -> None:
 def test_baselines_vote_and_gold_does_not(tmp_path: Path) -> None:
     made = combine(["baseline:right"], str(tmp_path / "v"))
     assert [str(tree) for tree in made.parse(["a b c", "", "a"])] == ["(X (W a) (X (W b) (W c)))", "", "(X (W a))"]
-    with pytest.raises(SynparseError, match="looks at gold trees"):
+    with pytest.raises(SynparseError, match="uses gold trees"):
         combine(["baseline:oracle"], str(tmp_path / "w"))
 
 
@@ -218,9 +220,9 @@ def test_layers_and_kinds_and_processes(runs: Path, tmp_path: Path) -> None:
     made = combine([*layers, "baseline:right"], str(tmp_path / "v"), tell=told.append)
     assert made.description.members[2].decoder == "heads-to-tree"
     assert len(told) == 1
-    made.processes = 1
+    made.workers = 1
     alone = list(map(str, made.parse(TEXT)))
-    made.processes = 2
+    made.workers = 2
     assert list(map(str, made.parse(TEXT))) == alone
     again = load_parser(tmp_path / "v")
     assert list(map(str, again.parse(TEXT))) == alone
@@ -260,9 +262,9 @@ def test_a_packed_ensemble_is_replaced_whole_or_not_at_all(
     mine.mkdir(parents=True)
     combine([str(runs / "onlstm"), "baseline:right"], str(here), pack=True)
     expected = list(map(str, load_parser(here).parse(TEXT[:9])))
-    for step in ("_copy", "sync", "write_whole"):
+    for step in ("combine._copy", "combine.sync", "ensemble_description.write_metadata"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"induce.parsing.combine.{step}", full)
+            patch.setattr(f"induce.parsing.{step}", full)
             with pytest.raises(OSError, match="No space"):
                 combine([f"{runs / 'onlstm'}@weight=2"], str(here), pack=True, overwrite=True)
         assert list(map(str, load_parser(here).parse(TEXT[:9]))) == expected
@@ -282,18 +284,53 @@ def test_two_programs_do_not_write_one_ensemble(runs: Path, tmp_path: Path) -> N
     combine([str(runs / "onlstm")], str(tmp_path / "both"), pack=True)
 
 
-def full(*_: object) -> None:
+def full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_damaged_description_is_told(tmp_path: Path) -> None:
-    combine(["baseline:right"], str(tmp_path / "v"))
+@pytest.mark.parametrize("pack", [False, True])
+def test_members_of_the_ensemble_that_is_replaced_are_kept(runs: Path, tmp_path: Path, pack: bool) -> None:
+    folder = tmp_path / "e"
+    combine([str(runs / "onlstm"), str(runs / "udgn")], str(folder), pack=True)
+    members = [f"{folder}/members/1-onlstm", f"{folder}/members/2-udgn@weight=2"]
+    combine(members, str(folder), pack=pack, overwrite=True)
+    combined = load_parser(folder)
+    assert len(list(combined.parse(TEXT[:3]))) == 3
+    assert [member.weight for member in combined.description.members] == [1.0, 2.0]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_ensemble_cannot_be_its_own_member(runs: Path, tmp_path: Path, pack: bool) -> None:
+    folder = tmp_path / "e"
+    combine([str(runs / "onlstm")], str(folder), pack=True)
+    before = sorted(path for path in folder.rglob("*"))
+    for members in ([str(folder), "baseline:left"], [str(folder)]):
+        with pytest.raises(SynparseError, match="this member would be overwritten; name another folder"):
+            combine(members, str(folder), pack=pack, overwrite=True)
+    assert sorted(path for path in folder.rglob("*")) == before
+
+
+def test_damaged_description_is_an_error(tmp_path: Path) -> None:
+    """Each flipped bit, and each value that is not valid although its digest fits."""
+    combine(["baseline:right@weight=2"], str(tmp_path / "v"))
     path = tmp_path / "v" / "ensemble.json"
-    good = json.loads(path.read_text(encoding="utf-8"))
-    for bad in ("", "[]", json.dumps({**good, "format": 9}), json.dumps({**good, "members": []}), '{"format": 1}'):
-        path.write_text(bad, encoding="utf-8")
-        with pytest.raises(SynparseError, match="not the description of an ensemble"):
-            load_parser(tmp_path / "v")
+    data = path.read_bytes()
+    content = json.loads(data)
+    flipped = [bytes([*data[:at], data[at] ^ 1 << at % 8, *data[at + 1 :]]) for at in range(0, len(data), 3)]
+    changes: list[dict[str, Any]] = [
+        *({"members": value} for value in ([], [3], [{"path": "baseline:right", "weight": -1}], [{"weight": 2}], 7)),
+        *({"threshold": value} for value in (-0.5, 7, "x", None)),
+        *({"output": "spans"}, {"decoder": "none"}, {"normalization": 3}, {"sums": "no"}, {"format": 9}),
+    ]
+    for damaged in (b"", b"[]", *flipped, *(sealed_json({**content, **change}) for change in changes)):
+        path.write_bytes(damaged)
+        try:
+            same = json.loads(damaged) == content
+        except ValueError:
+            same = False
+        if not same:
+            with pytest.raises(SynparseError, match=r"ensemble\.json"):
+                load_parser(tmp_path / "v")
 
 
 def _refuse(item: int) -> int:

@@ -46,7 +46,7 @@ def test_a_missing_package_is_told(model: Path, text: str, tmp_path: Path, call:
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     arguments = ("parse", "-m", model, text, "--output-dir", tmp_path / "out", "--engine", "ray")
     assert "pip install 'synparse[scale]'" in call.refusal(*arguments)
-    assert "goes with --engine ray" in call.usage(*arguments[:6], "--address", "a:1")
+    assert "requires --engine ray" in call.usage(*arguments[:6], "--address", "a:1")
 
 
 @needs_ray
