@@ -22,7 +22,7 @@ EXAMPLES = [
 @option("--convention", "conventions", multiple=True, metavar="NAME", help="Evaluation convention (repeatable).")
 def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str]) -> None:
     """Print BibTeX entries for this program, a model, treebanks and evaluation conventions."""
-    from induce.citation import bibtex, references
+    from induce.citation import citations
     from induce.storage.checkpoint import find, read
     from treebank.corpora.catalog import check_known
     from treebank.evaluate.conventions import ATTACHMENT_CONVENTIONS, find_convention
@@ -37,5 +37,5 @@ def cite(model: str | None, golds: Sequence[str], conventions: Sequence[str]) ->
         checkpoint = read(find(Path(model)))
         model_name = checkpoint.config.model_name
         treebanks += [checkpoint.facts.trees.name] if checkpoint.facts.trees else []
-    for entry in bibtex(references(model_name, treebanks, conventions)):
+    for entry in citations(model_name, treebanks, conventions):
         click.echo(f"{entry}\n")

@@ -1,0 +1,102 @@
+"""Declarations of settings: help, limits and conditions of every component."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from induce.registry import LOADERS, MODELS, OPTIMIZERS, TASKS, load
+from induce.settings.field import check_values, describe, make_settings
+from induce.settings.presets import load_preset, preset_names, resolve
+from induce.settings.run import TABLES, declared_settings, effective_settings, holds
+from induce.training.compatibility import check_fits
+from treebank.base.errors import SynparseError
+
+MODEL_PLACES = {
+    entry.place for models in (MODELS, *(task.models for task in TASKS.values())) for entry in models.values()
+}
+COMPONENTS = {
+    **{place: load(place).Config for place in MODEL_PLACES},
+    **{f"task {name}": entry.settings for name, entry in TASKS.items()},
+    **{f"loader {name}": entry.settings for name, entry in LOADERS.items()},
+    **{f"optimizer {name}": entry.settings for name, entry in OPTIMIZERS.items()},
+    **TABLES,
+}
+
+
+@pytest.mark.parametrize("component", sorted(COMPONENTS))
+def test_every_setting_declares_help_and_limits(component: str) -> None:
+    for declared in fields(COMPONENTS[component]):
+        about = declared.metadata
+        assert about.get("help"), declared.name
+        if type(declared.default) in (int, float):
+            assert about["at_least"] <= declared.default <= about["at_most"], declared.name
+    check_values("table", COMPONENTS[component]())
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_conditions_name_settings_of_the_run(preset: str) -> None:
+    config = load_preset(preset)
+    for declared in declared_settings(config).values():
+        assert holds(declared.metadata.get("when", ""), config) in (True, False)
+    check_fits(config)
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "condition"),
+    [
+        ("onlstm", "data.classes=7", "data.token=class"),
+        ("onlstm", "data.joining_marks=true", "loader.name=fragments|spans"),
+        ("udgn", "data.trees=random", "model.learns_trees=true"),
+        ("dmv", "train.epochs=3", "optimizer.name!=none"),
+    ],
+)
+def test_setting_without_effect_is_refused(model: str, change: str, condition: str) -> None:
+    with pytest.raises(SynparseError) as error:
+        resolve(model=model, settings=[change])
+    assert str(error.value) == f"setting {change!r} has no effect in this run; it needs {condition}"
+    assert change.partition("=")[0] not in effective_settings(resolve(model=model))
+
+
+def test_setting_of_another_loader_is_refused() -> None:
+    with pytest.raises(SynparseError, match=r"loader 'masked' has no setting 'steady'"):
+        resolve(model="udgn", settings=["loader.steady=0.1"])
+    with pytest.raises(SynparseError, match=r"\[train\] has no setting 'batch_size'; did you mean 'loader.batch_size'"):
+        resolve(model="onlstm", settings=["train.batch_size=4"])
+
+
+def test_setting_is_effective_after_the_change_that_it_needs() -> None:
+    config = resolve(model="onlstm", settings=["data.classes=7", "data.token=class"])
+    assert config.data.classes == 7
+
+
+def test_another_component_keeps_settings_with_the_same_name() -> None:
+    config = resolve(model="onlstm", settings=["loader.batch_size=5", "loader.name=sentences", "optimizer.name=sgd"])
+    assert (config.loader_name, config.loader.batch_size, config.loader.bucketed) == ("sentences", 5, False)
+    assert config.optimizer.learning_rate == resolve(model="onlstm").optimizer.learning_rate
+
+
+@pytest.mark.parametrize("name", ["adam", "none"])
+def test_optimizer_must_suit_the_model(name: str) -> None:
+    with pytest.raises(SynparseError, match=r"model .* needs "):
+        check_fits(resolve(model="dmv" if name == "adam" else "lstm", settings=[f"optimizer.name={name}"]))
+
+
+def test_description_of_a_setting() -> None:
+    declared: dict[str, Any] = declared_settings(resolve(model="onlstm"))
+    assert describe("train.epochs", declared["train.epochs"], 60) == (
+        "train.epochs: int, default 60; from 1 to 1e+09; maximum number of training epochs"
+    )
+    assert describe("parse.priors", declared["parse.priors"], ()).startswith("parse.priors: list, default (none); ")
+
+
+def test_unknown_names_and_bad_values_are_refused() -> None:
+    kind = OPTIMIZERS["adam"].settings
+    with pytest.raises(SynparseError, match="did you mean 'clip'"):
+        make_settings("optimizer", kind, {"clipp": 1.0})
+    with pytest.raises(SynparseError, match="must lie between"):
+        make_settings("optimizer", kind, {"clip": -1.0})
+    with pytest.raises(SynparseError, match="of another type"):
+        make_settings("optimizer", kind, {"clip": "1"})
