@@ -18,23 +18,19 @@ from cli.options import (
     format_option,
     input_paths,
     models_option,
-    note,
     output_option,
     reading_options,
 )
-from cli.output import open_output, print_json, print_table
+from cli.output import open_output
 from cli.progress import Counter, reading
+from cli.views import FORMATS, show
 from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.likelihood.cache import Cache
-    from induce.likelihood.comparison import TextComparison
-    from induce.likelihood.perplexity import Perplexity, TextEvaluation
     from induce.likelihood.sentences import SentenceScore
     from treebank.io.read import InputOptions
 
-COLUMNS = ["System", "PPL", "Nats", "Bits/char.", "Unk. %", "Words", "Vocab."]
-DIFFERENCE_COLUMNS = ["Models", "Units", "Number", "Diff.", "95 % int.", "p (boot.)", "p (perm.)"]
 EXAMPLES = [
     ("synparse perplexity -m mine input.txt", "Perplexity of a text."),
     ("synparse perplexity -m mine input.txt --per word", "Surprisal of each word in bits."),
@@ -74,7 +70,7 @@ EXAMPLES = [
     group=SCORING,
 )
 @output_option
-@format_option("table", "json", default="table")
+@format_option(*FORMATS, default="table")
 def perplexity(
     text: Sequence[str],
     models: Sequence[str],
@@ -103,7 +99,7 @@ def perplexity(
         return
     if compare and batch_size:
         raise click.UsageError("--compare excludes --batch-size")
-    from induce.likelihood.perplexity import evaluate_text
+    from induce.likelihood.perplexity import NOT_COMPARABLE, evaluate_text
     from induce.storage.model_spec import expand_models
 
     groups = expand_models(default_models(models))
@@ -121,15 +117,9 @@ def perplexity(
         )
     finally:
         counter.close()
-    if form == "json":
-        print_json(evaluation.to_json())
-        return
-    _print_scores(evaluation)
-    if not evaluation.comparable:
-        note(
-            "these models have different vocabularies or mask rates, or count different tokens, so their perplexities "
-            "cannot be compared"
-        )
+    show(evaluation, form)
+    if form == "json" and not evaluation.comparable:
+        note(NOT_COMPARABLE.removeprefix("note: "))
 
 
 def _single_text(text: Sequence[str]) -> str:
@@ -168,49 +158,6 @@ def _cache(size: int | None, theta: float | None, share: float | None) -> Cache 
     from induce.likelihood.cache import Cache
 
     return Cache(size=size, **{name: value for name, value in parameters.items() if value is not None})
-
-
-def _print_scores(evaluation: TextEvaluation) -> None:
-    """Print a table and the signatures."""
-    scores = evaluation.scores
-    rows = [_row(score, f"{score.model} {score.run}" if len(scores) > 1 else score.model) for score in scores]
-    for pattern, runs in evaluation.spreads.items():
-        mean = f"{pattern} (mean of {len(runs.values)})"
-        rows.append([mean, f"{runs.mean:.2f}", f"± {runs.deviation:.2f}", "", "", "", ""])
-    print_table(COLUMNS, rows)
-    click.echo()
-    if evaluation.comparisons:
-        click.echo("Difference of perplexity from the first model: paired bootstrap, paired permutation of 10,000")
-        print_table(DIFFERENCE_COLUMNS, [_difference(result) for result in evaluation.comparisons], text_columns=2)
-        click.echo()
-    for signature in dict.fromkeys(score.signature for score in scores):
-        same = [score for score in scores if score.signature == signature]
-        click.echo(str(same[0]) if len(same) == 1 else signature)
-
-
-def _difference(result: TextComparison) -> list[str]:
-    return [
-        f"{result.second} - {result.first}",
-        result.units,
-        str(result.count),
-        f"{result.difference:+.2f}",
-        "[{:+.2f}, {:+.2f}]".format(*result.interval),
-        f"{result.bootstrap:.4f}",
-        f"{result.permutation:.4f}",
-    ]
-
-
-def _row(score: Perplexity, name: str) -> list[str]:
-    bits = score.bits_per_character
-    return [
-        name,
-        f"{score.value:.2f}",
-        f"{score.nats:.4f}",
-        "-" if bits is None else f"{bits:.4f}",
-        f"{score.unknown_percent:.2f}",
-        str(score.words),
-        str(len(score.vocabulary)),
-    ]
 
 
 def _score_units(

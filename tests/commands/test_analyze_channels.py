@@ -88,7 +88,13 @@ def test_controls_and_several_models(call: Caller, udgn: Path) -> None:
     several = call.json(*arguments, "-m", "again")
     assert several["relations"]["det"]["PCC"]["mean"] == pytest.approx(plain["relations"][0]["correlation"])
     assert several["relations"]["det"]["Permuted"]["sd"] == 0
-    assert call.result(*arguments, "-m", "again").splitlines()[0].split()[:4] == ["Relation", "Models", "PCC", "SD"]
+    assert call.result(*arguments, "-m", "again").splitlines()[0].split()[:5] == [
+        "Relation",
+        "Models",
+        "PCC",
+        "PCC",
+        "SD",
+    ]
     assert call.usage(*arguments, "-m", "again", "--plot", "map.svg").endswith("--plot draws the channels of one model")
 
 

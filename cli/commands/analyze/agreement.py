@@ -11,11 +11,11 @@ import click
 
 from cli.command import command, option
 from cli.options import OUTPUT, SCORING, device_option, format_option, models_option, reading_options
-from cli.output import open_output, print_json, print_table
+from cli.output import open_output
 from cli.progress import Counter
+from cli.views import FORMATS, show
 
 if TYPE_CHECKING:
-    from induce.analysis.agreement import Agreement
     from treebank.io.read import InputOptions
 
 EXAMPLES = [
@@ -52,7 +52,7 @@ EXAMPLES = [
     help="Write the system with the highest agreement with other types as JSON.",
     group=OUTPUT,
 )
-@format_option("table", "json", default="table")
+@format_option(*FORMATS, default="table")
 def agreement(
     text: Sequence[str],
     models: Sequence[str],
@@ -88,40 +88,8 @@ def agreement(
     if select:
         with open_output(select) as write:
             write(json.dumps(report.choice(), indent=1, ensure_ascii=False))
-    if form == "json":
-        print_json(report.to_json())
-    else:
-        _print_report(report)
+    show(report, form)
 
 
 def _track(systems: Sequence[Any]) -> Iterable[Any]:
     return Counter("parsing", "systems").track(systems, len(systems))
-
-
-def _print_report(report: Agreement) -> None:
-    """Print one row per system, one per pair of systems, and the signature."""
-    rows = [
-        [
-            system.name,
-            system.type,
-            *("-" if value is None else f"{value:.2f}" for value in (system.others, system.same)),
-        ]
-        for system in report.systems
-    ]
-    print_table(["System", "Type", "Others", "Own"], rows, text_columns=2)
-    click.echo()
-    heads = report.metric == "UAS"
-    pairs = sorted(report.pairs, key=lambda pair: -pair.value)
-    print_table(
-        ["System", "And", report.metric, "95 % int.", *(["UUAS"] if heads else [])],
-        [
-            [
-                *(pair.first, pair.second, f"{pair.value:.2f}", "{:.1f}-{:.1f}".format(*pair.interval)),
-                *([f"{pair.undirected or 0:.2f}"] if heads else []),
-            ]
-            for pair in pairs
-        ],
-        text_columns=2,
-    )
-    click.echo()
-    click.echo(report.signature)

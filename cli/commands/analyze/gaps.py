@@ -18,7 +18,7 @@ from cli.options import (
     model_option,
     reading_options,
 )
-from cli.output import print_json, print_table
+from cli.views import FORMATS, show
 
 if TYPE_CHECKING:
     from treebank.io.read import InputOptions
@@ -27,7 +27,6 @@ EXAMPLES = [
     ("synparse analyze gaps -m spelling input.txt", "Word boundaries in a model of characters."),
     ("synparse analyze gaps -m mine --gold gold.mrg", "Chunk boundaries in a model of words."),
 ]
-TITLES = {"value": "F1", "chance": "At random", "above": "Wider, %", "own": "Own F1", "own_chance": "At random"}
 
 
 @command("gaps", examples=EXAMPLES)
@@ -38,7 +37,7 @@ TITLES = {"value": "F1", "chance": "At random", "above": "Wider, %", "own": "Own
 @device_option
 @gold_option()
 @reading_options
-@format_option("table", "json", default="table")
+@format_option(*FORMATS, default="table")
 def gaps(
     text: Sequence[str],
     model: str | None,
@@ -69,10 +68,4 @@ def gaps(
         score = chunk_boundaries(parser, folder, load_gold(gold))
     else:
         score = word_boundaries(parser, folder, read_sentences(text, input_options=parser.input_options(input_options)))
-    if form == "json":
-        print_json(score.to_json())
-        return
-    columns = [TITLES[name] for name in score.values]
-    print_table(["System", *columns], [[score.model, *(f"{value:.1f}" for value in score.values.values())]])
-    click.echo()
-    click.echo(score.signature)
+    show(score, form)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from cli.command import command, option
 from cli.options import OUTPUT, default_model, format_option, model_option
-from cli.output import print_json, print_table
 from cli.progress import reading
-
-if TYPE_CHECKING:
-    from induce.analysis.grammar import GrammarReport
+from cli.views import FORMATS, show
 
 EXAMPLES = [
     ("synparse analyze grammar -m grammar", "List word classes and the arcs between them."),
@@ -30,7 +25,7 @@ EXAMPLES = [
     "--words", type=click.IntRange(min=1), default=8, show_default=True, help="Words listed per class.", group=OUTPUT
 )
 @option("--arcs", type=click.IntRange(min=1), default=30, show_default=True, help="Arcs listed.", group=OUTPUT)
-@format_option("table", "json", default="table")
+@format_option(*FORMATS, default="table")
 def grammar(text: tuple[str, ...], model: str | None, member: int, words: int, arcs: int, form: str) -> None:
     """List the word classes of a dmv model, and which class heads which on which side.
 
@@ -44,24 +39,4 @@ def grammar(text: tuple[str, ...], model: str | None, member: int, words: int, a
     with reading("parsing", expand(text), DEFAULT_INPUT) as counted:
         sentences = read_sentences(text, input_options=counted) if text else None
         report = describe_grammar(default_model(model), member=member, words=words, arcs=arcs, text=sentences)
-    if form == "json":
-        print_json(report.to_json())
-    else:
-        _print_report(report)
-
-
-def _print_report(report: GrammarReport) -> None:
-    """Print a table of classes and one of the arcs between them."""
-    rows = [
-        [str(word_class.number), " ".join(word_class.words), f"{word_class.share:.1%}", f"{word_class.root:.1%}"]
-        for word_class in report.classes
-    ]
-    print_table(["Class", "Words", "Of text", "Root"], rows, text_columns=2)
-    click.echo()
-    names = {word_class.number: word_class.words[0] for word_class in report.classes}
-    arcs = []
-    for arc in report.arcs:
-        head, dependent = (f"{number} ({names.get(number, '-')})" for number in (arc.head, arc.child))
-        arcs.append([head, arc.side, dependent, ", ".join(arc.examples), f"{arc.rate:.2%}"])
-    print_table(["Head", "Dependent is", "Dependent", "Examples", "Of words"], arcs, text_columns=4)
-    click.echo(f"member {report.member} of {report.members}", err=True)
+    show(report, form)

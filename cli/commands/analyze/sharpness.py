@@ -19,12 +19,11 @@ from cli.options import (
     models_option,
     reading_options,
 )
-from cli.output import print_json, print_table
+from cli.views import FORMATS, show
 from treebank.base.errors import SynparseError
 from treebank.base.json_text import parse_json
 
 if TYPE_CHECKING:
-    from induce.analysis.correlation import Correlation
     from treebank.io.read import InputOptions
 
 EXAMPLES = [
@@ -50,7 +49,7 @@ EXAMPLES = [
     group=SCORING,
 )
 @option("--metric", default="", metavar="NAME", help="Metric of --scores: UF1, UAS or UUAS.", group=SCORING)
-@format_option("table", "json", default="table")
+@format_option(*FORMATS, default="table")
 def sharpness(
     text: Sequence[str],
     models: Sequence[str],
@@ -65,7 +64,7 @@ def sharpness(
     For heads: the entropy of a word's head. For distances: the margin between the largest and the second largest gap of
     a bracket, and the entropy of its split point. For span scores: the entropy of whether a span is a constituent.
     """
-    from induce.analysis.sharpness import measure, scores_of, with_scores
+    from induce.analysis.sharpness import SharpnessReport, measure, scores_of, with_scores
     from induce.parsing.load import load_model_parser
     from induce.storage.model_spec import expand_models
     from treebank.io.read import read_sentences
@@ -83,33 +82,4 @@ def sharpness(
         except ValueError as error:
             raise SynparseError(f"{scores}: {error}") from None
         correlations = with_scores(results, by_run)
-    if form == "json":
-        pairs = {
-            key: {"spearman": spearman._asdict(), "pearson": pearson._asdict()}
-            for key, (spearman, pearson) in correlations.items()
-        }
-        print_json({"systems": [result.to_json() for result in results], "metric": name, "correlations": pairs})
-        return
-    names = list(dict.fromkeys(key for result in results for key in result.values))
-    rows = [
-        [
-            f"{result.model} {result.run}",
-            *(f"{result.values[key]:.3f}" if key in result.values else "-" for key in names),
-        ]
-        for result in results
-    ]
-    print_table(["System", *names], rows)
-    click.echo()
-    if correlations:
-        click.echo(f"Correlation with {name} over {len(results)} models")
-        print_table(
-            ["Number", "Spearman", "95 % int.", "Pearson", "95 % int."],
-            [[key, *_cells(spearman), *_cells(pearson)] for key, (spearman, pearson) in correlations.items()],
-        )
-        click.echo()
-    for result in results:
-        click.echo(result.signature)
-
-
-def _cells(correlation: Correlation) -> list[str]:
-    return [f"{correlation.value:.2f}", f"[{correlation.low:.2f}, {correlation.high:.2f}]"]
+    show(SharpnessReport(results, name, correlations), form)
