@@ -18,6 +18,7 @@ from cli.options import (
     format_option,
     input_paths,
     models_option,
+    note,
     output_option,
     reading_options,
 )

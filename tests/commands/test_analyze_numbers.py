@@ -32,7 +32,7 @@ def test_a_table_and_a_correlation(call: Caller, model: Path, tmp_path: Path, mo
     arguments = ("analyze", "sharpness", "in.txt", "-m", "a", "-m", "b", "-m", "c")
     out = call.result(*arguments).splitlines()
     assert out[1].split() == ["System", "margin", "split", "entropy"]
-    assert out[2].split()[1:] == ["a", *out[3].split()[2:]]
+    assert out[3].split()[1:] == ["a", *out[4].split()[2:]]
     assert "|run:a|sentences:2|words:3-|" in out[-3]
     scores = [{"system": "onlstm", "model": name, "metric": "UF1", "value": k} for k, name in enumerate("abc")]
     Path("scores.json").write_text(json.dumps({"scores": scores}), encoding="utf-8")
