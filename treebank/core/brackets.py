@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 Span = tuple[int, int]  # words from the first number to the second (exclusive), counted from 0
 Parts = tuple[tuple[str, ...], tuple[str, ...], tuple[Span, ...], tuple[str, ...]]  # words, tags, spans, labels
-_LEAF = re.compile(r"\([ \t\n]*([^ \t\n()]+)[ \t\n]*\)")
+_EMPTY = re.compile(r"\([ \t\n]*([^ \t\n()]+)[ \t\n]*(?:\([ \t\n]*\)[ \t\n]*)*\)")
 MARKS = frozenset(("ID", "CODE", "METADATA"))  # labels that only files in the format of CorpusSearch have
 
 _WORD = r"[^ \t\n()]"
@@ -59,9 +59,13 @@ def diagnose(text: str) -> Problem:
         elif not depth:
             return Problem(match.start(), outside(text[match.start() :]))
     if not depth:
-        for leaf in _LEAF.finditer(text):
-            if _is_lone_leaf(leaf[1]):
-                return Problem(leaf.start(), f"the leaf ({shorten(leaf[1])[1:-1]}) needs a tag and a word, (TAG word)")
+        for empty in _EMPTY.finditer(text):
+            label = shorten(empty[1])[1:-1]
+            if _is_lone_leaf(empty[1]):
+                return Problem(empty.start(), f"the leaf ({label}) needs a tag and a word, (TAG word)")
+            if any(map(str.isalnum, label)):
+                problem = f"the bracket ({label}) has no word; add one, ({label} word), or delete the bracket"
+                return Problem(empty.start(), problem)
     return Problem(start, f"this tree is never closed; {HELP_OPEN}")
 
 
@@ -130,12 +134,14 @@ def scan(text: str) -> Iterator[Parts]:
         elif label and not any(map(str.isalnum, label)):  # (.) is short for (. .) in some treebanks
             words.append(label)
             tags.append(label)
-        elif _is_lone_leaf(label):
+        elif label:
             if any(labels):
                 raise ValueError(diagnose(text).message)
             words.append(label)  # in a tree without labels, (dogs) is a word in brackets of its own
             tags.append("")
         if not stack:
+            if any(start == end and label for (start, end), label in zip(spans, labels, strict=True)):
+                raise ValueError(diagnose(text).message)
             yield _strip(words, tags, spans, labels)
             words, tags, labels, spans = [], [], [], []
     if stack:

@@ -77,7 +77,7 @@ def test_unindented_lines_are_part_of_their_tree() -> None:
         ("(S ( (NN a) (NN b)) (. .))", "(S ( (NN a) (NN b)) (. .))"),
         ("( S (NN a))", "(S (NN a))"),
         ("(S\n(NN\n a\n))", "(S (NN a))"),
-        ("(S (NP) (VP (VB go)) (NP ( )))", "(S (VP (VB go)))"),
+        ("(S (VP (VB go)) ( ))", "(S (VP (VB go)))"),
         ("(S (H Sim) (,) (--) (.))", "(S (H Sim) (, ,) (-- --) (. .))"),
         ("(S a b (NN c))", "(S a b (NN c))"),
         ("(S (X a\u00a0b\u2028c\x0b\x85d))", "(S (X a\u00a0b\u2028c\x0b\x85d))"),
@@ -95,6 +95,18 @@ def test_forms(text: str, tree: str) -> None:
 def test_unbalanced_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"never closed|too many|outside"):
         list(parse_trees(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "bracket"), [("(NP (DT the) (NN))", "(NN)"), ("(S (NN a) (VP))", "(VP)"), ("(S (NN a) (NP ( )))", "(NP)")]
+)
+def test_bracket_without_word_is_an_error(text: str, bracket: str) -> None:
+    with pytest.raises(ValueError, match=rf"the bracket \{bracket[:-1]}\) has no word; add one"):
+        list(parse_trees(text))
+
+
+def test_word_in_brackets_of_its_own_needs_no_label_elsewhere() -> None:
+    assert [str(tree) for tree in parse_trees("((I) ((saw) it))")] == ["( I ( saw it))"]
 
 
 OPEN = "this tree is never closed"
