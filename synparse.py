@@ -47,6 +47,19 @@ if TYPE_CHECKING:
     from treebank.draw.notebook import Drawing
     from treebank.evaluate.evaluate import Evaluation
 
+
+def _register_display() -> None:
+    """Make a notebook display trees and sentences as pictures."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is not None:
+        from treebank.draw.notebook import register_display
+
+        register_display(shell)
+
+
+_register_display()
+
 __all__ = [
     "SynparseError",
     "__version__",
@@ -132,9 +145,10 @@ def combine(members: Sequence[str], run: str, **options: Any) -> Ensemble:
 def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
     """Score ``systems`` on ``gold`` as ``synparse eval`` does.
 
-    ``gold`` is a path, a name such as ``"wsj10"``, or a `Treebank`; a system is a parser, the path of a model's folder
-    or of a file of trees, or the name of a baseline, such as ``"right"``. ``options``: ``conventions``,
-    ``max_length`` and the other fields of `EvaluationPlan`. Raises SynparseError for what cannot be scored.
+    ``gold`` is a path, a name such as ``"wsj10"``, a `Treebank`, or a list of trees. A system is a parser, the path of
+    a model folder or of a file of trees, the name of a baseline such as ``"right"``, or a list of trees: `Tree`
+    objects, nltk trees or strings in brackets. ``options`` are ``conventions``, ``max_length`` and the other fields of
+    `EvaluationPlan`. Raises SynparseError if something cannot be scored.
 
     >>> [report] = evaluate("sample", "right", conventions=["on-lstm"]).scores
     >>> round(report.value, 1)
@@ -148,14 +162,17 @@ def evaluate(gold: Any, *systems: Any, **options: Any) -> Evaluation:
 def draw(what: Any, *others: Any, gold: Any = ()) -> Drawing:
     """Pictures of trees, sentences or pairs of words and heads, which a notebook shows; ``save(path)`` writes a file.
 
-    ``others`` are further systems' analyses of the same sentences, ``gold`` what all are compared with.
-    Raises SynparseError where the words of gold are others.
+    A string is a tree in brackets, or a sentence that the default model parses. ``others`` are analyses of the same
+    sentences by other systems, ``gold`` the analyses that all are compared with. Raises SynparseError if the words of
+    gold differ.
 
     >>> print(draw((["the", "cat", "sat"], [1, 2, -1])).to_latex().splitlines()[0])
     \\begin{dependency}
     """
     from treebank.draw.notebook import draw as drawn
 
+    if isinstance(what, str) and not what.lstrip().startswith("("):
+        what = list(load().parse(what))
     return drawn(what, *others, gold=gold)
 
 

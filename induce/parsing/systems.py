@@ -14,7 +14,17 @@ from treebank.core.baselines import BASELINES
 from treebank.core.sentence import Treebank
 from treebank.evaluate.evaluate import Evaluation, evaluate
 from treebank.evaluate.plan import EvaluationPlan
-from treebank.evaluate.systems import HEAD_BASELINES, Predict, System, SystemInfo, parser_system, tree_predictions
+from treebank.evaluate.systems import (
+    HEAD_BASELINES,
+    Predict,
+    System,
+    SystemInfo,
+    baseline,
+    given_gold,
+    given_trees,
+    parser_system,
+    tree_predictions,
+)
 
 if TYPE_CHECKING:
     from induce.parsing.ensemble import Ensemble
@@ -95,22 +105,37 @@ def check_words(folder: str, parser: Parser) -> None:
         raise SynparseError(f"{problem}; to score trees, train with data.token=word")
 
 
-def evaluate_systems(gold: str | Treebank, systems: Sequence[Any], **options: Any) -> Evaluation:
+def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evaluation:
     """The scores of ``systems`` on ``gold``; ``options`` are fields of `EvaluationPlan`.
 
-    A system is a parser, the path of a model's folder, of a file of trees or heads or of parsed text, or the name of a
-    baseline.
+    ``gold`` is the name or path of a treebank, a `Treebank` or a list of trees. A system is a parser, the path of a
+    model folder, of a file of trees or heads or of parsed text, the name of a baseline, or a list of trees.
+    Raises SynparseError if a system is none of these.
     """
-    parsers = [system for system in systems if not isinstance(system, str | os.PathLike)]
-    names = [os.fspath(one) for one in systems if isinstance(one, str | os.PathLike)]
+    if not isinstance(gold, str | os.PathLike | Treebank):
+        gold = given_gold(gold)
+    names = [os.fspath(system) for system in systems if isinstance(system, str | os.PathLike)]
     baselines = [name for name in names if name in BASELINES or name in HEAD_BASELINES]
     folders = [name for name in names if name not in baselines and is_model(name)]
     files = [name for name in names if name not in baselines and name not in folders]
-    models = [
-        parser_system(
-            parser, SystemInfo(parser.name, learned_from=parser.learned_from, decoded=getattr(parser, "decoded", ""))
-        )
-        for parser in parsers
-    ]
+    for name in files:
+        if not (os.path.lexists(name) or os.path.splitext(name)[1] or os.sep in name):
+            baseline(name)  # suggests the nearest name
+    others = [system for system in systems if not isinstance(system, str | os.PathLike)]
+    models = [_given_system(system, number) for number, system in enumerate(others, start=1)]
     models += load_systems(expand_models(folders))
-    return evaluate(EvaluationPlan(gold=gold, predicted=files, baselines=baselines, **options), models)
+    plan = EvaluationPlan(
+        gold=gold if isinstance(gold, Treebank) else os.fspath(gold), predicted=files, baselines=baselines, **options
+    )
+    return evaluate(plan, models)
+
+
+def _given_system(system: Any, number: int) -> System:
+    """A parser or a list of trees as a system."""
+    if hasattr(system, "output") and hasattr(system, "name"):
+        learned_from, decoded = getattr(system, "learned_from", ""), getattr(system, "decoded", "")
+        return parser_system(system, SystemInfo(system.name, learned_from=learned_from, decoded=decoded))
+    if not isinstance(system, Iterable):
+        kinds = "a parser, a path, the name of a baseline or a list of trees"
+        raise SynparseError(f"system {number} is not {kinds}: {system!r}")
+    return given_trees(f"trees {number}", system)

@@ -15,6 +15,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from treebank.core.sentence import Sentence
+from treebank.core.tree import Tree
+from treebank.draw.notebook import display_svg
+
 
 def run_cells(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
     """The outputs of each code cell, run in order in the current folder; what a cell raises is raised."""
@@ -44,9 +48,12 @@ def _outputs(source: str, names: dict[str, Any], number: int) -> list[dict[str, 
 
 def _shown(value: Any) -> dict[str, list[str]]:
     """The value as a notebook shows it: as text, and as a picture or as HTML where it offers that."""
-    kinds = {"image/svg+xml": "_repr_svg_", "text/html": "_repr_html_"}
-    shown = {kind: _lines(getattr(value, how)()) for kind, how in kinds.items() if hasattr(value, how)}
-    return {**shown, "text/plain": _lines(repr(value)[:2000])}
+    displayed = {}
+    if isinstance(value, Tree | Sentence):
+        displayed["image/svg+xml"] = _lines(display_svg(value))
+    elif hasattr(value, "_repr_html_"):
+        displayed["text/html"] = _lines(value._repr_html_())
+    return {**displayed, "text/plain": _lines(repr(value)[:2000])}
 
 
 def _lines(text: str) -> list[str]:

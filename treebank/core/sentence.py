@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from treebank.core.annotation import Annotation, Surface
 from treebank.core.tree import Tree
@@ -49,21 +48,6 @@ class Sentence:
         """The sentence of another tree; its heads, if it had any, are of other words and go."""
         plain = tree.without_traces()
         return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, place=self.place)
-
-    def to_spacy(self, vocab: Any = None) -> Any:
-        """The sentence as spaCy's ``Doc``, its brackets as ``doc.spans["constituents"]``
-        (`treebank.core.interchange`)."""
-        return import_module("treebank.core.interchange").spacy_doc(self, vocab)
-
-    def to_latex(self) -> str:
-        """Its tree for the LaTeX package forest, its heads for tikz-dependency."""
-        drawn: str = import_module("treebank.draw.notebook").draw(self).to_latex()
-        return drawn
-
-    def _repr_svg_(self) -> str:
-        """Its tree or heads as a picture, which notebooks show; the room of pictures is known here by name alone."""
-        drawn: str = import_module("treebank.draw.notebook").sentence_svg(self)
-        return drawn
 
 
 @dataclass(frozen=True, slots=True)

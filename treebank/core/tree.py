@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +92,17 @@ class Tree:
         return cls(*trees[0])
 
     @classmethod
+    def of(cls, value: Any) -> Tree:
+        """The tree of a `Tree`, an nltk tree, or a string in brackets. Raises TypeError for any other value."""
+        if isinstance(value, Tree):
+            return value
+        if isinstance(value, str):
+            return cls.from_text(value)
+        if hasattr(value, "label") and hasattr(value, "leaves"):
+            return cls.from_nltk(value)
+        raise TypeError(f"expected a Tree, an nltk tree or a string in brackets, not {type(value).__name__}: {value!r}")
+
+    @classmethod
     def from_nltk(cls, tree: nltk.Tree) -> Tree:
         """The same tree; a subtree that holds nothing but one string is that word's tag."""
         words: list[str] = []
@@ -136,22 +146,6 @@ class Tree:
                 k += 1
             stack[-1][1].append(NltkTree(tag, [word]) if tag else word)
         return root[0] if len(root) == 1 and isinstance(root[0], NltkTree) else root
-
-    def to_spacy(self, vocab: Any = None) -> Any:
-        """The words as spaCy's ``Doc``, the brackets as ``doc.spans["constituents"]``.
-
-        Raises SynparseError where spaCy is not installed.
-        """
-        sentence = import_module("treebank.core.sentence").Sentence
-        return sentence(self.without_traces().words, tree=self).to_spacy(vocab)
-
-    def to_latex(self) -> str:
-        """The tree in the notation of the LaTeX package forest."""
-        return _drawn("tree_latex", self)
-
-    def _repr_svg_(self) -> str:
-        """The tree as a picture, which notebooks show."""
-        return _drawn("tree_svg", self)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -222,9 +216,3 @@ def assemble(words: list[str], tags: list[str], starts: list[int], ends: list[in
         starts, ends = [starts[k] for k in full], [ends[k] for k in full]
         labels = [labels[k] for k in full]
     return Tree(tuple(words), tuple(tags), tuple(zip(starts, ends, strict=True)), tuple(labels))
-
-
-def _drawn(how: str, tree: Tree) -> str:
-    """``tree`` drawn; the room of pictures is above this one, so it is known here by its name alone."""
-    drawn: str = getattr(import_module("treebank.draw.notebook"), how)(tree)
-    return drawn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -57,10 +58,9 @@ def levels_of(arcs: Sequence[Arc], count: int) -> list[int]:
 
 def make_room(arcs: Sequence[Arc], widths: list[float]) -> None:
     """Widen words so that all ends of arcs fit over them, and every relation over its arc."""
-    for arc in arcs:
-        for word in {arc.word, arc.head} - {ROOT}:
-            own = [other for other in arcs if word in (other.word, other.head)]
-            widths[word] = max(widths[word], APART * (2 + len(own)) * 1.2)
+    ends_at = Counter(word for arc in arcs for word in {arc.word, arc.head} - {ROOT})
+    for word, count in ends_at.items():
+        widths[word] = max(widths[word], APART * (2 + count) * 1.2)
     ends = _slots(arcs)
     for arc in sorted(arcs, key=lambda arc: arc.right - arc.left):
         needed = em_width(arc.relation) * SMALL + 14 + 2 * APART
@@ -111,17 +111,14 @@ def _slots(arcs: Sequence[Arc]) -> dict[Arc, tuple[float, float]]:
 
     At one word the arcs to the right start beside the middle, the longest first; those to the left likewise.
     """
-    rightward: dict[int, list[Arc]] = {}
-    leftward: dict[int, list[Arc]] = {}
+    rightward, leftward = Counter[int](), Counter[int]()
+    slots = {}
     for arc in sorted(arcs, key=lambda arc: arc.left - arc.right):
         if arc.head != ROOT:
-            rightward.setdefault(arc.left, []).append(arc)
-            leftward.setdefault(arc.right, []).append(arc)
-    return {
-        arc: (APART * (1 + own.index(arc)), -APART * (1 + leftward[arc.right].index(arc)))
-        for own in rightward.values()
-        for arc in own
-    }
+            rightward[arc.left] += 1
+            leftward[arc.right] += 1
+            slots[arc] = APART * rightward[arc.left], -APART * leftward[arc.right]
+    return slots
 
 
 def _placed(points: Sequence[tuple[float, float]], height: float, below: bool) -> tuple[tuple[float, float], ...]:

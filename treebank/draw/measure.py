@@ -76,10 +76,10 @@ def _em(character: str) -> float:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal ``text`` takes: 2 for a Chinese character, 0 for a combining mark."""
-    from wcwidth import wcswidth
+    """Number of terminal columns of ``text``: 2 for a Chinese character, 0 for a combining mark."""
+    from rich.cells import cell_len
 
-    return max(wcswidth(text), 0) if text.isprintable() else len(text)
+    return cell_len(text) if text.isprintable() else len(text)
 
 
 def runs_right_to_left(words: Iterable[str]) -> bool:

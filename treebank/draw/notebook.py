@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from treebank.base.errors import SynparseError
 from treebank.core.sentence import Place, Sentence
 from treebank.core.tree import Tree
 from treebank.draw.files import write_pictures
@@ -17,6 +19,7 @@ from treebank.draw.reading import fitted
 from treebank.draw.svg import column, svg
 from treebank.draw.terminal import plain
 
+DRAWABLE = "a tree, a sentence or a pair of words and heads"
 Drawable = Tree | Sentence | Analysis | tuple[Sequence[str], Sequence[int]]  # the last: words and their heads
 
 
@@ -73,37 +76,40 @@ def draw(what: Drawable | Iterable[Drawable], *others: Iterable[Drawable], gold:
     return Drawing(tuple(pictures))
 
 
-def _analyses(what: Drawable | Iterable[Drawable], name: str) -> list[Analysis]:
-    if isinstance(what, Tree | Sentence | Analysis) or _is_pair(what):
-        return [_analysis(what, name)]  # type: ignore[arg-type]
-    return [_analysis(one, name) for one in what]  # type: ignore[arg-type]
+def _analyses(values: Any, name: str) -> list[Analysis]:
+    """The analyses in one drawable value, or in an iterable of several."""
+    if isinstance(values, Tree | Sentence | Analysis | str) or _is_pair(values) or hasattr(values, "leaves"):
+        return [_analysis(values, name)]
+    if not isinstance(values, Iterable):
+        raise SynparseError(f"cannot draw {type(values).__name__}: {values!r}; give {DRAWABLE}")
+    return [_analysis(value, name) for value in values]
 
 
-def _is_pair(what: object) -> bool:
-    """Whether this is words and heads."""
-    return isinstance(what, tuple) and len(what) == 2 and all(isinstance(head, int) for head in what[1])
+def _is_pair(value: object) -> bool:
+    """Whether ``value`` is a pair of words and heads."""
+    return isinstance(value, tuple) and len(value) == 2 and all(isinstance(head, int) for head in value[1])
 
 
-def _analysis(what: Drawable, name: str) -> Analysis:
-    if isinstance(what, Analysis):
-        return what
-    if isinstance(what, Tree):
-        return Analysis.of_tree(what, name)
-    if isinstance(what, Sentence):
-        return Analysis.of_sentence(what, name)
-    return Analysis(name, tuple(what[0]), heads=tuple(what[1]))
+def _analysis(value: Any, name: str) -> Analysis:
+    if isinstance(value, Analysis):
+        return value
+    if isinstance(value, Sentence):
+        return Analysis.of_sentence(value, name)
+    if _is_pair(value):
+        return Analysis(name, tuple(value[0]), heads=tuple(value[1]))
+    try:
+        return Analysis.of_tree(Tree.of(value), name)
+    except (TypeError, ValueError) as error:
+        raise SynparseError(f"cannot draw this: {error}; give {DRAWABLE}") from None
 
 
-def tree_svg(tree: Tree) -> str:
-    """The tree as SVG, as a notebook shows it."""
-    return svg(scene_of(Picture("", (Analysis.of_tree(tree),))), name=f"tree-{id(tree)}")
+def display_svg(value: Tree | Sentence) -> str:
+    """The tree or the heads of a sentence as SVG, as a notebook displays it; the words if it has neither."""
+    return svg(scene_of(Picture("", (_analysis(value, ""),))), name=f"picture-{id(value)}")
 
 
-def sentence_svg(sentence: Sentence) -> str:
-    """The tree or the heads of a sentence as SVG; its words where it has neither."""
-    return svg(scene_of(Picture("", (Analysis.of_sentence(sentence),))), name=f"sentence-{id(sentence)}")
-
-
-def tree_latex(tree: Tree) -> str:
-    """The tree for the package forest."""
-    return forest(tree.without_traces())
+def register_display(ipython: Any) -> None:
+    """Make an IPython shell display trees and sentences as pictures."""
+    formatter = ipython.display_formatter.formatters["image/svg+xml"]
+    for kind in (Tree, Sentence):
+        formatter.for_type(kind, display_svg)

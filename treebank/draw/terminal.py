@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -30,7 +31,7 @@ MARKS = {Ink.SHARED: "●", Ink.MISSED: "○", Ink.EXTRA: "×"}
 LEGEND = {Ink.SHARED: "in gold and predicted", Ink.MISSED: "in gold only", Ink.EXTRA: "predicted only"}
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 SHADES = "·░▒▓█"
-LONGEST_LYING = 200  # words with arcs beside them
+MAX_ARC_WORDS = 200  # longer sentences are drawn as a table of heads
 LONGEST_BAR = 12  # columns of a distance beside a tree that lies
 
 
@@ -76,7 +77,8 @@ def _shapes(one: Analysis, width: int) -> Sequence[Callable[[Marked], Grid]]:
         can_lie = Branches(one.tree).levels <= width
         return [_standing_tree] * can_stand + [_lying_tree, _lying_bare_tree] * can_lie
     if one.heads:
-        return [_standing_heads] * can_stand + [_lying_heads] * (len(one.words) <= LONGEST_LYING) + [_table_of_heads]
+        has_arcs = len(one.words) <= MAX_ARC_WORDS
+        return [_standing_heads] * (can_stand and has_arcs) + [_lying_heads] * has_arcs + [_table_of_heads]
     return []
 
 
@@ -154,9 +156,9 @@ def _standing_heads(marked: Marked) -> Grid:
     arcs = arcs_of(one.heads, marked.arcs)
     missed = arcs_of(marked.missed, [Ink.MISSED] * len(one.words))
     widths = _widths(one, one.relations)
-    for word in range(len(widths)):
-        ends = max(_ends(arcs, word), _ends(missed, word))
-        widths[word] = max(widths[word], 2 * ends + 2.0)
+    for count in (*_ends(arcs), *_ends(missed)):
+        for word, ends in count.items():
+            widths[word] = max(widths[word], 2 * ends + 2.0)
     words = _columns(widths)
     grid = Grid()
     top = _arcs(grid, arcs, words, row=0, upwards=True)
@@ -166,11 +168,10 @@ def _standing_heads(marked: Marked) -> Grid:
     return grid
 
 
-def _ends(arcs: Sequence[Arc], word: int) -> int:
-    """How many arcs there are on the side of ``word`` that has more."""
-    rightward = sum(arc.left == word and arc.head != ROOT for arc in arcs)
-    leftward = sum(arc.right == word and arc.head != ROOT for arc in arcs)
-    return max(rightward, leftward)
+def _ends(arcs: Sequence[Arc]) -> tuple[Counter[int], Counter[int]]:
+    """Number of arcs to the right and to the left of each word that has any."""
+    inner = [arc for arc in arcs if arc.head != ROOT]
+    return Counter(arc.left for arc in inner), Counter(arc.right for arc in inner)
 
 
 def _arcs(grid: Grid, arcs: Sequence[Arc], words: Sequence[int], *, row: int, upwards: bool) -> int:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol
 
-from treebank.base.errors import UnknownNameError
+from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
 from treebank.core.baselines import BASELINES, SEEDED
 from treebank.core.dependency import Heads
-from treebank.core.sentence import ROOT, Sentence
+from treebank.core.sentence import ROOT, Place, Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.evaluate.align import Bracketing
 from treebank.io.predictions import (
@@ -113,6 +113,35 @@ def file_system(path: str) -> System:
         return System(SystemInfo(path), "heads", lambda sentences: heads, is_file=True)
     trees = list(read_prediction_trees(path))
     return System(SystemInfo(path), "trees", lambda sentences: trees, is_file=True)
+
+
+def given_trees(name: str, trees: Iterable[Any]) -> System:
+    """Trees from a program as a system: one `Tree`, nltk tree or string in brackets per gold sentence.
+
+    Raises SynparseError with the number of a tree that cannot be read.
+    """
+    predictions = [
+        PredictedTree(name, number, str(tree), tree) for number, tree in enumerate(map(_tree, trees), start=1)
+    ]
+    return System(SystemInfo(name), "trees", lambda sentences: predictions, is_file=True)
+
+
+def given_gold(trees: Iterable[Any]) -> Treebank:
+    """Trees from a program as a gold treebank."""
+    sentences = []
+    for number, tree in enumerate(map(_tree, trees), start=1):
+        sentences.append(Sentence((), place=Place("gold", number)).with_tree(tree))
+    return Treebank("gold", sentences)
+
+
+def _tree(value: Any) -> Tree:
+    """The tree of a sentence, or of any value that `Tree.of` accepts."""
+    if isinstance(value, Sentence) and value.tree is not None:
+        return value.tree
+    try:
+        return Tree.of(value)
+    except (TypeError, ValueError) as error:
+        raise SynparseError(f"not a tree: {error}") from None
 
 
 class Parser(Protocol):

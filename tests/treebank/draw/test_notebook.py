@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +14,7 @@ from tests.treebank.draw.examples import GOLD, HEADS, OTHER_HEADS, PREDICTED, RE
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
+from treebank.draw.notebook import register_display
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -21,16 +24,37 @@ def words_in(svg: str) -> list[str | None]:
     return [text.text for text in texts if (text.get("class") or "").startswith("word")]
 
 
-def test_a_tree_shows_itself() -> None:
-    assert words_in(GOLD._repr_svg_()) == list(GOLD.words)
-    assert GOLD.to_latex().startswith("\\begin{forest}")
-    assert GOLD.to_latex().count("[") == GOLD.to_latex().count("]")
+def test_shell_displays_trees_and_sentences() -> None:
+    formatters: dict[type, Callable[[object], str]] = {}
+    shell = SimpleNamespace(
+        display_formatter=SimpleNamespace(
+            formatters={"image/svg+xml": SimpleNamespace(for_type=formatters.__setitem__)}
+        )
+    )
+    register_display(shell)
+    assert words_in(formatters[Tree](GOLD)) == list(GOLD.words)
+    svg = formatters[Sentence](Sentence(GOLD.words, heads=HEADS, relations=RELATIONS))
+    assert words_in(svg) == list(GOLD.words)
+    assert "nsubj" in svg
 
 
-def test_a_sentence_shows_its_heads() -> None:
-    shown = Sentence(GOLD.words, heads=HEADS, relations=RELATIONS)._repr_svg_()
-    assert words_in(shown) == list(GOLD.words)
-    assert "nsubj" in shown
+def test_latex_of_a_tree_and_of_heads() -> None:
+    latex = synparse.draw(GOLD).to_latex()
+    assert latex.startswith("\\begin{forest}")
+    assert latex.count("[") == latex.count("]")
+    assert "\\depedge" in synparse.draw(Sentence(GOLD.words, heads=HEADS)).to_latex()
+
+
+def test_strings_and_nltk_trees_are_drawn() -> None:
+    for value in (str(GOLD), GOLD.to_nltk(), [GOLD.to_nltk()]):
+        assert words_in(synparse.draw(value).to_svg()) == list(GOLD.words)
+    assert "cat" in str(synparse.draw("The cat sat ."))  # parsed by the default model
+
+
+@pytest.mark.parametrize("value", [42, [None], "(S (NP", {"a": 1}])
+def test_other_values_are_refused(value: object) -> None:
+    with pytest.raises(SynparseError, match="cannot draw"):
+        synparse.draw(value)
 
 
 def test_one_of_each() -> None:

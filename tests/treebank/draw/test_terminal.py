@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from wcwidth import wcswidth
+from rich.cells import cell_len
 
 from tests.treebank.draw.examples import GOLD, HEADS, PREDICTED, SCRIPTS, compared, compared_heads, random_tree
 from treebank.core.tree import Tree
@@ -67,7 +67,7 @@ def test_nothing_is_wider_than_the_window(script: str, width: int) -> None:
     for labelled in (False, True):
         text = plain(picture(random_tree(words, 2, labelled=labelled)), width)
         drawn = text.splitlines()
-        assert drawn[0].startswith("(too wide") or all(wcswidth(line) <= width for line in drawn), text
+        assert drawn[0].startswith("(too wide") or all(cell_len(line) <= width for line in drawn), text
         for word in words:
             assert word in text
 
@@ -81,8 +81,8 @@ def test_each_word_hangs_from_its_line(script: str) -> None:
     for piece in row.split(" "):
         bare = piece.replace(LEFT_TO_RIGHT_MARK, "")
         if bare:
-            assert any(mark in "│┌┐┬" for mark in above[at : at + wcswidth(bare)]), (script, bare)
-        at += wcswidth(bare) + 1
+            assert any(mark in "│┌┐┬" for mark in above[at : at + cell_len(bare)]), (script, bare)
+        at += cell_len(bare) + 1
 
 
 def test_right_to_left() -> None:
