@@ -23,7 +23,7 @@ from induce.settings.run import check_layer, default_layer, entry_of, kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from induce.storage.facts import RunFacts
 from induce.structures import Structure
-from treebank.base.errors import SynparseError, out_of_memory
+from treebank.base.errors import SynparseError, TreebankError, out_of_memory
 from treebank.core.dependency import Heads
 from treebank.core.normalization import RECIPES, Normalized
 from treebank.core.sentence import Sentence
@@ -115,6 +115,7 @@ class StructureParser:
     tokenization: str = ""  # rule that split the training corpus, if one did
     branches_right = False  # whether the language clearly branches to the right, for the default decoder
     first_block = FIRST_BLOCK
+    on_refused: Callable[[TreebankError], None] | None = None  # called with errors of single sentences, if not None
     tell: Callable[[str], None] = staticmethod(_ignore)
 
     def __call__(self, sentences: Iterable[Words]) -> Iterator[Any]:
@@ -288,42 +289,52 @@ class ModelParser(StructureParser):
         return {**self.__dict__, "_pool": None}
 
     def read_block(self, block: Sequence[Sentence]) -> Iterator[Reading]:
-        """What the model says of each sentence of a list.
+        """The structure of each sentence of a list.
 
-        Raises SynparseError at a sentence that is too long for the memory, after those before it.
+        Raises TreebankError at a sentence that is too long for the model or the memory, after the sentences before it;
+        with ``on_refused``, that is called with the error, and the sentence is read as an empty one.
         """
-        seen = [self._seen(sentence) for sentence in block]
+        normalized = [self._normalize(sentence) for sentence in block]
         encoded = [
             (
-                self.checkpoint.vocabulary.encode(one.forms),
-                gaps(words, one.kept, self.joining) if self.marks or self.priors.priors else (),
+                self.checkpoint.vocabulary.encode(read.forms),
+                gaps(words, read.kept, self.joining) if self.marks or self.priors.priors else (),
             )
-            for words, one in seen
+            for words, read in normalized
         ]
+        rows = self._rows_of(encoded)
+        for sentence, (words, read), scores in zip(block, normalized, rows, strict=True):
+            if isinstance(scores, SynparseError):
+                error = TreebankError(*sentence.place, str(scores)) if sentence.place.path else scores
+                if self.on_refused is None or not isinstance(error, TreebankError):
+                    raise error
+                self.on_refused(error)
+                yield Reading((), (), self.structure, [], token=self.token)
+            else:
+                yield Reading(words, read.kept, self.structure, *scores, token=self.token)  # type: ignore[misc]
+
+    def _rows_of(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
+        """The scores of each sentence, or the error why there are none; sentences of similar length share a batch."""
         lengths = [len(ids) for ids, _ in encoded]
         rows: list[Any] = [
             Scores(self.structure.trivial(length) if length else []) if length < max(1, self.model.shortest) else None
             for length in lengths
         ]
-        wanted = [index for index, row in enumerate(rows) if row is None]
-        batches = [
-            [wanted[place] for place in batch]
-            for batch in batches_by_cost(
-                [lengths[index] for index in wanted], cost=self.model.parsing_cost, budget=BUDGET
-            )
+        unread = [index for index, row in enumerate(rows) if row is None]
+        costs = [lengths[index] for index in unread]
+        groups = [
+            [unread[position] for position in batch]
+            for batch in batches_by_cost(costs, cost=self.model.parsing_cost, budget=BUDGET)
         ]
-        together = [[encoded[index] for index in batch] for batch in batches]
-        with self._multiplying(sum(lengths[index] for index in wanted)):
-            for batch, values in zip(batches, self._at_once(together), strict=True):
-                for index, value in zip(batch, values, strict=True):
+        with self._multiplying(sum(costs)):
+            batches = [[encoded[index] for index in group] for group in groups]
+            for group, values in zip(groups, self._at_once(batches), strict=True):
+                for index, value in zip(group, values, strict=True):
                     rows[index] = value
-        for (words, one), scores in zip(seen, rows, strict=True):
-            if isinstance(scores, SynparseError):
-                raise scores
-            yield Reading(words, one.kept, self.structure, *scores, token=self.token)  # type: ignore[misc]
+        return rows
 
-    def _seen(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
-        """The words of a sentence and what the model sees of them; of a model of characters both are these."""
+    def _normalize(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
+        """The words of a sentence, and those that the model reads; for a model of characters both are characters."""
         seen = self.recipe(sentence.words, sentence.tags)
         if self.token == "word":
             return sentence.words, seen
@@ -364,20 +375,23 @@ class ModelParser(StructureParser):
         return self._rows(batch)
 
     def _rows(self, batch: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
-        """The row of each sentence, of which there are the numbers of its words and the gaps before them.
+        """The scores of each sentence, given its word indices and gaps.
 
-        A sentence that is too long for the memory has an error in the place of its row.
+        A sentence that is too long for the model or the memory has an error instead of scores.
         """
         import torch
 
         try:
             with torch.inference_mode():
                 return list(self.priors.apply(self.ask(self.batch(batch)), batch))
+        except SynparseError as error:
+            problem = str(error)
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
+            problem = f"memory ran out on a sentence of {len(batch[0][0]):,} words; leave it out"
         if len(batch) == 1:
-            return [SynparseError(f"memory ran out on a sentence of {len(batch[0][0]):,} words; leave it out")]
+            return [SynparseError(problem)]
         half = len(batch) // 2
         return [*self._rows(batch[:half]), *self._rows(batch[half:])]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from induce.parsing.output_lock import claimed
+from induce.parsing.output_lock import locked_output
 from induce.parsing.parser import StructureParser
 from treebank.base.atomic_write import finish
 from treebank.base.errors import BadLineError, SynparseError, TreebankError, placed
@@ -89,6 +89,7 @@ class Job:
         broken: deque[TreebankError] = deque()
         told = None if self.on_bad is None else self._teller(broken)
         options = replace(self.input_options, keep_annotation=True)
+        self.parser.on_refused = self.on_bad
         source = Alongside(read_sentences(paths, input_options=options, on_bad=told), broken)
         return self._written(source, skip, first)
 
@@ -108,7 +109,8 @@ class Job:
         if self.form == "conllu":
             writer = ConlluWriter(first + skip)
             for words, heads in self.parser.parse_heads(sentences):
-                yield writer(self._next(source), heads, words=words)
+                sentence = self._next(source)
+                yield writer(sentence if words else Sentence(()), heads, words=words)
             return
         if self.draw is not None and self.parser.output == "heads":
             for words, heads in self.parser.parse_heads(sentences):
@@ -185,7 +187,7 @@ def parse_into(
     files = expand(paths, notify=job.input_options.notify)
     targets = targets_of(folder, files, SUFFIXES[job.form])
     written = 0
-    with claimed(folder, job.facts(), list(targets.values()), resume) as claim:
+    with locked_output(folder, job.facts(), list(targets.values()), resume) as claim:
         for number, (path, target) in enumerate(targets.items(), 1):
             begun = os.path.exists(target) or os.path.exists(target + PART_SUFFIX)
             claim.check(path, os.path.relpath(target, folder), begun=begun)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from induce.parsing.output_lock import Claim, claimed
+from induce.parsing.output_lock import OutputFolder, locked_output
 from induce.parsing.writer import SUFFIXES, Job, targets_of
 from induce.workers.job import Outcome, ShardWork, Task
 from induce.workers.manifest import Manifest, Result, join
@@ -78,7 +78,7 @@ def parse_in_shards(
     if job.form not in SUFFIXES:
         raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
     targets = targets_of(folder, expand(paths, notify=job.input_options.notify), SUFFIXES[job.form])
-    with claimed(folder, job.facts(), list(targets.values()), resume) as claim:
+    with locked_output(folder, job.facts(), list(targets.values()), resume) as claim:
         names = {path: os.path.relpath(target, folder) for path, target in targets.items()}
         batch, lock = _Batch(folder, job, names, claim, tell), claim.lock
         engine = make_engine(ShardWork(job, os.path.abspath(folder)), [lock.descriptor] if lock.descriptor else [])
@@ -88,7 +88,7 @@ def parse_in_shards(
 class _Batch:
     """Where a batch stands."""
 
-    def __init__(self, folder: str, job: Job, names: dict[str, str], claim: Claim, tell: Tell) -> None:
+    def __init__(self, folder: str, job: Job, names: dict[str, str], claim: OutputFolder, tell: Tell) -> None:
         self.folder, self.job, self.claim, self.tell = folder, job, claim, tell
         self.files = [_File(path, name) for path, name in names.items()]
         self.by_name = {file.name: file for file in self.files}

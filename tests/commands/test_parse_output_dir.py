@@ -34,7 +34,7 @@ def test_a_file_for_each_file(call: Caller, model: Path) -> None:
     assert "2 of 2 files: in/deep/b.txt: 70 sentences" in err
     for name in ("a.txt", "deep/b.txt"):
         assert Path(f"out/{name}.trees").read_text("utf-8") == call.result("parse", "-m", model, f"in/{name}")
-    assert "not empty; go on with --resume" in call.refusal("parse", "-m", model, "in", "--output-dir", "out")
+    assert "not empty; continue with --resume" in call.refusal("parse", "-m", model, "in", "--output-dir", "out")
     other = ("parse", "-m", model, "in", "--output-dir", "out", "--resume", "--decoder", "nary")
     assert "was begun with decoder" in call.refusal(*other)
 

@@ -87,7 +87,7 @@ def test_the_command(source: Path, model: Path, tmp_path: Path, call: Caller) ->
     assert (code, out) == (0, "")
     assert "1 of 1 files: " in err
     assert Path(tmp_path / "out/b.txt.gz.trees").read_text("utf-8") == call.result(*arguments[:4])
-    assert "not empty; go on with --resume" in call.refusal(*arguments)
+    assert "not empty; continue with --resume" in call.refusal(*arguments)
     assert "require --output-dir" in call.usage(*arguments[:4], "--workers", 2)
 
 
@@ -152,7 +152,7 @@ def test_a_file_that_was_renamed_and_not_noted(
     parse(tmp_path / "out", source, job, resume=True)
     assert results(tmp_path / "out") == expected
     manifest.write_bytes(b"{}\n" + manifest.read_bytes())
-    with pytest.raises(SynparseError, match=r"shards\.jsonl:1: this line is none of a manifest"):
+    with pytest.raises(SynparseError, match=r"shards\.jsonl:1: this line is damaged"):
         parse(tmp_path / "out", source, job, resume=True)
 
 

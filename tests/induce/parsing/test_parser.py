@@ -1,0 +1,55 @@
+"""Tests of parsers: sentences that a model refuses, calls, and their description."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from induce.parsing.load import load_parser
+from induce.parsing.parser import ModelParser
+from induce.parsing.writer import Job
+from tests.support import tiny
+from treebank.base.errors import SynparseError, TreebankError
+from treebank.io.read import DEFAULT_INPUT
+
+LONG = " ".join(["dog"] * 40)
+TEXT = ["the dog saw a cat", "a man ran", LONG, "the cat ran", LONG, "a dog saw a man"]
+
+
+@pytest.fixture(scope="module")
+def parser(tmp_path_factory: pytest.TempPathFactory) -> ModelParser:
+    """A CCM that reads at most 30 words."""
+    folder = tmp_path_factory.mktemp("run")
+    tiny.train(tiny.settings("ccm", "train.epochs=1"), folder)
+    loaded = load_parser(folder, device="cpu")
+    assert isinstance(loaded, ModelParser)
+    loaded.model.limit = 30
+    return loaded
+
+
+def test_refused_sentence_is_located_and_the_output_before_it_is_kept(parser: ModelParser, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(TEXT) + "\n", encoding="utf-8")
+    lines = Job(parser, "brackets", DEFAULT_INPUT).lines([str(path)])
+    assert len([next(lines), next(lines)]) == 2
+    with pytest.raises(TreebankError, match=r"text\.txt:3: a sentence of 40 words is too long"):
+        next(lines)
+
+
+def test_refused_sentences_are_skipped(parser: ModelParser, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(TEXT) + "\n", encoding="utf-8")
+    errors: list[TreebankError] = []
+    lines = list(Job(parser, "brackets", DEFAULT_INPUT, on_bad=errors.append).lines([str(path)]))
+    assert [error.line for error in errors] == [3, 5]
+    parser.on_refused = None
+    expected = [str(next(parser.parse([sentence]))) if sentence != LONG else "" for sentence in TEXT]
+    assert lines == expected
+
+
+def test_parser_is_callable_and_described(parser: ModelParser) -> None:
+    assert list(map(str, parser(["a man ran"]))) == list(map(str, parser.parse(["a man ran"])))
+    assert repr(parser).startswith("<ModelParser model:ccm|checkpoint:")
+    with pytest.raises(SynparseError, match="too long"):
+        list(parser(LONG))
