@@ -53,6 +53,28 @@ class ModelEntry:
 
 
 @dataclass(frozen=True)
+class DecoderOption:
+    """An option of a decoder: a number from 0 on, or one of ``choices``.
+
+    It is written after the decoder's name, ``nary:tolerance=0.5``, or by its value alone, ``nary:0.5``.
+    """
+
+    name: str
+    choices: tuple[str, ...] = ()
+
+    def parse(self, text: str) -> Any:
+        """The value in ``text``. Raises ValueError that says what is possible."""
+        if self.choices:
+            if text not in self.choices:
+                raise ValueError(f"{self.name} is {' or '.join(self.choices)}, not {text!r}")
+            return text
+        value = _number(text)
+        if value < 0:
+            raise ValueError(f"{self.name} is a number from 0 on, not {text!r}")
+        return value
+
+
+@dataclass(frozen=True)
 class DecoderEntry:
     """A function from a row of a structure to brackets, or to heads."""
 
@@ -60,7 +82,7 @@ class DecoderEntry:
     reads: type[Structure]
     gives: Output = "trees"
     together: str = ""  # "module:function" from the rows of several sentences to their trees or heads, if it is faster
-    tolerant: bool = False  # whether a number may follow its name, as in ``nary:0.5``
+    options: tuple[DecoderOption, ...] = ()  # keyword arguments of the function
 
 
 @dataclass(frozen=True)
@@ -226,15 +248,24 @@ OPTIMIZERS: dict[str, OptimizerEntry] = {
     "none": OptimizerEntry("induce.training.optimizer_settings:NoSettings"),
 }
 
+#: whether the diagonal of a head distribution, P(word is the root), counts in the sum over arcs
+ROOT_RULE = DecoderOption("root", ("free", "counted"))
+
 #: the first one that reads a structure is its default
 DECODERS: dict[str, DecoderEntry] = {
     "unbiased": DecoderEntry("induce.decoding.distances:unbiased", Distances),
     "biased": DecoderEntry("induce.decoding.distances:biased", Distances),
-    "nary": DecoderEntry("induce.decoding.distances:nary", Distances, tolerant=True),
+    "nary": DecoderEntry("induce.decoding.distances:nary", Distances, options=(DecoderOption("tolerance"),)),
     "segments": DecoderEntry("induce.decoding.distances:segments", Distances),
-    "chu-liu-edmonds": DecoderEntry("induce.decoding.heads:chu_liu_edmonds", HeadDistribution, "heads"),
+    "chu-liu-edmonds": DecoderEntry(
+        "induce.decoding.heads:chu_liu_edmonds", HeadDistribution, "heads", options=(ROOT_RULE,)
+    ),
     "eisner": DecoderEntry(
-        "induce.decoding.heads:eisner", HeadDistribution, "heads", together="induce.decoding.heads:eisner_together"
+        "induce.decoding.heads:eisner",
+        HeadDistribution,
+        "heads",
+        together="induce.decoding.heads:eisner_together",
+        options=(ROOT_RULE,),
     ),
     "mbr-heads": DecoderEntry(
         "induce.decoding.heads:mbr_heads",
@@ -249,7 +280,7 @@ DECODERS: dict[str, DecoderEntry] = {
         together="induce.decoding.heads:mbr_arcs_together",
     ),
     "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
-    "heads-to-tree": DecoderEntry("induce.decoding.phrases:heads_to_tree", HeadDistribution),
+    "heads-to-tree": DecoderEntry("induce.decoding.phrases:heads_to_tree", HeadDistribution, options=(ROOT_RULE,)),
     "heights": DecoderEntry("induce.decoding.heights:heights", Heights, "heads"),
     "shift-reduce": DecoderEntry("induce.decoding.stack:shift_reduce", StackDecisions),
     "mbr": DecoderEntry("induce.decoding.chart:mbr", SpanScores),
@@ -312,14 +343,36 @@ def find_task(name: str) -> Any:
 
 
 def decoder_entry(name: str) -> DecoderEntry:
-    """The decoder called ``name``, behind which a tolerance may stand. Raises SynparseError."""
-    kind, colon, tolerance = name.partition(":")
-    entry = known(DECODERS, kind, "decoder")
-    if colon and not entry.tolerant:
-        raise SynparseError(f"decoder {name!r}: {kind} has no tolerance")
-    if colon and _number(tolerance) < 0:
-        raise SynparseError(f"decoder {name!r}: a tolerance is a number from 0 on, as in {kind}:0.5")
-    return entry
+    """Entry of the decoder in ``NAME`` or ``NAME:OPTION``. Raises SynparseError."""
+    _decoder_options(name)
+    return DECODERS[name.partition(":")[0]]
+
+
+def _decoder_options(name: str) -> dict[str, Any]:
+    """Options in a decoder's specification, by name. Raises SynparseError for an unknown decoder, option or value."""
+    kind, *texts = name.split(":")
+    options = known(DECODERS, kind, "decoder").options
+    values: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        option = next((option for option in options if option.name == key or not equals), None)
+        if option is None:
+            names = " or ".join(option.name for option in options)
+            raise SynparseError(
+                f"decoder {name!r}: {kind} has no option {text!r}" + (f"; it has {names}" * bool(names))
+            )
+        try:
+            values[option.name] = option.parse(value if equals else key)
+        except ValueError as error:
+            raise SynparseError(f"decoder {name!r}: {error}") from None
+    return values
+
+
+def with_defaults(name: str, defaults: Mapping[str, str]) -> str:
+    """The decoder's specification with those of ``defaults`` that it has and does not set itself."""
+    kind, given = name.partition(":")[0], _decoder_options(name)
+    missing = [option.name for option in DECODERS[kind].options if option.name in defaults and option.name not in given]
+    return ":".join([name, *(f"{option}={defaults[option]}" for option in missing)])
 
 
 def parse_priors(texts: Iterable[str]) -> tuple[Prior, ...]:
@@ -351,18 +404,16 @@ def _number(text: str) -> float:
 
 
 def decoder(name: str) -> Any:
-    """The decoding function called ``name``."""
-    function = load(decoder_entry(name).place)
-    tolerance = name.partition(":")[2]
-    return partial(function, tolerance=float(tolerance)) if tolerance else function
+    """Decoding function of a specification, ``NAME`` or ``NAME:OPTION``."""
+    function, options = load(decoder_entry(name).place), _decoder_options(name)
+    return partial(function, **options) if options else function
 
 
 def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """What makes the trees or heads of several rows with the decoder called ``name``."""
+    """Function from the rows of several sentences to their trees or heads."""
     entry = decoder_entry(name)
     if entry.together:
-        together: Callable[[Sequence[Any]], Sequence[Any]] = load(entry.together)
-        return together
+        return partial(load(entry.together), **_decoder_options(name))
     decode = decoder(name)
     return lambda rows: list(map(decode, rows))
 

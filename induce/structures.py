@@ -8,10 +8,13 @@ key ``name``. A new kind is a class here and a decoder that reads it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from induce.decoding.confidence import Span, margins
 from induce.decoding.sharpness import distance_sharpness, head_sharpness, span_sharpness
 from treebank.core.sentence import ROOT
 
@@ -57,6 +60,38 @@ class Structure:
         """Measures of how clearly ``row`` (three or more words) prefers one tree, by name; empty without any."""
         return {}
 
+    @classmethod
+    def support(cls, row: Any, phrases: Sequence[Span]) -> list[float]:
+        """Support of ``row`` for each of ``phrases``, in any order; empty if the structure does not say."""
+        return []
+
+    @classmethod
+    def confidence(cls, row: Any, spans: Sequence[Sequence[Any]]) -> float | None:
+        """Mean support for the phrases of a tree, the full sentence excluded; None if there is none.
+
+        ``spans`` are the brackets that a decoder made of ``row``. The support is the margin of distances, in the
+        model's unit, or the probability or share of votes of a span.
+        """
+        phrases = [(start, end) for start, end, *_ in spans if 1 < end - start < cls.words_of(row)]
+        values = cls.support(row, phrases) if phrases else []
+        mean = fmean(values) if values else math.nan
+        return mean if math.isfinite(mean) else None
+
+    @classmethod
+    def drawn_numbers(cls, row: Any) -> dict[str, Any]:
+        """Numbers beside a picture of the tree: ``distances`` (N,) or ``probabilities`` (N, N) of heads; or empty."""
+        return {}
+
+    #: what rows of this structure vote for in an ensemble that sums probabilities: trees, heads, or nothing
+    votes_for: ClassVar[str] = ""
+
+    @classmethod
+    def votes(cls, row: Any) -> np.ndarray:
+        """Votes for spans (N, N + 1) or for heads (N, N), the root on the diagonal; see ``votes_for``."""
+        import numpy as np
+
+        return np.asarray(row, dtype=float)
+
 
 def _cut(values: Tensor, lengths: Tensor) -> list[Any]:
     """The first ``lengths`` entries of each row, as lists."""
@@ -90,6 +125,16 @@ class Distances(Structure):
     def sharpness(cls, row: Sequence[float]) -> dict[str, float]:
         """Margin and entropy of the splits."""
         return distance_sharpness(row)
+
+    @classmethod
+    def support(cls, row: Sequence[float], phrases: Sequence[Span]) -> list[float]:
+        """Margins of the phrases."""
+        return margins(row, phrases)
+
+    @classmethod
+    def drawn_numbers(cls, row: Sequence[float]) -> dict[str, Any]:
+        """The distances."""
+        return {"distances": row}
 
     @classmethod
     def to_json(cls, row: Sequence[float]) -> list[float]:
@@ -129,6 +174,16 @@ class Heights(Structure):
     def sharpness(cls, row: Sequence[Sequence[float]]) -> dict[str, float]:
         """Margin and entropy of the splits by the distances."""
         return distance_sharpness([gap for gap, _ in row])
+
+    @classmethod
+    def support(cls, row: Sequence[Sequence[float]], phrases: Sequence[Span]) -> list[float]:
+        """Margins of the phrases by the distances."""
+        return margins([gap for gap, _ in row], phrases)
+
+    @classmethod
+    def drawn_numbers(cls, row: Sequence[Sequence[float]]) -> dict[str, Any]:
+        """The distances."""
+        return {"distances": [gap for gap, _ in row]}
 
     @classmethod
     def to_json(cls, row: Sequence[Sequence[float]]) -> list[list[float]]:
@@ -171,6 +226,13 @@ class HeadDistribution(Structure):
     def sharpness(cls, row: Any) -> dict[str, float]:
         """Entropy and largest probability of the heads."""
         return head_sharpness(row)
+
+    votes_for = "heads"
+
+    @classmethod
+    def drawn_numbers(cls, row: Any) -> dict[str, Any]:
+        """The probabilities."""
+        return {"probabilities": row}
 
     @classmethod
     def to_json(cls, row: Any) -> list[list[float]]:
@@ -257,6 +319,13 @@ class SpanScores(Structure):
     def sharpness(cls, row: Any) -> dict[str, float]:
         """Entropy and largest probabilities of the spans; empty if the scores are not probabilities."""
         return span_sharpness(row)
+
+    votes_for = "trees"
+
+    @classmethod
+    def support(cls, row: Any, phrases: Sequence[Span]) -> list[float]:
+        """Scores of the phrases."""
+        return [float(row[start][end]) for start, end in phrases]
 
     @classmethod
     def to_json(cls, row: Any) -> list[list[float]]:

@@ -12,7 +12,7 @@ import torch
 
 import synparse
 from cli.main import run
-from induce.registry import MODELS, ModelEntry
+from induce.registry import DECODERS, MODELS, PRIORS, ModelEntry
 from induce.storage import checkpoint
 from tests.support.tiny import sentences
 
@@ -34,11 +34,22 @@ def toy(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     rows = [f"{i}\t{word}\t_\t_\t_\t_\t{head}\tdep\t_\t_" for i, (word, head) in enumerate(words, 1)]
     Path("gold.conllu").write_text("\n".join(rows) + "\n\n", "utf-8")
     monkeypatch.setitem(MODELS, name, ModelEntry(f"tests.toys.{name}:Toy", "toy.toml"))
+    for table, entries in ((DECODERS, "DECODERS"), (PRIORS, "PRIORS")):
+        for key, entry in getattr(module, entries, {}).items():
+            monkeypatch.setitem(table, key, entry)
     return name
 
 
 def test_a_toy_of_each_kind() -> None:
-    assert TOYS == ["toy_brackets", "toy_distances", "toy_fitted", "toy_heads", "toy_rules", "toy_spans"]
+    assert TOYS == [
+        "toy_brackets",
+        "toy_distances",
+        "toy_fitted",
+        "toy_heads",
+        "toy_rules",
+        "toy_spans",
+        "toy_structure",
+    ]
 
 
 def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -64,6 +75,48 @@ def test_from_text_to_scores(toy: str, capsys: pytest.CaptureFixture[str]) -> No
     assert {score["metric"] for score in scores} == ({"UF1"} if parser.output == "trees" else {"UAS", "UUAS"})
     assert all(0 <= score["value"] <= 100 for score in scores)
     assert f"model {toy}" in output(capsys, "info", "-m", "run")
+
+
+def test_confidence_sharpness_drawing_voting_and_likelihood(toy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each comes from the model's class and from that of its structure."""
+    output(capsys, "train", "text.txt", "--model", toy, "-o", "run")
+    parser = synparse.load("run")
+    if parser.output == "trees":
+        lines = output(capsys, "parse", "lines.txt", "-m", "run", "--format", "jsonl").splitlines()
+        confidences = [json.loads(line).get("confidence") for line in lines]
+        assert any(isinstance(value, float) for value in confidences) == (toy != "toy_brackets")
+    if toy in ("toy_heads", "toy_rules", "toy_structure"):
+        sharpness = json.loads(output(capsys, "analyze", "sharpness", "-m", "run", "--text", "lines.txt", "--json"))
+        assert all(value >= 0 for system in sharpness["systems"] for value in system["values"].values())
+    assert "cat" in output(capsys, "draw", "lines.txt", "-m", "run")
+    output(capsys, "combine", "run", "run@weight=2", "-o", "both")
+    assert synparse.load("both").output == parser.output
+    parsed = output(capsys, "parse", "lines.txt", "-m", "run")
+    if parser.output == "trees" and toy != "toy_brackets":  # heads are decoded again, labels do not vote
+        assert output(capsys, "parse", "lines.txt", "-m", "both") == parsed
+    if toy in ("toy_rules", "toy_structure", "toy_fitted"):
+        output(capsys, "eval", "--text", "lines.txt", "-m", "run")
+    if toy == "toy_structure":
+        output(capsys, "combine", "run", "--votes", "marginals", "-o", "sums")
+        assert output(capsys, "parse", "lines.txt", "-m", "sums") == parsed
+
+
+def test_structure_from_outside_has_a_decoder_with_an_option_and_a_prior(
+    toy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if toy != "toy_structure":
+        pytest.skip("only one toy has them")
+    output(capsys, "train", "text.txt", "--model", toy, "-o", "run")
+    Path("lines.jsonl").write_text(output(capsys, "extract", "lines.txt", "-m", "run"), "utf-8")
+    named = output(capsys, "decode", "lines.jsonl", "--decoder", "edges:end_weight=1")
+    assert (
+        named
+        == output(capsys, "decode", "lines.jsonl")
+        == output(capsys, "decode", "lines.jsonl", "--decoder", "edges:1")
+    )
+    assert synparse.load("run", decoder="edges:0").decoder == "edges:0"
+    assert "|priors:first-words:0.5" in synparse.load("run", priors="first-words:0.5").decoded
+    output(capsys, "parse", "lines.txt", "-m", "run", "--priors", "first-words:0.5")
 
 
 def test_cut_off_and_resumed(toy: str) -> None:

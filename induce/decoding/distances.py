@@ -13,6 +13,7 @@ from itertools import pairwise
 from treebank.core.distances import nearest_larger, numbers, spans_from_distances
 
 EVEN = 0.5  # the probability of an end from which on there is one
+TIE = 1e-5  # distances that differ by less are equal: in float32 they depend on the other sentences of a batch
 
 
 def unbiased(distances: Sequence[float]) -> list[tuple[int, int]]:
@@ -49,14 +50,15 @@ def nary(distances: Sequence[float], *, tolerance: float = 0.0) -> list[tuple[in
     """Brackets of the tree that splits at all widest gaps at once, flat on ties (StructFormer); entry 0 is ignored.
 
     A gap that is narrower than the widest one of its segment by ``tolerance`` or less is as wide: PRPN's 1 / tau
-    (appendix D), the ``gap`` of StructFormer's program. From 0, the binary tree where no two gaps are equal, brackets
-    only become fewer, until the tree is flat.
+    (appendix D), the ``gap`` of StructFormer's program; it is at least `TIE`. From 0, the binary tree if no two gaps
+    are equal, brackets only become fewer, until the tree is flat.
 
     >>> nary([9.0, 1.0, 3.0, 3.0])
     [(0, 4), (0, 2)]
     >>> nary([9.0, 1.0, 3.0, 3.0], tolerance=2.0)
     [(0, 4)]
     """
+    tolerance = max(tolerance, TIE)
     gaps = numbers(distances)[1:]
     before, after = nearest_larger(gaps)
     top = [0] * len(gaps)  # the widest gap of the segment that each gap splits

@@ -1,10 +1,10 @@
 """Head distributions to heads: exactly one root but for `argmax`, the first root on ties, no recursion.
 
 Row i of a matrix says how probable each word is as head of word i; in what is returned ``ROOT`` is the head of a root.
-`chu-liu-edmonds` and `eisner` maximise the sum of log(p + 1e-9) over all words but the root, as the released program of
-UDGN does (Shen et al. 2022): any word is the root at no cost. Where the diagonal has a probability, that of being the
-root, the root's own entry counts, too; ``root`` says otherwise.
-A number that is no probability raises SynparseError.
+`chu-liu-edmonds` and `eisner` maximize the sum of log(p + 1e-9) over the arcs. By default any word is the root at no
+cost, as in the released programs of UDGN and StructFormer (Shen et al. 2021, 2022), whatever the diagonal holds. With
+``root="counted"`` the diagonal is P(word is the root), and the entry of the root is part of the sum; it is the default
+for models that estimate P(root). A number that is not a probability raises SynparseError.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treebank.core.dependency import Heads
 from treebank.core.sentence import ROOT
 
 Matrix = Sequence[Sequence[float]] | np.ndarray
-Root = Literal["given", "free", "diagonal"]  # given: what the diagonal holds, if it is not all 0
+Root = Literal["free", "counted"]
 SMALLEST = 1e-9  # added to each probability, so that a tree can be had from any of them
 EITHER_WAY = 0.5  # what an arc is worth that points the wrong way, beside one that points the right way
 TOGETHER = 100_000  # numbers of a table for the sentences that are decoded side by side
@@ -38,7 +38,7 @@ def argmax(probability: Matrix) -> Heads:
     return tuple(ROOT if head == i else head for i, head in enumerate(matrix.argmax(1).tolist()))
 
 
-def chu_liu_edmonds(probability: Matrix, *, root: Root = "given") -> Heads:
+def chu_liu_edmonds(probability: Matrix, *, root: Root = "free") -> Heads:
     """The heads of the best tree; its arcs may cross. Quadratic time.
 
     >>> chu_liu_edmonds([[0.1, 0.9, 0.0], [0.8, 0.2, 0.0], [0.0, 0.7, 0.3]])
@@ -47,14 +47,14 @@ def chu_liu_edmonds(probability: Matrix, *, root: Root = "given") -> Heads:
     return maximum_tree(*_scores(probability, root))
 
 
-def eisner(probability: Matrix, *, root: Root = "given") -> Heads:
+def eisner(probability: Matrix, *, root: Root = "free") -> Heads:
     """The heads of the best tree whose arcs do not cross. Cubic time."""
     return maximum_projective_tree(*_scores(probability, root))
 
 
-def eisner_together(probabilities: Sequence[Matrix]) -> list[Heads]:
-    """`eisner` of several sentences; those of one length are done side by side."""
-    return maximum_projective_trees([_scores(one, "given") for one in probabilities])
+def eisner_together(probabilities: Sequence[Matrix], *, root: Root = "free") -> list[Heads]:
+    """`eisner` of several sentences; those of one length are decoded together."""
+    return maximum_projective_trees([_scores(probability, root) for probability in probabilities])
 
 
 def mbr_heads(probability: Matrix) -> Heads:
@@ -96,8 +96,7 @@ def _scores(probability: Matrix, root: Root) -> tuple[np.ndarray, np.ndarray | N
     """Log probabilities of the arcs, and of each word as the root where that counts."""
     matrix = _probabilities(probability)
     scores = np.log(matrix + SMALLEST)
-    counts = root == "diagonal" or (root == "given" and bool(matrix.diagonal().any()))
-    return scores, scores.diagonal() if counts else None
+    return scores, scores.diagonal() if root == "counted" else None
 
 
 def _probabilities(given: Matrix) -> np.ndarray:

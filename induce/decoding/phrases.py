@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from induce.decoding.heads import Matrix, eisner
+from induce.decoding.heads import Matrix, Root, eisner
 from treebank.core.dependency import Heads
 from treebank.core.sentence import ROOT
 
 
-def heads_to_tree(probability: Matrix) -> list[tuple[int, int]]:
-    """Brackets of the heads that `eisner` finds, the best whose arcs do not cross: one phrase for each word that has
-    dependants, over the word and all that depends on it directly or not. Phrases are flat: a word and its dependants.
+def heads_to_tree(probability: Matrix, *, root: Root = "free") -> list[tuple[int, int]]:
+    """Brackets of the heads that `eisner` returns: one phrase for each word with dependents.
+
+    A phrase spans the word and all words that depend on it directly or indirectly. Phrases are flat.
     """
-    return phrases(eisner(probability))
+    return phrases(eisner(probability, root=root))
 
 
 def phrases(heads: Heads) -> list[tuple[int, int]]:

@@ -62,6 +62,7 @@ class Model(nn.Module):
     shortest: ClassVar[int] = 1  # words of a sentence that it can learn from and parse
     #: types of batches whose loss needs statistics of the whole batch; several processes cannot divide these
     whole_batch: tuple[type[Batch], ...] = ()
+    estimates_root: ClassVar[bool] = False  # whether the diagonal of head distributions is P(word is the root)
     measure: ClassVar[str] = "perplexity"  # as which `Loss.nll` is told, or the name of what stands in its place
     rounds: ClassVar[bool] = False  # whether it may learn from products of rounded factors (`induce.layers.rounding`)
     precision = "float32"  # of these

@@ -35,6 +35,7 @@ class Ensemble(StructureParser):
 
     name = "ensemble"
     token = "word"
+    estimates_root = True  # the diagonal is the share of votes for the root
     without_priors = False  # whether the priors of all members are switched off
 
     def __init__(

@@ -37,6 +37,8 @@ MANY = 1024  # words of a block from which it matters which library multiplies
 FEW, TYPICAL = 8, 16  # sentences that it is chosen by, and their words
 LARGE_FOR_FEW = 2**21  # multiplications of the mean product for these, from which oneDNN pays for more of them
 
+ROOT_COUNTED = {"root": "counted"}  # option of decoders of head distributions
+
 Words = str | Sequence[str] | Sentence
 
 
@@ -113,6 +115,7 @@ class StructureParser:
     facts: RunFacts | None = None  # of the training run
     learned_from: str = ""  # trees or heads that it was trained with, for signatures
     tokenization: str = ""  # rule that split the training corpus, if one did
+    estimates_root = False  # whether the diagonal of head distributions is P(word is the root)
     branches_right = False  # whether the language clearly branches to the right, for the default decoder
     first_block = FIRST_BLOCK
     on_refused: Callable[[TreebankError], None] | None = None  # called with errors of single sentences, if not None
@@ -161,9 +164,10 @@ class StructureParser:
 
     def choose(self, decoder: str) -> None:
         """Take another decoder, or with "" the default. SynparseError: the model does not give what it reads."""
-        self.decoder = registry.fitting_decoder(
+        fitting = registry.fitting_decoder(
             self.name, self.gives, decoder, task=self.task, branches_right=self.branches_right
         )
+        self.decoder = registry.with_defaults(fitting, ROOT_COUNTED if self.estimates_root else {})
         self.decode = registry.decoder(self.decoder)
         entry = registry.decoder_entry(self.decoder)
         self.structure, self.output = entry.reads, entry.gives
@@ -242,6 +246,7 @@ class ModelParser(StructureParser):
         self.gives, self.tokenization = kind_of(config).gives, config.data.tokenization
         branching = assumed_branching(config.parse.branching, checkpoint.facts.edges)
         self.branches_right = branching.branches_right
+        self.estimates_root = getattr(kind_of(config), "estimates_root", False)
         self.choose(decoder or config.parse.decoder)
         self.distances = distances or config.parse.distances
         self.layer = layer if layer is not None else default_layer(config, self.distances)
@@ -416,13 +421,14 @@ def default_decoder(checkpoint: Checkpoint) -> str:
     branching = assumed_branching(config.parse.branching, checkpoint.facts.edges)
     if not gives:
         return ""
-    return registry.fitting_decoder(
+    fitting = registry.fitting_decoder(
         config.model_name,
         gives,
         config.parse.decoder,
         task=config.task_name,
         branches_right=branching.branches_right,
     )
+    return registry.with_defaults(fitting, ROOT_COUNTED if kind_of(config).estimates_root else {})
 
 
 def with_rule(given: InputOptions, rule: str) -> InputOptions:

@@ -150,10 +150,6 @@ def _numbers(reading: Reading) -> dict[str, Any]:
     count, kept, row = len(reading.words), reading.kept, reading.row
     if len(reading.leaves) < count:
         return {}  # the gaps on both sides of a space would stand for one
-    if reading.structure.name == "distances":
-        return {"distances": spread(row, kept, count)}
-    if reading.structure.name == "heights":
-        return {"distances": spread([gap for gap, _ in row], kept, count)}
-    if reading.structure.name == "heads":
-        return {"probabilities": spread_square(row, kept, count)}
-    return {}
+    spreads: dict[str, Any] = {"distances": spread, "probabilities": spread_square}
+    numbers = reading.structure.drawn_numbers(row)
+    return {name: spreads[name](values, kept, count) for name, values in numbers.items()}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from induce.data.tokens import SPACE
-from induce.decoding.confidence import confidence
 from induce.registry import DECODERS, decoder, decoder_entry, decoders_of
 from induce.structures import Brackets, Structure
 from treebank.core.dependency import Heads, delete
@@ -57,7 +56,7 @@ class Reading:
     def sure_tree(self, decode: Decode) -> tuple[Tree, float | None]:
         """The tree, and how sure the model is of it."""
         spans = decode(self.scores)
-        return self._tree(spans), confidence(self.structure, self.row, spans)
+        return self._tree(spans), self.structure.confidence(self.row, spans)
 
     def _tree(self, spans: Sequence[tuple[Any, ...]]) -> Tree:
         seen = self.words if len(self.kept) == len(self.words) else [self.words[index] for index in self.kept]

@@ -14,7 +14,6 @@ from induce.parsing.parser import StructureParser
 from induce.storage.checkpoint import CheckpointError
 from induce.storage.locate import PathType, locate
 from induce.storage.model_spec import BASELINE, ModelSpec
-from induce.structures import HeadDistribution, SpanScores
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import find_baseline
 from treebank.core.dependency import delete
@@ -89,10 +88,9 @@ class ParserVoter:
 
     def vote(self, sentences: Sequence[Sentence], words: Sequence[Sequence[int]], sums: bool) -> list[Votes | None]:
         parser = self.parser
-        structure = SpanScores if parser.output == "trees" else HeadDistribution
-        if sums and parser.structure is structure:
+        if sums and parser.structure.votes_for == parser.output:
             return [
-                _votes_over(np.asarray(reading.scores, dtype=float), reading.kept, indices, parser.output)
+                _votes_over(parser.structure.votes(reading.scores), reading.kept, indices, parser.output)
                 for reading, indices in zip(parser.read(sentences), words, strict=True)
             ]
         if parser.output == "heads":

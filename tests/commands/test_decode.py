@@ -43,8 +43,11 @@ def test_each_decoder(call: Caller) -> None:
     line = {"heads": MUTUAL}
     assert decoded(call, line) == decoded(call, line, options=("--decoder", "eisner")) == [(1, ROOT, 1)]
     assert decoded(call, line, options=("--decoder", "argmax")) == [(1, 0, 1)]
-    for options in ((), ("--decoder", "eisner"), ("--decoder", "argmax")):
-        assert decoded(call, {"heads": ROOTED}, options=options) == [(ROOT, 0, 1)]
+    for name in ("chu-liu-edmonds:root=counted", "eisner:root=counted", "argmax"):
+        assert decoded(call, {"heads": ROOTED}, options=("--decoder", name)) == [(ROOT, 0, 1)]
+    any_root = {"heads": [[0.9, 0.5], [0.4, 0.1]]}  # the first word is the likelier root, and heads the other less well
+    assert decoded(call, any_root) == [(1, ROOT)]  # the published rule: any root is free
+    assert decoded(call, any_root, options=("--decoder", "chu-liu-edmonds:counted")) == [(ROOT, 0)]
     crossing = {"heads": CROSSING}
     assert decoded(call, crossing) == [(2, 3, ROOT, 2)]
     projective = decoded(call, crossing, options=("--decoder", "eisner"))[0]

@@ -40,6 +40,7 @@ class Toy(Model):
     Config = ToyConfig
     reads = (MaskedBatch,)
     gives = (HeadDistribution,)
+    estimates_root = True
 
     def __init__(self, config: ToyConfig, vocabulary_size: int) -> None:
         super().__init__()

@@ -52,6 +52,7 @@ class Biaffine(Model):
     reads = (HeadSupervisedBatch,)
     rounds = True
     gives = (HeadDistribution,)
+    estimates_root = True
     measure = "cross-entropy"
 
     def __init__(self, config: BiaffineConfig, vocabulary_size: int) -> None:

@@ -121,6 +121,7 @@ class Dmv(FittedModel):
     Config: ClassVar[type] = DmvConfig
     reads: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch,)
     gives: ClassVar[tuple[type[Structure], ...]] = (HeadDistribution,)
+    estimates_root = True
 
     def __init__(self, config: DmvConfig, vocabulary_size: int) -> None:
         super().__init__()

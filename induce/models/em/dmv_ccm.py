@@ -43,6 +43,7 @@ class DmvCcm(Ccm):
 
     Config: ClassVar[type] = DmvCcmConfig
     gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores, HeadDistribution)
+    estimates_root = True
     name: ClassVar[str] = "dmv-ccm"
     limit: ClassVar[int] = LONGEST
     power: ClassVar[int] = 4

@@ -103,7 +103,7 @@ def test_a_model_stores_the_edges_and_its_decoder_follows_them(tmp_path: Path) -
     assert isinstance(finished, Finished)
     checkpoint = store.read(tmp_path / "best")
     stored = checkpoint.facts.edges
-    assert stored == edges_of(trainer(config, tmp_path / "other").corpus)
+    assert stored == edges_of(trainer(config, tmp_path / "other").run.corpus)
     parser = load_parser(tmp_path, device="cpu")
     assert parser.decoder == finished.decoder == default_decoder(checkpoint)
     assert f"decoder:{parser.decoder}|" in parser.decoded

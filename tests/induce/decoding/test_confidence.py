@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from induce.decoding.confidence import confidence, margins
+from induce.decoding.confidence import margins
 from induce.decoding.distances import biased, unbiased
 from induce.structures import Brackets, Distances, Heights, SpanScores
 
@@ -34,13 +34,13 @@ def test_margins_are_those_of_the_definition(decoder: object) -> None:
 def test_of_trees_of_any_arity() -> None:
     row = [9.0, 1.0, 5.0, 2.0, 3.0, 6.0]
     assert margins(row, [(0, 2), (2, 5)]) == [5.0 - 3.0, 5.0 - 1.0]
-    assert confidence(Distances, row, [(0, 6), (0, 2), (2, 5)]) == 3.0
-    assert confidence(Heights, [[gap, 0.0] for gap in row], [(0, 6), (0, 2)]) == 4.0
+    assert Distances.confidence(row, [(0, 6), (0, 2), (2, 5)]) == 3.0
+    assert Heights.confidence([[gap, 0.0] for gap in row], [(0, 6), (0, 2)]) == 4.0
 
 
 def test_a_wider_gap_makes_surer() -> None:
     spans = [(0, 3), (1, 3)]
-    sure, unsure = (confidence(Distances, [0.0, gap, 1.0], spans) for gap in (5.0, 1.5))
+    sure, unsure = (Distances.confidence([0.0, gap, 1.0], spans) for gap in (5.0, 1.5))
     assert sure is not None
     assert unsure is not None
     assert sure > unsure > 0
@@ -49,13 +49,13 @@ def test_a_wider_gap_makes_surer() -> None:
 def test_span_scores_are_probabilities() -> None:
     score = np.zeros((3, 4))
     score[0, 3], score[1, 3], score[0, 2] = 1.0, 0.7, 0.3
-    assert confidence(SpanScores, score, [(0, 3), (1, 3)]) == pytest.approx(0.7)
+    assert SpanScores.confidence(score, [(0, 3), (1, 3)]) == pytest.approx(0.7)
 
 
 def test_nothing_where_there_is_nothing_to_be_sure_of() -> None:
-    assert confidence(Distances, [0.0, 1.0], [(0, 2)]) is None
-    assert confidence(Brackets, [(0, 3), (1, 3)], [(0, 3), (1, 3)]) is None
-    assert confidence(Distances, [0.0, float("inf"), float("inf")], [(0, 3), (1, 3)]) is None
+    assert Distances.confidence([0.0, 1.0], [(0, 2)]) is None
+    assert Brackets.confidence([(0, 3), (1, 3)], [(0, 3), (1, 3)]) is None
+    assert Distances.confidence([0.0, float("inf"), float("inf")], [(0, 3), (1, 3)]) is None
 
 
 def test_right_branching_of_many_words_takes_linear_time() -> None:
@@ -63,4 +63,4 @@ def test_right_branching_of_many_words_takes_linear_time() -> None:
     row = [float(length - i) for i in range(length)]
     phrases = [(start, length) for start in range(1, length - 1)]
     assert set(margins(row, phrases)) == {1.0}
-    assert json.dumps(confidence(Distances, row, [(0, length), *phrases])) == "1.0"
+    assert json.dumps(Distances.confidence(row, [(0, length), *phrases])) == "1.0"

@@ -6,6 +6,7 @@ import math
 import time
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ from induce.decoding.heads import (
     mbr_arcs,
     mbr_heads,
 )
+from induce.parsing.load import load_parser
 from induce.registry import DECODERS, decoder, decoder_together
 from tests.support.reference import fixtures, load
+from tests.support.tiny import settings, train
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import Heads, is_projective, is_tree
 from treebank.core.sentence import ROOT, Sentence
@@ -157,11 +160,12 @@ def test_long_sentences(decode: Any, count: int, kind: str) -> None:
         assert heads == (ROOT, *range(2, count), 0)
 
 
-def test_the_root_costs_what_its_probability_says_and_nothing_where_there_is_none() -> None:
+def test_any_word_is_the_root_at_no_cost_unless_its_probability_counts() -> None:
+    """By default the diagonal is ignored, as in the released programs of UDGN and StructFormer."""
     probability = [[0.9, 0.5], [0.4, 0.1]]
     for decode in (chu_liu_edmonds, eisner):
-        assert decode(probability) == decode(probability, root="diagonal") == (ROOT, 0)
-        assert decode(probability, root="free") == (1, ROOT)
+        assert decode(probability) == decode(probability, root="free") == (1, ROOT)
+        assert decode(probability, root="counted") == (ROOT, 0)
         assert decode([[0.0, 0.5], [0.4, 0.0]]) == (1, ROOT)
 
 
@@ -250,3 +254,13 @@ def test_arcs_count_both_ways() -> None:
             assert worth(mbr_arcs(heads)) == pytest.approx(max(map(worth, all_trees(count, True))))
     unsure = [[0.0, 0.46, 0.54], [0.45, 0.0, 0.55], [0.0, 0.0, 1.0]]  # 0 and 1 belong together, whichever is the head
     assert (mbr_heads(unsure), mbr_arcs(unsure)) == ((2, 2, ROOT), (1, 2, ROOT))
+
+
+@pytest.mark.parametrize(("model", "expected"), [("udgn", "chu-liu-edmonds"), ("dmv", "chu-liu-edmonds:root=counted")])
+def test_models_that_estimate_the_root_count_it_by_default(model: str, expected: str, tmp_path: Path) -> None:
+    train(settings(model, "train.epochs=1"), tmp_path / "run")
+    parser = load_parser(tmp_path / "run", device="cpu", decoder="chu-liu-edmonds")
+    assert parser.decoder == expected
+    assert f"decoder:{expected}" in parser.decoded
+    free = load_parser(tmp_path / "run", device="cpu", decoder="chu-liu-edmonds:root=free")
+    assert "decoder:chu-liu-edmonds:root=free" in free.decoded

@@ -1,0 +1,141 @@
+"""Structure of its own: how well a phrase begins and ends at each word; with a decoder that has an option."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from induce.data.batches import SentenceBatch
+from induce.decoding.chart import mbr
+from induce.models.base import Loss, Model, Query, next_words
+from induce.registry import DecoderEntry, DecoderOption, PriorEntry
+from induce.structures import Structure
+
+PRESET = """
+source = "a toy"
+[model]
+name = "toy_structure"
+[data]
+minimum_count = 1
+reading = "sentences"
+[train]
+epochs = 1
+batch_size = 8
+"""
+
+
+@dataclass(frozen=True)
+class PhraseEdges(Structure):
+    """Probabilities ``values`` (B, N, 2) that a phrase begins, and that it ends, with each word."""
+
+    name = "phrase_edges"
+    rows_are = "a list of pairs of numbers"
+    entries = "pairs"
+    votes_for = "trees"
+    values: Tensor
+    lengths: Tensor
+    probabilities: bool = True
+
+    def rows(self) -> list[Any]:
+        """Pairs of each sentence."""
+        pairs = zip(self.values.tolist(), self.lengths.tolist(), strict=True)
+        return [row[:length] for row, length in pairs]
+
+    @classmethod
+    def trivial(cls, length: int) -> list[list[float]]:
+        """All words alike."""
+        return [[0.5, 0.5]] * length
+
+    @classmethod
+    def from_json(cls, value: Any) -> list[list[float]]:
+        """Pairs of numbers."""
+        return [list(map(float, pair)) for pair in value]
+
+    @classmethod
+    def sharpness(cls, row: Any) -> dict[str, float]:
+        """Mean distance from one half."""
+        return {"decidedness": float(np.abs(np.asarray(row) - 0.5).mean())}
+
+    @classmethod
+    def support(cls, row: Any, phrases: Sequence[tuple[int, int]]) -> list[float]:
+        """Mean of both edges."""
+        return [(row[start][0] + row[end - 1][1]) / 2 for start, end in phrases]
+
+    @classmethod
+    def drawn_numbers(cls, row: Any) -> dict[str, Any]:
+        """The beginnings as distances."""
+        return {"distances": [begin for begin, _ in row]}
+
+    @classmethod
+    def votes(cls, row: Any) -> np.ndarray:
+        """Products of both edges."""
+        return span_scores(row)
+
+
+def span_scores(row: Any, end_weight: float = 1.0) -> np.ndarray:
+    """Scores (N, N + 1) of spans from ``row`` (N, 2)."""
+    begins, ends = np.asarray(row, dtype=float).reshape(-1, 2).T
+    scores = np.zeros((len(begins), len(begins) + 1))
+    scores[:, 1:] = begins[:, None] * ends**end_weight
+    return scores
+
+
+def edges_to_tree(row: Any, *, end_weight: float = 1.0) -> list[tuple[int, int]]:
+    """Brackets of the tree with the best phrases; ends count by their power ``end_weight``."""
+    return mbr(span_scores(row, end_weight))
+
+
+def first_words(row: Any, evidence: Any, strength: float) -> Any:
+    """Prior: phrases that begin with the first word gain ``strength``."""
+    return [[min(1.0, begin + strength * (index == 0)), end] for index, (begin, end) in enumerate(row)]
+
+
+DECODERS = {
+    "edges": DecoderEntry("tests.toys.toy_structure:edges_to_tree", PhraseEdges, options=(DecoderOption("end_weight"),))
+}
+PRIORS = {"first-words": PriorEntry("tests.toys.toy_structure:first_words", PhraseEdges)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyConfig:
+    """Settings."""
+
+    size: int = 8
+
+
+class Toy(Model):
+    """A bigram model of word vectors whose first numbers are the edges."""
+
+    Config = ToyConfig
+    reads = (SentenceBatch,)
+    gives = (PhraseEdges,)
+
+    def __init__(self, config: ToyConfig, vocabulary_size: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary_size, config.size)
+        self.output = nn.Linear(config.size, vocabulary_size)
+
+    def loss(self, batch: SentenceBatch, state: None = None) -> Loss:
+        """Cross entropy of the words that follow."""
+        words = next_words(batch)
+        rows, targets = words.chosen(self.output(self.embedding(words.tokens)).flatten(0, 1))
+        nll = functional.cross_entropy(rows, targets)
+        return Loss(nll, nll, len(targets))
+
+    def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
+        """Log-probability (B, N + 1) of each next word."""
+        words = next_words(batch)
+        logs = self.output(self.embedding(words.tokens)).log_softmax(-1)
+        chosen = logs.gather(-1, words.targets[..., None])[..., 0]
+        mask = torch.ones_like(chosen) if words.target_mask is None else words.target_mask
+        return (chosen * mask)[:-1].t()
+
+    def structure(self, batch: SentenceBatch, query: Query) -> PhraseEdges:
+        """Sigmoids of two numbers of each word's vector."""
+        return PhraseEdges(self.embedding(batch.tokens)[..., :2].sigmoid(), batch.lengths)
