@@ -86,7 +86,7 @@ def test_confidence_sharpness_drawing_voting_and_likelihood(toy: str, capsys: py
         confidences = [json.loads(line).get("confidence") for line in lines]
         assert any(isinstance(value, float) for value in confidences) == (toy != "toy_brackets")
     if toy in ("toy_heads", "toy_rules", "toy_structure"):
-        sharpness = json.loads(output(capsys, "analyze", "sharpness", "-m", "run", "--text", "lines.txt", "--json"))
+        sharpness = json.loads(output(capsys, "analyze", "sharpness", "lines.txt", "-m", "run", "--format", "json"))
         assert all(value >= 0 for system in sharpness["systems"] for value in system["values"].values())
     assert "cat" in output(capsys, "draw", "lines.txt", "-m", "run")
     output(capsys, "combine", "run", "run@weight=2", "-o", "both")
@@ -95,7 +95,7 @@ def test_confidence_sharpness_drawing_voting_and_likelihood(toy: str, capsys: py
     if parser.output == "trees" and toy != "toy_brackets":  # heads are decoded again, labels do not vote
         assert output(capsys, "parse", "lines.txt", "-m", "both") == parsed
     if toy in ("toy_rules", "toy_structure", "toy_fitted"):
-        output(capsys, "eval", "--text", "lines.txt", "-m", "run")
+        output(capsys, "perplexity", "lines.txt", "-m", "run")
     if toy == "toy_structure":
         output(capsys, "combine", "run", "--votes", "marginals", "-o", "sums")
         assert output(capsys, "parse", "lines.txt", "-m", "sums") == parsed
