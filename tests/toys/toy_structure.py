@@ -23,9 +23,10 @@ source = "a toy"
 name = "toy_structure"
 [data]
 minimum_count = 1
-reading = "sentences"
 [train]
 epochs = 1
+[loader]
+name = "sentences"
 batch_size = 8
 """
 
