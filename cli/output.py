@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import os
 import shutil
 import sys
@@ -16,6 +15,7 @@ import click
 
 from treebank.base.atomic_write import begin, finish, real
 from treebank.base.errors import SynparseError, placed
+from treebank.base.json_text import json_text
 from treebank.io.compression import COMPRESSED
 from treebank.io.output_path import check_output
 
@@ -30,7 +30,7 @@ SHORTEST_NAME = 12  # columns that a folded name gets at least
 
 def print_json(value: Any) -> None:
     """Writes ``value`` as indented JSON, in UTF-8."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json_text(value, indent=2))
 
 
 def print_table(

@@ -21,7 +21,7 @@ MIN_UNIQUE_WORDS = 6  # from this length on, a sentence of one part is in no oth
 
 @cache
 def generate(part: str) -> tuple[Sentence, ...]:
-    """The sentences of ``train``, ``dev`` or ``test``; the same on every machine.
+    """The sentences of ``train``, ``dev`` or ``test``, which are the same on every machine.
 
     No sentence of six or more words of one part occurs in another part, or twice in ``dev`` or ``test``.
     """

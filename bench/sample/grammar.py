@@ -66,7 +66,7 @@ class Template(NamedTuple):
 def read_grammar(text: str, lexicon: dict[str, WordClass], path: str = "grammar.txt") -> Symbol:
     """The start symbol of the grammar, with everything that it can reach.
 
-    Raises TreebankError, with the line, for what is malformed, unknown, headless or endlessly recursive.
+    Raises TreebankError, with the line, for malformed, unknown, headless or endlessly recursive rules.
     """
     variables: dict[str, dict[str, float]] = {}
     templates: dict[str, list[Template]] = {}
@@ -81,7 +81,7 @@ def read_grammar(text: str, lexicon: dict[str, WordClass], path: str = "grammar.
         elif not line[0].isspace():
             left = line
             if SYMBOL.fullmatch(left) is None:
-                raise TreebankError(path, number, f"{left!r} is no symbol; rules are indented below a symbol")
+                raise TreebankError(path, number, f"{left!r} is not a symbol; rules are indented below a symbol")
         else:
             template = _template(left, line, path, number)
             templates.setdefault(left.split("[")[0], []).append(template)
@@ -102,7 +102,9 @@ def _template(left: str, line: str, path: str, number: int) -> Template:
     """The alternative ``weight [~] items`` of the symbol ``left``."""
     match = re.fullmatch(r"\s+(\d+(?:\.\d+)?)(~?)\s+(.+)", line)
     if match is None or not left:
-        raise TreebankError(path, number, f"{line.strip()!r} is no rule; write a weight, ~ if recursive, and the items")
+        raise TreebankError(
+            path, number, f"{line.strip()!r} is not a rule; write a weight, ~ if recursive, and the items"
+        )
     return Template(left, float(match[1]), bool(match[2]), match[3], number)
 
 
@@ -123,7 +125,7 @@ class _Compiler:
         self.used: set[Template] = set()
 
     def compile(self) -> Symbol:
-        """The start symbol; every symbol below it has its tables."""
+        """The start symbol, with the tables of all symbols below it."""
         start = self._symbol(START)
         while self.unfilled:
             self._fill(self.unfilled.pop())
@@ -165,12 +167,12 @@ class _Compiler:
             raise TreebankError(self.path, 0, f"{symbol.name} has no rule that is not recursive")
 
     def _bind(self, template: Template, name: str) -> dict[str, str] | None:
-        """Values of the left side's variables for the symbol ``name``; None where it does not match."""
+        """Values of the left side's variables for the symbol ``name``, or None if it does not match."""
         bound: dict[str, str] = {}
-        wanted, given = _arguments(template.left), _arguments(name)
-        if len(wanted) != len(given):
+        patterns, values = _arguments(template.left), _arguments(name)
+        if len(patterns) != len(values):
             raise TreebankError(self.path, template.line, f"{name} is used, {template.left} is defined")
-        for pattern, value in zip(wanted, given, strict=True):
+        for pattern, value in zip(patterns, values, strict=True):
             if not pattern.startswith("$"):
                 if pattern != value:
                     return None
@@ -195,7 +197,7 @@ class _Compiler:
         return self.variables[name]
 
     def _rule(self, template: Template, text: str) -> Rule:
-        """The rule written as ``text``, features filled in; ``-`` is the empty one."""
+        """The rule written as ``text``, with its features filled in. ``-`` is the empty rule."""
         items = tuple(self._item(template, part) for part in text.split()) if text != "-" else ()
         heads = [item for item in items if item.head]
         helper = template.left.startswith("_")
@@ -233,7 +235,7 @@ class _Compiler:
         return Item((word, tag), None, None, head, chance)
 
     def _check_helpers(self) -> None:
-        """A helper marked as head must have a head in every rule; one that is not marked, in none."""
+        """Check that a helper has a head in all rules if it is marked as head, and in no rule otherwise."""
         marked = {True: {START}, False: set[str]()}
         for symbol in self.symbols.values():
             for rule in symbol.tables[0][1]:

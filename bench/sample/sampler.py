@@ -59,7 +59,7 @@ class Sampler:
         return head
 
     def _expand(self, symbol: Symbol, level: int, dependents: list[int]) -> int:
-        """Index of the head word among the daughters (-1: none is marked); the other daughters join ``dependents``.
+        """Index of the head word among the daughters (-1 if none is marked). The other daughters join ``dependents``.
 
         Calls itself no deeper than the grammar allows: fewer than ``LEVELS`` recursive rules, and a bounded way
         between two.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import click
 
 from cli.output import drawing, open_output
 from cli.views import show as show_result
+from treebank.base.json_text import json_text
 
 if TYPE_CHECKING:
     from treebank.evaluate.evaluate import Evaluation
@@ -53,7 +53,7 @@ def save_sentences(folder: str, evaluation: Evaluation) -> None:
     with placed(folder):
         os.makedirs(folder, exist_ok=True)
     with open_output(os.path.join(folder, "scores.json")) as write:
-        write(json.dumps(evaluation.to_json(), indent=2, ensure_ascii=False))
+        write(json_text(evaluation.to_json(), indent=2))
     with open_output(os.path.join(folder, "sentences.tsv")) as write:
         columns = ["system", "metric", "convention", "place", "value", "matched", "predicted", "gold", "sentence"]
         write("\t".join(columns))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -121,7 +120,7 @@ def _extract_vectors(
         with open_output(output) as write:
             for sentence in vectors:
                 vector = [round(value, VECTOR_DIGITS) for value in sentence.vector.tolist()]
-                write(json.dumps({"words": list(sentence.words), "vector": vector}, ensure_ascii=False))
+                write(json_text({"words": list(sentence.words), "vector": vector}))
 
 
 def _arrays(vectors: Iterable[SentenceVector]) -> bytes:

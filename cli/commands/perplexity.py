@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -26,6 +25,7 @@ from cli.output import open_output
 from cli.progress import Counter, reading
 from cli.views import FORMATS, show
 from treebank.base.errors import SynparseError
+from treebank.base.json_text import json_text
 
 if TYPE_CHECKING:
     from induce.likelihood.cache import Cache
@@ -204,7 +204,7 @@ def _word_lines(score: SentenceScore) -> str:
 
 
 def _json_line(score: SentenceScore) -> str:
-    return json.dumps(score.to_json(), ensure_ascii=False)
+    return json_text(score.to_json())
 
 
 LINES: dict[str, Callable[[SentenceScore], str]] = {"sentence": _sentence_line, "word": _word_lines}

@@ -37,7 +37,7 @@ def test_small_grammar_generates_its_language() -> None:
         ("*@see.VBD", "*@see.VBD?40", "grammar.txt:5: .* a head cannot be optional"),
         ("@thing.$n", "@person.$n", "grammar.txt:7: the lexicon has no person"),
         ("$n = sg 2, pl 1\n", "", "grammar.txt:4: .*n is not declared"),
-        ("    1 the/DT", "    the/DT", "grammar.txt:7: .* is no rule"),
+        ("    1 the/DT", "    the/DT", "grammar.txt:7: .* is not a rule"),
         ("    1 the/DT", "    1 NP[$n]", "contain itself"),
         ("NP[$n]\n", "NP[$n]\n    1 *VP\nVP\n    1 went/VBD\nNP[x]\n", "grammar.txt:11|grammar.txt"),
         ("./.", ".", "grammar.txt:5: '.' is neither"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from cli.options import OUTPUT, SCORING, device_option, format_option, models_op
 from cli.output import open_output
 from cli.progress import Counter
 from cli.views import FORMATS, show
+from treebank.base.json_text import json_text
 
 if TYPE_CHECKING:
     from treebank.io.read import InputOptions
@@ -87,7 +87,7 @@ def agreement(
     )
     if select:
         with open_output(select) as write:
-            write(json.dumps(report.choice(), indent=1, ensure_ascii=False))
+            write(json_text(report.choice(), indent=1))
     show(report, form)
 
 

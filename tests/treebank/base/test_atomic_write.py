@@ -13,20 +13,20 @@ from treebank.base.atomic_write import PART, begin, own_name, replacing, write_w
 from treebank.base.errors import SynparseError
 
 
-def test_everything_but_the_content_stays(tmp_path: Path) -> None:
-    path, link, mine = tmp_path / "a.pdf", tmp_path / "link.pdf", tmp_path / "a.pdf.part"
+def test_permissions_and_links_are_preserved(tmp_path: Path) -> None:
+    path, link, other = tmp_path / "a.pdf", tmp_path / "link.pdf", tmp_path / "a.pdf.part"
     path.write_bytes(b"older")
     path.chmod(0o600)
     link.symlink_to(path)
-    mine.write_bytes(b"mine")
+    other.write_bytes(b"mine")
     write_whole(link, b"new")
-    assert (path.read_bytes(), mine.read_bytes()) == (b"new", b"mine")
+    assert (path.read_bytes(), other.read_bytes()) == (b"new", b"mine")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert link.is_symlink()
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_those_with_whom_a_file_is_shared_can_still_read_it(tmp_path: Path) -> None:
+def test_group_and_owner_are_preserved(tmp_path: Path) -> None:
     """The group of the file that is replaced is kept, and for a superuser its owner."""
     path = tmp_path / "a.txt"
     path.write_bytes(b"older")
@@ -38,14 +38,14 @@ def test_those_with_whom_a_file_is_shared_can_still_read_it(tmp_path: Path) -> N
     assert (after.st_uid, after.st_gid, after.st_mode) == (before.st_uid, before.st_gid, before.st_mode)
 
 
-def test_an_error_changes_nothing(tmp_path: Path) -> None:
+def test_error_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"older")
     writing = replacing(path)
     writing.__enter__().write(b"ne")
     assert len(list(tmp_path.iterdir())) == 2
     assert not writing.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
-    assert [one.read_bytes() for one in tmp_path.iterdir()] == [b"older"]
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"older"]
     with pytest.raises(SynparseError, match="this is a folder"):
         write_whole(tmp_path, b"new")
 

@@ -53,22 +53,22 @@ def flat(node: Node) -> Tree:
             tags.append(part[0])
             words.append(part[1])
             return
-        place, start = len(spans), len(words)
+        position, start = len(spans), len(words)
         spans.append(None)
         labels.append(part[0])
         for child in part[1]:
             walk(child)
-        spans[place] = (start, len(words))
+        spans[position] = (start, len(words))
 
     walk(node)
     return Tree(tuple(words), tuple(tags), tuple(spans), tuple(labels))
 
 
-def kept(node: Node, wanted: Any) -> Node | None:
+def select(node: Node, is_wanted: Any) -> Node | None:
     """The node without the leaves that are not wanted and the brackets that this leaves empty."""
     if is_leaf(node):
-        return node if wanted(node) else None
-    children = [child for child in (kept(child, wanted) for child in node[1]) if child is not None]
+        return node if is_wanted(node) else None
+    children = [child for child in (select(child, is_wanted) for child in node[1]) if child is not None]
     return (node[0], children) if children else None
 
 
@@ -95,11 +95,11 @@ def right_branching(n: int) -> Tree:
 @given(ROOTS, st.sampled_from(["left", "right"]))
 def test_binarisation_is_that_of_plain_recursion(root: Node, direction: Any) -> None:
     tree = flat(root)
-    found = binarize(tree, direction)
-    assert found == flat(binary(root, direction))
-    unmarked = [pair for pair in zip(found.spans, found.labels, strict=True) if not pair[1].startswith("@")]
+    result = binarize(tree, direction)
+    assert result == flat(binary(root, direction))
+    unmarked = [pair for pair in zip(result.spans, result.labels, strict=True) if not pair[1].startswith("@")]
     assert unmarked == list(zip(tree.spans, tree.labels, strict=True))
-    assert binarize(found, direction) is found
+    assert binarize(result, direction) is result
 
 
 @given(ROOTS)
@@ -117,19 +117,19 @@ def test_distances_are_those_of_the_right_binarised_tree(root: Node) -> None:
 
 @given(ROOTS)
 def test_function_tags(root: Node) -> None:
-    found = strip_functions(flat(root)).labels
-    assert found == tuple(label.split("-")[0].split("=")[0] for label in flat(root).labels)
+    result = strip_functions(flat(root)).labels
+    assert result == tuple(label.split("-")[0].split("=")[0] for label in flat(root).labels)
     assert strip_functions(Tree.from_text("(-X- (A a) (B b))")).labels == ("-X-",)
 
 
 @given(ROOTS, st.sets(st.sampled_from(["traces", "punctuation"])))
-def test_what_is_stripped(root: Node, strip: set[str]) -> None:
-    def wanted(leaf: Node) -> bool:
+def test_stripping_agrees_with_plain_recursion(root: Node, strip: set[str]) -> None:
+    def is_wanted(leaf: Node) -> bool:
         if leaf[0] == TRACE:
             return "traces" not in strip
         return "punctuation" not in strip or leaf[0] in ("DT", "NN", "VBZ")
 
-    left = kept(root, wanted)
+    left = select(root, is_wanted)
     sentence = Sentence((), tree=flat(root))
     tree = flat(root)
     survives = word_mask("words", tree.words, tree.tags)
@@ -145,7 +145,7 @@ def test_traces_and_punctuation_away_are_the_words_that_scoring_counts() -> None
 
 
 @pytest.mark.parametrize("direction", ["left", "right"])
-def test_a_tree_of_10_000_words(direction: Any) -> None:
+def test_tree_of_10_000_words_is_transformed(direction: Any) -> None:
     n = 10_000
     deep = right_branching(n)
     assert binarize(deep, direction) is deep
@@ -186,7 +186,7 @@ def test_text_is_the_words_without_traces(roots: list[Node]) -> None:
     ]
 
 
-def test_a_word_with_a_blank_stays_one_word() -> None:
+def test_word_with_a_space_stays_one_word() -> None:
     assert list(WRITERS["text"]([Sentence(("Hà Nội", "đẹp"))], "collins")) == ["Hà\u00a0Nội đẹp"]
 
 
@@ -202,36 +202,36 @@ def test_heads_of_trees_and_annotated_heads() -> None:
 
 
 @pytest.mark.parametrize("form", ["brackets", "spans", "distances", "conllu"])
-def test_a_sentence_without_a_tree(form: str) -> None:
+def test_sentence_without_a_tree_is_an_error(form: str) -> None:
     with pytest.raises(TreebankError, match=r"^x\.txt:7: this sentence has no tree"):
         list(WRITERS[form]([Sentence(("a",), place=Place("x.txt", 7))], "collins"))
 
 
 def test_heads_over_deleted_words_go_to_the_nearest_ancestor_that_is_left() -> None:
     sentence = Sentence(("a", ",", "b", "!"), ("DT", ",", "NN", "."), heads=(1, 2, ROOT, 2))
-    (found,) = Transformation(strip=("punctuation",))([sentence])
-    assert (found.words, found.tags, found.heads) == (("a", "b"), ("DT", "NN"), (1, ROOT))
+    (result,) = Transformation(strip=("punctuation",))([sentence])
+    assert (result.words, result.tags, result.heads) == (("a", "b"), ("DT", "NN"), (1, ROOT))
 
 
 def test_universal_tags_go_before_the_others() -> None:
     sentence = Sentence(("ja", ",", "geht"), ("RB", ",", "VBC"), universal_tags=("ADV", "PUNCT", "VERB"))
-    (found,) = Transformation(strip=("punctuation",))([sentence])
-    assert (found.words, found.universal_tags) == (("ja", "geht"), ("ADV", "VERB"))
+    (result,) = Transformation(strip=("punctuation",))([sentence])
+    assert (result.words, result.universal_tags) == (("ja", "geht"), ("ADV", "VERB"))
 
 
 def test_tags_that_are_not_penns() -> None:
     notes: list[str] = []
     tree = Tree.from_text("(S (n gato) (fp .) (v 5))")
-    (found,) = Transformation(strip=("punctuation",))([Sentence((), tree=tree)], notes.append)
-    assert found.words == ("gato", "5")
+    (result,) = Transformation(strip=("punctuation",))([Sentence((), tree=tree)], notes.append)
+    assert result.words == ("gato", "5")
     assert len(notes) == 1
 
 
 def test_lengths_are_counted_as_in_scoring() -> None:
     texts = ["(S (NN a) (NN b) (. .))", "(S (NN a) (NN b) (NN c))", "(S (. .))", "(S (NN a) (-NONE- *) (. .))"]
     sentences = [Sentence((), tree=Tree.from_text(text)) for text in texts]
-    found = [str(sentence.tree) for sentence in Transformation(max_length=2)(sentences)]
-    assert found == [texts[0], texts[3]]
+    result = [str(sentence.tree) for sentence in Transformation(max_length=2)(sentences)]
+    assert result == [texts[0], texts[3]]
 
 
 def test_sentences_come_one_by_one_and_survive_an_error_after_them() -> None:
@@ -272,11 +272,11 @@ def test_json_lines(tmp_path: Path) -> None:
     ]
 
 
-def test_traces_are_no_words(tmp_path: Path) -> None:
+def test_traces_are_not_words(tmp_path: Path) -> None:
     line = '{"words": ["go", "*"], "spans": [[0, 2]], "labels": ["S"], "tags": ["VB", "-NONE-"]}'
     (tmp_path / "a.jsonl").write_text(line, encoding="utf-8")
-    (found,) = read_json(str(tmp_path / "a.jsonl"))
-    assert (found.words, found.tags, str(found.tree)) == (("go",), ("VB",), "(S (VB go) (-NONE- *))")
+    (result,) = read_json(str(tmp_path / "a.jsonl"))
+    assert (result.words, result.tags, str(result.tree)) == (("go",), ("VB",), "(S (VB go) (-NONE- *))")
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_inputs_by_suffix_by_name_and_from_standard_input(tmp_path: Path, monkey
         ("%", "NN", "%", None),
     ],
 )
-def test_the_form_of_one_token(word: str, tag: str, form: str | None, step: int | None) -> None:
+def test_form_of_one_token(word: str, tag: str, form: str | None, step: int | None) -> None:
     changed: Counter[int] = Counter()
     assert rewrite(word, tag, changed) == form
     if step:
@@ -372,10 +372,10 @@ def test_ptb_concat_syn(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = count_forms(sentences)
     assert counts == Counter({"the": 1, "man": 1, "pays": 1, "N": 2, END: 1})
     recipe = ConcatSyn(counts)
-    (found,) = recipe(sentences)
+    (result,) = recipe(sentences)
     assert recipe.vocabulary == {"N", "the", "man"}  # the first of those that are as frequent
     expected = f"(TOP (S (NP (DT the) (NN man)) (VP (VBZ {UNKNOWN}) (NP ($ N) (CD N)))) ({END} {UNKNOWN}))"
-    assert str(found.tree) == expected
+    assert str(result.tree) == expected
     report = "\n".join(recipe.report())
     for line in ("1          1 ", "2          1 ", "3          1 ", "5          3 ", "6          1 ", "7          1 "):
         assert f"  {line}" in report
@@ -383,10 +383,10 @@ def test_ptb_concat_syn(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no word remained: 1 of 2" in report
 
 
-def test_the_mark_of_the_end_lies_behind_the_widest_gap() -> None:
-    (found,) = ConcatSyn(Counter(["a", "b", "c", END]))([Sentence((), tree=Tree.from_text("(S (A a) (B b) (C c))"))])
-    assert found.tree is not None
-    distances = distances_from_tree(found.tree)
+def test_end_of_sentence_follows_the_largest_distance() -> None:
+    (result,) = ConcatSyn(Counter(["a", "b", "c", END]))([Sentence((), tree=Tree.from_text("(S (A a) (B b) (C c))"))])
+    assert result.tree is not None
+    distances = distances_from_tree(result.tree)
     assert distances[-1] == max(distances[1:])
 
 
@@ -396,7 +396,7 @@ WSJ = SHARED / "data" / "nltk_data" / "corpora" / "treebank.zip"
 
 
 @pytest.mark.skipif(not WSJ.exists(), reason="no treebank in ../shared/data")
-def test_the_sample_of_the_wall_street_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_sample_of_the_wall_street_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("SYNPARSE_PTB", raising=False)
     monkeypatch.setenv("NLTK_DATA", str(WSJ.parent.parent))
     sentences = list(Treebanks(["wsj"]).sentences())
@@ -406,7 +406,9 @@ def test_the_sample_of_the_wall_street_journal(monkeypatch: pytest.MonkeyPatch, 
         (tmp_path / name).write_text(
             "".join(f"{line}\n" for line in WRITERS[form](sentences, "collins")), encoding="utf-8"
         )
-        assert [one.tree for one in Treebanks([str(tmp_path / name)]).sentences()] == [one.tree for one in sentences]
+        assert [sentence.tree for sentence in Treebanks([str(tmp_path / name)]).sentences()] == [
+            sentence.tree for sentence in sentences
+        ]
     stripped = list(Transformation(strip=("traces", "punctuation"))(sentences))
     assert sum(len(sentence.words) for sentence in stripped) == 82_369
     assert len(list(Transformation(max_length=10)(sentences))) == 555
@@ -414,4 +416,6 @@ def test_the_sample_of_the_wall_street_journal(monkeypatch: pytest.MonkeyPatch, 
         "".join(f"{rows}\n" for rows in WRITERS["conllu"](sentences, "collins"))
     )
     assert heads
-    assert [one.words for one in read_sentences([tmp_path / "wsj.conllu"])] == [one.words for one in sentences]
+    assert [sentence.words for sentence in read_sentences([tmp_path / "wsj.conllu"])] == [
+        sentence.words for sentence in sentences
+    ]

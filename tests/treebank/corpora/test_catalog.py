@@ -83,7 +83,7 @@ def test_names_are_sections_and_lengths(tmp_path: Path) -> None:
     assert load_whole("wsj23-10", ptb=folder).note == "cut from 3 of 2,416 sentences"
 
 
-def test_the_note_is_empty_if_the_numbers_are_the_known_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_note_is_empty_for_known_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = penn(tmp_path)
     for name, count in {"wsj": 51, "wsj10": 26, "wsj23": 3, "wsj23-10": 1}.items():
         monkeypatch.setitem(TREEBANKS.entries, name, replace(TREEBANKS.get(name), sentences=count))
@@ -91,14 +91,14 @@ def test_the_note_is_empty_if_the_numbers_are_the_known_ones(tmp_path: Path, mon
     assert load_gold("wsj23-10", ptb=folder).note == "2 of 1 sentences"
 
 
-def test_the_known_numbers_agree_with_each_other() -> None:
+def test_known_sizes_add_up() -> None:
     others = {"00": 1_921, "01": 1_993, "24": 1_346}
     sizes = [TREEBANKS.get(name).sentences or 0 for name in ("wsj-train", "wsj22", "wsj23")]
     assert sum(others.values()) + sum(sizes) == TREEBANKS.get("wsj").sentences
 
 
 @pytest.mark.parametrize("name", ["wsj-train", "wsj22", "wsj23", "wsj23-10"])
-def test_a_section_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_missing_section_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     full = write(tmp_path / "full" / "wsj_0001.mrg", SHORT).parent
     write(full / "wsj_2401.mrg", SHORT)
     with pytest.raises(SynparseError, match=rf"^{name} is sections? .*the Penn Treebank has no file of it"):
@@ -109,7 +109,7 @@ def test_a_section_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
         load_gold(name)
 
 
-def test_the_survey_reads_every_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_survey_reads_each_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = penn(tmp_path)
     names = [name for name in ("sample", *TREEBANKS) if not name.startswith("ctb")]
     alone = {name: load_gold(name, ptb=folder) for name in names}
@@ -124,23 +124,23 @@ def test_the_survey_reads_every_file_once(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(paths) == len(set(paths)) == 25
 
 
-def test_the_survey_of_nothing(tmp_path: Path) -> None:
-    found = dict(survey())
-    assert len(found.pop("sample")) == 1000  # type: ignore[arg-type]
-    assert all("--ptb DIR" in str(error) for error in found.values())
-    found = dict(survey(str(write(tmp_path / "wsj_0007.mrg", SHORT).parent)))
-    assert [name for name, gold in found.items() if isinstance(gold, SynparseError)] == [
+def test_survey_reports_missing_treebanks(tmp_path: Path) -> None:
+    results = dict(survey())
+    assert len(results.pop("sample")) == 1000  # type: ignore[arg-type]
+    assert all("--ptb DIR" in str(error) for error in results.values())
+    results = dict(survey(str(write(tmp_path / "wsj_0007.mrg", SHORT).parent)))
+    assert [name for name, gold in results.items() if isinstance(gold, SynparseError)] == [
         *("wsj-train", "wsj22", "wsj23", "wsj23-10")
     ]
 
 
-def test_the_environment_names_the_full_treebank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variable_names_the_full_treebank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "wsj_2301.mrg", SHORT)
     monkeypatch.setenv("SYNPARSE_PTB", str(tmp_path))
     assert len(load_gold("wsj")) == 1
 
 
-def test_a_folder_of_the_sample_only_is_marked(tmp_path: Path) -> None:
+def test_folder_with_the_sample_only_is_marked(tmp_path: Path) -> None:
     write(tmp_path / "wsj_0199.mrg", SHORT)
     assert load_gold("wsj", ptb=str(tmp_path)).note == NLTK_NOTE
 
@@ -163,20 +163,20 @@ def test_nltks_sample_zipped_and_unpacked(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("NLTK_DATA", f"{tmp_path / 'nothing'}:{tmp_path}")
     gold = load_gold("wsj10")
     assert (gold.name, gold.note, len(gold)) == ("wsj10", NLTK_NOTE, 2)
-    places = [sentence.place for sentence in load_whole("wsj10").sentences]
-    assert [place.line for place in places] == [2, 1, 3, 6]
-    assert places[0].path.endswith("treebank/combined/wsj_0001.mrg")
+    files = [sentence.place for sentence in load_whole("wsj10").sentences]
+    assert [position.line for position in files] == [2, 1, 3, 6]
+    assert files[0].path.endswith("treebank/combined/wsj_0001.mrg")
     assert gold.sentences[0].words == ("go", "home", ".")
 
 
-def test_a_damaged_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_archive_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "corpora" / "treebank.zip", "no archive")
     monkeypatch.setenv("NLTK_DATA", str(tmp_path))
     with pytest.raises(SynparseError, match=r"treebank.zip: damaged archive"):
         load_gold("wsj")
 
 
-def test_a_damaged_name_in_an_archive_leaves_no_file_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_name_in_an_archive_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "corpora" / "treebank.zip"
     path.parent.mkdir()
     with zipfile.ZipFile(path, "w") as archive:
@@ -197,12 +197,12 @@ def test_missing_data_says_how_to_get_it(name: str) -> None:
         load_gold(name)
 
 
-def test_a_full_treebank_that_is_none(tmp_path: Path) -> None:
+def test_folder_without_treebank_files_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match="no file of the Wall Street Journal part"):
         load_gold("wsj", ptb=str(tmp_path))
 
 
-def test_the_built_in_sample() -> None:
+def test_built_in_sample_is_loaded_by_name() -> None:
     gold = load_gold("sample")
     assert (gold.name, gold.note, len(gold)) == ("sample", "", 1000)
 
@@ -221,7 +221,7 @@ def test_neither_a_file_nor_a_name() -> None:
         load_gold("wsj100")
 
 
-def test_a_file_without_trees(tmp_path: Path) -> None:
+def test_file_without_trees_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match="no sentence in this file has a tree or heads"):
         load_gold(str(write(tmp_path / "empty.mrg", "\n")))
 
@@ -231,14 +231,14 @@ def test_bounds_of_names() -> None:
     assert (bound_of("wsj40", 10), bound_of("wsj10", 40), bound_of("x.mrg", 5)) == (10, 10, 5)
 
 
-def test_the_digest_is_of_the_trees_and_not_of_the_layout(tmp_path: Path) -> None:
-    one = load_gold(str(write(tmp_path / "one.mrg", LONG)))
+def test_digest_is_independent_of_the_layout(tmp_path: Path) -> None:
+    first = load_gold(str(write(tmp_path / "one.mrg", LONG)))
     other = load_gold(str(write(tmp_path / "other.mrg", " ".join(LONG.split()))))
     third = load_gold(str(write(tmp_path / "third.mrg", SHORT)))
-    assert digest(one) == digest(other) != digest(third)
+    assert digest(first) == digest(other) != digest(third)
 
 
-def test_a_number_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+def test_duplicate_file_number_counts_once(tmp_path: Path) -> None:
     write(tmp_path / "a" / "wsj_0001.mrg", SHORT)
     write(tmp_path / "b" / "WSJ_0001.MRG", SHORT)
     assert list(numbered_files(str(tmp_path), r"wsj_(\d{4})\.mrg").paths) == [1]
@@ -270,11 +270,11 @@ def test_parts_of_the_chinese_treebank(tmp_path: Path, monkeypatch: pytest.Monke
         path.write_text(CHINESE, encoding="gb18030" if number % 2 else "utf-8")
     write(tmp_path / "data" / "raw" / "chtb_301.fid", "<S ID=1>\n上海开放。\n</S>\n")
     numbers = {"ctb-train": [1, 270, 440, 1151], "ctb-dev": [301, 325], "ctb-test": [271, 300]}
-    for name, wanted in numbers.items():
+    for name, expected in numbers.items():
         gold = load_gold(name)
-        places = dict.fromkeys(Path(sentence.place.path).name for sentence in gold.sentences)
-        assert list(places) == [f"chtb_{number:03}.fid" for number in wanted]
-        assert (len(gold), gold.note) == (2 * len(wanted), f"{len(wanted)} files")
+        files = dict.fromkeys(Path(sentence.place.path).name for sentence in gold.sentences)
+        assert list(files) == [f"chtb_{number:03}.fid" for number in expected]
+        assert (len(gold), gold.note) == (2 * len(expected), f"{len(expected)} files")
         assert [sentence.words for sentence in gold.sentences[:2]] == [("上海", "开放", "。"), ("来",)]
         assert [sentence.place.line for sentence in gold.sentences[:2]] == [5, 8]
     assert [len(load_gold("ctb-dev", max_length=1)), len(load_gold("ctb-dev", max_length=2))] == [2, 4]

@@ -45,10 +45,10 @@ def word_spans(sentence: Sentence) -> tuple[int, set[tuple[int, int]]]:
     return len(tree), {(a, b) for a, b in tree.spans if 1 < b - a < len(tree)}
 
 
-def f1(predicted: set[tuple[int, int]], wanted: set[tuple[int, int]]) -> float:
-    if not wanted:
+def f1(predicted: set[tuple[int, int]], expected: set[tuple[int, int]]) -> float:
+    if not expected:
         return float(not predicted)
-    return 2 * len(predicted & wanted) / (len(predicted) + len(wanted))
+    return 2 * len(predicted & expected) / (len(predicted) + len(expected))
 
 
 def balanced(start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -70,7 +70,7 @@ def test_unknown_part_is_an_error() -> None:
         sample_treebank("training")
 
 
-def test_no_longer_sentence_occurs_in_two_parts_or_twice() -> None:
+def test_longer_sentences_are_unique() -> None:
     long = {
         part: [k for s in sentences(part) if s.tree and len(k := key(s.tree)) >= 6] for part in ("train", "dev", "test")
     }
@@ -102,10 +102,10 @@ def test_vocabulary_is_large_and_its_curve_is_natural() -> None:
 def test_right_branching_scores_what_it_scores_on_real_english() -> None:
     scores: Counter[str] = Counter()
     for sentence in sentences("test"):
-        n, wanted = word_spans(sentence)
-        scores["right"] += f1({(i, n) for i in range(1, n - 1)}, wanted)  # type: ignore[assignment]
-        scores["left"] += f1({(0, i) for i in range(2, n)}, wanted)  # type: ignore[assignment]
-        scores["balanced"] += f1(set(balanced(0, n)) - {(0, n)}, wanted)  # type: ignore[assignment]
+        n, expected = word_spans(sentence)
+        scores["right"] += f1({(i, n) for i in range(1, n - 1)}, expected)  # type: ignore[assignment]
+        scores["left"] += f1({(0, i) for i in range(2, n)}, expected)  # type: ignore[assignment]
+        scores["balanced"] += f1(set(balanced(0, n)) - {(0, n)}, expected)  # type: ignore[assignment]
     assert 350 < scores["right"] < 500  # tenths of a percent, over 1,000 sentences
     assert scores["left"] < scores["balanced"] < scores["right"]
 
@@ -128,7 +128,7 @@ def test_heads_form_one_projective_tree_that_agrees_with_the_brackets(part: str)
 
 
 def ancestors(heads: tuple[int, ...], word: int) -> list[int]:
-    """The word, its head, that one's head, and so on; ends before a word that is seen again."""
+    """The chain from the word to its head and further heads, without repetition."""
     chain = [word]
     while chain[-1] >= 0 and heads[chain[-1]] not in chain:
         chain.append(heads[chain[-1]])

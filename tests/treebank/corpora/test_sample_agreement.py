@@ -1,4 +1,4 @@
-"""Subjects and verbs of the built-in corpus agree, also across what stands between them."""
+"""Subjects and verbs of the built-in corpus agree, also at a distance."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_verbs_agree_with_their_subjects() -> None:
             assert sentence.tree is not None
             for subject, verb in pairs(sentence.tree.to_nltk()):
                 allowed = AGREES.get(verb[0].lower()) or AGREES.get(verb.label())
-                if allowed and (found := number(subject)) != "?":
+                if allowed and (counts := number(subject)) != "?":
                     checked += 1
-                    assert found in allowed, f"{subject} ... {verb}"
+                    assert counts in allowed, f"{subject} ... {verb}"
     assert checked > 1000

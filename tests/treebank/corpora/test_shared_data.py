@@ -85,10 +85,10 @@ def test_heads(name: str) -> None:
     assert (count, words) == HEADS[name]
 
 
-def test_no_treebank_of_the_folder_is_forgotten() -> None:
-    found = [path for path in DATA.rglob("*") if {".ptb", ".psd", ".conllu"} & set(path.suffixes)]
+def test_all_treebanks_of_the_folder_are_tested() -> None:
+    treebanks = [path for path in DATA.rglob("*") if {".ptb", ".psd", ".conllu"} & set(path.suffixes)]
     known = [DATA / name for name in (*TREES, *HEADS)]
-    assert [path for path in found if path not in known and path.parent not in known] == []
+    assert [path for path in treebanks if path not in known and path.parent not in known] == []
 
 
 def unpacked(name: str, folder: Path) -> list[Path]:
@@ -105,26 +105,26 @@ def unpacked(name: str, folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("name", [name for name in ARCHIVES if name != "floresta"])
 def test_archives_of_nltk(name: str, tmp_path: Path) -> None:
-    told: list[TreebankError] = []
-    sentences = list(read_sentences(unpacked(name, tmp_path), trees=True, on_bad=told.append))
-    assert (len(sentences), sum(len(sentence.words) for sentence in sentences), len(told)) == ARCHIVES[name][2:]
-    assert len({(error.path, error.line) for error in told}) == len(told)
-    assert all("\n" not in str(error) for error in told)
+    errors: list[TreebankError] = []
+    sentences = list(read_sentences(unpacked(name, tmp_path), trees=True, on_bad=errors.append))
+    assert (len(sentences), sum(len(sentence.words) for sentence in sentences), len(errors)) == ARCHIVES[name][2:]
+    assert len({(error.path, error.line) for error in errors}) == len(errors)
+    assert all("\n" not in str(error) for error in errors)
 
 
-def test_every_sentence_of_floresta_is_read_or_named(tmp_path: Path) -> None:
+def test_each_sentence_of_floresta_is_read_or_reported(tmp_path: Path) -> None:
     (path,) = unpacked("floresta", tmp_path)
     headers = [
         i for i, line in enumerate(path.read_text("utf-8").split("\n"), 1) if line[:1] == "#" and line[1:2].isdigit()
     ]
-    told: list[TreebankError] = []
-    sentences = list(read_sentences([path], on_bad=told.append))
-    assert (len(sentences), sum(len(sentence.words) for sentence in sentences), len(told)) == ARCHIVES["floresta"][2:]
+    errors: list[TreebankError] = []
+    sentences = list(read_sentences([path], on_bad=errors.append))
+    assert (len(sentences), sum(len(sentence.words) for sentence in sentences), len(errors)) == ARCHIVES["floresta"][2:]
     lines = [sentence.place.line for sentence in sentences]
-    places = sorted(lines + [error.line for error in told])
-    assert len(headers) == len(places) == 9_369
-    for header, place, following in zip(headers, places, [*headers[1:], 1 << 30], strict=True):
-        assert header < place < following
+    starts = sorted(lines + [error.line for error in errors])
+    assert len(headers) == len(starts) == 9_369
+    for header, start, following in zip(headers, starts, [*headers[1:], 1 << 30], strict=True):
+        assert header < start < following
     with pytest.raises(TreebankError) as caught:
         list(read_sentences([path]))
     assert str(caught.value).startswith(f"{path}:794: this tree is never closed (the next one starts at line 795)")

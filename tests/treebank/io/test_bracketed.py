@@ -86,7 +86,7 @@ def test_unindented_lines_are_part_of_their_tree() -> None:
     ],
 )
 def test_forms(text: str, tree: str) -> None:
-    assert [str(found) for found in parse_trees(text)] == [tree]
+    assert [str(parsed) for parsed in parse_trees(text)] == [tree]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_trees_before_the_error_are_read() -> None:
     assert next(trees)[1] == 1
 
 
-def test_a_deep_tree(tmp_path: Path) -> None:
+def test_deep_tree_is_read_without_recursion(tmp_path: Path) -> None:
     count = 10_000
     text = "".join(f"(X (W w{i}) " for i in range(count)) + ")" * count
     ((tree, _),) = read_trees(write(tmp_path, text))
@@ -180,11 +180,11 @@ def test_a_deep_tree(tmp_path: Path) -> None:
 
 
 def test_large_file_is_cut_anywhere(tmp_path: Path) -> None:
-    one = "(S\n  (NP (DT the) (NN cat))\n  (VP (VBZ sleeps)))\n"
+    sentence = "(S\n  (NP (DT the) (NN cat))\n  (VP (VBZ sleeps)))\n"
     count = 12_000  # several blocks of 256 KiB
-    found = list(read_trees(write(tmp_path, one * count)))
-    assert [line for _, line in found] == [3 * i + 1 for i in range(count)]
-    assert len({tree for tree, _ in found}) == 1
+    trees = list(read_trees(write(tmp_path, sentence * count)))
+    assert [line for _, line in trees] == [3 * i + 1 for i in range(count)]
+    assert len({tree for tree, _ in trees}) == 1
 
 
 words = st.text(st.characters(exclude_characters=" \t\n()\r\0", exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -223,14 +223,14 @@ def test_text_and_back(tree: Tree) -> None:
 
 
 @given(st.text(st.sampled_from("()ab .\n\t"), max_size=30))
-def test_the_short_way_agrees_with_the_long_one(text: str) -> None:
+def test_regular_trees_agree_with_general_parser(text: str) -> None:
     short = brackets.scan_regular(text)
     if short is not None:
         assert list(brackets.scan(text)) == [short]
 
 
 @given(st.text(max_size=60))
-def test_no_text_crashes_the_reader(text: str) -> None:
+def test_random_text_raises_only_value_errors(text: str) -> None:
     with suppress(ValueError):
         list(parse_trees(text))
     with suppress(ValueError):
@@ -252,26 +252,26 @@ BROKEN = {
 @pytest.mark.parametrize("separator", ["", "\n", "\n# comment\n"])
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_trees_can_be_left_out(tmp_path: Path, name: str, separator: str) -> None:
-    told: list[TreebankError] = []
+    errors: list[TreebankError] = []
     path = write(tmp_path, separator.join([GOOD, BROKEN[name], GOOD, BROKEN[name], GOOD]))
-    trees = list(read_trees(path, on_bad=told.append))
+    trees = list(read_trees(path, on_bad=errors.append))
     assert {str(tree) for tree, _ in trees} == {"(S (NP (DT a) (NN b)) (VP (VB c)))"}
     step = (GOOD + separator).count("\n")
     broken = (BROKEN[name] + separator).count("\n")
     assert [line for _, line in trees] == [1, 1 + step + broken, 1 + 2 * step + 2 * broken]
     blamed = BROKEN[name].count("\n", 0, BROKEN[name].find("  text")) if "text" in name else 0
-    assert [error.line - blamed for error in told] == [1 + step, 1 + 2 * step + broken]
+    assert [error.line - blamed for error in errors] == [1 + step, 1 + 2 * step + broken]
     with pytest.raises(TreebankError) as caught:
         list(read_trees(path))
-    assert str(caught.value) == str(told[0])
+    assert str(caught.value) == str(errors[0])
 
 
-def test_one_tree_a_line_with_broken_ones(tmp_path: Path) -> None:
-    told: list[TreebankError] = []
+def test_malformed_trees_between_lines_are_skipped(tmp_path: Path) -> None:
+    errors: list[TreebankError] = []
     lines = ["(S (A a))", "(S (A b)))", "(TITLE (A c))", "(S (A d)) e", "(S (A f)", "(TITLE (A g))", "(S (A h)"]
-    trees = read_trees(write(tmp_path, "\n".join(lines)), on_bad=told.append)
+    trees = read_trees(write(tmp_path, "\n".join(lines)), on_bad=errors.append)
     assert [line for _, line in trees] == [1, 3, 6]
-    assert [error.line for error in told] == [2, 4, 5, 7]
+    assert [error.line for error in errors] == [2, 4, 5, 7]
 
 
 @pytest.fixture(scope="module")
@@ -285,16 +285,16 @@ def wsj(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_data
-def test_the_wsj_sample_reads_as_nltk_reads_it(wsj: Path) -> None:
+def test_wsj_sample_agrees_with_nltk(wsj: Path) -> None:
     import nltk
 
     nltk.data.path.insert(0, str(DATA / "nltk_data"))
-    ours = list(read_sentences([wsj]))
-    assert len(ours) == 3_914
-    assert sum(len(sentence.words) for sentence in ours) == 94_084
+    sentences = list(read_sentences([wsj]))
+    assert len(sentences) == 3_914
+    assert sum(len(sentence.words) for sentence in sentences) == 94_084
     compared = 0
     for name in nltk.corpus.treebank.fileids()[::4]:  # nltk is slow
-        of_file = [one.tree for one in ours if one.place and Path(one.place.path).name == Path(name).name]
+        of_file = [sentence.tree for sentence in sentences if Path(sentence.place.path).name == Path(name).name]
         assert of_file == [Tree.from_nltk(tree) for tree in nltk.corpus.treebank.parsed_sents(name)]
         compared += len(of_file)
     assert compared > 900

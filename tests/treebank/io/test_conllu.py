@@ -66,7 +66,7 @@ def test_nothing_but_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "# only a comment\n"])
-def test_no_sentence(tmp_path: Path, text: str) -> None:
+def test_file_without_rows_has_no_sentences(tmp_path: Path, text: str) -> None:
     assert list(read_conllu(write(tmp_path, text))) == []
 
 
@@ -83,7 +83,7 @@ def test_three_columns(tmp_path: Path) -> None:
     assert list(read_sentences([path])) == [first, second]
 
 
-def test_the_suffix_is_enough_for_training_and_parsing(tmp_path: Path) -> None:
+def test_suffix_selects_the_columns(tmp_path: Path) -> None:
     path = write(tmp_path, CONLLU)
     assert [sentence.words[-1] for sentence in read_sentences([path])] == ["mar", "chính\u00a0sách"]
     assert [sentence.words[-1] for sentence in read_sentences([tmp_path], trees=True)] == ["mar", "chính\u00a0sách"]
@@ -93,7 +93,7 @@ def write_conllu(words: Sequence[str], heads: Sequence[int]) -> str:
     return ConlluWriter()(Sentence(tuple(words)), heads) + "\n"
 
 
-def test_a_word_with_a_blank_is_written_as_it_was(tmp_path: Path) -> None:
+def test_space_in_a_word_is_written_unchanged(tmp_path: Path) -> None:
     (sentence,) = read_conllu(write(tmp_path, row(1, word="chính sách") + row(2, head=1)))
     assert "\n1\tchính sách\t_" in write_conllu(sentence.words, sentence.heads)
 
@@ -127,18 +127,18 @@ BAD = {
 }
 
 
-def test_a_file_that_is_cut_inside_its_last_sentence(tmp_path: Path) -> None:
+def test_truncated_file_is_an_error(tmp_path: Path) -> None:
     """However many rows are left of a sentence, they are never taken for all of it without a word."""
     whole = CONLLU[: CONLLU.index("\n\n") + 1].replace("â", "á")
     lines = whole.splitlines(keepends=True)
-    for kept in range(3, len(lines)):
+    for complete in range(3, len(lines)):
         with pytest.raises(TreebankError):
-            list(read_conllu(write(tmp_path, "".join(lines[:kept]))))
+            list(read_conllu(write(tmp_path, "".join(lines[:complete]))))
     with pytest.raises(
         TreebankError, match=r"conllu:6: the file ends before 'mar' of # text; the file seems to be cut"
     ):
         list(read_conllu(write(tmp_path, "".join(lines[:6]))))
-    assert [len(one.words) for one in read_conllu(write(tmp_path, "".join(lines)))] == [5]
+    assert [len(sentence.words) for sentence in read_conllu(write(tmp_path, "".join(lines)))] == [5]
     assert not list(read_conllu(write(tmp_path, "".join(lines[:-2])), on_bad=lambda error: None))
     with pytest.raises(TreebankError, match="conllu:3: after this sentence the file ends with a comment"):
         list(read_conllu(write(tmp_path, "".join(lines) + "\n# sent_id = 2\n")))
@@ -159,9 +159,9 @@ def test_errors_name_file_and_line(tmp_path: Path, text: str) -> None:
 
 def test_broken_sentences_can_be_left_out(tmp_path: Path) -> None:
     path = write(tmp_path, "\n".join([row(1, "a"), row(2, "b"), row(1, "c"), row(1, "d", head=7), row(1, "e")]))
-    told: list[TreebankError] = []
-    assert [sentence.words for sentence in read_sentences([path], on_bad=told.append)] == [("a",), ("c",), ("e",)]
-    assert [error.line for error in told] == [3, 7]
+    errors: list[TreebankError] = []
+    assert [sentence.words for sentence in read_sentences([path], on_bad=errors.append)] == [("a",), ("c",), ("e",)]
+    assert [error.line for error in errors] == [3, 7]
 
 
 words = st.text(st.characters(exclude_characters="\t\n\r\0 ", exclude_categories=["Cs"]), min_size=1, max_size=4)
@@ -176,7 +176,7 @@ def test_there_and_back(tmp_path_factory: pytest.TempPathFactory, pairs: list[tu
     assert [(item.words, item.heads) for item in read_prediction_heads(path)] == [(forms, heads)] * 2
 
 
-def test_what_is_written() -> None:
+def test_written_columns() -> None:
     rows = "1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n2\ton\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
     assert write_conllu(["Go", "on"], [ROOT, 0]) == "# sent_id = 1\n# text = Go on\n" + rows
 

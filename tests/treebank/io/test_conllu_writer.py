@@ -48,7 +48,7 @@ TREEBANKS = ["UD_English-EWT/en_ewt-ud-test", "UD_German-PUD/de_pud-ud-test", "U
 
 
 @pytest.mark.parametrize("name", TREEBANKS)
-def test_a_treebank_there_and_back(name: str) -> None:
+def test_treebank_is_written_unchanged(name: str) -> None:
     path = UD / f"{name}.conllu"
     if not path.exists():
         pytest.skip(f"{path} is not there")
@@ -68,7 +68,7 @@ def test_parsed_treebanks_are_valid(name: str) -> None:
         pytest.skip(f"{path} is not there")
     writer = ConlluWriter()
     sentences = list(read_conllu(str(path), keep_annotation=True))[:400]
-    document = "".join(writer(one, chain(len(one.words))) + "\n" for one in sentences)
+    document = "".join(writer(sentence, chain(len(sentence.words))) + "\n" for sentence in sentences)
     assert violations(document) == []
     assert document.count("# sent_id") == len(sentences)
 
@@ -78,7 +78,7 @@ def test_raw_text_gets_ids_text_and_spacing(tmp_path: Path) -> None:
     path.write_text("Güldü.  Sonra\n(belki) gitti.\n")
     writer = ConlluWriter()
     sentences = read_sentences([path], input_options=InputOptions(tokenize="unicode", paragraphs=True))
-    document = "".join(writer(one, chain(len(one.words))) + "\n" for one in sentences)
+    document = "".join(writer(sentence, chain(len(sentence.words))) + "\n" for sentence in sentences)
     assert violations(document) == []
     assert "# sent_id = 2\n# text = Sonra (belki) gitti.\n" in document
     assert "1\tGüldü\t_\t_\t_\t_\t0\troot\t_\tSpaceAfter=No\n" in document
@@ -94,6 +94,6 @@ def test_raw_text_gets_ids_text_and_spacing(tmp_path: Path) -> None:
         ("\tI\tI\t", "\tI\t\t", "empty cell"),
     ],
 )
-def test_the_rules_find_what_is_wrong(old: str, new: str, finding: str) -> None:
+def test_rules_detect_invalid_conllu(old: str, new: str, finding: str) -> None:
     assert violations(SAMPLE) == []
     assert any(finding in problem for problem in violations(SAMPLE.replace(old, new)))

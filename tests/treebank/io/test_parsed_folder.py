@@ -21,13 +21,13 @@ def test_heads_in_order(tmp_path: Path) -> None:
     (tmp_path / "c.txt").write_text("no part of it\n")
     (tmp_path / NOTE).write_text(json.dumps({"files": names}))
     assert gives_heads(str(tmp_path))
-    found = [one.heads for one in read_prediction_heads(str(tmp_path))]
-    assert found == [(-1, -1), (-1, 0), (1, -1)]
-    assert [one.heads for one in read_sentences([tmp_path])] == found
+    heads = [prediction.heads for prediction in read_prediction_heads(str(tmp_path))]
+    assert heads == [(-1, -1), (-1, 0), (1, -1)]
+    assert [prediction.heads for prediction in read_sentences([tmp_path])] == heads
 
 
 @pytest.mark.parametrize("note", ["", "[]", "{}", '{"files": 3}', "[" * 100_000])
-def test_a_damaged_note_is_told(tmp_path: Path, note: str) -> None:
+def test_damaged_note_is_an_error(tmp_path: Path, note: str) -> None:
     (tmp_path / NOTE).write_text(note)
     with pytest.raises(SynparseError, match=r"synparse-batch\.json is damaged"):
         parsed_files(str(tmp_path))

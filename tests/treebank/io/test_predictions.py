@@ -46,18 +46,18 @@ def test_bare_trees_must_be_one_whole_tree(text: str) -> None:
 
 def test_predictions_one_a_line(tmp_path: Path) -> None:
     text = "# made by parser 1.0\n(X (W a) (W b))\n\n(a (b c))\r\nYes\n#\n(A a) (B b)\n"
-    found = list(read_prediction_trees(write(tmp_path, text)))
-    assert [item.line for item in found] == [2, 3, 4, 5, 6, 7, 7]
-    assert found[0].labelled == Tree.from_text("(X (W a) (W b))")
-    assert found[1].labelled is not None
-    assert not found[1].labelled.words
-    assert not found[1].bare.words
-    assert found[2].bare.words == ("a", "b", "c")
-    assert found[3].labelled is None
-    assert found[3].bare.words == ("Yes",)
-    assert found[4].bare.words == ("#",)
-    assert found[5].bare.words == ("A", "a")
-    assert found[6].text == "(B b)"
+    predictions = list(read_prediction_trees(write(tmp_path, text)))
+    assert [item.line for item in predictions] == [2, 3, 4, 5, 6, 7, 7]
+    assert predictions[0].labelled == Tree.from_text("(X (W a) (W b))")
+    assert predictions[1].labelled is not None
+    assert not predictions[1].labelled.words
+    assert not predictions[1].bare.words
+    assert predictions[2].bare.words == ("a", "b", "c")
+    assert predictions[3].labelled is None
+    assert predictions[3].bare.words == ("Yes",)
+    assert predictions[4].bare.words == ("#",)
+    assert predictions[5].bare.words == ("A", "a")
+    assert predictions[6].text == "(B b)"
 
 
 def test_predictions_over_several_lines() -> None:

@@ -45,8 +45,8 @@ def test_sinica(tmp_path: Path, name: str) -> None:
 )
 def test_sinica_errors(tmp_path: Path, line: str, message: str) -> None:
     path = write(tmp_path, SINICA + line + "\n" + SINICA, "a.sinica")
-    told: list[TreebankError] = []
-    assert len(list(read_sentences([path], on_bad=told.append))) == 4
-    assert [str(error)[: len(f"{path}:4: {message}")] for error in told] == [f"{path}:4: {message}"]
+    errors: list[TreebankError] = []
+    assert len(list(read_sentences([path], on_bad=errors.append))) == 4
+    assert [str(error)[: len(f"{path}:4: {message}")] for error in errors] == [f"{path}:4: {message}"]
     with pytest.raises(TreebankError):
         list(read_sentences([path]))

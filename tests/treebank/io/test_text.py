@@ -17,7 +17,7 @@ def write(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_one_sentence_a_line(tmp_path: Path) -> None:
+def test_each_line_is_one_sentence(tmp_path: Path) -> None:
     sentences = list(read_text(write(tmp_path, "\ufeffThe  cat\tsleeps .\r\n\n \t \nYes")))
     assert [sentence.words for sentence in sentences] == [("The", "cat", "sleeps", "."), (), (), ("Yes",)]
     assert [sentence.place.line for sentence in sentences] == [1, 2, 3, 4]
@@ -29,7 +29,7 @@ def test_only_spaces_and_tabs_separate_words() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n")))
-def test_words_are_what_stands_between_blanks(line: str) -> None:
+def test_only_spaces_and_tabs_split_random_lines(line: str) -> None:
     assert list(split_words(line)) == [word for word in line.replace("\t", " ").split(" ") if word]
 
 
@@ -77,5 +77,5 @@ def test_offsets_lead_back_to_the_file(tmp_path: Path, paragraphs: bool) -> None
     assert surfaces[0].spaced() == [True, False, True]
 
 
-def test_a_return_within_a_line_ends_nothing_elsewhere(tmp_path: Path) -> None:
-    assert [one.words for one in read_text(write(tmp_path, "a\rb c\nd\r\n"))] == [("a\rb", "c"), ("d",)]
+def test_carriage_return_inside_a_line_is_kept(tmp_path: Path) -> None:
+    assert [sentence.words for sentence in read_text(write(tmp_path, "a\rb c\nd\r\n"))] == [("a\rb", "c"), ("d",)]

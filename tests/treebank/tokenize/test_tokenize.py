@@ -56,15 +56,15 @@ def test_sentence_splitter(marked: str) -> None:
 
 
 @given(st.text())
-def test_the_splitter_loses_nothing(text: str) -> None:
+def test_sentences_contain_all_characters(text: str) -> None:
     assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
 
 
-def test_blank_is_no_sentence() -> None:
+def test_blank_text_has_no_sentences() -> None:
     assert split_sentences(" \t") == []
 
 
-def test_a_long_line_of_names_takes_linear_time() -> None:
+def test_long_line_of_names_takes_linear_time() -> None:
     began = time.perf_counter()
     assert len(split_sentences("Dr. Xu " * 20_000)) == 1
     assert time.perf_counter() - began < 20  # quadratic time would need minutes
@@ -116,13 +116,13 @@ def test_words_are_pieces_of_the_text(text: str) -> None:
         assert all(word and not any(map(str.isspace, word)) for word in words)
 
 
-def test_an_unknown_rule_offers_the_nearest() -> None:
+def test_unknown_rule_suggests_the_nearest() -> None:
     with pytest.raises(SynparseError, match="did you mean 'unicode'"):
         tokenization("unicod")
     assert "english" in TOKENIZATIONS
 
 
-def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_names_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pythainlp.tokenize", None)
     tokenization.cache_clear()
     with pytest.raises(SynparseError, match=r"pip install 'synparse\[pythainlp\]'"):
