@@ -1,6 +1,7 @@
-"""What a model learns from at each step: one type for each kind of input; the type says what there is.
+"""Batches: one type for each form of training data.
 
-T steps, B sentences or columns of a stream, N words of the longest sentence. Token 0 is the boundary mark, and padding.
+Axes: T steps, B sentences or columns of a stream, N words of the longest sentence. Token 0 is the boundary token and
+padding.
 """
 
 from __future__ import annotations
@@ -14,29 +15,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Batch:
-    """What all batches have: tensors that lie side by side."""
+    """Base class of batches: tensors with a common batch axis."""
 
     tokens: Tensor
 
     @property
     def token_count(self) -> int:
-        """Tokens that are learned from, padding not counted."""
+        """Number of tokens, without padding."""
         return self.tokens.numel()
 
     @property
     def carries_state(self) -> bool:
-        """Whether the next batch goes on where this one ends."""
+        """Whether the next batch continues where this one ends."""
         return False
 
     def to(self, device: str) -> Self:
-        """The same on ``device``."""
-        moved: dict[str, Any] = {one.name: _moved(getattr(self, one.name), device) for one in fields(self)}
+        """The batch on ``device``."""
+        moved: dict[str, Any] = {item.name: _moved(getattr(self, item.name), device) for item in fields(self)}
         return replace(self, **moved)
 
     def parts(self, count: int, *, cut: bool = True) -> list[Self]:
-        """The batch in ``count`` parts, or as many as it has rows; to save memory, or for several processes.
+        """The batch in at most ``count`` parts with one or more rows each.
 
-        With ``cut`` a part has no columns that only others need.
+        With ``cut`` the columns of a part that hold only padding are removed.
         """
         raise TypeError(f"a {type(self).__name__} cannot be cut")
 
@@ -54,50 +55,50 @@ class StreamBatch(Batch):
 
     @property
     def carries_state(self) -> bool:
-        """A segment goes on where the one before it ended."""
+        """True: a segment continues where the preceding one ended."""
         return True
 
     def parts(self, count: int, *, cut: bool = True) -> list[Self]:
-        """Some of the columns each."""
-        split = {one.name: getattr(self, one.name).tensor_split(count, 1) for one in fields(self)}
+        """The segment in at most ``count`` parts with some of the columns each."""
+        split = {item.name: getattr(self, item.name).tensor_split(count, 1) for item in fields(self)}
         width = min(count, self.tokens.shape[1])
         return [replace(self, **{name: part[k] for name, part in split.items()}) for k in range(width)]
 
 
 @dataclass(frozen=True)
 class SupervisedStreamBatch(StreamBatch):
-    """A segment with the ``distances`` (T, B) of gold trees, the gap before each word; NaN where there is none."""
+    """A segment with the ``distances`` (T, B) of gold trees, the gap before each word; NaN without a tree."""
 
     distances: Tensor
 
 
 @dataclass(frozen=True)
 class SentenceBatch(Batch):
-    """Whole sentences, ``tokens`` (B, N) without boundary marks, padded with 0 behind their ``lengths`` (B,) words."""
+    """Sentences: ``tokens`` (B, N) without boundary tokens, padded with 0 after their ``lengths`` (B,) words."""
 
     lengths: Tensor
 
     @property
     def token_count(self) -> int:
-        """Words."""
+        """Number of words."""
         return int(self.lengths.sum())
 
     def parts(self, count: int, *, cut: bool = True) -> list[Self]:
-        """Some of the sentences each."""
+        """The batch in at most ``count`` parts with some of the sentences each."""
         import torch
 
         rows = torch.arange(len(self.lengths)).tensor_split(min(count, len(self.lengths)))
         return [self.select(chosen, cut=cut) for chosen in rows]
 
     def select(self, chosen: Tensor, *, cut: bool = True) -> Self:
-        """The sentences whose indices are ``chosen`` (on the CPU), by ``cut`` without columns that only others need."""
+        """The sentences whose indices are ``chosen`` (on the CPU), with ``cut`` without columns of padding only."""
         lengths = self.lengths[chosen.to(self.lengths.device)]
         longest = max(1, int(lengths.max())) if cut else self.tokens.shape[1]
         return replace(self, lengths=lengths, **self._selected(chosen.to(self.tokens.device), longest))
 
     def _selected(self, chosen: Tensor, longest: int) -> dict[str, Any]:
-        """All fields but ``lengths``, cut to the ``chosen`` rows and to ``longest`` words."""
-        names = [one.name for one in fields(self) if one.name != "lengths"]
+        """All fields except ``lengths``, cut to the ``chosen`` rows and to ``longest`` words."""
+        names = [item.name for item in fields(self) if item.name != "lengths"]
         return {name: getattr(self, name)[chosen, :longest] for name in names}
 
 
@@ -110,8 +111,11 @@ class MaskedBatch(SentenceBatch):
 
 @dataclass(frozen=True)
 class HeadSupervisedBatch(MaskedBatch):
-    """Sentences with the ``heads`` (B, N, N) that another parser gives: row i says how probable each word is as head of
-    word i, the diagonal that it is the root. A row of zeros says nothing."""
+    """Sentences with the ``heads`` (B, N, N) of another parser.
+
+    Row i is the distribution over the heads of word i, the diagonal the probability of the root. A row of zeros is
+    unlabeled.
+    """
 
     heads: Tensor
 
@@ -122,13 +126,13 @@ class HeadSupervisedBatch(MaskedBatch):
 
 @dataclass(frozen=True)
 class FragmentBatch(SentenceBatch):
-    """Sentences with ``gaps`` (B, N), uint8: what marks stood before each word (`induce.data.punctuation`)."""
+    """Sentences with ``gaps`` (B, N), uint8: the punctuation before each word (`induce.data.punctuation`)."""
 
     gaps: Tensor
 
     @property
     def fragments(self) -> Tensor:
-        """The number (B, N), from 0, of the stretch between punctuation that a word is in."""
+        """Index (B, N), from 0, of the fragment between punctuation marks that each word is in."""
         from induce.data.punctuation import JOINED, NOTHING
 
         separated = (self.gaps != NOTHING) & (self.gaps != JOINED)
@@ -138,14 +142,14 @@ class FragmentBatch(SentenceBatch):
 
 @dataclass(frozen=True)
 class SupervisedBatch(SentenceBatch):
-    """Sentences with the ``distances`` (B, N) of gold trees, the gap before each word; NaN where there is none."""
+    """Sentences with the ``distances`` (B, N) of gold trees, the gap before each word; NaN without a tree."""
 
     distances: Tensor
 
 
 @dataclass(frozen=True)
 class SpanSupervisedBatch(FragmentBatch):
-    """Sentences with a factor ``weights`` (B, N, N + 1) for each span: 1 where it is welcome, less where it is not."""
+    """Sentences with a factor ``weights`` (B, N, N + 1) for each span; less than 1 for dispreferred spans."""
 
     weights: Tensor
 
@@ -156,7 +160,7 @@ class SpanSupervisedBatch(FragmentBatch):
 
 @dataclass(frozen=True)
 class SpanTargetBatch(FragmentBatch):
-    """Sentences with the share ``spans`` (B, N, N + 1) of the trees of other parsers that have each span."""
+    """Sentences with the share ``spans`` (B, N, N + 1) of other parsers' trees that have each span."""
 
     spans: Tensor
 

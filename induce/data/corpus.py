@@ -1,4 +1,4 @@
-"""A text in memory: one number a word in one array, and where its sentences begin."""
+"""A text in memory: one index per word in one array, and the offsets of its sentences."""
 
 from __future__ import annotations
 
@@ -24,35 +24,38 @@ if TYPE_CHECKING:
 
     from induce.data.batches import SentenceBatch
 
-CHUNK = 1 << 20  # words that get their final numbers at a time
-LEAST = 1e-3  # probability that any of the words is a word's head, for the sum to say something
-Reference = Sequence[Tree] | np.ndarray  # of other parsers: trees over a sentence, or its head distributions (N, N)
+MIN_HEAD_MASS = 1e-3  # words with less total head probability count as unlabeled
+Reference = Sequence[Tree] | np.ndarray  # trees of other parsers over a sentence, or its head distributions (N, N)
 
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """Spans of two or more words that reference trees of a text have: of sentence k ``spans[offsets[k] :
-    offsets[k + 1]]``, each as often as there are trees with it."""
+    """Spans of two or more words in the reference trees of a text.
+
+    Those of sentence k are ``spans[offsets[k] : offsets[k + 1]]``; a span is repeated for each tree that has it.
+    """
 
     spans: np.ndarray  # (spans, 2) int32: start, end
     offsets: np.ndarray  # (sentences + 1,) int64
-    trees: int  # of each sentence
+    trees: int  # number of trees per sentence
 
     def weights(self, chosen: np.ndarray, count: int, outside: float) -> np.ndarray:
-        """Weights (B, N, N + 1) of the spans of the ``chosen`` sentences, N = ``count``: 1 for those of the
-        references and whole sentences, else ``outside``."""
+        """Weights (B, N, N + 1) of the spans of the ``chosen`` sentences, where N is ``count``.
+
+        Spans of the references and full-sentence spans have weight 1, other spans ``outside``.
+        """
         weights = np.full((len(chosen), count, count + 1), outside, dtype=np.float32)
-        weights[self._places(chosen)] = 1
+        weights[self._indices(chosen)] = 1
         weights[:, 0, count] = 1
         return weights
 
     def shares(self, chosen: np.ndarray, count: int) -> np.ndarray:
-        """The share (B, N, N + 1) of the trees of the ``chosen`` sentences that have each span, N = ``count``."""
+        """Share (B, N, N + 1) of the trees of the ``chosen`` sentences that have each span, where N is ``count``."""
         shares = np.zeros((len(chosen), count, count + 1), dtype=np.float32)
-        np.add.at(shares, self._places(chosen), 1 / self.trees)
+        np.add.at(shares, self._indices(chosen), 1 / self.trees)
         return shares
 
-    def _places(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _indices(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Row, start and end of each span of the ``chosen`` sentences."""
         starts, ends = self.offsets[chosen], self.offsets[np.asarray(chosen) + 1]
         rows = np.repeat(np.arange(len(chosen)), ends - starts)
@@ -62,14 +65,16 @@ class References:
 
 @dataclass(frozen=True, eq=False)
 class HeadReferences:
-    """How probable other parsers find each word of a text as head of each other: the squares (N, N) of all sentences
-    one behind the other, that of sentence k from ``offsets[k]`` on; a row of zeros says nothing."""
+    """Head distributions of other parsers: the matrices (N, N) of all sentences in one array.
+
+    That of sentence k starts at ``offsets[k]``. A row of zeros is unlabeled.
+    """
 
     values: np.ndarray  # float16
     offsets: np.ndarray  # (sentences + 1,) int64
 
     def heads(self, chosen: np.ndarray, lengths: np.ndarray, count: int) -> np.ndarray:
-        """Those (B, N, N) of the ``chosen`` sentences of ``lengths`` (B,), N = ``count``, padded with 0."""
+        """Matrices (B, N, N) of the ``chosen`` sentences of ``lengths`` (B,), padded with 0, where N is ``count``."""
         squares = np.zeros((len(chosen), count, count), dtype=np.float32)
         for row, start, length in zip(squares, self.offsets[chosen], lengths, strict=True):
             row[:length, :length] = self.values[start : start + length**2].reshape(length, length)
@@ -78,14 +83,13 @@ class HeadReferences:
 
 @dataclass(frozen=True, eq=False)
 class EncodedCorpus:
-    """A text in the numbers of a vocabulary.
+    """A text as indices of a vocabulary.
 
-    ``ids`` (words + sentences,) int32: the words of each sentence and 0 behind it; sentence k is ``ids[offsets[k] :
-    offsets[k + 1] - 1]``. ``gaps`` beside ``ids`` says what was dropped in front of a word, such as a comma
-    (`induce.data.punctuation`). ``distances`` beside ``ids`` is the gap before each word in a gold tree, NaN where
-    there is
-    none, and has no entries at all for a text without trees. ``references`` and ``head_references``: trees and heads of
-    other parsers to focus on, if there are any.
+    ``ids`` (words + sentences,) int32 holds the words of each sentence followed by 0; sentence k is ``ids[offsets[k] :
+    offsets[k + 1] - 1]``. ``gaps``, parallel to ``ids``, is the punctuation that was dropped before a word
+    (`induce.data.punctuation`). ``distances``, parallel to ``ids``, are those of gold trees, the gap before each word:
+    NaN without a tree, and an empty array for a text without trees. ``references`` and ``head_references`` are trees
+    and heads of other parsers to learn from.
     """
 
     vocabulary: Vocabulary
@@ -97,48 +101,48 @@ class EncodedCorpus:
     head_references: HeadReferences | None = None
 
     def __len__(self) -> int:
-        """Sentences."""
+        """Number of sentences."""
         return len(self.offsets) - 1
 
     @property
     def lengths(self) -> np.ndarray:
-        """Words of each sentence (sentences,)."""
+        """Number of words of each sentence (sentences,)."""
         return np.diff(self.offsets) - 1
 
     def sentence(self, index: int) -> list[int]:
-        """The numbers of the words of one sentence."""
+        """Indices of the words of one sentence."""
         return self.ids[self.offsets[index] : self.offsets[index + 1] - 1].tolist()
 
     def sentences(self, chosen: np.ndarray) -> SentenceBatch:
-        """The sentences whose indices are ``chosen``, side by side."""
+        """Batch of the ``chosen`` sentences."""
         import torch
 
         from induce.data.batches import SentenceBatch
 
-        tokens, lengths = self.beside(self.ids, chosen, 0)
+        tokens, lengths = self.rows_of(self.ids, chosen, 0)
         return SentenceBatch(torch.from_numpy(tokens.astype(np.int64)), torch.from_numpy(lengths))
 
-    def beside(self, values: np.ndarray, chosen: np.ndarray, padding: float) -> tuple[np.ndarray, np.ndarray]:
-        """What ``values``, beside ``ids``, say of the words (B, N) of the ``chosen`` sentences; the lengths (B,)."""
+    def rows_of(self, values: np.ndarray, chosen: np.ndarray, padding: float) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (B, N) of ``values``, an array parallel to ``ids``, for the ``chosen`` sentences; lengths (B,)."""
         starts = self.offsets[chosen]
         lengths = self.offsets[np.asarray(chosen) + 1] - 1 - starts
         columns = np.arange(lengths.max(initial=1))
-        places = np.minimum(starts[:, None] + columns, len(values) - 1)
-        return np.where(columns < lengths[:, None], values[places], values.dtype.type(padding)), lengths
+        indices = np.minimum(starts[:, None] + columns, len(values) - 1)
+        return np.where(columns < lengths[:, None], values[indices], values.dtype.type(padding)), lengths
 
     def gaps_before(self, chosen: np.ndarray) -> np.ndarray:
-        """What stood before each word (B, N) of the ``chosen`` sentences."""
-        return self.beside(self.gaps, chosen, NOTHING)[0]
+        """Punctuation before each word (B, N) of the ``chosen`` sentences."""
+        return self.rows_of(self.gaps, chosen, NOTHING)[0]
 
     @property
     def breaks(self) -> np.ndarray:
-        """Beside ``ids``, true where a mark in front of a word separates it from the one before."""
+        """Whether punctuation separates each word from the preceding one, parallel to ``ids``."""
         return (self.gaps != NOTHING) & (self.gaps != JOINED)
 
 
 @dataclass
 class Corpus:
-    """A text as it is read: provisional word numbers, the words, and how often each occurs."""
+    """A text under construction: provisional word indices, the words, and their numbers of occurrences."""
 
     ids: array[int] = field(default_factory=lambda: array("i"))
     offsets: array[int] = field(default_factory=lambda: array("q", [0]))
@@ -148,11 +152,12 @@ class Corpus:
     counts: array[int] = field(default_factory=lambda: array("q", [0]))
     digest: Any = field(default_factory=hashlib.sha256)
     trees: list[tuple[int, Sequence[int]]] = field(default_factory=list)  # first word, a distance for each word
-    reference_spans: array[int] = field(default_factory=lambda: array("i"))  # start and end of each, in turn
+    reference_spans: array[int] = field(default_factory=lambda: array("i"))  # start and end of each span
     reference_offsets: array[int] = field(default_factory=lambda: array("q", [0]))
-    reference_trees: int = 0  # of each sentence
-    reference_heads: bytearray = field(default_factory=bytearray)  # float16: a square for each sentence
-    _encoded: EncodedCorpus | None = None
+    reference_trees: int = 0  # number of trees per sentence
+    reference_heads: bytearray = field(default_factory=bytearray)  # float16: a matrix for each sentence
+    class_vocabularies: dict[tuple[int, ...], Vocabulary] = field(default_factory=dict)  # by settings
+    _encoded: tuple[tuple[str, ...], tuple[str, ...], EncodedCorpus] | None = None
     _joining: list[str] | None = None
 
     def add(
@@ -163,9 +168,9 @@ class Corpus:
         *,
         distances: Sequence[int] = (),
     ) -> None:
-        """Append one sentence, with the ``distances`` of its tree if a model is to learn from it.
+        """Append one sentence, with the ``distances`` of its tree if a model learns from it.
 
-        ``kept`` are the indices of these words among ``words``, the sentence as it was written, if some were dropped.
+        If some words were dropped, ``kept`` are the indices of ``forms`` among ``words``, the original sentence.
         """
         if distances:
             self.trees.append((len(self.ids), distances))
@@ -181,13 +186,13 @@ class Corpus:
         self.offsets.append(len(self.ids))
         before = bytearray(len(forms) + 1)
         if kept and kept[-1] >= len(forms):
-            for place, marks in dropped(words, kept):
-                before[place] = self.singles.gap(marks)
+            for index, marks in dropped(words, kept):
+                before[index] = self.singles.gap(marks)
         self.gaps += before
         self.digest.update(" ".join(forms).encode("utf-8", "surrogatepass") + b"\n")
 
     def refer(self, trees: Sequence[Iterable[tuple[int, int]]]) -> None:
-        """Give the sentence added last the spans of its reference trees; to be done for every sentence or none."""
+        """Add the spans of the reference trees of the last sentence; to be called for every sentence or for none."""
         self.reference_trees = len(trees)
         for span in sorted(chain.from_iterable(trees)):
             self.reference_spans.extend(span)
@@ -195,15 +200,15 @@ class Corpus:
         self.digest.update(self.reference_spans[2 * self.reference_offsets[-2] :].tobytes())
 
     def refer_heads(self, heads: np.ndarray) -> None:
-        """Give the sentence added last the head distributions (N, N) of another parser; of every sentence or none.
+        """Add the head distributions (N, N) of the last sentence; to be called for every sentence or for none.
 
-        The rows are made to sum to 1, unless they are nearly 0.
+        The rows are normalized to sum to 1, unless their sum is below `MIN_HEAD_MASS`.
         """
         sums = heads.sum(1, keepdims=True)
-        shares = np.divide(heads, sums, out=np.zeros(heads.shape), where=sums > LEAST)
-        found = shares.astype(np.float16).tobytes()
-        self.reference_heads += found
-        self.digest.update(found)
+        shares = np.divide(heads, sums, out=np.zeros(heads.shape), where=sums > MIN_HEAD_MASS)
+        content = shares.astype(np.float16).tobytes()
+        self.reference_heads += content
+        self.digest.update(content)
 
     @property
     def sentences(self) -> int:
@@ -216,50 +221,40 @@ class Corpus:
         return len(self.ids) - self.sentences
 
     def word_counts(self) -> dict[str, int]:
-        """Word -> number of occurrences."""
+        """Number of occurrences of each word."""
         return dict(zip(self.numbers, self.counts[1:], strict=True))
 
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
-        """Its most frequent words, ``size`` with the two marks, that occur ``minimum_count`` times or more."""
+        """Vocabulary of the most frequent words that occur at least ``minimum_count`` times.
+
+        ``size`` includes the two special tokens.
+        """
         return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
 
     @property
     def joining(self) -> list[str]:
-        """The marks that join words in this text."""
+        """Punctuation marks that join words in this text."""
         if self._joining is None:
             ids, numbers = np.frombuffer(self.ids, dtype=np.int32), np.frombuffer(self.gaps, dtype=np.uint8)
             self._joining = joining_marks(ids, numbers, self.singles.numbers)
         return self._joining
 
     def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedCorpus:
-        """The text in the numbers of ``vocabulary``, in the memory of the provisional ones: to be called once.
+        """The text as indices of ``vocabulary``; the marks ``joining`` join words.
 
-        The marks ``joining`` join words.
+        The last result is kept, so that several runs over one text share it.
         """
-        if self._encoded is None:
-            self._encoded = self._numbered(vocabulary, np.frombuffer(self.ids, dtype=np.int32), joining)
-        if self._encoded.vocabulary.words != vocabulary.words:
-            raise ValueError("this text has the numbers of another vocabulary already")
-        return self._encoded
+        if self._encoded is None or self._encoded[:2] != (vocabulary.words, tuple(joining)):
+            self._encoded = vocabulary.words, tuple(joining), self._encode(vocabulary, joining)
+        return self._encoded[2]
 
-    def copied(self, vocabulary: Vocabulary) -> EncodedCorpus:
-        """The same in memory of its own, before `encode`."""
-        return self._numbered(vocabulary, np.array(self.ids, dtype=np.int32), ())
-
-    def _numbered(self, vocabulary: Vocabulary, ids: np.ndarray, joining: Sequence[str]) -> EncodedCorpus:
-        """The text in the numbers of ``vocabulary``, in the place of the provisional ``ids``."""
+    def _encode(self, vocabulary: Vocabulary, joining: Sequence[str]) -> EncodedCorpus:
         table = np.array([0, *map(vocabulary.id, self.numbers)], dtype=np.int32)
-        for start in range(0, len(ids), CHUNK):
-            ids[start : start + CHUNK] = table[ids[start : start + CHUNK]]
+        ids = table[np.frombuffer(self.ids, dtype=np.int32)]
         gaps = self.singles.final(joining)[np.frombuffer(self.gaps, dtype=np.uint8)]
         offsets = np.frombuffer(self.offsets, dtype=np.int64)
         references, heads = self._references(), self._head_references(np.diff(offsets) - 1)
         return EncodedCorpus(vocabulary, ids, offsets, gaps, self._distances(), references, heads)
-
-    @property
-    def numbers_of(self) -> Vocabulary | None:
-        """The vocabulary that `encode` has had."""
-        return None if self._encoded is None else self._encoded.vocabulary
 
     def _references(self) -> References | None:
         if len(self.reference_offsets) == 1:
@@ -268,16 +263,16 @@ class Corpus:
         return References(spans, np.frombuffer(self.reference_offsets, dtype=np.int64), self.reference_trees)
 
     def _head_references(self, lengths: np.ndarray) -> HeadReferences | None:
-        """Of sentences of these lengths."""
+        """Head distributions of sentences of these ``lengths``, if there are any."""
         if not self.reference_heads:
             return None
         offsets = np.concatenate([[0], np.cumsum(lengths**2)])
         return HeadReferences(np.frombuffer(self.reference_heads, dtype=np.float16), offsets)
 
     def _distances(self) -> np.ndarray:
-        """Gold distances beside the words, NaN where there are none; no entries for a text without trees.
+        """Gold distances parallel to the words: NaN without a tree, and empty for a text without trees.
 
-        That of a sentence's first word is larger than any other (as in the released program of Du et al. 2020).
+        That of the first word of a sentence is larger than any other, as in the released program of Du et al. (2020).
         """
         if not self.trees:
             return np.zeros(0, dtype=np.float32)
@@ -297,50 +292,50 @@ def read_corpora(
     with_trees: bool = False,
     references: Callable[[Iterable[Sentence]], Iterator[Reference]] | None = None,
 ) -> tuple[Corpus, Corpus]:
-    """Training and development text of ``sentences`` under a normalisation recipe, in tokens, all annotation dropped.
+    """Training and development corpus from ``sentences``, normalized by a recipe and without annotation.
 
-    Only ``with_trees`` those of the training text are kept, as distances between the words that the recipe keeps.
-    ``references`` parses the sentences: the spans of the trees, or the head distributions, are kept. Development text
-    is every (1 / ``development_share``)-th sentence. Sentences without a word are left out.
+    With ``with_trees`` the trees of the training corpus are stored as distances between the words that the recipe
+    keeps. ``references`` yields trees or head distributions of other parsers for each sentence. Every
+    (1 / ``development_share``)-th sentence is in the development corpus. Sentences without words are left out.
     """
     normalize = RECIPES[recipe]
     training, development = Corpus(), Corpus()
     every = round(1 / development_share) if development_share else 0
     count = 0
-    sentences, again = tee(sentences) if references else (sentences, ())
-    parsed: Iterator[Reference] = references(again) if references else repeat(())
-    for sentence, found in zip(sentences, parsed, strict=False):
-        seen = normalize(sentence.words, sentence.tags)
-        if not seen.forms:
+    sentences, copies = tee(sentences) if references else (sentences, ())
+    parsed: Iterator[Reference] = references(copies) if references else repeat(())
+    for sentence, reference in zip(sentences, parsed, strict=False):
+        normalized = normalize(sentence.words, sentence.tags)
+        if not normalized.forms:
             continue
         count += 1
         held_out = bool(every and count % every == 0)
         corpus = development if held_out else training
         if token == "character":
-            corpus.add(split(seen.forms, token))
+            corpus.add(split(normalized.forms, token))
         elif with_trees and sentence.tree and not held_out:
-            distances = gold_distances(sentence.tree, seen.kept)
-            corpus.add(seen.forms, seen.kept, sentence.words, distances=distances)
+            distances = gold_distances(sentence.tree, normalized.kept)
+            corpus.add(normalized.forms, normalized.kept, sentence.words, distances=distances)
         else:
-            corpus.add(seen.forms, seen.kept, sentence.words)
-        if isinstance(found, np.ndarray):
-            corpus.refer_heads(found[np.ix_(seen.kept, seen.kept)])
+            corpus.add(normalized.forms, normalized.kept, sentence.words)
+        if isinstance(reference, np.ndarray):
+            corpus.refer_heads(reference[np.ix_(normalized.kept, normalized.kept)])
         elif references:
-            corpus.refer([spans_between(tree, seen.kept) for tree in found])
+            corpus.refer([spans_between(tree, normalized.kept) for tree in reference])
     return training, development
 
 
 def gold_distances(tree: Tree, kept: Sequence[int]) -> list[int]:
-    """The distances of ``tree``, traces deleted, between the words whose indices are ``kept``."""
-    seen = tree.without_traces()
-    mask = [False] * len(seen)
+    """Distances of ``tree``, without traces, between the words whose indices are ``kept``."""
+    without_traces = tree.without_traces()
+    mask = [False] * len(without_traces)
     for index in kept:
         mask[index] = True
-    return distances_from_tree(seen.keep(mask))
+    return distances_from_tree(without_traces.keep(mask))
 
 
 def spans_between(tree: Tree, kept: Sequence[int]) -> list[tuple[int, int]]:
-    """The spans of two or more of the words whose indices are ``kept``."""
+    """Spans of ``tree`` with two or more of the words whose indices are ``kept``."""
     mask = [False] * len(tree)
     for index in kept:
         mask[index] = True
@@ -348,6 +343,6 @@ def spans_between(tree: Tree, kept: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def unknown_share(counts: Mapping[str, int], vocabulary: Vocabulary) -> float:
-    """The share of running words that are not in the vocabulary."""
+    """Share of running words that are not in the vocabulary."""
     total = sum(counts.values())
     return sum(count for word, count in counts.items() if not vocabulary.knows(word)) / max(1, total)

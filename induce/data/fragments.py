@@ -1,4 +1,4 @@
-"""Sentences of one length side by side, with the stretches between punctuation; what a grammar learns from."""
+"""Batches of sentences of the same length with their punctuation, for grammars."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from induce.data.corpus import EncodedCorpus
 
-LEAST_RATE = 0.05  # of the learning rate, at the end of a schedule
+MIN_RATE = 0.05  # share of the learning rate at the end of a schedule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +73,13 @@ class FragmentSettings(SpanSettings):
 
 
 class FragmentLoader:
-    """Sentences of one length side by side, with the stretches between punctuation; the batches in a new order in
-    each pass. A batch has at most ``config.batch_words`` words, but one sentence at least.
+    """Batches of sentences of the same length with their punctuation, in a new order in each pass.
 
-    A curriculum takes sentences of at most ``first_longest`` words in the first pass and ``longer`` more in each
-    later one, up to ``longest``. How far training is, from 0 to 1, counts the words of all passes: after the share
-    ``steady`` the learning rate falls, and in the first ``focus_share`` spans that no reference tree of the corpus has
-    are multiplied by exp(-``focus_penalty``); ``focus_fade`` is how long that takes to vanish. Spans that
+    A batch has at most ``config.batch_words`` words, and at least one sentence. A curriculum takes sentences of at most
+    ``first_longest`` words in the first pass and ``longer`` more in each later pass, up to ``longest``. Progress, from
+    0 to 1, counts the words of all passes. After ``steady`` of the training the learning rate falls. Spans that are in
+    no reference tree are multiplied by exp(-``focus_penalty``) in the first ``focus_share`` of the training; the
+    penalty then falls to 0 within ``focus_fade``. Spans that
     conflict with brackets or joined words (`conflicting_spans`) are multiplied by exp(-``crossing_penalty``) in all
     passes. The model is checked without either.
     """
@@ -95,34 +95,34 @@ class FragmentLoader:
         self.batches = [rows for rows, _ in equal]
         self.lengths = np.array([lengths[batch[0]] for batch in self.batches])
         self.words = self.lengths * np.array([len(batch) for batch in self.batches])
-        self.passes = [self._within(number) for number in range(1, epochs + 1)]  # how many batches each has
+        self.passes = [self._within(number) for number in range(1, epochs + 1)]  # batches of each pass
         self.total = max(1, sum(int(self.words[:count].sum()) for count in self.passes))
         self.number = 1
 
     def _within(self, number: int) -> int:
-        """Batches, shortest first, whose sentences are short enough for pass ``number``; one at least."""
+        """Number of batches with sentences that are short enough for pass ``number``, at least 1."""
         return max(1, int((self.lengths <= longest_of_pass(self.config, number)).sum()))
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
-        """Pass ``number``, from batch ``start`` on."""
+        """Batches of pass ``number`` after batch ``start``."""
         self.number = number
         count = self._within(number)
         order = shuffled(rng, count)
         words = np.concatenate([[0], self.words[order].cumsum()])
         before = sum(int(self.words[:count].sum()) for count in self.passes[: number - 1])
-        for place in range(start, count):
-            progress = min(1.0, (before + int(words[place])) / self.total)
-            batch = self._batch(self.batches[order[place]], self.penalty(progress))
-            yield Step(batch, place + 1, rate=self.rate(progress))
+        for index in range(start, count):
+            progress = min(1.0, (before + int(words[index])) / self.total)
+            batch = self._batch(self.batches[order[index]], self.penalty(progress))
+            yield Step(batch, index + 1, rate=self.rate(progress))
         rng.permutation(count)
 
     def rate(self, progress: float) -> float:
-        """The factor on the learning rate, 1 up to ``steady``."""
+        """Factor on the learning rate, 1 up to ``steady``."""
         steady = self.config.steady
-        return 1.0 if progress <= steady else max(LEAST_RATE, (1 - progress) / (1 - steady))
+        return 1.0 if progress <= steady else max(MIN_RATE, (1 - progress) / (1 - steady))
 
     def penalty(self, progress: float) -> float:
-        """What a span costs that no reference tree has, in nats."""
+        """Cost in nats of a span that is in no reference tree."""
         config = self.config
         if progress < config.focus_share:
             return config.focus_penalty
@@ -130,15 +130,15 @@ class FragmentLoader:
         return config.focus_penalty * max(0.0, left / config.focus_fade) if config.focus_fade else 0.0
 
     def check(self) -> Iterator[FragmentBatch]:
-        """Every sentence, shortest first."""
+        """All sentences, shortest first."""
         return map(self._batch, self.batches)
 
     def share(self, start: int) -> float:
-        """How many of the batches of the pass lie before ``start``."""
+        """Share of the batches of the current pass before ``start``."""
         return start / self._within(self.number)
 
     def _batch(self, chosen: np.ndarray, penalty: float | None = None) -> FragmentBatch:
-        """To learn from, under a ``penalty``, or to check the model by, without any."""
+        """Batch of the ``chosen`` sentences: for training with a ``penalty``, for scoring without."""
         import torch
 
         batch = self.corpus.sentences(chosen)
@@ -149,13 +149,13 @@ class FragmentLoader:
         return SpanSupervisedBatch(batch.tokens, batch.lengths, gaps, weights).to(self.device)
 
     def _weights(self, chosen: np.ndarray, lengths: Tensor, gaps: Tensor, penalty: float) -> Tensor | None:
-        """The factors (B, N, N + 1) of the spans of the ``chosen`` sentences; None where all are 1."""
+        """Factors (B, N, N + 1) of the spans of the ``chosen`` sentences; None if all are 1."""
         import torch
 
         weights = None
         if self.corpus.references is not None and penalty:
-            found = self.corpus.references.weights(chosen, gaps.shape[1], math.exp(-penalty))
-            weights = torch.from_numpy(found)
+            spans = self.corpus.references.weights(chosen, gaps.shape[1], math.exp(-penalty))
+            weights = torch.from_numpy(spans)
         if self.config.crossing_penalty and (gaps > SEPARATED).any():
             factors = torch.where(conflicting_spans(gaps, lengths), math.exp(-self.config.crossing_penalty), 1.0)
             weights = factors if weights is None else weights * factors
@@ -163,7 +163,7 @@ class FragmentLoader:
 
 
 class SpanLoader(FragmentLoader):
-    """The same, with the share of the reference trees that have each span, in all passes."""
+    """Batches of sentences of the same length with the share of the reference trees that have each span."""
 
     Config = SpanSettings
 
@@ -195,7 +195,7 @@ def conflicting_spans(gaps: Tensor, lengths: Tensor) -> Tensor:
 
 
 def longest_of_pass(config: SpanSettings, number: int) -> float:
-    """How many words sentences have at most in pass ``number``, from 1."""
+    """Maximum number of words per sentence in pass ``number``, from 1."""
     limits = [float(config.longest)] if config.longest else []
     if config.first_longest:
         limits.append(config.first_longest + (number - 1) * config.longer)
@@ -203,5 +203,5 @@ def longest_of_pass(config: SpanSettings, number: int) -> float:
 
 
 def words_learned(lengths: np.ndarray, config: SpanSettings, epochs: int) -> int:
-    """Running words of all passes over sentences of these lengths."""
+    """Number of running words in all passes over sentences of these ``lengths``."""
     return sum(int(lengths[lengths <= longest_of_pass(config, number)].sum()) for number in range(1, epochs + 1))

@@ -1,4 +1,4 @@
-"""What hands batches to the training loop."""
+"""Loaders: training data cut into batches."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class Step(NamedTuple):
-    """What one training step learns from."""
+    """Data of one training step."""
 
     batch: Batch
-    after: int  # where the next step starts, in the loader's own count
-    factor: float = 1.0  # on the learning rate: the length of a segment over the nominal one
-    rate: float = 1.0  # on the learning rate of any optimiser: where a schedule stands
+    after: int  # start of the next step, in units of the loader
+    factor: float = 1.0  # factor on the learning rate of SGD: length of the segment over the nominal length
+    rate: float = 1.0  # factor on the learning rate of any optimizer: the schedule
 
 
 class Loader(Protocol):
@@ -35,15 +35,15 @@ class Loader(Protocol):
     Config: ClassVar[type]
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
-        """Pass ``number``, from 1, from ``start`` on; what is random comes from a `numpy.random.RandomState`."""
+        """Steps of pass ``number`` (from 1) after ``start``; ``rng`` is a `numpy.random.RandomState`."""
         ...
 
     def check(self) -> Iterator[Batch]:
-        """All of it, the same at each call."""
+        """Batches of all data, the same at each call."""
         ...
 
     def share(self, start: int) -> float:
-        """How much lies before ``start``, from 0 to 1."""
+        """Share of a pass before ``start``, from 0 to 1."""
         ...
 
 
@@ -69,16 +69,18 @@ class WordBatchSettings:
 
 
 def shuffled(rng: Any, count: int) -> np.ndarray:
-    """A random order of ``count`` things that ``rng`` *will* give: it does not move on, so that a pass that is taken
-    up again has the same order. Draw it once more at the end of the pass."""
-    ahead = type(rng)()  # a copy would share the generator underneath
-    ahead.set_state(rng.get_state())
-    order: np.ndarray = ahead.permutation(count)
+    """The next random permutation of ``rng``, without a change of its state.
+
+    A resumed pass therefore has the same order. Draw the permutation from ``rng`` itself at the end of the pass.
+    """
+    copy = type(rng)()  # `copy.copy` would share the underlying generator
+    copy.set_state(rng.get_state())
+    order: np.ndarray = copy.permutation(count)
     return order
 
 
 def pad(sentences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """``tokens`` (B, N), 0 behind each sentence, and ``lengths`` (B,)."""
+    """``tokens`` (B, N), padded with 0, and ``lengths`` (B,)."""
     import torch
 
     longest = max(1, *map(len, sentences))

@@ -220,7 +220,8 @@ class PreparedText:
             self.sentences += len(lengths)
             self.entries += len(ids)
             self._counts += np.bincount(ids, minlength=len(self._counts))
-        self._encoded: EncodedCorpus | None = None
+        self._encoded: tuple[tuple[str, ...], tuple[str, ...], EncodedCorpus] | None = None
+        self.class_vocabularies: dict[tuple[int, ...], Vocabulary] = {}
 
     @property
     def words(self) -> int:
@@ -262,18 +263,15 @@ class PreparedText:
         return joining_marks(numbers, gaps, self.singles.numbers)
 
     def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedCorpus:
-        """The text in the numbers of ``vocabulary``, in files without a name beside the corpus: to be called once.
+        """The text as indices of ``vocabulary``, in unnamed files; the marks ``joining`` join words.
 
-        The marks ``joining`` join words.
+        The last result is kept, so that several runs over one text share it.
         """
-        if self._encoded is None:
-            self._encoded = self.copied(vocabulary, joining)
-        if self._encoded.vocabulary.words != vocabulary.words:
-            raise ValueError("this text has the numbers of another vocabulary already")
-        return self._encoded
+        if self._encoded is None or self._encoded[:2] != (vocabulary.words, tuple(joining)):
+            self._encoded = vocabulary.words, tuple(joining), self._encode(vocabulary, joining)
+        return self._encoded[2]
 
-    def copied(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedCorpus:
-        """The same, as often as one likes."""
+    def _encode(self, vocabulary: Vocabulary, joining: Sequence[str]) -> EncodedCorpus:
         final = self.singles.final(joining)
         table = np.array([0, *map(vocabulary.id, self.corpus.words())], dtype=np.int32)
         with _unnamed(self) as ids, _unnamed(self) as offsets, _unnamed(self) as gaps:
@@ -286,11 +284,6 @@ class PreparedText:
                 at += len(numbers)
             arrays = _mapped(ids, np.int32), _mapped(offsets, np.int64), _mapped(gaps, np.uint8)
         return EncodedCorpus(vocabulary, *arrays, np.zeros(0, dtype=np.float32))
-
-    @property
-    def numbers_of(self) -> Vocabulary | None:
-        """The vocabulary that `encode` has had."""
-        return None if self._encoded is None else self._encoded.vocabulary
 
 
 def _unnamed(text: PreparedText) -> IO[bytes]:

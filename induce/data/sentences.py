@@ -1,4 +1,4 @@
-"""Sentences side by side, each read on its own."""
+"""Batches of sentences that a model reads independently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from induce.data.corpus import EncodedCorpus
 
-MASKINGS = 5  # of the development text, for one check (as in the released program of UDGN)
+MASKINGS = 5  # maskings of the development set per check (as in the released program of UDGN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +32,10 @@ class SentenceSettings(BatchSettings):
 
 
 class SentenceLoader:
-    """Sentences side by side, padded (PRPN section 6.3).
+    """Batches of padded sentences (PRPN section 6.3).
 
-    A batch holds consecutive sentences, or with ``config.bucketed`` sentences of like length, which wastes little on
-    padding; these batches come in an order of their own, the same in every pass.
+    A batch holds consecutive sentences, or with ``config.bucketed`` sentences of similar length, which needs little
+    padding. Batches of similar length are shuffled once; their order is the same in every pass.
     """
 
     Config = SentenceSettings
@@ -49,20 +49,20 @@ class SentenceLoader:
         if config.bucketed:
             batches = batches_by_size(corpus.lengths, size)
             self.batches = [np.array(batches[k]) for k in np.random.RandomState(0).permutation(len(batches))]
-        # What does not fill the last batch of consecutive ones is left out in training, as in the program.
+        # An incomplete last batch of consecutive sentences is left out in training, as in the released program.
         self.whole = self.batches if config.bucketed or len(self.batches[-1]) == size else self.batches[:-1]
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
-        """One pass from batch ``start`` on."""
+        """Batches of one pass after batch ``start``."""
         for after, chosen in enumerate(self.whole[start:], start + 1):
             yield Step(self._batch(chosen), after)
 
     def check(self) -> Iterator[SentenceBatch]:
-        """Every sentence."""
+        """All sentences."""
         return map(self._batch, self.batches)
 
     def share(self, start: int) -> float:
-        """How many of the batches lie before ``start``."""
+        """Share of the batches before ``start``."""
         return start / max(1, len(self.whole))
 
     def _batch(self, chosen: np.ndarray) -> SentenceBatch:
@@ -70,14 +70,16 @@ class SentenceLoader:
         if len(self.corpus.distances):
             import torch
 
-            values, _ = self.corpus.beside(self.corpus.distances, chosen, np.nan)
+            values, _ = self.corpus.rows_of(self.corpus.distances, chosen, np.nan)
             batch = SupervisedBatch(batch.tokens, batch.lengths, torch.from_numpy(values))
         return batch.to(self.device)
 
 
 class MaskedLoader:
-    """Sentences of like length in which a model has to find masked words; the batches in a new order in each pass
-    (as in the released program of UDGN)."""
+    """Batches of sentences of similar length for masked language models, in a new order in each pass.
+
+    The batches are those of the released program of UDGN.
+    """
 
     Config = WordBatchSettings
 
@@ -88,7 +90,7 @@ class MaskedLoader:
         self.batches = batches_by_words(corpus.lengths, config.batch_words)
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
-        """One pass from batch ``start`` on."""
+        """Batches of one pass after batch ``start``."""
         import torch
 
         for after, index in enumerate(shuffled(rng, len(self.batches)).tolist()[start:], start + 1):
@@ -98,7 +100,7 @@ class MaskedLoader:
         rng.permutation(len(self.batches))
 
     def check(self) -> Iterator[MaskedBatch]:
-        """Every batch a few times, masked in the same ways at each call."""
+        """Every batch with `MASKINGS` maskings, the same at each call."""
         import torch
 
         generator = torch.Generator().manual_seed(0)
@@ -108,11 +110,11 @@ class MaskedLoader:
             yield self._masked(batch, chosen, uniforms.to(self.device))
 
     def share(self, start: int) -> float:
-        """How many of the batches lie before ``start``."""
+        """Share of the batches before ``start``."""
         return start / len(self.batches)
 
     def _masked(self, batch: SentenceBatch, chosen: np.ndarray, uniforms: Tensor) -> MaskedBatch:
-        """The ``chosen`` sentences with random numbers, and with the heads of other parsers where there are any."""
+        """The ``chosen`` sentences with random numbers, and with the heads of other parsers if there are any."""
         references = self.corpus.head_references
         if references is None:
             return MaskedBatch(batch.tokens, batch.lengths, uniforms)

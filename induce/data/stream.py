@@ -1,4 +1,4 @@
-"""A text as one long stream, in parallel columns and segments."""
+"""A text as one stream, in parallel columns and segments."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
     from induce.data.corpus import EncodedCorpus
 
-LEAST_ROWS = 20  # a short text gets fewer columns, so that each has enough to learn from
+MIN_ROWS = 20  # a short text has fewer columns, of at least this many tokens
 
 
 class Segment(NamedTuple):
     """One step of truncated back-propagation."""
 
     start: int  # first row
-    length: int  # as drawn; decides the learning rate
-    rows: int  # as used; shorter at the end of the stream
+    length: int  # as drawn; determines the learning rate
+    rows: int  # actual length; shorter at the end of the stream
 
 
 def segments(rng: Any, nominal: int, total_rows: int, *, start: int = 0, vary: bool = True) -> Iterator[Segment]:
     """Segments of random length that cover a stream of ``total_rows`` rows (Merity et al. 2017, section 4.1).
 
-    ``rng`` is a ``numpy.random.RandomState``; each segment takes one uniform and one normal draw from it. The mean is
-    ``nominal`` (in 5 % of the segments half of it), the standard deviation 5, the least length 5. Targets are the words
-    one row on, hence the last row is never an input. Without ``vary`` every length is ``nominal``; nothing is drawn.
+    Each segment takes one uniform and one normal number from ``rng`` (`numpy.random.RandomState`). The mean length is
+    ``nominal``, and half of it in 5 % of the segments; the standard deviation is 5, the minimum length 5. Targets are
+    the words of the next row, hence the last row is never an input. Without ``vary`` every length is ``nominal``.
     """
     while start < total_rows - 2:
         length = nominal
@@ -43,7 +43,7 @@ def segments(rng: Any, nominal: int, total_rows: int, *, start: int = 0, vary: b
 
 
 def columns(stream: Tensor, count: int) -> Tensor:
-    """``stream`` (words,) as (rows, count), a view: each column is a consecutive piece; the rest is dropped."""
+    """``stream`` (words,) as a view (rows, count) whose columns are consecutive; the remainder is dropped."""
     rows = len(stream) // count
     return stream[: rows * count].view(count, rows).t()
 
@@ -61,7 +61,7 @@ class StreamSettings(BatchSettings):
 
 
 class StreamLoader:
-    """A text in parallel columns that are read from top to bottom, the state carried from one segment to the next."""
+    """A text in parallel columns; the state of the model is carried from one segment to the next."""
 
     Config = StreamSettings
 
@@ -70,24 +70,24 @@ class StreamLoader:
     ) -> None:
         import torch
 
-        count = max(1, min(config.size(held_out=held_out), len(corpus.ids) // LEAST_ROWS))
+        count = max(1, min(config.size(held_out=held_out), len(corpus.ids) // MIN_ROWS))
         self.columns = columns(torch.from_numpy(corpus.ids), count)
         self.distances = columns(torch.from_numpy(corpus.distances), count) if len(corpus.distances) else None
         self.length, self.vary, self.device = config.segment_length, config.vary_segments, device
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
-        """One pass from row ``start`` on, in segments."""
+        """Segments of one pass after row ``start``."""
         for segment in segments(rng, self.length, len(self.columns), start=start, vary=self.vary):
             batch = self._batch(segment.start, segment.rows)
             yield Step(batch, segment.start + segment.length, segment.length / self.length)
 
     def check(self) -> Iterator[StreamBatch]:
-        """The whole text, in segments of one length."""
+        """The complete text in segments of the same length."""
         for start in range(0, len(self.columns) - 1, self.length):
             yield self._batch(start, min(self.length, len(self.columns) - 1 - start))
 
     def share(self, start: int) -> float:
-        """How much of the text lies before ``start``."""
+        """Share of the text before row ``start``."""
         return min(1.0, start / max(1, len(self.columns) - 2))
 
     def _batch(self, start: int, rows: int) -> StreamBatch:

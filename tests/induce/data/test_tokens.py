@@ -171,16 +171,17 @@ def test_a_vocabulary_of_classes() -> None:
     assert len(words) <= 7
     assert words.names[2:] == tuple(f"<class:{number}>" for number in range(len(words) - 2))
     assert Vocabulary("\n".join(words.words).split("\n")).words == words.words
-    plain = text.copied(text.vocabulary(data.vocabulary_size, data.minimum_count, "shape"))
+    plain = text.encode(text.vocabulary(data.vocabulary_size, data.minimum_count, "shape"))
     known = plain.vocabulary.words
     ids = words.encode(known[2:])
     assert min(ids) >= 2
     assert set(ids) == set(range(2, len(words)))
     assert words.encode(["Zzyqing"]) == words.encode(["<unk:C>"])
-    shares = np.bincount(text.copied(words).ids, minlength=len(words))[2:]
+    shares = np.bincount(text.encode(words).ids, minlength=len(words))[2:]
     assert (np.diff(shares) <= 0).all()
     encoded = text.encode(words)
-    assert choose_vocabulary(text, data) is words
+    assert choose_vocabulary(text, data).words == words.words
+    assert choose_vocabulary(text, data) is choose_vocabulary(text, data)  # not computed again for the next seed
     assert encoded.ids[encoded.offsets[1] - 1] == 0
     with pytest.raises(ValueError, match="stands twice"):
         Vocabulary(["<eos>", "<unk>", "<class:0>\ta\tb", "<class:1>\tb"])

@@ -85,7 +85,7 @@ def test_targets_are_shares_of_the_reference_trees() -> None:
         [Sentence(words)] * 4, "words", development_share=0.5, references=lambda text: ([left, right] for _ in text)
     )
     for one in (corpus, held_out):
-        references = one.copied(corpus.vocabulary(20, 1)).references
+        references = one.encode(corpus.vocabulary(20, 1)).references
         assert references is not None
         shares = references.shares(np.array([1, 0]), 4)
         found = {(int(i), int(j)): float(shares[0, i, j]) for i, j in zip(*shares[0].nonzero(), strict=True)}
