@@ -35,7 +35,6 @@ from torch import Tensor, nn  # noqa: E402
 from induce.data.batches import StreamBatch  # noqa: E402
 from induce.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary  # noqa: E402
 from induce.decoding.branching_direction import Edges  # noqa: E402
-from induce.layers import plain  # noqa: E402
 from induce.layers.awd_dropout import dropped_weight  # noqa: E402
 from induce.layers.cross_entropy import cross_entropy  # noqa: E402
 from induce.layers.dropout import keep_mask  # noqa: E402
@@ -49,6 +48,7 @@ from induce.settings.presets import load_preset  # noqa: E402
 from induce.storage import checkpoint  # noqa: E402
 from induce.storage.facts import RunFacts  # noqa: E402
 from induce.structures import Distances  # noqa: E402
+from tests.support.twins import recurrences as plain  # noqa: E402
 
 PRESETS = {"small": "onlstm-small", "paper": "onlstm-ptb"}
 WORDS = 10_000

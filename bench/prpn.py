@@ -25,14 +25,15 @@ from torch import Tensor  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from induce.data.batches import StreamBatch  # noqa: E402
-from induce.layers import plain  # noqa: E402
 from induce.layers.cross_entropy import cross_entropy  # noqa: E402
 from induce.layers.dropout import dropped_at  # noqa: E402
 from induce.layers.matrix_library import choose_library, multiplying  # noqa: E402
 from induce.models.language.gated_attention import attend, remembered, scores  # noqa: E402
 from induce.models.language.prpn import Masks, Prpn, PrpnConfig  # noqa: E402
+from induce.models.language.prpn_kernel import StepInputs, StepMasks  # noqa: E402
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes  # noqa: E402
 from induce.settings.presets import load_preset  # noqa: E402
+from tests.support.twins import recurrences as plain  # noqa: E402
 
 SIZES = {"small": ("prpn-small", 27, 5_000), "paper": ("prpn-lm-ptb", 35, 10_000)}  # preset, steps, words
 
@@ -56,12 +57,16 @@ def plain_layer(layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, mask
     weights = (from_h, cell.recurrent.weight, cell.recurrent.bias, cell.recurrent_norm.gain)
     return plain.prpn_recurrence(
         layer.kind,
-        torch.stack(from_input),
-        torch.stack(key_from_input),
-        gate,
-        *tapes,
-        (*weights, cell.cell_norm.gain, cell.cell_norm.bias),
-        (masks.key_state, masks.key, masks.recurrent),
+        StepInputs(
+            torch.stack(from_input),
+            torch.stack(key_from_input),
+            gate,
+            *tapes,
+            *weights,
+            cell.cell_norm.gain,
+            cell.cell_norm.bias,
+        ),
+        StepMasks(masks.key_state, masks.key, masks.recurrent),
     )[0]
 
 

@@ -27,7 +27,7 @@ class DropoutRates(Protocol):
 
 
 class OutputSettings(Protocol):
-    """How large the output layer is, and whether it has a table of its own."""
+    """Size of the output layer, and whether it shares the embedding table."""
 
     @property
     def tied_embeddings(self) -> bool: ...
@@ -36,7 +36,7 @@ class OutputSettings(Protocol):
 
 
 def check_output(settings: OutputSettings) -> None:
-    """Raises ValueError for an output size where the output layer has the embedding table."""
+    """Raises ValueError if there is an output size although the output layer shares the embedding table."""
     if settings.tied_embeddings and settings.output_size:
         raise ValueError(
             f"output_size = {settings.output_size} needs tied_embeddings = false; tied, it is embedding_size"
@@ -44,20 +44,20 @@ def check_output(settings: OutputSettings) -> None:
 
 
 def output_table(words: int, units: int) -> nn.Embedding:
-    """An output table (V, units) of its own, drawn as the embedding table is."""
+    """A separate output table (V, units), initialized like the embedding table."""
     table = nn.Embedding(words, units)
     nn.init.uniform_(table.weight, -0.1, 0.1)
     return table
 
 
 class Masks(NamedTuple):
-    """The dropout masks of one segment; all but ``weights`` are already divided by the share kept."""
+    """The dropout masks of one segment. All but ``weights`` are already divided by the share kept."""
 
     embedding: Tensor  # (V, 1)
     input: Tensor  # (1, B, E)
     hidden: list[Tensor]  # (1, B, H) for every layer but the last
     output: Tensor  # (1, B, units of the last layer)
-    weights: list[Tensor]  # the shape of each layer's hidden-to-hidden matrix, true where an entry is kept
+    weights: list[Tensor]  # the shape of each layer's hidden-to-hidden matrix, true where an entry stays
 
 
 def draw_masks(rates: DropoutRates, embedding: Tensor, recurrent: Sequence[Tensor], batch: int) -> Masks:
@@ -79,22 +79,22 @@ def draw_masks(rates: DropoutRates, embedding: Tensor, recurrent: Sequence[Tenso
     )
 
 
-def dropped_weight(weight: Tensor, rate: float, kept: Tensor | None) -> Tensor:
-    """``weight`` with the entries that are not ``kept`` set to 0; without a mask, ``weight`` times 1 - ``rate``.
+def dropped_weight(weight: Tensor, rate: float, mask: Tensor | None) -> Tensor:
+    """``weight`` with the entries set to 0 where ``mask`` is false. Without a mask, ``weight`` times 1 - ``rate``.
 
     As in the released program: AWD-LSTM divides by 1 - rate in training instead, so that trained matrices of the two
     differ by that factor.
     """
-    if kept is not None:
-        return weight * kept
+    if mask is not None:
+        return weight * mask
     return weight * (1 - rate) if rate else weight
 
 
 class LanguageOutput(NamedTuple):
-    """What a recurrent language model computes over a segment."""
+    """Output of a recurrent language model over a segment."""
 
     output: Tensor  # (T, B, units of the last layer), after the output dropout
-    layers: list[Any]  # what each layer returned: ``hidden`` (T, B, H), ``state`` and more
+    layers: list[Any]  # output of each layer: ``hidden`` (T, B, H), ``state`` and more
 
 
 def run_layers(
@@ -105,10 +105,10 @@ def run_layers(
     weights: Iterable[Tensor],
     masks: Masks | None,
 ) -> LanguageOutput:
-    """The words ``tokens`` (T, B) through as many of the ``layers`` as there are ``weights``, with or without dropout.
+    """Run ``tokens`` (T, B) through as many ``layers`` as there are ``weights``, with dropout if there are ``masks``.
 
-    A layer is called with its input, its ``state`` and the hidden-to-hidden matrix that it is to use, and returns what
-    has ``hidden`` and ``state``.
+    A layer is called with its input, its ``state`` and the hidden-to-hidden matrix to use, and returns an object with
+    ``hidden`` and ``state``.
     """
     x = functional.embedding(tokens, embedding)
     if masks is not None:
@@ -123,13 +123,13 @@ def run_layers(
 
 
 def activation_penalty(last: Tensor, alpha: float) -> Tensor:
-    """``alpha`` times the mean square of ``last`` (T, B, H) (AR; Merity et al. 2017, section 4.6)."""
+    """``alpha`` times the mean square of ``last`` (T, B, H) (AR. Merity et al. 2017, section 4.6)."""
     return alpha * last.pow(2).mean()
 
 
 def temporal_activation_penalty(last: Tensor, beta: float) -> Tensor:
-    """``beta`` times the mean square step of ``last`` (T, B, H) in time (TAR; Merity et al. 2017, section 4.6).
+    """``beta`` times the mean square step of ``last`` (T, B, H) in time (TAR. Merity et al. 2017, section 4.6).
 
-    0 for a segment of one step, where the mean is over nothing.
+    0 for a segment of one step, which has no differences.
     """
     return beta * (last[1:] - last[:-1]).pow(2).mean() if len(last) > 1 else last.new_zeros(())

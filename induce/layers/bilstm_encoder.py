@@ -1,4 +1,4 @@
-"""What parsers read sentences with that learn from other parsers: words and their last letters, a bidirectional LSTM.
+"""BiLSTM encoder over embeddings of words and their endings, shared by the distilled parsers.
 
 Shapes: B sentences, N words, E units of an embedding, H of one direction of the LSTM.
 """
@@ -15,13 +15,13 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-UNKNOWN = 1  # the number of a word that is not in the vocabulary
-ENDINGS = (1, 2, 3)  # last letters that words are also known by
-BUCKETS = 4096  # of endings of one length: some share one
+UNKNOWN = 1  # index of words that are not in the vocabulary
+ENDINGS = (1, 2, 3)  # lengths in letters
+BUCKETS = 4096  # for the endings of one length, some of which share a bucket
 
 
 class SentenceReader(nn.Module):
-    """States (B, N, 2 H) of the words of whole sentences; dropout before the LSTM and behind it."""
+    """States (B, N, 2 H) of the words of sentences, with dropout before and after the LSTM."""
 
     def __init__(
         self, vocabulary_size: int, size: int, hidden: int, *, layers: int, endings: bool, dropout: float
@@ -36,20 +36,19 @@ class SentenceReader(nn.Module):
         for table in (self.embedding, *self.endings):
             nn.init.normal_(table.weight, std=0.3)
 
-    ending: Tensor  # (V, 3): the bucket of each word's last letters
+    ending: Tensor  # (V, 3): the buckets of each word's endings
 
     def learn_endings(self, corpus: EncodedCorpus) -> None:
-        """Which endings the words of the vocabulary have."""
+        """Store the endings of the words of the vocabulary."""
         words = [word.lower() for word in corpus.vocabulary.words]
         buckets = [[crc32(word[-count:].encode("utf-8", "replace")) % BUCKETS for count in ENDINGS] for word in words]
         self.ending.copy_(torch.tensor(buckets))
 
-    def forward(self, tokens: Tensor, lengths: Tensor, seen: Tensor) -> Tensor:
-        """States of ``tokens`` (B, N); ``seen`` are these with some of them unknown, whose endings are known all the
-        same."""
-        x = self.embedding(seen)
-        for place, table in enumerate(self.endings):
-            x = x + table(self.ending[tokens, place])
+    def forward(self, tokens: Tensor, lengths: Tensor, known: Tensor) -> Tensor:
+        """States of ``tokens`` (B, N). In ``known``, some are `UNKNOWN`, but not their endings."""
+        x = self.embedding(known)
+        for index, table in enumerate(self.endings):
+            x = x + table(self.ending[tokens, index])
         packed = pack_padded_sequence(
             self.dropout(x), lengths.cpu().clamp(min=1), batch_first=True, enforce_sorted=False
         )

@@ -10,11 +10,11 @@ from torch.autograd.function import once_differentiable
 
 from induce.layers.rounding import in_float32, product, rounds
 
-ROWS = 512  # rows of logits held at once: 512 x 10,000 floats stay in 20 MB
+ROWS = 512  # of logits in memory at a time: 512 x 10,000 floats are 20 MB
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """Mean negative log-likelihood whose gradient is taken block by block, while the logits are at hand."""
+    """Mean negative log-likelihood whose gradient is computed with the logits, block by block."""
 
     @staticmethod
     @in_float32
@@ -31,12 +31,12 @@ class _CrossEntropy(torch.autograd.Function):
             logits = (
                 product(rows, factor.t(), rounded=True).add_(bias) if rounded else torch.addmm(bias, rows, weight.t())
             )
-            normaliser = logits.logsumexp(1, keepdim=True)
-            total += (normaliser - logits.gather(1, labels)).sum()
+            normalizer = logits.logsumexp(1, keepdim=True)
+            total += (normalizer - logits.gather(1, labels)).sum()
             if d_hidden is None or d_weight is None or d_bias is None:
                 continue
-            error = logits.sub_(normaliser).exp_()  # softmax
-            error.scatter_add_(1, labels, -torch.ones_like(normaliser))
+            error = logits.sub_(normalizer).exp_()  # softmax
+            error.scatter_add_(1, labels, -torch.ones_like(normalizer))
             if rounded:
                 d_hidden[start : start + ROWS] = product(error, factor, rounded=True)
                 d_weight += product(error.t(), rows, rounded=True)

@@ -18,7 +18,7 @@ def keep_mask(shape: tuple[int, ...], rate: float, device: torch.device) -> Tens
 
 
 def scaled_mask(like: Tensor, rate: float, *shape: int) -> Tensor | None:
-    """A dropout mask, divided by the share kept, of the type and on the device of ``like``; None if all are kept."""
+    """A dropout mask, divided by the share kept, of the type and on the device of ``like``, or None if all are kept."""
     return keep_mask(shape, rate, like.device).to(like.dtype).div_(1 - rate) if rate else None
 
 

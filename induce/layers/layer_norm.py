@@ -1,4 +1,4 @@
-"""PRPN's layer normalisation: by the unbiased standard deviation, the small number added to it, not to its square."""
+"""Layer normalization of PRPN: `EPSILON` is added to the unbiased standard deviation, not to its square."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-SPREAD = 1e-6  # added to a standard deviation
+EPSILON = 1e-6  # added to a standard deviation
 
 
 def layer_norm(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
-    """``x`` normalised over its last axis, times ``gain`` plus ``bias``."""
-    normalised: Tensor = _LayerNorm.apply(x, gain, bias)
-    return normalised
+    """``x`` normalized over its last axis, times ``gain`` plus ``bias``."""
+    normalized: Tensor = _LayerNorm.apply(x, gain, bias)
+    return normalized
 
 
 class _LayerNorm(torch.autograd.Function):
@@ -23,7 +23,7 @@ class _LayerNorm(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
-        norm = centred(x, -1)
+        norm = centered(x, -1)
         spread = spread_of(norm)
         norm.div_(spread)
         ctx.save_for_backward(norm, spread, gain)
@@ -35,21 +35,21 @@ class _LayerNorm(torch.autograd.Function):
         norm, spread, gain = ctx.saved_tensors
         d_gain, d_bias = (d_y * norm).flatten(0, -2).sum(0), d_y.flatten(0, -2).sum(0)
         d_x = d_y * gain
-        along = (d_x * norm).sum(-1, keepdim=True) * excess(spread, norm.shape[-1])
-        return centred(d_x.addcmul_(norm, along, value=-1), -1).div_(spread), d_gain, d_bias
+        projection = (d_x * norm).sum(-1, keepdim=True) * excess(spread, norm.shape[-1])
+        return centered(d_x.addcmul_(norm, projection, value=-1), -1).div_(spread), d_gain, d_bias
 
 
-def centred(x: Tensor, dim: int) -> Tensor:
-    """``x`` less its mean along an axis: what layer normalisation does first, and to its gradient last."""
+def centered(x: Tensor, dim: int) -> Tensor:
+    """``x`` minus its mean over an axis: the first step of layer normalization, and the last one of its gradient."""
     return torch.sub(x, x.sum(dim, keepdim=True), alpha=1 / x.shape[dim])
 
 
 def spread_of(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """What `layer_norm` divides by: the standard deviation of ``x`` (…, size), which has no mean, plus `SPREAD`."""
+    """Divisor of `layer_norm`: the standard deviation of ``x`` (…, size), whose mean is 0, plus `EPSILON`."""
     norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return torch.add(x.new_full((), SPREAD), norm, alpha=1 / math.sqrt(x.shape[-1] - 1), out=out)
+    return torch.add(x.new_full((), EPSILON), norm, alpha=1 / math.sqrt(x.shape[-1] - 1), out=out)
 
 
 def excess(spread: Tensor, size: int) -> Tensor:
-    """By how much the gradient of a standard deviation exceeds that of what is divided by it, ``spread``."""
-    return spread / ((spread - SPREAD).clamp_min(1e-30) * (size - 1))
+    """Factor in the gradient of a quotient by ``spread`` that comes from the gradient of the standard deviation."""
+    return spread / ((spread - EPSILON).clamp_min(1e-30) * (size - 1))

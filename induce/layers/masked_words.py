@@ -1,4 +1,4 @@
-"""What models that learn from masked words share: hiding words, and the loss."""
+"""Masking of words, and the loss of masked language models."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ def without_self(head: Tensor) -> Tensor:
 
 
 def hide_words(batch: MaskedBatch, rate: float, mask: int) -> tuple[Tensor, Tensor]:
-    """The tokens (B, N) with ``mask`` where the batch's random number is less than ``rate``; and the targets."""
+    """Tokens (B, N) with ``mask`` where the batch's random number is below ``rate``, and the targets (B, N)."""
     return mask_words(batch.tokens, batch.uniforms < rate, mask=mask)
 
 
 def mask_words(tokens: Tensor, drawn: Tensor, *, mask: int, padding: int = 0) -> tuple[Tensor, Tensor]:
-    """``tokens`` with ``mask`` in the place of the words that were ``drawn``, and these words, ``padding`` elsewhere.
+    """``tokens`` with ``mask`` instead of the ``drawn`` words, and these words with ``padding`` elsewhere.
 
-    The numbers 0 and 1, which stand for padding and unknown words, are never masked.
+    Padding (0) and unknown words (1) are never masked.
     """
-    chosen = drawn.bool() & (tokens > 1)
-    return tokens.masked_fill(chosen, mask), tokens.masked_fill(~chosen, padding)
+    masked = drawn.bool() & (tokens > 1)
+    return tokens.masked_fill(masked, mask), tokens.masked_fill(~masked, padding)
 
 
 def masked_word_loss(hidden: Tensor, targets: Tensor, embedding: Tensor, bias: Tensor) -> Loss:
     """Mean negative log-likelihood of ``targets`` (R,) from ``hidden`` (R, E) by the tied output layer."""
-    if not len(targets):  # nothing to learn from, and a mean over nothing is no number
+    if not len(targets):  # the mean of an empty batch is undefined
         return Loss(hidden.sum(), hidden.sum(), 0)
     nll = cross_entropy(hidden, embedding, bias, targets)
     return Loss(nll, nll, len(targets))

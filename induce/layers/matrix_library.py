@@ -24,7 +24,7 @@ PRODUCTS = frozenset(("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_"))  #
 
 
 def _switch() -> Any:
-    """Torch's setting `torch.backends.mkldnn.matmul`; None if this version lacks it or was built without oneDNN."""
+    """Torch's setting `torch.backends.mkldnn.matmul`, or None if this version lacks it or was built without oneDNN."""
     switch = getattr(torch.backends.mkldnn, "matmul", None)
     return switch if torch.backends.mkldnn.is_available() and hasattr(switch, "fp32_precision") else None
 

@@ -1,4 +1,4 @@
-"""Which words of a padded batch are real, and what a recurrence has computed at the last of them."""
+"""Masks of padded batches, and the output of a recurrence at the last word of each sentence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def real_words(tokens: Tensor, lengths: Tensor) -> Tensor:
-    """Boolean (B, N), false at padding."""
+    """Boolean mask (B, N), false at padding."""
     return torch.arange(tokens.shape[1], device=tokens.device) < lengths.to(tokens.device)[:, None]
 
 

@@ -1,4 +1,4 @@
-"""The loss by which distances learn the order of those of given trees (Du et al. 2020, eq. 18)."""
+"""Loss by which distances learn the order of gold distances (Du et al. 2020, eq. 18)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ RANKINGS = ("sentence", "column", "batch")
 
 
 def rank(distances: Tensor, gold: Tensor, tokens: Tensor, ranking: str, margin: float) -> Tensor:
-    """How far ``distances`` (T, B) are from the order of ``gold``, NaN where there is none (Du et al. 2020, eq. 18).
+    """Ranking loss of ``distances`` (T, B) against ``gold``, NaN at positions without gold (Du et al. 2020, eq. 18).
 
-    The pairs that are compared lie in one ``sentence`` (the paper), anywhere in one ``column`` of the stream, or side
-    by side in the ``batch``, at the same step of different columns (the released program). A sentence ends at token 0.
+    ``ranking`` says which pairs are compared: those in one ``sentence`` (the paper), in one ``column`` of the stream,
+    or at the same step of different columns of the ``batch`` (the released program). A sentence ends at token 0.
     """
     if ranking == "batch":
         return ranking_loss(distances, gold, margin=margin)
@@ -24,12 +24,12 @@ def ranking_loss(
 ) -> Tensor:
     """Mean hinge over the pairs of positions in a row that gold distances order (Du et al. 2020, eq. 18).
 
-    ``predicted`` and ``gold`` (rows, positions); NaN stands for a position without gold. A pair with gold_i > gold_j
+    ``predicted`` and ``gold`` are (rows, positions), NaN at positions without gold. A pair with gold_i > gold_j
     costs max(0, ``margin`` - (d_i - d_j)), or with ``exponential`` exp of that less 1. With ``groups`` (rows,
-    positions) both must be of one group. Ties cost nothing: the paper adds a constant for each. It also sums where
-    this, as the released program, takes the mean over all pairs; without any the loss is 0.
+    positions) both must be of one group. Ties cost nothing; the paper adds a constant for each. The paper
+    sums over pairs; this function and the released program take the mean. Without pairs the loss is 0.
     """
-    ordered = gold[:, :, None] > gold[:, None, :]  # false beside NaN
+    ordered = gold[:, :, None] > gold[:, None, :]  # false for NaN
     if groups is not None:
         ordered &= groups[:, :, None] == groups[:, None, :]
     cost = (margin - (predicted[:, :, None] - predicted[:, None, :])).relu()

@@ -1,7 +1,7 @@
-"""Products whose factors are rounded to bfloat16 and whose sums are taken in float32 (``train.precision``).
+"""Products of factors rounded to bfloat16, with sums in float32 (``train.precision``).
 
-torch's autocast does so for the layers of a model. Functions with gradients by hand are not seen by it: they compute in
-float32 (`in_float32`), and multiply by `product` where that is what they spend their time on.
+Torch's autocast rounds in the layers of a model, but not in functions with hand-written gradients: these compute in
+float32 (`in_float32`), and call `product` for large products.
 """
 
 from __future__ import annotations
@@ -19,32 +19,37 @@ Forward = TypeVar("Forward", bound=Callable[..., Any])
 
 
 def computing(precision: str, device: torch.device) -> AbstractContextManager[Any]:
-    """Within its ``with`` the layers of a model multiply in `FLOAT32` or `BFLOAT16`; nothing without gradients does."""
+    """Block in which the layers of a model multiply in ``precision``, or in `FLOAT32` without gradients."""
     if precision == FLOAT32 or not torch.is_grad_enabled():
         return nullcontext()
     return torch.autocast(device.type, dtype=torch.bfloat16)
 
 
 def rounds(x: Tensor) -> bool:
-    """Whether products are rounded where ``x`` is."""
+    """Whether products are rounded on the device of ``x``."""
     device = x.device.type
     return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def product(x: Tensor, y: Tensor, *, rounded: bool) -> Tensor:
-    """x y (M, N) in the type of ``x``, of factors ``rounded`` to bfloat16 or not."""
+    """x y (M, N) in the type of ``x``, with factors ``rounded`` to bfloat16 or not."""
     return (x.bfloat16() @ y.bfloat16()).to(x.dtype) if rounded else x @ y
 
 
+def _in_full(argument: Any) -> Any:
+    """A bfloat16 tensor as float32, and anything else as it is."""
+    return argument.float() if isinstance(argument, Tensor) and argument.dtype == torch.bfloat16 else argument
+
+
 def in_float32(forward: Forward) -> Forward:
-    """The ``forward`` of a Function, without autocast, and what came rounded from it in float32."""
+    """Decorator of the ``forward`` of a Function: no autocast inside, and bfloat16 arguments become float32."""
 
     @wraps(forward)
     def wrapped(*args: Any) -> Any:
-        tensors = [one for one in args if isinstance(one, Tensor)]
-        if not any(rounds(one) for one in tensors[:1]):
+        tensors = [argument for argument in args if isinstance(argument, Tensor)]
+        if not any(map(rounds, tensors[:1])):
             return forward(*args)
-        full = [one.float() if isinstance(one, Tensor) and one.dtype == torch.bfloat16 else one for one in args]
+        full = [_in_full(argument) for argument in args]
         with torch.autocast(tensors[0].device.type, enabled=False):
             return forward(*full)
 

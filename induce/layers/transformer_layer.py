@@ -9,15 +9,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 RELATIVE_BIASES = ("none", "distance", "scrambled")
-FARTHEST = 256  # words between two that have a relative bias of their own; those farther apart share the last
+MAX_DISTANCE = 256  # words; pairs that are farther apart share one relative bias
 
 
 class EncoderLayer(nn.Module):
-    """One layer of the Transformers in the released programs of StructFormer and UDGN, normalised in front.
+    """One Transformer layer of the released programs of StructFormer and UDGN, with layer normalization in front.
 
     Attention is a softmax over the words or, where a mask says how strongly two words are related, the mask times a
-    sigmoid, not normalised. ``relative_bias`` adds a weight for each head and number of words between two:
-    "distance"; or, as the released program does it, "scrambled", where sentences in a batch get those of other heads.
+    sigmoid, not normalized. ``relative_bias`` adds a weight for each head and number of words between two:
+    "distance"; or, as in the released program, "scrambled": sentences in a batch get the biases of other heads.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class EncoderLayer(nn.Module):
         self.feedforward_norm = nn.LayerNorm(size, elementwise_affine=affine)
         self.widen = nn.Linear(size, feedforward_size)
         self.narrow = nn.Linear(feedforward_size, size)
-        self.relative = nn.Parameter(torch.zeros(heads, FARTHEST)) if relative_bias != "none" else None
+        self.relative = nn.Parameter(torch.zeros(heads, MAX_DISTANCE)) if relative_bias != "none" else None
         self.dropout, self.attention_dropout = nn.Dropout(dropout), nn.Dropout(attention_dropout)
         for weight in (*self.project.weight.chunk(3), self.output.weight):
             nn.init.xavier_uniform_(weight.detach())
@@ -47,13 +47,13 @@ class EncoderLayer(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
-        """New states (B, N, E); ``real`` (B, N) is false at padding, ``mask`` is (B, K, N, N)."""
+        """New states (B, N, E). ``real`` (B, N) is false at padding, ``mask`` is (B, K, N, N)."""
         x = x + self.dropout(self._attend(self.norm(x), real, mask))
         hidden = self.dropout(functional.leaky_relu(self.widen(self.feedforward_norm(x))))
         return x + self.dropout(self.narrow(hidden))
 
     def attention(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
-        """How much each head takes of word j for word i (B, K, N, N), for states (B, N, E) that enter the layer."""
+        """Attention weights (B, K, N, N) of word i on word j in each head, for input states (B, N, E)."""
         return self._attention(self.norm(x), real, mask)[0]
 
     def _attention(self, x: Tensor, real: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -73,8 +73,8 @@ class EncoderLayer(nn.Module):
     def _bias(self, batch: int, count: int) -> Tensor:
         """Bias of every pair of words (B or 1, K, N, N)."""
         assert self.relative is not None
-        place = torch.arange(count, device=self.relative.device)
-        bias = self.relative[:, (place[:, None] - place).abs().clamp(max=FARTHEST - 1)]  # (K, N, N)
+        index = torch.arange(count, device=self.relative.device)
+        bias = self.relative[:, (index[:, None] - index).abs().clamp(max=MAX_DISTANCE - 1)]  # (K, N, N)
         if self.scrambled:  # repeated head by head, while the scores lie sentence by sentence
             return bias.repeat_interleave(batch, 0).view(batch, self.heads, count, count)
         return bias

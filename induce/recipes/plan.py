@@ -84,7 +84,7 @@ class Plan:
         return plan
 
     def begin(self) -> None:
-        """Write a new plan, after everything that can fail without a trained model; remove an overwritten job."""
+        """Write a new plan, after everything that can fail without a trained model. Remove an overwritten job."""
         if not has_plan(str(self.folder)) or (self.request.overwrite and not self.done):
             rmtree(self.folder / PARTS, ignore_errors=True)
             (self.folder / ENSEMBLE).unlink(missing_ok=True)
@@ -116,10 +116,10 @@ class Plan:
         recipe, total = self.recipe, self.minutes * cores
         learned = 60 * recipe.words_per_second * max(0.1 * total, total * (1 - recipe.training_share) - student_minutes)
         teaching = recipe.teaching_cost * max(1, self.series)
-        taught = min(self.words, learned / 2 / teaching)
-        voted = min(taught, (learned - taught * teaching) / recipe.voting_cost)
+        part_words = min(self.words, learned / 2 / teaching)
+        vote_words = min(part_words, (learned - part_words * teaching) / recipe.voting_cost)
         self.text_share, self.vote_share = (
-            max(0.001, round(words / self.words, 3)) if self.words else 1.0 for words in (taught, voted)
+            max(0.001, round(words / self.words, 3)) if self.words else 1.0 for words in (part_words, vote_words)
         )
         if self.vote_share < 1:
             shares = f"{self.text_share:.1%} of the sentences; students of the vote learn from {self.vote_share:.1%}"
@@ -145,7 +145,7 @@ class Plan:
             )
 
     def rank(self, group: str, rivals: Sequence[str], purpose: str, report: Report) -> list[str]:
-        """``rivals`` by the perplexity of the development text, the lowest first; decided once for each ``group``."""
+        """``rivals`` by the perplexity of the development text, the lowest first. Decided once for each ``group``."""
         from induce.storage.checkpoint import find, read
 
         if group not in self.ranks:
@@ -159,7 +159,7 @@ class Plan:
         return self.ranks[group]
 
     def teacher_of(self, member: Member) -> str:
-        """Name of the run that teaches ``member``; "" if none does."""
+        """Name of the run that teaches ``member``, or "" if none does."""
         part = member.part
         if part.teachers in ("", VOTE):
             return part.teachers
@@ -171,7 +171,7 @@ class Plan:
         return f"{teaching.name}-{index % (teaching.count * max(1, self.series)) + 1}"
 
     def request_of(self, member: Member) -> RunRequest:
-        """The request of one training run; a run that has begun is resumed."""
+        """The request of one training run. A run that has begun is resumed."""
         run, part, teacher = self.run_of(member.name), member.part, self.teacher_of(member)
         if resumable(run):
             return RunRequest(run=str(run), resume=True, device=self.request.device)

@@ -21,7 +21,7 @@ VOTE = "vote"  # of all parts, as a teacher
 
 @dataclass(frozen=True)
 class Part:
-    """One model of a recipe, of which a series trains ``count``; members are called NAME-1, NAME-2, …"""
+    """One model of a recipe, of which a series trains ``count``. Members are called NAME-1, NAME-2, …"""
 
     name: str
     presets: tuple[str, ...]  # of the members, in turn
@@ -118,7 +118,7 @@ def recipe_from(content: Mapping[str, Any], where: str) -> Recipe:
     names = {VOTE}
     for part in recipe.parts:
         if part.teachers not in {"", *names}:
-            raise SynparseError(f"{where}: part {part.name!r}: its teachers {part.teachers!r} are no part before it")
+            raise SynparseError(f"{where}: part {part.name!r}: its teachers {part.teachers!r} are not an earlier part")
         if part.name in names:
             raise SynparseError(f"{where}: two parts are called {part.name!r}")
         names.add(part.name)
@@ -142,7 +142,7 @@ def _build(type_: type[Any], values: Any, where: str) -> Any:
 
 
 def _has_type(value: Any, name: str) -> bool:
-    """Whether ``value`` fits the annotation ``name`` of a field; numbers are positive or 0."""
+    """Whether ``value`` fits the annotation ``name`` of a field. Numbers are positive or 0."""
     if name in ("int", "float"):
         number = isinstance(value, int) or (name == "float" and isinstance(value, float))
         return number and not isinstance(value, bool) and value >= 0

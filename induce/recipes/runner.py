@@ -117,7 +117,7 @@ def _run(tasks: Sequence[Task], count: int, stop: Stop) -> Iterator[tuple[str, E
 
 
 def _tasks(members: Sequence[Member], plan: Plan, stretch: float, stop: Stop, report: Report) -> Iterator[Task]:
-    """The trainings of one stage; those with the same teachers and words share one text, which is parsed once.
+    """The trainings of one stage. Those with the same teachers and words share one text, which is parsed once.
 
     Raises KeyboardInterrupt after ``stop`` returned true.
     """

@@ -1,4 +1,4 @@
-"""What does not go together is told before it is tried: settings, and the text that a model is to learn from."""
+"""Checks of settings and training text before anything is trained."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from induce.registry import check_loader, find_task, fitting_decoder
 from induce.settings.run import RunConfig, entry_of, kind_of, model_settings
 from treebank.base.errors import SynparseError
 
-LEAST_WORDS = 20  # of training text
+MIN_WORDS = 20  # of training text
 
 
 def check_fits(config: RunConfig) -> None:
-    """Raises SynparseError where settings, model, reading and decoder do not fit together; before any text is read."""
+    """Raises SynparseError if settings, model, reading and decoder do not fit together. Reads no text."""
     from induce.models.base import FittedModel
 
     kind = kind_of(config)
@@ -33,13 +33,13 @@ def check_fits(config: RunConfig) -> None:
 
 
 def check_enough(config: RunConfig, training: Any, texts: Iterable[str]) -> None:
-    """Raises SynparseError for too little text, and for trees if the model learns none or the other way round."""
-    if training.words < LEAST_WORDS:
+    """Raises SynparseError if there is too little text, or if trees are missing or cannot be learned from."""
+    if training.words < MIN_WORDS:
         where = " ".join(texts) or "the training text"
         size = f"{training.words} {config.data.token if training.words == 1 else TOKENS[config.data.token]}"
         raise SynparseError(
-            f"{where}: {size} to learn from after normalisation "
-            f"{config.data.normalization!r}; at least {LEAST_WORDS} are needed, and some 100,000 for useful trees"
+            f"{where}: {size} to learn from after normalization "
+            f"{config.data.normalization!r}; at least {MIN_WORDS} are needed, and about 100,000 for useful trees"
         )
     with_trees = not config.task_name and bool(training.trees)
     if with_trees != entry_of(config).learns_trees:

@@ -107,7 +107,7 @@ def check_development(names: Sequence[str]) -> None:
 
 
 def annotation_type(teachers: Sequence[Teacher]) -> str:
-    """``gold trees`` if a teacher has seen gold annotation, else ``parsed trees``; likewise for heads."""
+    """``gold trees`` if a teacher has seen gold annotation, else ``parsed trees``. Likewise for heads."""
     gold = any(teacher.saw_gold for teacher in teachers)
     return f"{GOLD if gold else PARSED} {teachers[0].output}"
 
@@ -137,7 +137,7 @@ def _trees(parser: StructureParser, sentences: Sequence[Sentence]) -> list[Tree]
 
 
 def _distributions(parser: StructureParser, sentences: Sequence[Sentence]) -> list[np.ndarray]:
-    """Head distributions (N, N) over all words; rows of zeros for words that the model does not read."""
+    """Head distributions (N, N) over all words. Rows of zeros for words that the model does not read."""
     if parser.structure is not HeadDistribution:
         return [_one_hot(heads) for _, heads in parser.parse_heads(sentences)]
     squares = []
@@ -169,7 +169,7 @@ def _read(path: str, output: Output, sentences: Iterable[Sentence]) -> Iterator[
 
 
 def _annotation(sentence: Sentence | None, output: Output) -> Any:
-    """Tree or head distributions of an annotated sentence; None without any."""
+    """Tree or head distributions of an annotated sentence, or None without any."""
     if sentence is None:
         return None
     if output == "trees":

@@ -30,7 +30,7 @@ TIMEOUT = timedelta(hours=1)  # a process may wait for another one that reads a 
 
 
 class ProcessGroup(CountSharing):
-    """Process ``rank`` of the ``size`` processes that train one model; all of them call each method but `share`.
+    """Process ``rank`` of the ``size`` processes that train one model. All of them call each method but `share`.
 
     A single process exchanges nothing. Raises SynparseError if another process has ended.
     """
@@ -48,7 +48,7 @@ class ProcessGroup(CountSharing):
         return items[self.rank :: self.size]
 
     def add(self, values: Tensor) -> None:
-        """Replace ``values`` by their sum over all processes; the bits are the same in each."""
+        """Replace ``values`` by their sum over all processes. The bits are the same in each."""
         if self.size > 1:
             with self._reporting():
                 distributed.all_reduce(values)
@@ -78,7 +78,7 @@ class ProcessGroup(CountSharing):
                 distributed.broadcast(value, 0)
 
     def gather(self, value: Any) -> list[Any]:
-        """The ``value`` of each process in the first process; an empty list in the others."""
+        """The ``value`` of each process in the first process. An empty list in the others."""
         if self.size == 1:
             return [value]
         values = [None] * self.size if self.first else None
@@ -88,7 +88,7 @@ class ProcessGroup(CountSharing):
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
-        """Replace the error of an exchange by one line; the process that ended has reported the reason."""
+        """Replace the error of an exchange by one line. The process that ended has reported the reason."""
         try:
             yield
         except RuntimeError as error:
@@ -125,7 +125,7 @@ class Distributed(Accumulating):
         return self._average(model, loss)
 
     def part_of(self, batch: Batch) -> Batch | None:
-        """The part of this process. The first process takes all of a batch with fewer sentences than processes; the
+        """The part of this process. The first process takes all of a batch with fewer sentences than processes. The
         others have None."""
         parts = batch.parts(self.group.size, cut=False)
         if len(parts) < self.group.size and not batch.carries_state:

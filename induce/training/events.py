@@ -1,4 +1,4 @@
-"""What happens while a model is trained, in the order in which a caller hears of it."""
+"""Events of a training, in the order in which they happen."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Progress:
     seconds_left: float
     token: str = "word"
     task: str = ""
-    measure: str = "perplexity"  # or the name of what the loss is, where it is no log-likelihood
+    measure: str = "perplexity"  # or the name of the loss, if it is not a log-likelihood
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Halved:
 
 @dataclass(frozen=True)
 class Scoring:
-    """While the development text is scored, where that takes long; not in the log."""
+    """While the development text is scored, where that takes long. Not in the log."""
 
     share: float  # of the text
     seconds_left: float

@@ -91,7 +91,7 @@ def train_family(
 
 
 def _of_seed(request: RunRequest, seed: int) -> RunRequest:
-    """The request of one run; a run that has begun keeps its settings."""
+    """The request of one run. A run that has begun keeps its settings."""
     run = str(Path(request.run) / f"seed-{seed}")
     if request.resume and resumable(Path(run)):
         return RunRequest(run=run, resume=True, text=request.text, device=request.device)
@@ -99,7 +99,7 @@ def _of_seed(request: RunRequest, seed: int) -> RunRequest:
 
 
 def _joined(folder: Path, request: RunRequest, seeds: list[int]) -> tuple[RunRequest, list[int], list[int]]:
-    """The request, on resume that which the family began with; the seeds to train; all seeds of the family.
+    """The request, on resume that which the family began with. The seeds to train. All seeds of the family.
 
     Raises SynparseError for seeds that would join those of another training.
     """

@@ -26,7 +26,7 @@ from treebank.base.errors import SynparseError
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Result of one update of the model; the position of the run is that after the update."""
+    """Result of one update of the model. The position of the run is that after the update."""
 
     share: float  # of the epoch that is done
     report: bool = False  # whether to report progress
@@ -94,7 +94,7 @@ class GradientLearner:
         self.carried: Any = None
 
     def updates(self, at: Position) -> Iterator[Update]:
-        """One update per batch; an update without a batch ends each epoch."""
+        """One update per batch. An update without a batch ends each epoch."""
         while True:
             for step in self.loader.steps(self.rng, at.start, at.epoch):
                 self._learn(step, at)
@@ -190,5 +190,5 @@ class FittedLearner:
 
 
 def not_finite(quantity: str, step: int, remedy: str) -> SynparseError:
-    """The error for a ``quantity`` that is infinite or NaN after ``step`` steps; nothing of that step was stored."""
+    """The error for a ``quantity`` that is infinite or NaN after ``step`` steps. Nothing of that step was stored."""
     return SynparseError(f"the {quantity} is no longer a number at step {step}; {remedy}")

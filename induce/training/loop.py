@@ -47,7 +47,7 @@ class Trainer:
         stop: Callable[[], bool] = never,
         hurry: Callable[[], bool] = never,
     ) -> Iterator[Event]:
-        """Train to the end, yielding events; ``max_minutes`` limits this call, scoring included.
+        """Train to the end, yielding events. ``max_minutes`` limits this call, scoring included.
 
         ``stop`` is called after every step; if it returns true, the model is stored at once and then scored. ``hurry``
         is also called during scoring, and aborts it.
@@ -107,7 +107,7 @@ class Trainer:
         return at.finished
 
     def _update(self, updates: Iterator[Update]) -> Update | None:
-        """The next update, computed with the matrix library of the run; None after the last one."""
+        """The next update, computed with the matrix library of the run, or None after the last one."""
         with multiplying(self.run.matrix_library):
             return next(updates, None)
 
@@ -117,14 +117,14 @@ class Trainer:
         self.limits.expect(self.scoring_seconds or estimate)
 
     def _ended(self, clock: Clock | None = None) -> tuple[str, bool]:
-        """The reason why training ends now, or "", and whether it is time to save; the same in all processes."""
+        """The reason why training ends now, or "", and whether it is time to save, equal in all processes."""
         group = self.run.group
         save = group.first and clock is not None and clock.time_to_save(SAVE_SECONDS)
         ended, due = group.largest(ENDINGS.index(self.limits.ended()), save)
         return ENDINGS[int(ended)], bool(due)
 
     def _unscored(self) -> str:
-        """The reason why training ends after a check without enough time, with the model stored; else ""."""
+        """The reason why training ends after a check without enough time, with the model stored, else ""."""
         if self.scored:
             return ""
         save_unscored(self.run)
@@ -158,7 +158,7 @@ class Trainer:
         return decision
 
     def _score(self) -> Generator[Event, None, TextScore | None]:
-        """The score of the development text, with one event per second; None without enough time."""
+        """The score of the development text, with one event per second, or None without enough time."""
         run = self.run
         began = reported = time.monotonic()
         tokens, scoring = 0, score_text(run.model, run.held_out.check())
@@ -254,13 +254,13 @@ class Trainer:
         )
 
     def _bits(self, loss: float) -> float | None:
-        """Bits per character; None for masked characters, which are not the complete text."""
+        """Bits per character, or None for masked characters, which are not the complete text."""
         config = self.run.config
         return None if config.loader_name == "masked" else bits(loss, config.data.token)
 
 
 def _decoder(run: Run) -> tuple[str, str]:
-    """The decoder of the model, and the evidence for it if the text decides; empty if it gives no structure."""
+    """The decoder of the model, and the evidence for it if the text decides. Empty if it gives no structure."""
     gives, parse = kind_of(run.config).gives, run.config.parse
     if not gives:
         return "", ""
@@ -272,7 +272,7 @@ def _decoder(run: Run) -> tuple[str, str]:
 
 
 def _choose_matrix_library(run: Run) -> str:
-    """The library of the setting ``train.products``; by default that of the rule, tried on the first batch.
+    """The library of the setting ``train.products``, by default that of the rule, tried on the first batch.
 
     Several processes use MKL, so that all of them agree.
     """
@@ -297,5 +297,5 @@ def _try_step(run: Run) -> None:
 
 
 def _exp(loss: float) -> float:
-    """Perplexity; infinite if it is too large to write."""
+    """Perplexity. Infinite if it is too large to write."""
     return math.exp(loss) if loss < 700 else math.inf

@@ -1,7 +1,6 @@
-"""Optimisers: SGD that turns into averaged SGD (NT-ASGD) as the ON-LSTM program does it, and Adam or plain SGD whose
-learning rate falls.
+"""Optimizers: NT-ASGD, which is SGD that switches to averaging, and Adam or plain SGD with a falling learning rate.
 
-All offer the same four things to the loop: ``step(factor)``, ``end_of_epoch(loss)``, ``averaged()`` and their state.
+All have the same methods: ``step(factor)``, ``end_of_epoch(loss)``, ``averaged()``, ``state_dict`` and its counterpart.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from induce.training.update import Adam, Sgd
 
 
 class EpochEnd(NamedTuple):
-    """What an optimiser decides when it hears the development loss of an epoch."""
+    """Decision of an optimizer after the development loss of an epoch."""
 
     stop: bool = False
     note: str = ""  # "averaging starts", "learning rate 0.001" …
@@ -28,7 +27,7 @@ class NtAsgd:
     """SGD that switches to averaging when the development loss no longer falls (Merity et al. 2017, algorithm 1).
 
     As in the released ON-LSTM program, which relies on accidents of `torch.optim.ASGD`: while averaging, the step size
-    lags one step behind the one asked for, and the average leaves out the first iterate. Gradients come clipped.
+    lags one step behind the requested one, and the average leaves out the first iterate. Gradients are clipped before.
     """
 
     def __init__(
@@ -46,13 +45,13 @@ class NtAsgd:
         self.recorded: list[float] = []
         self.epoch = 0
         self.steps = 0  # since averaging started
-        self.step_size = 0.0  # the one that the next averaging step uses
+        self.step_size = 0.0  # of the next averaging step
         self.averages: list[Tensor] | None = None
 
     @torch.no_grad()
     def step(self, factor: float = 1.0, schedule: float = 1.0) -> None:
-        """One update with learning rate ``factor`` times the nominal one (segment length over nominal length), and
-        times what a ``schedule`` makes of it."""
+        """One update with the nominal learning rate times ``factor`` (segment length over nominal length) and times
+        ``schedule``, the factor of a learning-rate schedule."""
         rate = self.learning_rate * factor * schedule
         used = rate
         if self.averages is not None:
@@ -72,7 +71,7 @@ class NtAsgd:
                     self.averages[k].add_(parameter - self.averages[k], alpha=share)
 
     def end_of_epoch(self, loss: float) -> EpochEnd:
-        """Hear the development loss; start, restart or end averaging by the published rules."""
+        """Start, restart or end averaging by the published rules, given the development loss."""
         self.epoch += 1
         worse = len(self.recorded) > self.nonmonotone and loss > min(self.recorded[: -self.nonmonotone])
         if self.averages is None:
@@ -86,7 +85,7 @@ class NtAsgd:
         if self.epoch == self.restart_epoch:
             self._start()
             self.recorded.clear()
-            return EpochEnd(note="averaging starts anew")
+            return EpochEnd(note="averaging restarts")
         return EpochEnd(stop=self.epoch > self.restart_epoch and worse)
 
     def _start(self) -> None:
@@ -112,12 +111,12 @@ class NtAsgd:
             parameter.copy_(value)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on."""
+        """State for a checkpoint."""
         names = ("recorded", "epoch", "steps", "step_size", "averages")
         return {name: getattr(self, name) for name in names}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from ``state_dict``, wherever its tensors are."""
+        """Continue from ``state_dict``, on whatever device its tensors are."""
         for name in self.state_dict():
             setattr(self, name, state[name])
         if self.averages is not None:
@@ -126,7 +125,7 @@ class NtAsgd:
 
 
 class Falling:
-    """SGD or Adam: its learning rate falls when the development loss stops falling, and it ends training in time."""
+    """SGD or Adam with a learning rate that falls, and training that ends, once the development loss stops falling."""
 
     def __init__(
         self,
@@ -138,7 +137,7 @@ class Falling:
         decays: int,
         scaled: bool,
     ) -> None:
-        """``scaled``: steps are longer for longer segments, since the gradient is a mean over their words."""
+        """With ``scaled``, steps are longer for longer segments, since the gradient is a mean over their words."""
         self.inner, self.learning_rate, self.scaled = inner, learning_rate, scaled
         self.decay, self.patience, self.decays = decay, patience, decays
         self.best = float("inf")
@@ -146,12 +145,12 @@ class Falling:
         self.decayed = 0
 
     def step(self, factor: float = 1.0, schedule: float = 1.0) -> None:
-        """One update. ``factor`` is used by SGD alone: Adam's step does not grow with the gradient."""
+        """One update. Only SGD uses ``factor``: Adam's step does not grow with the gradient."""
         times = factor * schedule if self.scaled else schedule
         self.inner.step(self.learning_rate * self.decay**self.decayed * times)
 
     def end_of_epoch(self, loss: float) -> EpochEnd:
-        """Hear the development loss; lower the learning rate after ``patience`` checks without progress."""
+        """Lower the learning rate after ``patience`` checks without progress, given the development loss."""
         if loss < self.best:
             self.best, self.waited = loss, 0
             return EpochEnd()
@@ -166,11 +165,11 @@ class Falling:
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
-        """Nothing is averaged."""
+        """Block that changes nothing."""
         yield
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on."""
+        """State for a checkpoint."""
         return {
             "inner": self.inner.state_dict(),
             "best": self.best,
@@ -179,7 +178,7 @@ class Falling:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from ``state_dict``, wherever its tensors are."""
+        """Continue from ``state_dict``, on whatever device its tensors are."""
         self.inner.load_state_dict(state["inner"])
         self.best, self.waited, self.decayed = state["best"], state["waited"], state["decayed"]
 
@@ -208,23 +207,3 @@ def make_optimizer(parameters: list[Tensor], config: GradientSettings) -> NtAsgd
         decays=config.decays,
         scaled=isinstance(inner, Sgd),
     )
-
-
-class Unoptimized:
-    """In the place of an optimiser for a model that learns without gradients."""
-
-    def end_of_epoch(self, loss: float) -> EpochEnd:
-        """The model itself says when it is done."""
-        return EpochEnd()
-
-    @contextmanager
-    def averaged(self) -> Iterator[None]:
-        """There is nothing to average."""
-        yield
-
-    def state_dict(self) -> dict[str, Any]:
-        """Empty."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """There is nothing to load."""

@@ -1,4 +1,4 @@
-"""Several trainings at a time, each in a copy of this process, which shares the text in its memory."""
+"""Several trainings at a time, each in a worker process that shares the text in the memory of this process."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from induce.training.run import prepare_run
 from induce.training.run_data import RunData
 from treebank.base.errors import SynparseError
 
-PAUSE = 0.3  # seconds between two looks at the user's wish to stop
+POLL_SECONDS = 0.3  # between two calls of ``stop``
 
 
 @dataclass(frozen=True)
 class Task:
-    """One training; without ``data`` the copy reads them itself."""
+    """One training. Without ``data`` the worker process reads them itself."""
 
     name: str
     request: RunRequest
@@ -32,18 +32,18 @@ class Task:
 
 
 class ParallelTraining:
-    """Runs in copies of this process, some at a time, and what they tell."""
+    """Trainings in worker processes, and a queue of their events."""
 
     def __init__(self, threads: int, stop: Stop) -> None:
         self.threads, self.stop = threads, stop
         self.context = multiprocessing.get_context("fork")
-        self.told: Any = self.context.Queue()
+        self.messages: Any = self.context.Queue()
         self.stopping = self.context.Event()
 
     def train(self, tasks: Sequence[Task], count: int) -> Iterator[tuple[str, Event]]:
-        """Train all, ``count`` at a time; the name of a task and what happened to it, as it happens.
+        """Train all, ``count`` at a time, and yield the name of a task with each of its events.
 
-        Raises SynparseError where one fails, after the others were stopped and kept.
+        If a task fails, the others are stopped, their models are stored, and SynparseError is raised.
         """
         waiting = list(tasks)
         active: dict[str, ForkProcess] = {}
@@ -56,12 +56,12 @@ class ParallelTraining:
                     active[task.name].start()
                 if self.stop():
                     self.stopping.set()
-                for kind, name, content in self._news(active):
-                    if kind == "event":
+                for topic, name, content in self._receive(active):
+                    if topic == "event":
                         yield name, content
                         continue
                     active.pop(name).join()
-                    if kind == "problem":
+                    if topic == "problem":
                         problem = problem or f"{name}: {content}"
                         self.stopping.set()
         finally:
@@ -71,35 +71,35 @@ class ParallelTraining:
         if problem:
             raise SynparseError(problem)
 
-    def _news(self, active: dict[str, ForkProcess]) -> Iterator[tuple[str, str, Any]]:
-        """What came in the last moment; of a process that is no more, and did not say so, that."""
-        gone = [name for name, process in active.items() if process.exitcode is not None]
-        news: list[tuple[str, str, Any]] = []
+    def _receive(self, active: dict[str, ForkProcess]) -> Iterator[tuple[str, str, Any]]:
+        """Messages since the last call. A process that died without a report yields a "problem"."""
+        ended = [name for name, process in active.items() if process.exitcode is not None]
+        messages: list[tuple[str, str, Any]] = []
         with suppress(Empty):
             while True:
-                news.append(self.told.get(timeout=0.01 if news else PAUSE))
-        yield from news
-        told = {name for kind, name, _ in news if kind != "event"}
-        for name in gone:
-            if name not in told:
+                messages.append(self.messages.get(timeout=0.01 if messages else POLL_SECONDS))
+        yield from messages
+        reported = {name for topic, name, _ in messages if topic != "event"}
+        for name in ended:
+            if name not in reported:
                 code = active[name].exitcode
-                yield "problem", name, f"the process ended with code {code}; go on with synparse train --resume"
+                yield "problem", name, f"the process ended with code {code}; resume with synparse train --resume"
 
     def _train_one(self, task: Task) -> None:
-        """What a copy does."""
+        """Train one task in a worker process and send its events to the parent."""
         import signal
 
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and says so
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles and reports it
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         torch.set_num_threads(self.threads)
         try:
             trainer = prepare_run(task.request, data=task.data)
             for event in trainer.train(max_minutes=task.max_minutes, stop=self.stopping.is_set):
-                self.told.put(("event", task.name, event))
+                self.messages.put(("event", task.name, event))
         except SynparseError as error:
-            self.told.put(("problem", task.name, str(error)))
+            self.messages.put(("problem", task.name, str(error)))
         except OSError as error:
             problem = f"{error.filename or task.request.run}: {error.strerror or error}"
-            self.told.put(("problem", task.name, problem))
+            self.messages.put(("problem", task.name, problem))
         else:
-            self.told.put(("end", task.name, None))
+            self.messages.put(("end", task.name, None))

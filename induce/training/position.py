@@ -13,7 +13,7 @@ from treebank.base.metadata import decode
 
 @dataclass
 class Position:
-    """Position of a run in its training, with sums of the current epoch; stored with ``last``."""
+    """Position of a run in its training, with sums of the current epoch. Stored with ``last``."""
 
     epoch: int = 1
     step: int = 0
@@ -86,7 +86,7 @@ class Clock:
         return (self.at.words - self.start[1]) / max(time.monotonic() - self.start[0], 1e-9)
 
     def time_to_save(self, interval: float) -> bool:
-        """Whether the last time to save is more than ``interval`` seconds ago; if so, it is now."""
+        """Whether the last time to save is more than ``interval`` seconds ago. If so, it is now."""
         now = time.monotonic()
         due = now - self.saved > interval
         if due:

@@ -23,7 +23,7 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """Request of a user for a training run; None and empty values stand for the default."""
+    """Request of a user for a training run. None and empty values stand for the default."""
 
     run: str
     text: Sequence[Text] = ()

@@ -36,7 +36,7 @@ def _ignore(line: str) -> None:
 
 
 def load_data(request: RunRequest, report: Callable[[str], None] = _ignore, stop: Stop = lambda: False) -> RunData:
-    """The data of a new or resumed run; its folder stays as it is.
+    """The data of a new or resumed run. Its folder stays as it is.
 
     Raises KeyboardInterrupt if ``stop`` returns true while a teacher parses the text.
     """
@@ -52,7 +52,7 @@ def prepare_run(
     data: RunData | None = None,
     group: ProcessGroup | None = None,
 ) -> Trainer:
-    """The trainer of a new or resumed run; ``report`` is called with notes for the user.
+    """The trainer of a new or resumed run. ``report`` is called with notes for the user.
 
     Errors of settings and options are raised before any text is read, and the folder of a new run is touched after
     everything else is known to be correct. The trainer holds the lock of the folder until it has trained. ``data``
@@ -193,7 +193,7 @@ def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = Fal
 def _plan(
     request: RunRequest, report: Callable[[str], None], group: ProcessGroup
 ) -> tuple[Checkpoint | None, RunConfig, Sources]:
-    """The checkpoint of a resumed run; settings and sources, after all checks that need no text."""
+    """The checkpoint of a resumed run. Settings and sources, after all checks that need no text."""
     folder = Path(request.run)
     stored = _stored(folder, request, report) if request.resume else None
     config, sources = continued(stored, request) if stored else (resolved_config(request), request.sources)
@@ -213,7 +213,7 @@ def _plan(
 
 
 def _stored(folder: Path, request: RunRequest, report: Callable[[str], None]) -> Checkpoint | None:
-    """The checkpoint to resume from; None, with a report, if there is none and the request names a text."""
+    """The checkpoint to resume from, or None, with a report, if there is none and the request names a text."""
     from induce.storage.checkpoint import find, read
 
     if resumable(folder):

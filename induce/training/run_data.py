@@ -32,7 +32,7 @@ class RunData:
     notes: Sequence[str]  # remarks on the text for the user
 
     def encode(self) -> EncodedCorpus:
-        """The training text as word numbers; several runs then share the memory of it. Not for a task."""
+        """The training text as word numbers. Several runs then share the memory of it. Not for a task."""
         vocabulary = choose_vocabulary(self.training, self.config.data)
         joining = joining_of(self.training, self.config.data)
         if self.development.words:

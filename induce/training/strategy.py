@@ -21,14 +21,14 @@ Saved = list[tuple[Tensor, Tensor]]  # buffers of a model with their values
 
 
 class Accumulating:
-    """Compute the gradient of a whole batch; if memory runs out, accumulate the gradients of its parts."""
+    """Compute the gradient of a whole batch. If memory runs out, accumulate the gradients of its parts."""
 
     def __init__(self) -> None:
         self.parts = 1  # largest number of parts of a batch so far
         self.number = 0  # of the step, set by the learner; several processes derive their random numbers from it
 
     def step(self, model: Model, batch: Batch, state: Any = None) -> Loss:
-        """The loss of ``batch`` after its gradient was put into ``model``; without gradients, only the loss.
+        """The loss of ``batch`` after its gradient was put into ``model``, or only the loss without gradients.
 
         ``state`` is carried from the preceding segment of a stream. Raises SynparseError if memory runs out on a
         single sentence or on a segment of a stream, which cannot be split.

@@ -1,4 +1,4 @@
-"""When a call of training has to end: at the user's word, or because its minutes are over."""
+"""Limits of one call of training: the wish of the user to stop, and a number of minutes."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-ENDINGS = ("", "time", "interrupted")  # why a call ends, the stronger reason last
+ENDINGS = ("", "time", "interrupted")  # reasons why a call ends, the strongest last
 
 
 def never() -> bool:
-    """Nobody asks for an end."""
+    """Stop callback that never requests a stop."""
     return False
 
 
 @dataclass
 class Limits:
-    """What bounds one call of training.
+    """Limits of one call of training.
 
-    ``deadline`` is a moment of ``time.monotonic``. ``stop`` says whether to end training, which then scores its model;
-    ``hurry`` whether to leave that, too. ``reserve`` are the seconds that scoring the development text will take:
-    training ends so much earlier that it fits, unless it would take more than half of the time.
+    ``deadline`` is a time of ``time.monotonic``. ``stop`` returns whether to end training and score the model,
+    ``hurry`` whether to abort the scoring, too. ``reserve`` is the time in seconds that scoring will
+    take: training ends earlier by so much, unless it is more than half of the whole time.
     """
 
     deadline: float = math.inf
@@ -31,17 +31,17 @@ class Limits:
     began: float = field(default_factory=time.monotonic)
 
     def ended(self) -> str:
-        """Why training ends now, or ""."""
+        """The reason why training ends now, or ""."""
         if self.stop() or self.hurry():
             return "interrupted"
         return "time" if self.left() <= 0 else ""
 
     def overdue(self) -> bool:
-        """Whether even scoring has to be broken off."""
+        """Whether scoring must be aborted, too."""
         return self.hurry() or time.monotonic() > self.deadline
 
     def left(self) -> float:
-        """Seconds of training that are left; infinitely many without a deadline."""
+        """Remaining seconds of training, infinite without a deadline."""
         return self.deadline - self.reserve - time.monotonic()
 
     def expect(self, seconds: float) -> None:

@@ -1,7 +1,7 @@
 """One update of the weights from their gradients: plain SGD, and Adam.
 
-The arithmetic is torch's own functions. Its classes, which keep the same state, load its compiler when they are made,
-for which every process would wait seconds.
+The arithmetic is that of torch's functions. Torch's optimizer classes would load its compiler, which takes seconds in
+every process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-BETA2 = 0.999  # memory of Adam's mean of squares
+BETA2 = 0.999  # decay rate of Adam's mean of squares
 
 
 class Sgd:
@@ -33,11 +33,11 @@ class Sgd:
         sgd(weights, gradients, buffers, foreach=False, lr=rate, weight_decay=self.weight_decay, **plain)
 
     def state_dict(self) -> dict[str, Any]:
-        """Empty: no update depends on those before it."""
+        """Empty: updates do not depend on earlier ones."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """There is nothing to load."""
+        """Nothing to load."""
 
 
 class Adam:
@@ -45,21 +45,21 @@ class Adam:
 
     def __init__(self, parameters: list[Tensor], *, beta1: float, epsilon: float, weight_decay: float) -> None:
         self.parameters, self.beta1, self.epsilon, self.weight_decay = parameters, beta1, epsilon, weight_decay
-        self.steps = [torch.zeros(()) for _ in parameters]  # the updates of each
+        self.steps = [torch.zeros(()) for _ in parameters]  # number of updates of each
         self.means = [torch.zeros_like(parameter) for parameter in parameters]  # of its gradients
         self.squares = [torch.zeros_like(parameter) for parameter in parameters]  # mean of the squares of its gradients
 
     @torch.no_grad()
     def step(self, rate: float) -> None:
         """One update."""
-        chosen = [k for k, parameter in enumerate(self.parameters) if parameter.grad is not None]
+        indices = [k for k, parameter in enumerate(self.parameters) if parameter.grad is not None]
         adam(
-            [self.parameters[k] for k in chosen],
+            [self.parameters[k] for k in indices],
             [gradient for parameter in self.parameters if (gradient := parameter.grad) is not None],
-            [self.means[k] for k in chosen],
-            [self.squares[k] for k in chosen],
+            [self.means[k] for k in indices],
+            [self.squares[k] for k in indices],
             [],
-            [self.steps[k] for k in chosen],
+            [self.steps[k] for k in indices],
             foreach=False,
             amsgrad=False,
             beta1=self.beta1,
@@ -71,16 +71,16 @@ class Adam:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Number of updates and both means of all that was updated, laid out as torch does it."""
+        """Number of updates and both means of all updated weights, in the layout of torch."""
         names = ("step", "exp_avg", "exp_avg_sq")
         values = enumerate(zip(self.steps, self.means, self.squares, strict=True))
         return {"state": {k: dict(zip(names, value, strict=True)) for k, value in values if self.steps[k]}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from ``state_dict``, wherever its tensors are. ValueError: it is that of other weights."""
-        for k, one in state["state"].items():
-            self.steps[k].copy_(one["step"])
-            for mine, stored in ((self.means[k], one["exp_avg"]), (self.squares[k], one["exp_avg_sq"])):
-                if mine.shape != stored.shape:
-                    raise ValueError(f"means of shape {list(stored.shape)} for weights of shape {list(mine.shape)}")
-                mine.copy_(stored)
+        """Continue from ``state_dict``. Raises ValueError if it belongs to weights of other shapes."""
+        for k, entry in state["state"].items():
+            self.steps[k].copy_(entry["step"])
+            for mean, stored in ((self.means[k], entry["exp_avg"]), (self.squares[k], entry["exp_avg_sq"])):
+                if mean.shape != stored.shape:
+                    raise ValueError(f"means of shape {list(stored.shape)} for weights of shape {list(mean.shape)}")
+                mean.copy_(stored)

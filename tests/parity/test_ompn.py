@@ -1,4 +1,4 @@
-"""The Ordered Memory Policy Network: the released program's numbers and gradients; padding, steps, heights."""
+"""The Ordered Memory Policy Network: the released program's numbers and gradients. Padding, steps, heights."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def rollout(model: OrderedMemoryPolicy, fixture: Fixture) -> dict[str, Tensor]:
 def test_every_number_of_a_rollout(name: str) -> None:
     fixture = load(name)
     model, named = model_of(fixture)
-    found = rollout(model, fixture)
-    for array, value in found.items():
+    result = rollout(model, fixture)
+    for array, value in result.items():
         fixture.check(array, value)
     actions = torch.tensor(fixture.arrays["action"])
-    loss = -found["probability"].gather(-1, actions[..., None]).log().mean()
+    loss = -result["probability"].gather(-1, actions[..., None]).log().mean()
     fixture.check("loss", loss)
     loss.backward()
     for original, parameter in named.items():
@@ -60,12 +60,12 @@ def test_every_number_of_a_rollout(name: str) -> None:
 
 @pytest.mark.parametrize("name", fixtures("ompn_stack"))
 def test_the_papers_memory_is_another_one(name: str) -> None:
-    """What the paper keeps in the slots above is what they held; the first two steps are the same."""
+    """The paper keeps the content of the slots above. The first two steps are the same."""
     fixture = load(name)
-    found = rollout(model_of(fixture, "paper")[0], fixture)["probability"]
+    result = rollout(model_of(fixture, "paper")[0], fixture)["probability"]
     released = torch.tensor(fixture.arrays["probability"])
-    torch.testing.assert_close(found[0], released[0])
-    assert (found[2:] - released[2:]).abs().max() > 1e-4
+    torch.testing.assert_close(result[0], released[0])
+    assert (result[2:] - released[2:]).abs().max() > 1e-4
 
 
 def test_all_at_once_is_step_by_step_and_padding_changes_nothing() -> None:
@@ -85,8 +85,8 @@ def test_all_at_once_is_step_by_step_and_padding_changes_nothing() -> None:
     real = torch.arange(6) < lengths[:, None]
     batch = DemonstrationBatch(FIRST + torch.randint(5, (3, 6)) * real, lengths, observations * real[..., None], tasks)
     loss, alone = model.loss(batch), [model.loss(part) for part in batch.parts(3)]
-    torch.testing.assert_close(loss.nll, sum(one.nll * one.count for one in alone) / 12)
-    assert loss.correct == sum(one.correct or 0 for one in alone)
+    torch.testing.assert_close(loss.nll, sum(item.nll * item.count for item in alone) / 12)
+    assert loss.correct == sum(item.correct or 0 for item in alone)
     loss.objective.backward()
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in model.parameters())
 
@@ -96,6 +96,6 @@ def test_a_gap_is_how_far_up_subtasks_are_done() -> None:
     torch.testing.assert_close(height(levels), torch.tensor([[2 / 3, 0.0, 1.0, 1 / 6]]))
 
 
-def test_a_memory_that_there_is_not() -> None:
+def test_unknown_memory_is_refused() -> None:
     with pytest.raises(ValueError, match="memory = 'mine' is none of released, paper"):
         OrderedMemoryPolicyConfig(memory="mine").check()

@@ -29,8 +29,8 @@ def double() -> Any:
 
 def tensor(fixture: Fixture, name: str, *, gradient: bool = False) -> torch.Tensor:
     """An array of the fixture, as a leaf of the graph if asked for."""
-    found = torch.tensor(fixture.arrays[name])
-    return found.requires_grad_() if gradient else found
+    result = torch.tensor(fixture.arrays[name])
+    return result.requires_grad_() if gradient else result
 
 
 def language_model(fixture: Fixture) -> tuple[OnLstm, dict[str, torch.nn.Parameter]]:
@@ -133,15 +133,15 @@ def test_language_model(name: str) -> None:
     fixture = load(name)
     model, named = language_model(fixture)
     dropped = "keep_embedding" in fixture.arrays
-    given = masks(fixture) if dropped else None
+    leaves_copy = masks(fixture) if dropped else None
     model.eval()
     prefixes = [""] if dropped else [f"seg{k + 1}/" for k in range(len(fixture.sizes["lengths"]))]
     losses, objectives, state = [], [], None
     for prefix in prefixes:
         tokens, targets = tensor(fixture, prefix + "tokens"), tensor(fixture, prefix + "targets")
         begin = state or model.initial_state(tokens.shape[1])
-        output, layers = model(tokens, begin, masks=given)
-        loss = model.loss(StreamBatch(tokens, targets), begin, masks=given)
+        output, layers = model(tokens, begin, masks=leaves_copy)
+        loss = model.loss(StreamBatch(tokens, targets), begin, masks=leaves_copy)
         last, config = layers[-1].hidden, model.config
         logits = output @ model.embedding.weight.t() + model.decoder_bias
         expected = {
@@ -216,13 +216,13 @@ def one_layer_model(vocabulary: int, embedding: int) -> OnLstm:
     return OnLstm(OnLstmConfig(embedding_size=embedding, hidden_size=embedding, layers=1, chunk_size=1), vocabulary)
 
 
-def captured_input(model: OnLstm, tokens: torch.Tensor, given: Masks | None) -> torch.Tensor:
-    """What the first layer is fed."""
-    seen: list[torch.Tensor] = []
-    hook = model.layers[0].register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0]))
-    model(tokens, model.initial_state(tokens.shape[1]), masks=given)
+def captured_input(model: OnLstm, tokens: torch.Tensor, leaves_copy: Masks | None) -> torch.Tensor:
+    """The inputs of the first layer."""
+    names_seen: list[torch.Tensor] = []
+    hook = model.layers[0].register_forward_pre_hook(lambda module, arguments: names_seen.append(arguments[0]))
+    model(tokens, model.initial_state(tokens.shape[1]), masks=leaves_copy)
     hook.remove()
-    return seen[0]
+    return names_seen[0]
 
 
 @pytest.mark.parametrize("name", fixtures("opt_embed_dropout"))
@@ -232,10 +232,10 @@ def test_embedding_dropout(name: str) -> None:
     model = one_layer_model(sizes["vocab"], sizes["emb"])
     model.embedding.weight.data = tensor(fixture, "table")
     tokens = tensor(fixture, "ids")
-    ones = torch.ones(1, sizes["batch"], sizes["emb"])
+    entries = torch.ones(1, sizes["batch"], sizes["emb"])
     keep = tensor(fixture, "keep") / (1 - float(fixture.arrays["rate"]))
     full = torch.ones_like(model.layers[0].recurrent.weight, dtype=torch.bool)
-    output = captured_input(model, tokens, Masks(keep, ones, [], ones, [full]))
+    output = captured_input(model, tokens, Masks(keep, entries, [], entries, [full]))
     fixture.check("output", output)
     loss = (output * tensor(fixture, "cotangent/output")).sum()
     fixture.check("loss", loss)
@@ -254,8 +254,8 @@ def test_locked_dropout(name: str) -> None:
     tokens = torch.arange(steps * batch).view(steps, batch)
     keep = tensor(fixture, "keep") / (1 - float(fixture.arrays["rate"]))
     full = torch.ones_like(model.layers[0].recurrent.weight, dtype=torch.bool)
-    given = Masks(torch.ones(steps * batch, 1), keep, [], torch.ones(1, batch, units), [full])
-    output = captured_input(model, tokens, given)
+    leaves_copy = Masks(torch.ones(steps * batch, 1), keep, [], torch.ones(1, batch, units), [full])
+    output = captured_input(model, tokens, leaves_copy)
     fixture.check("output", output)
     loss = (output * tensor(fixture, "cotangent/output")).sum()
     fixture.check("loss", loss)

@@ -66,10 +66,10 @@ def language_model(fixture: Fixture, supervised_layer: int, ranking: str) -> tup
 
 
 def check_gradients(fixture: Fixture, kind: str, named: dict[str, Any]) -> None:
-    """Compare the gradients of all parameters; what the fixture has beside them must be zero."""
-    there = {name.removeprefix(kind + "/") for name in fixture.arrays if name.startswith(kind + "/")}
-    assert named.keys() <= there
-    for name in there - named.keys():
+    """Compare the gradients of all parameters. What the fixture has beside them must be zero."""
+    stored = {name.removeprefix(kind + "/") for name in fixture.arrays if name.startswith(kind + "/")}
+    assert named.keys() <= stored
+    for name in stored - named.keys():
         assert ".fwh." in name, name
         assert not fixture.arrays[f"{kind}/{name}"].any(), name
     for name, parameter in named.items():
@@ -89,10 +89,10 @@ def test_training(name: str, ranking: str, loss: str, grad: str) -> None:
     for k in range(len(fixture.sizes["lengths"])):
         prefix = f"seg{k + 1}/"
         tokens, targets, gold = (tensor(fixture, prefix + key) for key in ("tokens", "targets", "gold"))
-        found = model.loss(SupervisedStreamBatch(tokens, targets, gold), state)
-        fixture.check(prefix + "nll", found.nll)
-        objectives.append(found.objective)
-        state = detach(found.state)
+        result = model.loss(SupervisedStreamBatch(tokens, targets, gold), state)
+        fixture.check(prefix + "nll", result.nll)
+        objectives.append(result.objective)
+        state = detach(result.state)
     total = torch.stack(objectives).sum()
     fixture.check(loss, total)
     total.backward()
@@ -111,8 +111,8 @@ def test_distances_of_every_layer(name: str, layer: int) -> None:
     for prefix in ("seg1/", "seg2/") if training else ("",):
         tokens = tensor(fixture, prefix + "tokens")
         weights = model.recurrent_weights()
-        found = model(tokens, state or model.initial_state(tokens.shape[1]), weights=weights)
-        output = found.layers[layer - 1]
+        result = model(tokens, state or model.initial_state(tokens.shape[1]), weights=weights)
+        output = result.layers[layer - 1]
         distances = model.supervised(output, weights[layer - 1])
         pairs = {"distance_supervised": distances, "distance_forget": output.distance_forget}
         for key, value in pairs.items():
@@ -122,7 +122,7 @@ def test_distances_of_every_layer(name: str, layer: int) -> None:
             gold, margin = tensor(fixture, prefix + "gold"), fixture.sizes["margin"]
             fixture.check(prefix + "rank_across_batch", rank(distances, gold, tokens, "batch", margin))
             fixture.check(prefix + "rank_across_time", rank(distances, gold, tokens, "column", margin))
-        state = [one.state for one in found.layers]
+        state = [item.state for item in result.layers]
 
 
 @pytest.mark.parametrize("name", fixtures("sdlm_onlstm_eval"))
@@ -130,8 +130,8 @@ def test_evaluation(name: str) -> None:
     fixture = load(name)
     model, named = language_model(fixture, fixture.sizes["supervised_layer"] + 1, "batch")
     model.eval()
-    found = model.loss(StreamBatch(tensor(fixture, "tokens"), tensor(fixture, "targets")))
-    fixture.check("nll", found.nll)
+    result = model.loss(StreamBatch(tensor(fixture, "tokens"), tensor(fixture, "targets")))
+    fixture.check("nll", result.nll)
     words = fixture.doc["expected"]["parse_words"]
     batch = SentenceBatch(tensor(fixture, "parse/tokens")[None, 1:-1], torch.tensor([len(words)]))
     layer = fixture.sizes["supervised_layer"] + 1
@@ -141,8 +141,8 @@ def test_evaluation(name: str) -> None:
         for decode in (unbiased, biased):
             tree = Tree.from_spans(words, decode(values.tolist()))
             assert plain(tree) == fixture.doc["expected"]["parse_trees"][f"{key}_{decode.__name__}"]
-    fixture.check("loss", found.nll)
-    found.nll.backward()
+    fixture.check("loss", result.nll)
+    result.nll.backward()
     check_gradients(fixture, "grad", named)
 
 
@@ -173,11 +173,11 @@ def test_ranking_loss(name: str) -> None:
 
 @pytest.mark.parametrize("name", fixtures("sdlm_gold_distance"))
 def test_gold_distances(name: str) -> None:
-    """The program's gaps are one lower than the paper's, which we keep to; the order is the same."""
+    """The program's gaps are one lower than the paper's, which we keep to. The order is the same."""
     fixture = load(name)
     expected = fixture.doc["expected"]
     for text, want, binary in zip(expected["trees"], expected["distances"], expected["binarised"], strict=True):
         tree = Tree.from_text(text)
-        found = gold_distances(tree, range(len(tree)))
-        assert [value - 1 for value in found[1:]] == want
-        assert plain(Tree.from_spans(tree.words, spans_from_distances(found))).strip("()") == binary.strip("()")
+        result = gold_distances(tree, range(len(tree)))
+        assert [value - 1 for value in result[1:]] == want
+        assert plain(Tree.from_spans(tree.words, spans_from_distances(result))).strip("()") == binary.strip("()")

@@ -28,23 +28,23 @@ class Watched(NtAsgd):
     """NT-ASGD that remembers what it decided in which epoch."""
 
     def follow(self, losses: Any) -> dict[str, Any]:
-        """Feed one loss an epoch; what the fixtures record of the decisions."""
-        found: dict[str, Any] = {"switch_epoch": 0, "restart_epoch": 0, "stop_epoch": 0, "averaging": [], "saved": []}
+        """Feed one loss an epoch. What the fixtures record of the decisions."""
+        result: dict[str, Any] = {"switch_epoch": 0, "restart_epoch": 0, "stop_epoch": 0, "averaging": [], "saved": []}
         best = float("inf")
         for epoch, loss in enumerate(losses, 1):
-            found["averaging"].append(self.averages is not None)
-            found["saved"].append(bool(loss < best))
+            result["averaging"].append(self.averages is not None)
+            result["saved"].append(bool(loss < best))
             best = min(best, loss)
             decision = self.end_of_epoch(float(loss))
             if decision.note == "averaging starts":
-                found["switch_epoch"] = epoch
-            if decision.note == "averaging starts anew":
-                found["restart_epoch"] = epoch
+                result["switch_epoch"] = epoch
+            if decision.note == "averaging restarts":
+                result["restart_epoch"] = epoch
             if decision.stop:
-                found["stop_epoch"] = epoch
+                result["stop_epoch"] = epoch
                 break
-        found["epochs_run"] = epoch
-        return found
+        result["epochs_run"] = epoch
+        return result
 
 
 @pytest.mark.parametrize("name", fixtures("opt_nt_asgd"))
@@ -60,9 +60,9 @@ def test_when_averaging_starts_restarts_and_stops(name: str) -> None:
             nonmonotone=int(part["nonmono"]),
             restart_epoch=int(part["finetune_epoch"]),
         )
-        found = optimizer.follow(part["val_losses"])
-        for key, value in found.items():
-            want = part[key][: found["epochs_run"]] if part[key].ndim else part[key]
+        result = optimizer.follow(part["val_losses"])
+        for key, value in result.items():
+            want = part[key][: result["epochs_run"]] if part[key].ndim else part[key]
             np.testing.assert_array_equal(value, want, err_msg=f"{scenario}: {key}")
 
 
@@ -102,10 +102,10 @@ def test_segment_lengths(name: str) -> None:
     fixture = load(name)
     sizes, arrays = fixture.sizes, fixture.arrays
     draw = np.random.RandomState(int(arrays["seed"]))
-    found = list(segments(draw, sizes["nominal"], sizes["total_rows"]))
+    result = list(segments(draw, sizes["nominal"], sizes["total_rows"]))
     for key in ("start", "length", "rows"):
-        np.testing.assert_array_equal([getattr(segment, key) for segment in found], arrays[key])
-    fixture.check("lr", np.array([sizes["lr"] * segment.length / sizes["nominal"] for segment in found]))
+        np.testing.assert_array_equal([getattr(segment, key) for segment in result], arrays[key])
+    fixture.check("lr", np.array([sizes["lr"] * segment.length / sizes["nominal"] for segment in result]))
 
 
 @pytest.mark.parametrize("name", fixtures("opt_training_loop"))
@@ -123,7 +123,7 @@ def test_a_whole_epoch(name: str) -> None:
     stream = columns(torch.tensor(arrays["stream"]), sizes["batch"])
     draw = np.random.RandomState(int(arrays["seed"]))
     state: Any = None
-    found: dict[str, list[float]] = {key: [] for key in ("length", "rows", "lr", "nll", "objective", "gradient_norm")}
+    result: dict[str, list[float]] = {key: [] for key in ("length", "rows", "lr", "nll", "objective", "gradient_norm")}
     for segment in segments(draw, sizes["nominal"], len(stream)):
         rows = slice(segment.start, segment.start + segment.rows)
         targets = stream[segment.start + 1 : segment.start + 1 + segment.rows]
@@ -135,9 +135,9 @@ def test_a_whole_epoch(name: str) -> None:
         optimizer.step(factor)
         state = detach(loss.state)
         values = (segment.length, segment.rows, sizes["lr"] * factor, loss.nll.detach(), loss.objective.detach(), norm)
-        for key, value in zip(found, values, strict=True):
-            found[key].append(float(value))
-    for key, value in found.items():
+        for key, value in zip(result, values, strict=True):
+            result[key].append(float(value))
+    for key, value in result.items():
         fixture.check(key, np.array(value))
     for original, parameter in named.items():
         fixture.check("final/" + original, parameter)

@@ -27,8 +27,8 @@ def double() -> Iterator[None]:
 
 def tensor(fixture: Fixture, name: str, *, gradient: bool = False) -> Tensor:
     """An array of the fixture, as a leaf of the graph if asked for."""
-    found = torch.tensor(fixture.arrays[name])
-    return found.requires_grad_() if gradient else found
+    result = torch.tensor(fixture.arrays[name])
+    return result.requires_grad_() if gradient else result
 
 
 def named_linear(name: str, linear: nn.Module) -> dict[str, nn.Parameter]:
@@ -37,7 +37,7 @@ def named_linear(name: str, linear: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def named_attention(attention: MaskedAttention, prefix: str = "distribution") -> dict[str, nn.Parameter]:
-    """The parameters of the attention under their original names; the bias of the score has no effect."""
+    """The parameters of the attention under their original names. The bias of the score has no effect."""
     return {
         **named_linear(f"{prefix}.query.1", attention.query),
         **named_linear(f"{prefix}.query.2", attention.query_norm),
@@ -63,7 +63,7 @@ def named_layer(layer: OrderedMemoryLayer, prefix: str) -> dict[str, nn.Paramete
 
 
 def fill(fixture: Fixture, named: dict[str, nn.Parameter]) -> None:
-    """Copy the weights of a fixture; all that it has are used, aliases and the score's bias aside."""
+    """Copy the weights of a fixture. All that it has are used, aliases and the score's bias aside."""
     for name, parameter in named.items():
         parameter.data = tensor(fixture, "weight/" + name)
     unused = {name.removeprefix("weight/") for name in fixture.arrays if name.startswith("weight/")} - set(named)
@@ -94,16 +94,16 @@ def test_parts(name: str) -> None:
     }
     x, memory, previous, lower, right = inputs.values()
     p = attention(attention.queries(x), memory, previous)
-    found = {
+    result = {
         "attention/p": p,
         "attention/cp": p.cumsum(-1),
         "attention/rcp": p.flip(-1).cumsum(-1).flip(-1),
         "cell/output": cell(lower, right, norm),
     }
-    loss = torch.stack([(tensor(fixture, "cotangent/" + key) * value).sum() for key, value in found.items()]).sum()
+    loss = torch.stack([(tensor(fixture, "cotangent/" + key) * value).sum() for key, value in result.items()]).sum()
     loss.backward()
     fixture.check("loss", loss)
-    for key, value in found.items():
+    for key, value in result.items():
         fixture.check(key, value)
     check_gradients(fixture, {**named, **{"input/" + key: value for key, value in inputs.items()}})
 
@@ -130,20 +130,20 @@ def test_bidirectional_encoder(name: str) -> None:
     named = {**named_layer(forward, "OM_forward"), **named_layer(backward, "OM_backward")}
     fill(fixture, named)
     x, real = tensor(fixture, "x", gradient=True), tensor(fixture, "mask")
-    there, back = forward(x, real), backward(x.flip(0), real.flip(0))
-    output = torch.cat((last_real(there.output, sizes["lengths"]), back.output[-1]), -1)
+    stored, back = forward(x, real), backward(x.flip(0), real.flip(0))
+    output = torch.cat((last_real(stored.output, sizes["lengths"]), back.output[-1]), -1)
     loss = (tensor(fixture, "cotangent/output") * output).sum()
-    loss = loss + (tensor(fixture, "cotangent/probs") * there.positions).sum()
+    loss = loss + (tensor(fixture, "cotangent/probs") * stored.positions).sum()
     loss.backward()
     values = {
         "output": output,
-        "probs": there.positions,
+        "probs": stored.positions,
         "probs_backward": back.positions.flip(0),
         "loss": loss,
-        "forward_only/output": there.output,
-        "forward_only/state/M": there.state.memory,
-        "forward_only/state/Mhat": there.state.candidate,
-        "forward_only/state/p": there.state.position,
+        "forward_only/output": stored.output,
+        "forward_only/state/M": stored.state.memory,
+        "forward_only/state/Mhat": stored.state.candidate,
+        "forward_only/state/p": stored.state.position,
     }
     for key, value in values.items():
         fixture.check(key, value)
@@ -178,12 +178,12 @@ def check_alone(fixture: Fixture, layer: OrderedMemoryLayer, embedding: nn.Embed
     """Each sentence of a left-padded batch by itself: by itself, and in the batch where padding changes nothing."""
     ids, expected = tensor(fixture, "ids").t(), fixture.doc["expected"]
     layer.exact = True
-    together = layer(embedding(ids), ids > 0)
+    batched = layer(embedding(ids), ids > 0)
     for k, length in enumerate(fixture.sizes["lengths"]):
         output, positions, _ = layer(embedding(ids[-length:, k : k + 1]))
         for score, probs in (
             (classify(output[-1, 0]), positions[:, 0]),
-            (classify(together.output[-1, k]), together.positions[-length:, k]),
+            (classify(batched.output[-1, k]), batched.positions[-length:, k]),
         ):
             fixture.check(f"alone/{k}/score", score)
             fixture.check(f"alone/{k}/probs", probs)
@@ -242,7 +242,7 @@ def test_decoding(name: str) -> None:
 
 
 def plain(words: Any, spans: list[tuple[int, int]]) -> str:
-    """The bracketing without labels, ``(a (b c))``; one word by itself."""
+    """The bracketing without labels, ``(a (b c))``. One word by itself."""
     tree = Tree.from_spans(list(words), spans)
     bare = Tree(tree.words, ("",) * len(tree), tree.spans, ("",) * len(tree.spans))
     return str(bare).replace("( ", "(") if len(tree) > 1 else tree.words[0]

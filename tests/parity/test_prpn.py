@@ -40,7 +40,7 @@ def tensor(fixture: Fixture, name: str) -> Tensor:
 
 def config(sizes: dict[str, Any], **changes: Any) -> PrpnConfig:
     """The settings of a fixture."""
-    given = {
+    arguments = {
         "embedding_size": sizes["emb"],
         "hidden_size": sizes["hidden"],
         "reading_layers": sizes.get("layers", 1),
@@ -53,7 +53,7 @@ def config(sizes: dict[str, Any], **changes: Any) -> PrpnConfig:
         "inner_dropout": sizes.get("idropout", 0.0),
         "recurrent_dropout": sizes.get("rdropout", 0.0),
     }
-    return PrpnConfig(**{**given, **changes})
+    return PrpnConfig(**{**arguments, **changes})
 
 
 def cell_names(cell: Cell, prefix: str) -> dict[str, nn.Parameter]:
@@ -102,12 +102,12 @@ class Copy:
         parts["predictor.ffd.2"] = model.predict.output_norm
         for k, block in enumerate(model.predict.blocks):
             order = {0: block.lower, 1: block.lower_norm, 4: block.upper, 5: block.upper_norm}
-            parts |= {f"predictor.res.res.{k}.{place}": part for place, part in order.items()}
+            parts |= {f"predictor.res.res.{k}.{index}": part for index, part in order.items()}
         self.named |= linear_names(parts)
         self.norms = {prefix: part for prefix, part in parts.items() if isinstance(part, nn.BatchNorm1d)}
-        given = {name.removeprefix("weight/") for name in fixture.arrays if name.startswith("weight/")}
-        ours = {f"{prefix}.{kind}" for prefix in self.norms for kind in (*STATISTICS, "num_batches_tracked")}
-        assert given == {*self.named, *ours, "decoder.weight"}
+        arguments = {name.removeprefix("weight/") for name in fixture.arrays if name.startswith("weight/")}
+        computed = {f"{prefix}.{kind}" for prefix in self.norms for kind in (*STATISTICS, "num_batches_tracked")}
+        assert arguments == {*self.named, *computed, "decoder.weight"}
         with torch.no_grad():
             for name, parameter in self.named.items():
                 parameter.copy_(tensor(fixture, "weight/" + name))
@@ -120,17 +120,17 @@ class Copy:
         check_gradients(self.fixture, "grad/", self.named)
 
     def check_statistics(self, prefix: str) -> None:
-        """What the batch normalisations have become."""
-        found = {f"{prefix}{name}.{kind}" for name in self.norms for kind in STATISTICS}
-        assert {name for name in self.fixture.arrays if name.startswith(prefix)} == found
+        """Compare the statistics of the batch normalizations."""
+        result = {f"{prefix}{name}.{kind}" for name in self.norms for kind in STATISTICS}
+        assert {name for name in self.fixture.arrays if name.startswith(prefix)} == result
         for name, norm in self.norms.items():
             for kind in STATISTICS:
                 self.fixture.check(f"{prefix}{name}.{kind}", getattr(norm, kind))
 
-    def check_output(self, prefix: str, found: LanguageOutput, batch: int) -> None:
+    def check_output(self, prefix: str, result: LanguageOutput, batch: int) -> None:
         """Everything that a segment gives."""
-        parsing, model = found.parsing, self.model
-        logits = (found.output @ model.decoder_weight.t() + model.decoder_bias).unflatten(0, (-1, batch))
+        parsing, model = result.parsing, self.model
+        logits = (result.output @ model.decoder_weight.t() + model.decoder_bias).unflatten(0, (-1, batch))
         expected = {
             "logits": logits,
             "logprob": logits.log_softmax(-1),
@@ -138,12 +138,12 @@ class Copy:
             "distance_next": parsing.guess,
             "read_gate": parsing.read_gate.transpose(0, 1),
             "predict_gate": parsing.predict_gate.transpose(0, 1),
-            "predict_attention": found.predict_attention,
-            "state/emb_last": found.state[0].embeddings,
-            "state/dist_last": found.state[0].distances,
-            "state/predict_memory": found.state[-1].h,
+            "predict_attention": result.predict_attention,
+            "state/emb_last": result.state[0].embeddings,
+            "state/dist_last": result.state[0].distances,
+            "state/predict_memory": result.state[-1].h,
         }
-        for k, reading in enumerate(found.reading):
+        for k, reading in enumerate(result.reading):
             expected[f"read_attention/{k}"] = reading.attention
             expected |= {f"state/memory_h/{k}": reading.tapes.h, f"state/memory_c/{k}": reading.tapes.c}
         for name, value in expected.items():
@@ -163,30 +163,30 @@ def masks(fixture: Fixture, layers: int, blocks: int) -> Masks:
     sizes = fixture.sizes
     inner, outer, recurrent = sizes["idropout"], sizes["dropout"], sizes["rdropout"]
 
-    def kept(name: str, rate: float, of: Any = slice(None)) -> Tensor | None:
+    def masked(name: str, rate: float, of: Any = slice(None)) -> Tensor | None:
         return tensor(fixture, f"keep/{name}")[of] / (1 - rate) if rate else None
 
     def input_size(k: int) -> int:
         return sizes["hidden"] if k else sizes["emb"]
 
     return Masks(
-        parsing=ParsingMasks(kept("parser.gate.0", inner, 0), kept("parser.gate.4", inner, 0)),
+        parsing=ParsingMasks(masked("parser.gate.0", inner, 0), masked("parser.gate.4", inner, 0)),
         reading=[
             LayerMasks(
-                key_input=kept(f"reader.{k}.projector_summ.0", inner, (..., slice(input_size(k)))),
-                key_state=kept(f"reader.{k}.projector_summ.0", inner, (..., slice(input_size(k), None))),
-                key=kept(f"reader.{k}.projector_summ.2", inner),
-                input=kept(f"reader.{k}.drop", inner if k else outer),
-                recurrent=kept("rdrop", recurrent, (0, k)),
+                key_input=masked(f"reader.{k}.projector_summ.0", inner, (..., slice(input_size(k)))),
+                key_state=masked(f"reader.{k}.projector_summ.0", inner, (..., slice(input_size(k), None))),
+                key=masked(f"reader.{k}.projector_summ.2", inner),
+                input=masked(f"reader.{k}.drop", inner if k else outer),
+                recurrent=masked("rdrop", recurrent, (0, k)),
             )
             for k in range(layers)
         ],
         predict=PredictMasks(
-            key_input=kept("predictor.projector_pred.0", inner),
-            key=kept("predictor.projector_pred.2", inner),
-            residual=[kept(f"predictor.res.res.{k}.3", inner, 0) for k in range(blocks)],
-            joined=kept("predictor.ffd.0", inner, 0),
-            output=kept("drop", outer, 0),
+            key_input=masked("predictor.projector_pred.0", inner),
+            key=masked("predictor.projector_pred.2", inner),
+            residual=[masked(f"predictor.res.res.{k}.3", inner, 0) for k in range(blocks)],
+            joined=masked("predictor.ffd.0", inner, 0),
+            output=masked("drop", outer, 0),
         ),
     )
 
@@ -218,13 +218,13 @@ def test_parts(name: str) -> None:
         for statistic in STATISTICS:
             getattr(network.normalization, statistic).copy_(tensor(fixture, f"weight/gates.gate.2.{statistic}"))
         state = ParsingState(tensor(fixture, "gates/emb_last"), tensor(fixture, "gates/dist_last"))
-        found = network(tensor(fixture, "gates/emb"), state)
-        compared(f"{kind}/distance", found.distance)
-        compared(f"{kind}/distance_next", found.guess)
-        compared(f"{kind}/read_gate", found.read_gate)
-        compared(f"{kind}/predict_gate", found.predict_gate)
-        compared(f"{kind}/new_emb_last", found.state.embeddings)
-        compared(f"{kind}/new_dist_last", found.state.distances)
+        result = network(tensor(fixture, "gates/emb"), state)
+        compared(f"{kind}/distance", result.distance)
+        compared(f"{kind}/distance_next", result.guess)
+        compared(f"{kind}/read_gate", result.read_gate)
+        compared(f"{kind}/predict_gate", result.predict_gate)
+        compared(f"{kind}/new_emb_last", result.state.embeddings)
+        compared(f"{kind}/new_dist_last", result.state.distances)
         for statistic in STATISTICS:
             compared(f"{kind}/{statistic}", getattr(network.normalization, statistic))
         named |= linear_names(parsing_parts(network, kind + "."))
@@ -290,10 +290,10 @@ def check_parse(fixture: Fixture, model: Prpn) -> None:
     """The sentence that a fixture parses: its distances, and the tree."""
     words = fixture.doc["expected"]["parse_words"]
     batch = SentenceBatch(tensor(fixture, "parse/tokens")[None, 1:-1], torch.tensor([len(words)]))
-    found = model.structure(batch, Query(Distances)).values[0]
+    result = model.structure(batch, Query(Distances)).values[0]
     tolerance = {key: fixture.doc["tolerance"][key] for key in ("atol", "rtol")}
-    np.testing.assert_allclose(found.detach().numpy(), fixture.arrays["parse/distance"][1:-1], **tolerance)
-    tree = Tree.from_spans(words, biased(found.tolist()))
+    np.testing.assert_allclose(result.detach().numpy(), fixture.arrays["parse/distance"][1:-1], **tolerance)
+    tree = Tree.from_spans(words, biased(result.tolist()))
     plain = str(Tree(tree.words, ("",) * len(tree), tree.spans, ("",) * len(tree.spans))).replace("( ", "(")
     assert plain == fixture.doc["expected"]["parse_tree"]
 
@@ -317,12 +317,14 @@ def test_padded_sentences(name: str) -> None:
 def test_dropout(name: str) -> None:
     fixture = load(name)
     copy = Copy(fixture)
-    given = masks(fixture, len(copy.model.reading), len(copy.model.predict.blocks))
+    arguments = masks(fixture, len(copy.model.reading), len(copy.model.predict.blocks))
     drawn = copy.model.draw_masks(*fixture.arrays["tokens"].shape)
-    assert shapes(given) == shapes(drawn)
+    assert shapes(arguments) == shapes(drawn)
     tokens, targets = tensor(fixture, "tokens"), tensor(fixture, "targets")
-    copy.check_output("", copy.model(tokens, copy.model.initial_state(tokens.shape[1]), masks=given), tokens.shape[1])
-    loss = copy.model.loss(StreamBatch(tokens, targets), masks=given)
+    copy.check_output(
+        "", copy.model(tokens, copy.model.initial_state(tokens.shape[1]), masks=arguments), tokens.shape[1]
+    )
+    loss = copy.model.loss(StreamBatch(tokens, targets), masks=arguments)
     fixture.check("nll", loss.nll)
     fixture.check("loss", loss.objective)
     loss.objective.backward()

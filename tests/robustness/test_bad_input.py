@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from induce.training.compatibility import LEAST_WORDS
+from induce.training.compatibility import MIN_WORDS
 from tests.support.calls import PROGRAM, TINY, Caller, reseal, sealed_json, shell, toy_text
 
 TREES = "(S (NP (DT the) (NN cat)) (VP (VBD sat)))\n(S (NP (NNS dogs)) (VP (VBP bark) (ADVP (RB now))))\n"
@@ -100,7 +100,7 @@ def test_predictions_that_do_not_match_name_both_files_and_lines(call: Caller) -
 def test_too_little_to_learn_from(call: Caller, text: str, words: int) -> None:
     message = call.refusal("train", write("little.txt", text), "-o", "new")
     assert message.startswith(f"little.txt: {words} word{'s' * (words != 1)} to learn from")
-    assert f"at least {LEAST_WORDS} are needed" in message
+    assert f"at least {MIN_WORDS} are needed" in message
     assert contents(Path("new")) == {}
 
 

@@ -7,11 +7,11 @@ open, which with gates between 0 and 1 weighs the exponentials by them.
 With ratio = softmax(fit), total = sum(gate) + `TINY` (modulated), or ratio = exp(fit - max), total = sum(ratio gate) +
 `TINY` (masked), the weights are ratio gate / total, and their gradients::
 
-    dfit  = weights dweights - beside sum(weights dweights)
+    dfit  = weights dweights - share sum(weights dweights)
     dgate = (ratio dweights - sum(weights dweights)) / total      (modulated)
     dgate = ratio (dweights - sum(weights dweights)) / total      (masked)
 
-where beside is the softmax itself (modulated), or the weights (masked).
+where share is the softmax (modulated) or the weights (masked).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ TINY = 1e-8  # added to the sum of attention weights: all gates may be closed
 
 
 def attend(scores: Tensor, gate: Tensor, kind: str = "masked") -> Tensor:
-    """Weight of each slot (…, S): softmax of ``scores`` under ``gate``; all 0 where every gate is closed."""
+    """Weight of each slot (…, S): softmax of ``scores`` under ``gate``. All 0 where every gate is closed."""
     if kind == "modulated":
-        return scores.softmax(-1) * gate / (gate.sum(-1, keepdim=True) + TINY)  # eq. 10, 11: not normalised
+        return scores.softmax(-1) * gate / (gate.sum(-1, keepdim=True) + TINY)  # eq. 10, 11: not normalized
     weights = (scores - scores.amax(-1, keepdim=True)).exp() * gate
     return weights / (weights.sum(-1, keepdim=True) + TINY)
 
 
 def scores(tape: Tensor, key: Tensor) -> Tensor:
-    """How well each state on ``tape`` (…, S, H) fits ``key`` (…, H), scaled as in eq. 10."""
+    """Fit of each state on ``tape`` (…, S, H) to ``key`` (…, H), scaled as in eq. 10."""
     return (tape @ key[..., None])[..., 0] / math.sqrt(key.shape[-1])
 
 
@@ -44,7 +44,7 @@ def remembered(weights: Tensor, tape: Tensor) -> Tensor:
 
 
 def attend_into(fit: Tensor, gate: Tensor, kind: str, *, out: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-    """`attend`, written to the first of ``out``, with what its gradients need: ratio (B, S) and total (B, 1)."""
+    """`attend`, written to ``out`` with the factors of its gradients: weights (B, S), ratio (B, S), total (B, 1)."""
     weights, ratio, total = out
     if kind == "modulated":
         torch.softmax(fit, -1, out=ratio)
@@ -56,41 +56,41 @@ def attend_into(fit: Tensor, gate: Tensor, kind: str, *, out: tuple[Tensor, Tens
     return weights.div_(total)
 
 
-def fit_gradient_beside(weights: Tensor, ratio: Tensor, total: Tensor, kind: str) -> Tensor:
-    """``beside`` in the gradient of the fit (T, B, S), as the module's docstring states it."""
+def fit_gradient_share(weights: Tensor, ratio: Tensor, total: Tensor, kind: str) -> Tensor:
+    """``share`` in the gradient of the fit (T, B, S), as defined in the docstring of the module."""
     if kind == "modulated":
         return ratio
-    top = ratio.argmax(-1, keepdim=True)  # the maximum was subtracted, which leaves a trace beside the constant TINY
+    top = ratio.argmax(-1, keepdim=True)  # subtracting the maximum has a gradient, because TINY is constant
     return weights.scatter_add(-1, top, TINY / total)
 
 
 def gate_gradient(d_weights: Tensor, mean: Tensor, ratio: Tensor, total: Tensor, kind: str) -> Tensor:
-    """Gradient of the gates (T, B, S); ``mean`` (T, B, 1) is sum(weights dweights)."""
+    """Gradient of the gates (T, B, S). ``mean`` (T, B, 1) is sum(weights dweights)."""
     return (d_weights * ratio - mean if kind == "modulated" else ratio * (d_weights - mean)) / total
 
 
 def band(x: Tensor, slots: int) -> Tensor:
-    """Of ``x`` (B, T, S + T) the entries t to t + S - 1 of each row t: (B, T, S)."""
+    """Entries t to t + S - 1 of each row t of ``x`` (B, T, S + T): (B, T, S)."""
     batch, steps, length = x.shape
     return functional.pad(x.flatten(1), (0, steps)).view(batch, steps, length + 1)[..., :slots]
 
 
 def unband(x: Tensor) -> Tensor:
-    """``x`` (B, T, S) where `band` would find it among zeros (B, T, S + T)."""
+    """Inverse of `band`: ``x`` (B, T, S) at its positions among zeros (B, T, S + T)."""
     batch, steps, slots = x.shape
     return functional.pad(x, (0, steps + 1)).flatten(1)[:, :-steps].view(batch, steps, slots + steps)
 
 
 class LaterSteps:
-    """What the S steps after a state send back to it, by two batched products when that state's turn comes.
+    """Gradients that the S steps after a state send back to it, by two batched products per state.
 
-    The numbers of steps stand side by side, with zeros on either side: ``d_summary`` (B, S + T + S, 2H), the gradients
-    of h~ and c~, and ``d_fit`` (B, S + T + S, S) are filled step by step. ``d_states`` (S + T, B, 1, 2H) are the
-    gradients of h and c of each state, of the S before the segment first; in the beginning what comes from elsewhere.
+    The gradients of all steps lie side by side, with zeros on either side. ``d_summary`` (B, S + T + S, 2H), the
+    gradients of h~ and c~, and ``d_fit`` (B, S + T + S, S) are filled step by step. ``d_states`` (S + T, B, 1, 2H) are
+    the gradients of h and c of each state, those of the S states before the segment first.
     """
 
     def __init__(self, keys: Tensor, attention: Tensor) -> None:
-        """Of the ``keys`` (T, B, H) and the weights ``attention`` (T, B, S)."""
+        """Begin with the ``keys`` (T, B, H) and the weights ``attention`` (T, B, S)."""
         steps, batch, self.units = keys.shape
         self.slots = slots = attention.shape[-1]
 
@@ -105,7 +105,7 @@ class LaterSteps:
         self.d_states = keys.new_zeros(slots + steps, batch, 1, 2 * self.units)
 
     def sent_back(self, n: int) -> tuple[Tensor, Tensor]:
-        """Gradients of h and c (B, H) of state ``n``, once the steps that see it are done."""
+        """Gradients of h and c (B, H) of state ``n``, after all steps that attend to it."""
         d_state, later = self.d_states[n], slice(n + 1, n + 1 + self.slots)
         d_state += torch.bmm(self.by_attention[n][:, None], self.d_summary[:, later])
         d_h, d_c = d_state[:, 0].split(self.units, -1)
@@ -116,7 +116,7 @@ class LaterSteps:
 def _by_state(by_step: Tensor) -> Tensor:
     """A view (S + T, B, S) of numbers for each step and slot (B, S + T + S, S), oldest slot first, by state instead.
 
-    Each state has the numbers that the S steps after it have for it, the earliest step first: a diagonal of the table.
+    A state has one number for each of the S steps after it, the earliest first: a diagonal of the table.
     """
     batch, length, slots = by_step.shape
     strides = (slots, length * slots, slots - 1)

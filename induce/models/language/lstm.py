@@ -37,7 +37,7 @@ RECURRENT = "weight_hh_l0"  # torch's name of the hidden-to-hidden matrix
 
 @dataclass(frozen=True, kw_only=True)
 class LstmConfig:
-    """Sizes and dropout rates of an AWD-LSTM; the defaults are the paper's for the Penn Treebank (section 5)."""
+    """Sizes and dropout rates of an AWD-LSTM. The defaults are the paper's for the Penn Treebank (section 5)."""
 
     embedding_size: int = count(400, "units of a word embedding")
     hidden_size: int = count(1150, "units of a hidden layer")
@@ -57,7 +57,7 @@ class LstmConfig:
     )
 
     def check(self) -> None:
-        """Raises ValueError for an output size where the output layer has the embedding table."""
+        """Raises ValueError if there is an output size although the output layer shares the embedding table."""
         check_output(self)
 
     @property
@@ -74,7 +74,7 @@ class LayerState(NamedTuple):
 
 
 class LayerOutput(NamedTuple):
-    """What one layer computes over a segment."""
+    """Output of one layer over a segment."""
 
     hidden: Tensor  # (T, B, H)
     state: LayerState
@@ -93,14 +93,14 @@ class LstmLayer(nn.Module):
         return cast(Tensor, getattr(self.lstm, RECURRENT))
 
     def forward(self, x: Tensor, state: LayerState, recurrent_weight: Tensor | None = None) -> LayerOutput:
-        """Run over ``x`` (T, B, input); ``recurrent_weight`` stands in for the layer's own."""
-        stand_in = {} if recurrent_weight is None else {RECURRENT: recurrent_weight}
-        hidden, last = functional_call(self.lstm, stand_in, (x, tuple(state)))
+        """Run over ``x`` (T, B, input). ``recurrent_weight`` replaces the layer's matrix."""
+        replacement = {} if recurrent_weight is None else {RECURRENT: recurrent_weight}
+        hidden, last = functional_call(self.lstm, replacement, (x, tuple(state)))
         return LayerOutput(hidden, LayerState(*last))
 
 
 class Lstm(Model):
-    """AWD-LSTM language model; input and output embeddings are tied, or not."""
+    """AWD-LSTM language model. Input and output embeddings are tied, or not."""
 
     Config = LstmConfig
     reads = (StreamBatch, SentenceBatch)
@@ -135,14 +135,14 @@ class Lstm(Model):
 
     def recurrent_weights(self, masks: Masks | None = None) -> list[Tensor]:
         """The hidden-to-hidden matrices in use: with dropout, divided by the share kept, or as they are."""
-        own = [layer.recurrent_weight for layer in self.stack]
+        weights = [layer.recurrent_weight for layer in self.stack]
         if masks is None:
-            return own
+            return weights
         share = 1 - self.config.weight_dropout
-        return [weight * kept / share for weight, kept in zip(own, masks.weights, strict=True)]
+        return [weight * mask / share for weight, mask in zip(weights, masks.weights, strict=True)]
 
     def forward(self, tokens: Tensor, state: list[LayerState], *, masks: Masks | None = None) -> LanguageOutput:
-        """Run over ``tokens`` (T, B). With ``masks`` every dropout acts; without, none does."""
+        """Run over ``tokens`` (T, B). With ``masks`` every dropout acts. Without, none does."""
         return run_layers(self.stack, tokens, self.embedding.weight, state, self.recurrent_weights(masks), masks)
 
     @property
@@ -156,11 +156,11 @@ class Lstm(Model):
         return output, [layer.state for layer in layers]
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """What the output layer reads behind each word (B, N, E)."""
+        """Input of the output layer after each word (B, N, E)."""
         return next_word_vectors(self, batch)
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""
+        """Log-probability (B, N + 1) of each word and of the end-of-sentence token, for each sentence by itself."""
         return next_word_log_probabilities(self, batch)
 
     def loss(
@@ -170,7 +170,7 @@ class Lstm(Model):
         *,
         masks: Masks | None = None,
     ) -> Loss:
-        """Objective and mean negative log-likelihood of the words that follow; masks are drawn in training mode."""
+        """Objective and mean negative log-likelihood of the words that follow. Masks are drawn in training mode."""
         words = next_words(batch)
         columns = words.tokens.shape[1]
         if masks is None and self.training:

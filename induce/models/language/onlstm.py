@@ -38,12 +38,12 @@ from induce.models.language.onlstm_kernel import recurrence
 from induce.settings.field import count, dropout_rate, setting, weight
 from induce.structures import Distances
 
-POSITIONS = 2**10  # words of a batch that go through all layers before the next ones, in parsing, to use memory again
+WORDS_PER_PASS = 2**10  # of a batch, that go through all layers before the next ones when parsing, to reuse memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnLstmConfig:
-    """Sizes and dropout rates of an ON-LSTM language model; the defaults are the paper's (section 5.1)."""
+    """Sizes and dropout rates of an ON-LSTM language model. The defaults are the paper's (section 5.1)."""
 
     embedding_size: int = count(400, "units of a word embedding")
     hidden_size: int = count(1150, "units of a hidden layer")
@@ -64,7 +64,7 @@ class OnLstmConfig:
     )
 
     def check(self) -> None:
-        """Raises ValueError where the numbers do not fit together."""
+        """Raises ValueError if the sizes do not fit together."""
         check_output(self)
         last = "embedding_size" if self.tied_embeddings else "output_size"
         for name in (last, "hidden_size"):
@@ -85,7 +85,7 @@ class LayerState(NamedTuple):
 
 
 class SegmentOutput(NamedTuple):
-    """What one layer computes over a segment."""
+    """Output of one layer over a segment."""
 
     hidden: Tensor  # (T, B, H)
     state: LayerState
@@ -96,7 +96,7 @@ class SegmentOutput(NamedTuple):
 
 
 class OnLstmLayer(nn.Module):
-    """One layer; its hidden-to-hidden matrix is ``recurrent.weight``, the one that weight dropout acts on."""
+    """One layer. Its hidden-to-hidden matrix is ``recurrent.weight``, the one that weight dropout acts on."""
 
     def __init__(self, input_size: int, units: int, chunk_size: int) -> None:
         super().__init__()
@@ -111,14 +111,14 @@ class OnLstmLayer(nn.Module):
         return LayerState(weight.new_zeros(batch, self.units), weight.new_zeros(batch, self.chunks, self.chunk_size))
 
     def forward(self, x: Tensor, state: LayerState, recurrent_weight: Tensor | None = None) -> SegmentOutput:
-        """Run over ``x`` (T, B, input); ``recurrent_weight`` stands in for the layer's own (dropped or scaled)."""
+        """Run over ``x`` (T, B, input). ``recurrent_weight`` replaces the layer's matrix (dropped or scaled)."""
         weight = self.recurrent.weight if recurrent_weight is None else recurrent_weight
         projected = functional.linear(x, self.input.weight, self.input.bias + self.recurrent.bias)
         hidden, c, distance_forget, distance_input = recurrence(projected, weight, *state)
         return SegmentOutput(hidden, LayerState(hidden[-1], c), distance_forget, distance_input, x, state.h)
 
     def forget_logits(self, output: SegmentOutput, recurrent_weight: Tensor) -> Tensor:
-        """The master forget gate before its cumax (T, B, n), once more, for who wants to learn through it."""
+        """Master forget gate before its cumax (T, B, n), recomputed so that gradients flow through it."""
         rows = slice(self.chunks, 2 * self.chunks)
         states = torch.cat((output.before[None], output.hidden[:-1]))
         bias = self.input.bias[rows] + self.recurrent.bias[rows]
@@ -126,7 +126,7 @@ class OnLstmLayer(nn.Module):
 
 
 class OnLstm(Model):
-    """ON-LSTM language model (Shen et al. 2019, section 5.1); input and output embeddings are tied, or not (5.3)."""
+    """ON-LSTM language model (Shen et al. 2019, section 5.1). Input and output embeddings are tied, or not (5.3)."""
 
     Config = OnLstmConfig
     reads: ClassVar[tuple[type[Batch], ...]] = (StreamBatch, SentenceBatch)
@@ -161,10 +161,10 @@ class OnLstm(Model):
 
     def recurrent_weights(self, masks: Masks | None = None, *, layers: int | None = None) -> list[Tensor]:
         """The matrices in use in the first ``layers`` layers (all by default): with the masks' dropout or scaled."""
-        kept = [None] * len(self.layers) if masks is None else masks.weights
+        dropped = [None] * len(self.layers) if masks is None else masks.weights
         return [
             dropped_weight(layer.recurrent.weight, self.config.weight_dropout, mask)
-            for layer, mask in zip(self.stack[:layers], kept, strict=False)
+            for layer, mask in zip(self.stack[:layers], dropped, strict=False)
         ]
 
     def forward(
@@ -194,11 +194,11 @@ class OnLstm(Model):
         return output, [layer.state for layer in layers]
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """What the output layer reads behind each word (B, N, E)."""
+        """Input of the output layer after each word (B, N, E)."""
         return next_word_vectors(self, batch)
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""
+        """Log-probability (B, N + 1) of each word and of the end-of-sentence token, for each sentence by itself."""
         return next_word_log_probabilities(self, batch)
 
     def loss(
@@ -208,7 +208,7 @@ class OnLstm(Model):
         *,
         masks: Masks | None = None,
     ) -> Loss:
-        """Objective and mean negative log-likelihood of the words that follow; masks are drawn in training mode."""
+        """Objective and mean negative log-likelihood of the words that follow. Masks are drawn in training mode."""
         words = next_words(batch)
         columns = words.tokens.shape[1]
         if masks is None and self.training:
@@ -216,7 +216,7 @@ class OnLstm(Model):
         return self.language_loss(self(words.tokens, state or self.initial_state(columns), masks=masks), words)
 
     def language_loss(self, result: LanguageOutput, words: NextWords) -> Loss:
-        """What ``result`` costs on the targets of ``words``, activation penalties included."""
+        """The loss of ``result`` on the targets of ``words``, activation penalties included."""
         output, layers = result
         rows, targets = words.chosen(output.flatten(0, 1))
         nll = cross_entropy(rows, self.decoder_weight, self.decoder_bias, targets)
@@ -229,17 +229,17 @@ class OnLstm(Model):
         return Loss(objective, nll, len(targets), [layer.state for layer in layers])
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
-        """Forget distances of layer ``query.layer`` (from 1); no layer above it is computed."""
+        """Forget distances of layer ``query.layer`` (from 1). No layer above it is computed."""
         return self.read_distances(batch, query.layer, lambda output, _: output.distance_forget)
 
     def read_distances(
         self, batch: SentenceBatch, layer: int, read: Callable[[SegmentOutput, Tensor], Tensor]
     ) -> Distances:
-        """What ``read`` makes (T, B) of each piece of layer ``layer`` and its recurrent matrix, marks cut off."""
+        """Distances by ``read``, a function from the output of ``layer`` and its recurrent matrix to (T, B)."""
         columns = len(batch.tokens)
         state, weights = self.initial_state(columns), self.recurrent_weights(layers=layer)
         distances = []
-        for steps in bounded(batch.tokens).t().split(max(1, POSITIONS // columns)):
+        for steps in bounded(batch.tokens).t().split(max(1, WORDS_PER_PASS // columns)):
             _, outputs = self(steps, state, weights=weights)
             state = [output.state for output in outputs]
             distances.append(read(outputs[-1], weights[-1]))

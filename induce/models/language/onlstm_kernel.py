@@ -148,7 +148,7 @@ def _advance(
     c: Tensor,
     c_before: Tensor,
 ) -> None:
-    """One step: the rows of z become the activated gates; ``rising``, ``squashed``, ``h`` and ``c`` are written.
+    """One step: the rows of z become the activated gates. ``rising``, ``squashed``, ``h`` and ``c`` are written.
 
     ``master`` and ``rising`` (B, 2, n), ``output``, ``squashed`` and ``h`` (B, H), ``pair`` (B, 2, n, C), the others
     (B, n, C).

@@ -29,7 +29,7 @@ from treebank.base.errors import SynparseError
 
 @dataclass(frozen=True, kw_only=True)
 class OnLstmSydConfig(OnLstmConfig):
-    """Settings of ON-LSTM, and of the supervision; the defaults are the paper's (section 5.1)."""
+    """Settings of ON-LSTM, and of the supervision. The defaults are the paper's (section 5.1)."""
 
     supervised_layer: int = count(3, "layer whose distances learn from trees, counted from 1")
     tree_weight: float = weight(0.75, "weight of the loss of trees (alpha of eq. 19)")
@@ -48,7 +48,7 @@ class OnLstmSydConfig(OnLstmConfig):
     )
 
     def check(self) -> None:
-        """Raises ValueError where the values do not fit together."""
+        """Raises ValueError if the values do not fit together."""
         super().check()
         known = {
             "supervised_head": ("split", "shared", "hidden"),
@@ -57,7 +57,7 @@ class OnLstmSydConfig(OnLstmConfig):
         }
         for name, choices in known.items():
             if getattr(self, name) not in choices:
-                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(choices)}")
+                raise ValueError(f"{name} = {getattr(self, name)!r} is not one of {', '.join(choices)}")
         if self.supervised_layer > self.layers:
             raise ValueError(f"supervised_layer = {self.supervised_layer}: the model has {self.layers} layers")
 
@@ -81,7 +81,7 @@ class OnLstmSyd(OnLstm):
         self.head: nn.Linear | None = heads[config.supervised_head]()
 
     def draw_masks(self, batch: int) -> Masks:
-        """Fresh masks for one segment; the last of the weights is that of the head, dropped like the others."""
+        """Fresh masks for one segment. The last of the weights is that of the head, dropped like the others."""
         masks = super().draw_masks(batch)
         if self.head is None:
             return masks
@@ -90,11 +90,11 @@ class OnLstmSyd(OnLstm):
             weights=[*masks.weights, keep_mask(weight.shape, self.config.weight_dropout, weight.device)]
         )
 
-    def supervised(self, output: SegmentOutput, recurrent_weight: Tensor, kept: Tensor | None = None) -> Tensor:
-        """The supervised distances (T, B) of the layer that gave ``output``; ``kept`` is the mask of the head."""
+    def supervised(self, output: SegmentOutput, recurrent_weight: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Supervised distances (T, B) of the layer that gave ``output``, with the dropout ``mask`` of the head."""
         if self.head is None:
             return output.distance_forget
-        weight = dropped_weight(self.head.weight, self.config.weight_dropout, kept)
+        weight = dropped_weight(self.head.weight, self.config.weight_dropout, mask)
         if self.config.supervised_head == "hidden":
             return functional.linear(output.hidden, weight, self.head.bias)[..., 0]
         logits = self.stack[self.config.supervised_layer - 1].forget_logits(output, recurrent_weight)  # eq. 14
@@ -107,7 +107,7 @@ class OnLstmSyd(OnLstm):
         *,
         masks: Masks | None = None,
     ) -> Loss:
-        """Loss of the language model; of a batch with gold distances, NaN where there are none, eq. 19."""
+        """Loss of the language model, or eq. 19 for a batch with gold distances (NaN without gold)."""
         words, gold = next_words(batch), gold_distances(batch)
         columns = words.tokens.shape[1]
         if masks is None and self.training:
@@ -118,12 +118,12 @@ class OnLstmSyd(OnLstm):
             return loss
         config, index = self.config, self.config.supervised_layer - 1
         weight = self.recurrent_weights(masks, layers=index + 1)[-1]
-        kept = masks.weights[-1] if masks is not None and self.head is not None else None
-        distances = self.supervised(result.layers[index], weight, kept)
+        mask = masks.weights[-1] if masks is not None and self.head is not None else None
+        distances = self.supervised(result.layers[index], weight, mask)
         if config.distance_scale == "units" and config.supervised_head != "hidden":
             distances = distances * self.stack[index].chunks
-        wrong = rank(distances, gold, words.tokens, config.ranking, config.ranking_margin)
-        return replace(loss, objective=config.lm_weight * loss.objective + config.tree_weight * wrong)
+        ranking = rank(distances, gold, words.tokens, config.ranking, config.ranking_margin)
+        return replace(loss, objective=config.lm_weight * loss.objective + config.tree_weight * ranking)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
         """The supervised distances (``syd``) or those of the language model (``lm``), as `OnLstm.structure` says."""

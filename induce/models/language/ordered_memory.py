@@ -1,4 +1,4 @@
-"""Ordered Memory (Shen, Tan, Hosseini, Lin, Sordoni & Courville 2019; Shen 2022, thesis, section 3.5).
+"""Ordered Memory (Shen, Tan, Hosseini, Lin, Sordoni & Courville 2019. Shen 2022, thesis, section 3.5).
 
 Read from the top: the settings, the masked attention that says where the head of the stack is, the gated recursive cell
 that joins two constituents, the recurrence over words and slots, the language model. ``docs/models/ordered-memory.md``
@@ -24,18 +24,18 @@ from induce.layers.cross_entropy import cross_entropy
 from induce.layers.dropout import keep_mask
 from induce.models.base import Loss, Model, Query, bounded, next_words
 from induce.models.em.word_probabilities import next_word_log_probabilities, next_word_vectors
-from induce.models.language.ordered_memory_kernel import fill_slots
+from induce.models.language.ordered_memory_kernel import CellWeights, fill_slots
 from induce.settings.field import count, dropout_rate, setting
 from induce.structures import StackDecisions
 
-SMALLEST = 1e-5  # of the mask; what is less closes a slot
+MIN_OPEN_SHARE = 1e-5  # a slot with a smaller value of the mask is closed
 
 ATTENTIONS: dict[str, Callable[[Tensor], Tensor]] = {"released": torch.relu, "paper": torch.tanh}
 
 
 @dataclass(frozen=True, kw_only=True)
 class OrderedMemoryConfig:
-    """Sizes and rates of an Ordered Memory language model; the defaults are those of the published ListOps run."""
+    """Sizes and rates of an Ordered Memory language model. The defaults are those of the published ListOps run."""
 
     slot_size: int = count(128, "units of a memory slot and of a word embedding")
     slots: int = count(21, "memory slots")
@@ -49,9 +49,9 @@ class OrderedMemoryConfig:
     output_dropout: float = dropout_rate(0.2, "dropout before the output layer")
 
     def check(self) -> None:
-        """Raises ValueError for an attention that there is not, and for fewer than two slots."""
+        """Raises ValueError for an unknown ``attention`` or fewer than two slots."""
         if self.attention not in ATTENTIONS:
-            raise ValueError(f"attention = {self.attention!r} is none of {', '.join(ATTENTIONS)}")
+            raise ValueError(f"attention = {self.attention!r} is not one of {', '.join(ATTENTIONS)}")
         if self.slots < 2:
             raise ValueError(f"slots = {self.slots} must be at least 2")
 
@@ -73,7 +73,7 @@ class FastDropout(nn.Module):
 
 
 class MaskedAttention(nn.Module):
-    """Where the head of the stack is after the next reductions (section 3.5.1)."""
+    """Distribution of the head of the stack after the next reductions (section 3.5.1)."""
 
     def __init__(self, size: int, dropout: float = 0.0, kind: str = "released") -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class MaskedAttention(nn.Module):
         self.dropout = FastDropout(dropout)
 
     def queries(self, x: Tensor) -> Tensor:
-        """What inputs (…, D) ask for; for all steps at once."""
+        """Queries of inputs (…, D), for all steps at once."""
         mapped: Tensor = self.query_norm(self.query(self.dropout(x)))
         return mapped
 
@@ -98,12 +98,12 @@ class MaskedAttention(nn.Module):
         above it (eq. 3.5.10). All zeros leave only the top slot open.
         """
         open_share = functional.pad(previous.cumsum(-1)[:, 1:], (0, 1), value=1.0)
-        closed = open_share < SMALLEST
+        closed = open_share < MIN_OPEN_SHARE
         logits = self._scores(query, candidate) + open_share.masked_fill(closed, 1.0).log()
         return logits.masked_fill(closed, -math.inf).softmax(-1)  # eq. 3.5.9 to 3.5.11
 
     def _scores(self, query: Tensor, candidate: Tensor) -> Tensor:
-        """Scores (B, N) (eq. 3.5.8; the released program divides by the root of D, the paper by that of N)."""
+        """Scores (B, N) (eq. 3.5.8. The released program divides by the root of D, the paper by that of N)."""
         keys = self.key_norm(self.key(self.dropout(candidate)))
         hidden = ATTENTIONS[self.kind](query[:, None] + keys)
         scale = candidate.shape[2] if self.kind == "released" else candidate.shape[1]
@@ -112,7 +112,7 @@ class MaskedAttention(nn.Module):
 
 
 class RecursiveCell(nn.Module):
-    """Joins two constituents (section 3.5.2); the layer normalisation is the one of the input, and given."""
+    """Joins two constituents (section 3.5.2). The layer normalization is the one of the input, and given."""
 
     def __init__(self, size: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -129,17 +129,18 @@ class RecursiveCell(nn.Module):
         return joined
 
     def fill(self, x: Tensor, memory: Tensor, above: Tensor, norm: nn.LayerNorm) -> Tensor:
-        """What each slot would hold (B, N, D) with the word ``x`` (B, D) (eq. 3.5.6, 3.5.7), as `fill_slots` says."""
+        """Content of each slot (B, N, D) with the word ``x`` (B, D) in it (eq. 3.5.6, 3.5.7), by `fill_slots`."""
         masks = None
         if self.training and self.dropout.rate:
             count, size = int((above > 0).sum()), x.shape[1]
             masks = [self.dropout.mask(x.new_empty(count, width)) for width in (size, size, 4 * size)]
-        weights = (self.inner.weight, self.inner.bias, self.outer.weight, self.outer.bias, norm.weight, norm.bias)
+        inner, outer = self.inner, self.outer
+        weights = CellWeights(inner.weight, inner.bias, outer.weight, outer.bias, norm.weight, norm.bias)
         return fill_slots(x, memory, above, weights, norm.eps, masks).transpose(0, 1)
 
 
 class MemoryState(NamedTuple):
-    """What is carried from step to step."""
+    """State carried from step to step."""
 
     memory: Tensor  # M (B, N, D): the stack before the last word
     candidate: Tensor  # Mhat (B, N, D): what each slot would hold with the last word in it
@@ -148,7 +149,7 @@ class MemoryState(NamedTuple):
 
 
 class MemoryOutput(NamedTuple):
-    """What the recurrence computes over a segment."""
+    """Output of the recurrence over a segment."""
 
     output: Tensor  # (T, B, D): the top slot, all that was read
     positions: Tensor  # p (T, B, N)
@@ -159,7 +160,7 @@ class OrderedMemoryLayer(nn.Module):
     """The recurrence (algorithm 2): for each word where the stack's head is, then the slots from there upwards.
 
     With ``exact`` a row begins with its first real step, wherever that is. Without, it begins with the first step of
-    the batch, as in the released program: padding in front of a sentence then changes its numbers.
+    the batch, as in the released program; padding before a sentence then changes its numbers.
     """
 
     def __init__(
@@ -190,7 +191,7 @@ class OrderedMemoryLayer(nn.Module):
     def forward(
         self, x: Tensor, real: Tensor | None = None, *, state: MemoryState | None = None, slots: int | None = None
     ) -> MemoryOutput:
-        """Run over ``x`` (T, B, input), of which the steps ``real`` (T, B) are no padding, from ``state`` on.
+        """Run over ``x`` (T, B, input), from ``state`` on, where ``real`` (T, B) is false at padding.
 
         No weight depends on the number of ``slots``. Output, position and memory are 0 at padding.
         """
@@ -198,9 +199,9 @@ class OrderedMemoryLayer(nn.Module):
         inputs = self.norm(self.input(x))  # eq. 3.5.1
         queries = self.attention.queries(inputs)
         state = state or self.initial_state(batch, slots=slots)
-        goes_on, started = self._goes_on(state.started, steps, real)
+        continues, started = self._continues(state.started, steps, real)
         presence = [None] * steps if real is None else _masks(real, x.dtype)
-        masks = zip(_masks(goes_on, x.dtype), presence, strict=True)
+        masks = zip(_masks(continues, x.dtype), presence, strict=True)
         outputs, positions = [], []
         for t, (going, present) in enumerate(masks):
             state = self._step(inputs[t], queries[t], state, going, present)
@@ -208,8 +209,8 @@ class OrderedMemoryLayer(nn.Module):
             positions.append(state.position)
         return MemoryOutput(torch.stack(outputs), torch.stack(positions), state._replace(started=started))
 
-    def _goes_on(self, started: Tensor, steps: int, real: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Which steps (T, B) read a word behind another one, and which rows (B,) have read one at the end."""
+    def _continues(self, started: Tensor, steps: int, real: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Masks of the steps (T, B) that follow a word, and of the rows (B,) that have read a word at the end."""
         if real is None:
             real = torch.ones(steps, len(started), dtype=torch.bool, device=started.device)
         read = real.cumsum(0) > 0 if self.exact else torch.ones_like(real)
@@ -217,18 +218,19 @@ class OrderedMemoryLayer(nn.Module):
         return read[:-1] & real, read[-1]
 
     def _step(
-        self, x: Tensor, query: Tensor, state: MemoryState, goes_on: Tensor | None, real: Tensor | None
+        self, x: Tensor, query: Tensor, state: MemoryState, continues: Tensor | None, real: Tensor | None
     ) -> MemoryState:
-        """Read one word ``x`` (B, D). Rows that do not go on have no stack yet; those that are not ``real`` end empty.
+        """Read one word ``x`` (B, D).
 
-        Both are (B, 1), and None where they hold for all rows.
+        The masks ``continues`` and ``real`` are (B, 1), or None if true for all rows. Rows without ``continues``
+        have no stack yet; rows that are not ``real`` end empty.
         """
         position = self.attention(query, state.candidate, state.position)  # eq. 3.5.2
-        if goes_on is not None:
-            position = position * goes_on
+        if continues is not None:
+            position = position * continues
         above = position.cumsum(-1)  # eq. 3.5.3
-        kept = 1 - above + position  # eq. 3.5.4; 1 for a first word
-        memory = torch.lerp(state.memory, state.candidate, kept[..., None])  # eq. 3.5.5
+        below = 1 - above + position  # eq. 3.5.4; 1 for a first word
+        memory = torch.lerp(state.memory, state.candidate, below[..., None])  # eq. 3.5.5
         candidate = self.cell.fill(x, memory, above, self.norm)  # eq. 3.5.6, 3.5.7
         if real is not None:
             memory, candidate = memory * real[..., None], candidate * real[..., None]
@@ -286,11 +288,11 @@ class OrderedMemory(Model):
         return self.output_dropout(output), [end]
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """What the output layer reads behind each word (B, N, E)."""
+        """Input of the output layer after each word (B, N, E)."""
         return next_word_vectors(self, batch)
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""
+        """Log-probability (B, N + 1) of each word and of the end-of-sentence token, for each sentence by itself."""
         return next_word_log_probabilities(self, batch)
 
     def loss(self, batch: StreamBatch | SentenceBatch, state: list[MemoryState] | None = None) -> Loss:
@@ -304,7 +306,7 @@ class OrderedMemory(Model):
         return Loss(nll, nll, len(targets), [end])
 
     def structure(self, batch: SentenceBatch, query: Query) -> StackDecisions:
-        """The slot of each word; the mark in front is read, that behind is not."""
+        """The slot of each word. The boundary token before the sentence is read, that after it is not."""
         steps = bounded(batch.tokens).t()[:-1]
         real = torch.arange(len(steps), device=steps.device)[:, None] <= batch.lengths.to(steps.device)
         positions = self.layer(self.embedding(steps), real).positions

@@ -3,7 +3,7 @@
 Shapes: B sentences or streams, N slots, D units of a slot, R pairs of a slot and a sentence that uses it.
 
 **Forward** (Shen 2022, thesis), for the slots from the lowest to the top, with the word x, the memory M_i and the share
-a_i of the head of the stack that lies at slot i or below it (m: dropout masks; norm: layer normalisation)::
+a_i of the head of the stack that lies at slot i or below it (m: dropout masks; norm: layer normalization)::
 
     hidden_i  = m_inside relu(W_inner [m_lower c_{i-1}; m_memory M_i] + b_inner)        c_{-1} = x
     vertical, horizontal, cell, new = W_outer hidden_i + b_outer, gates through a sigmoid            (eq. 3.5.12)
@@ -33,27 +33,37 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 
+class CellWeights(NamedTuple):
+    """Weights of the recursive cell and of its layer normalization."""
+
+    inner: Tensor  # (4D, 2D)
+    inner_bias: Tensor  # (4D,)
+    outer: Tensor  # (4D, 4D)
+    outer_bias: Tensor  # (4D,)
+    gain: Tensor  # (D,)
+    bias: Tensor  # (D,)
+
+
 def fill_slots(
     x: Tensor,
     memory: Tensor,
     above: Tensor,
-    weights: Sequence[Tensor],
+    weights: CellWeights,
     epsilon: float,
     masks: Sequence[Tensor] | None = None,
 ) -> Tensor:
-    """What each slot would hold (N, B, D) with the word ``x`` (B, D), beside ``memory`` (B, N, D).
+    """Content of each slot (N, B, D) with the word ``x`` (B, D) in it, given ``memory`` (B, N, D).
 
-    ``above`` (B, N) is how far the head of the stack lies at a slot or below it. ``weights`` are those of the recursive
-    cell: inner (4D, 2D), its bias, outer (4D, 4D), its bias, gain and bias (D,) of the layer normalisation, whose small
-    number is ``epsilon``. ``masks``, if any, are of the lower slot (R, D), the memory (R, D) and inside (R, 4D), pairs
-    in the order of slots, and of sentences in a slot.
+    ``above`` (B, N) is how far the head of the stack lies at a slot or below it. ``epsilon`` is the small
+    number of the layer normalization. ``masks``, if any, are those of the lower slot (R, D), the memory (R, D) and the
+    inside of the cell (R, 4D), with pairs in the order of slots and, in a slot, of sentences.
     """
-    slots: Tensor = _Slots.apply(x, memory, above, *weights, epsilon, masks)
+    slots: Tensor = _Slots.apply(epsilon, masks, x, memory, above, *weights)
     return slots
 
 
 class _Saved(NamedTuple):
-    """What the backward pass needs: the pairs (R, …) packed slot by slot, and the weights."""
+    """Inputs of the backward pass: the pairs (R, …), packed slot by slot, and the weights."""
 
     active: Tensor  # (N, B): whether a sentence uses a slot
     rows: Tensor  # (R,): the sentence of each pair
@@ -62,11 +72,11 @@ class _Saved(NamedTuple):
     words: Tensor  # (R, D): x
     hidden: Tensor  # (R, 4D), its mask applied
     lower: Tensor  # (R, D): c of the slot below
-    mixed: Tensor  # (R, D): what is normalised
+    mixed: Tensor  # (R, D): input of the normalization
     new: Tensor  # (R, D)
     gates: Tensor  # (R, 3D): vertical, horizontal, cell after the sigmoid
     joined: Tensor  # (R, D)
-    means: Tensor  # (R, 1), with the next one: of the normalisation
+    means: Tensor  # (R, 1), with the next one: of the normalization
     deviations: Tensor  # (R, 1): one by the standard deviation
     inner: Tensor  # (4D, 2D)
     outer: Tensor  # (4D, 4D)
@@ -75,7 +85,7 @@ class _Saved(NamedTuple):
 
 
 class _Slots(torch.autograd.Function):
-    """The slots of one step, each made of the one below and of what the memory holds: one node of the graph.
+    """The slots of one step, each made of the slot below and of the memory, as one node of the graph.
 
     Three tricks. ``above`` rises from slot to slot, so that the sentences that use a slot are among those that use the
     next: the cell runs on these only, packed slot by slot, so that everything but the chain from slot to slot is one
@@ -86,19 +96,15 @@ class _Slots(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
+        epsilon: float,
+        masks: Sequence[Tensor] | None,
         x: Tensor,
         memory: Tensor,
         above: Tensor,
-        inner: Tensor,
-        inner_bias: Tensor,
-        outer: Tensor,
-        outer_bias: Tensor,
-        gain: Tensor,
-        bias: Tensor,
-        epsilon: float,
-        masks: Sequence[Tensor] | None,
+        *weights: Tensor,
     ) -> Tensor:
-        """Slots (N, B, D), as `fill_slots` says."""
+        """Slots (N, B, D) of `fill_slots`, from the ``weights`` of `CellWeights`."""
+        inner, inner_bias, outer, outer_bias, gain, bias = CellWeights(*weights)
         batch, size = x.shape
         active = above.t() > 0  # (N, B)
         counts, rows = active.sum(1).tolist(), active.nonzero()[:, 1]
@@ -140,7 +146,7 @@ class _Slots(torch.autograd.Function):
         derivative, by_share = saved.gates * (1 - saved.gates), saved.joined - saved.words
         for slot in range(len(ctx.counts) - 1, -1, -1):
             count = ctx.counts[slot]
-            if not count:  # nor has any slot below: all of them hold the word
+            if not count:  # no slot below is in use, either: all of them hold the word
                 d_x += d_slots[: slot + 1].sum(0)
                 break
             d_slot = d_slots[slot] + from_above
@@ -155,7 +161,7 @@ class _Slots(torch.autograd.Function):
             from_above = d_low if whole else torch.zeros_like(d_x).index_copy_(0, rows[pairs], d_low)
         d_x += from_above
         d_memory, d_above = _unpacked(saved, masks, gradients)
-        return d_x, d_memory, d_above, *_weight_gradients(saved, masks, gradients), None, None
+        return None, None, d_x, d_memory, d_above, *_weight_gradients(saved, masks, gradients)
 
 
 class _Gradients(NamedTuple):
@@ -164,7 +170,7 @@ class _Gradients(NamedTuple):
     z: Tensor  # (R, 4D): rows of the outer product
     hidden: Tensor  # (R, 4D)
     share: Tensor  # (R, 1)
-    memory: Tensor  # (R, D): only through the sum that is normalised, in the beginning
+    memory: Tensor  # (R, D)
     gain: Tensor  # (D,)
     bias: Tensor  # (D,)
 
@@ -194,7 +200,7 @@ def _packed(
 
 
 def _joined(pairs: slice, z: Tensor, saved: _Saved, epsilon: float) -> Tensor:
-    """What the slots of ``pairs`` hold (R', D), from the rows ``z`` (R', 4D) of the outer product."""
+    """Content of the slots of ``pairs`` (R', D), from the rows ``z`` (R', 4D) of the outer product."""
     size = z.shape[1] // 4
     gate, new = torch.sigmoid(z[:, : 3 * size], out=saved.gates[pairs]), saved.new[pairs].copy_(z[:, 3 * size :])
     vertical, horizontal, cell = gate.chunk(3, 1)
@@ -215,7 +221,7 @@ def _cell_back(
     lower_inner: Tensor,
     gradients: _Gradients,
 ) -> Tensor:
-    """The gradient of the slots below (R', D), from that of ``d_joined`` (R', D); ``gradients`` grow.
+    """The gradient of the slots below (R', D), from that of ``d_joined`` (R', D). ``gradients`` grow.
 
     ``derivative`` (R, 3D) is that of the gates' sigmoid, ``lower_inner`` (4D, D) the lower slot's part of the weight.
     """
@@ -256,7 +262,7 @@ def _unpacked(saved: _Saved, masks: Sequence[Tensor], gradients: _Gradients) -> 
 
 
 def _weight_gradients(saved: _Saved, masks: Sequence[Tensor], gradients: _Gradients) -> tuple[Tensor, ...]:
-    """Of inner (4D, 2D), its bias, outer (4D, 4D), its bias, gain and bias (D,)."""
+    """Gradients of the cell's parameters: inner (4D, 2D), its bias, outer (4D, 4D), its bias, gain and bias (D,)."""
     read = (saved.lower * masks[0], saved.memory * masks[1]) if masks else (saved.lower, saved.memory)
     d_inner = torch.cat([gradients.hidden.t() @ part for part in read], 1)
     d_outer = gradients.z.t() @ saved.hidden

@@ -1,9 +1,9 @@
 """PRPN: parsing, reading and predict networks (Shen, Lin, Huang & Courville 2018), as in the released program.
 
-Here are the settings and the language model. The parsing network, which computes distances and the gates that they
-open and close, is in ``prpn_parsing.py``; the reading network, which remembers through the gates, and the predict
-network are in ``prpn_reading.py``. Where the paper's formulas differ from the program they are settings;
-``docs/models/prpn.md`` lists them and maps equations to functions.
+This file has the settings and the language model. The parsing network, which computes distances and gates, is in
+``prpn_parsing.py``; the reading network, which attends to earlier states through the gates, and the predict network
+are in ``prpn_reading.py``. Formulas in which the paper differs from the program are settings; ``docs/models/prpn.md``
+lists them and maps equations to functions.
 
 Shapes: T steps, B sentences or streams, E embedding, H hidden units, S slots of memory, L words of look-back. Slot k
 of a step at time t is the state of time t - 1 - k: the newest first.
@@ -39,7 +39,7 @@ CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class PrpnConfig:
-    """Sizes, formulas and dropout rates; the defaults are the paper's word-level model as the program computes it."""
+    """Sizes, formulas and dropout rates. The defaults are the paper's word-level model as the program computes it."""
 
     embedding_size: int = count(800, "units of a word embedding")
     hidden_size: int = count(1200, "units of a hidden layer")
@@ -70,20 +70,20 @@ class PrpnConfig:
     recurrent_dropout: float = dropout_rate(0.5, "dropout of remembered states, one mask for all steps and sentences")
 
     def check(self) -> None:
-        """Raises ValueError where the values do not fit together."""
+        """Raises ValueError if the values do not fit together."""
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
-                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(known)}")
+                raise ValueError(f"{name} = {getattr(self, name)!r} is not one of {', '.join(known)}")
         if self.hidden_size % 2:
             raise ValueError(f"hidden_size = {self.hidden_size} must be even: each half sees one of two distances")
         if not self.resolution > 0:
             raise ValueError(f"resolution = {self.resolution} must be above 0")
         if self.parsing_network and not (self.reading_attention or self.predict_attention):
-            raise ValueError("without attention nothing depends on distances: set parsing_network = false, too")
+            raise ValueError("without attention, nothing depends on distances; set parsing_network = false, too")
 
 
 class Masks(NamedTuple):
-    """The dropout masks of one segment, divided by the share kept; None where nothing is dropped."""
+    """The dropout masks of one segment, divided by 1 - rate, or None without dropout."""
 
     parsing: Any  # ParsingMasks, or those of another parsing network; None without any
     reading: Sequence[LayerMasks]
@@ -91,7 +91,7 @@ class Masks(NamedTuple):
 
 
 class LanguageOutput(NamedTuple):
-    """What the language model computes over a segment."""
+    """Output of the language model over a segment."""
 
     output: Tensor  # (T B, E), rows for the output layer
     parsing: Parsing
@@ -111,7 +111,7 @@ class Prpn(Model):
     reads: ClassVar[tuple[type[Batch], ...]] = (StreamBatch, SentenceBatch)
     gives = (Distances,)
     parsing_network: ClassVar[Any] = ParsingNetwork
-    whole_batch = (Batch,)  # batch normalisation
+    whole_batch = (Batch,)  # batch normalization
 
     def __init__(self, config: PrpnConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -177,7 +177,7 @@ class Prpn(Model):
         )
 
     def forward(self, tokens: Tensor, state: list[Any], *, masks: Masks | None = None) -> LanguageOutput:
-        """Run over ``tokens`` (T, B). With ``masks`` every dropout acts; without, none does."""
+        """Run over ``tokens`` (T, B). With ``masks`` every dropout acts. Without, none does."""
         words = functional.embedding(tokens, self.embedding.weight)
         if self.parsing is None:
             parsing = self._unparsed(words, state[0])
@@ -198,15 +198,15 @@ class Prpn(Model):
         return result.output.unflatten(0, tokens.shape), result.state
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """What the output layer reads behind each word (B, N, E)."""
+        """Input of the output layer after each word (B, N, E)."""
         return next_word_vectors(self, batch)
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability (B, N + 1) of each word and of the mark behind each sentence, which is read by itself."""
+        """Log-probability (B, N + 1) of each word and of the end-of-sentence token, for each sentence by itself."""
         return next_word_log_probabilities(self, batch)
 
     def _unparsed(self, words: Tensor, state: ParsingState) -> Parsing:
-        """No distances, and every gate open: attention as usual (the first ablation of table 3)."""
+        """Distances of 0 with every gate open: ordinary attention (the first ablation of table 3)."""
         flat = words.new_zeros(words.shape[1], len(words))
         last = torch.cat((state.embeddings, words))[len(words) :]
         return looked_back(flat, flat, last, state, "hard", self.config.resolution)
@@ -220,7 +220,7 @@ class Prpn(Model):
     ) -> Loss:
         """Mean negative log-likelihood of the words that follow.
 
-        Padding behind a sentence still takes part in the batch statistics, as in the program. Masks are drawn in
+        Padding after a sentence takes part in the batch statistics, as in the program. Masks are drawn in
         training mode.
         """
         words = next_words(batch)
@@ -235,13 +235,13 @@ class Prpn(Model):
         return output
 
     def language_loss(self, result: LanguageOutput, words: NextWords) -> Loss:
-        """What ``result`` costs on the targets of ``words``."""
+        """The loss of ``result`` on the targets of ``words``."""
         rows, targets = words.chosen(result.output)
         nll = cross_entropy(rows, self.decoder_weight, self.decoder_bias, targets)
         return Loss(nll, nll, len(targets), result.state)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
-        """The one set of distances that there is. Nothing but the parsing network is computed."""
+        """The distances of the parsing network. The other networks are not computed."""
         if self.parsing is None:
             raise SynparseError("this model was trained with parsing_network = false, so it has no distances")
         words = functional.embedding(bounded(batch.tokens).t(), self.embedding.weight)

@@ -4,7 +4,7 @@ Shapes: T steps, B sentences or streams, H hidden units, S slots of memory. In h
 the newest; at the surface, as in the paper, from the newest to the oldest.
 
 **Forward** (Shen et al. 2018), for each step, from the states h_k, c_k of the S steps before it (m: dropout masks;
-norm: layer normalisation, `induce.layers.layer_norm`; from_input and from_key do not depend on earlier steps)::
+norm: layer normalization, `induce.layers.layer_norm`; from_input and from_key do not depend on earlier steps)::
 
     key    = m_key (from_key + W_key (m_state h_last)) / sqrt(H)                        (eq. 9)
     fit_k  = key · h_k                                                                  (eq. 10)
@@ -29,7 +29,6 @@ The weights' gradients are sums over steps of products of rows that are all know
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -37,34 +36,42 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from induce.layers.dropout import dropped, dropped_at
-from induce.layers.layer_norm import centred, excess, spread_of
-from induce.models.language.gated_attention import LaterSteps, attend_into, fit_gradient_beside, gate_gradient
+from induce.layers.layer_norm import centered, excess, spread_of
+from induce.models.language.gated_attention import LaterSteps, attend_into, fit_gradient_share, gate_gradient
 
 
-def recurrence(
-    kind: str,
-    from_input: Tensor,
-    key_from_input: Tensor,
-    gate: Tensor,
-    tape_h: Tensor,
-    tape_c: Tensor,
-    weights: Sequence[Tensor],
-    masks: tuple[Tensor | None, Tensor | None, Tensor | None],
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The steps of a reading layer over a segment: h (T, B, H), attention (T, B, S), both tapes after it (B, S, H).
+class StepInputs(NamedTuple):
+    """Tensors that the steps of a reading layer over a segment depend on."""
 
-    ``from_input`` (T, B, 4H), ``key_from_input`` (T, B, H), ``gate`` (T, B, S): what needs no step before. ``weights``
-    are those of the key (H, H), of the gates (4H, H), the bias and gain of these (4H,), gain and bias of the cell (H,).
-    ``masks`` are those of the last h and of the key (T, B, H), and of the h remembered (H,).
-    """
-    outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(
-        kind, from_input, key_from_input, gate, tape_h, tape_c, *weights, masks
-    )
+    from_input: Tensor  # (T, B, 4H)
+    key_from_input: Tensor  # (T, B, H)
+    gate: Tensor  # (T, B, S)
+    tape_h: Tensor  # (B, S, H)
+    tape_c: Tensor  # (B, S, H)
+    key_weight: Tensor  # (H, H)
+    weight: Tensor  # (4H, H)
+    bias: Tensor  # (4H,)
+    gain: Tensor  # (4H,)
+    cell_gain: Tensor  # (H,)
+    cell_bias: Tensor  # (H,)
+
+
+class StepMasks(NamedTuple):
+    """Dropout masks of the steps, or None without dropout."""
+
+    state: Tensor | None = None  # (T, B, H): of the last h, as the key depends on it
+    key: Tensor | None = None  # (T, B, H)
+    past: Tensor | None = None  # (H,): of the attended h
+
+
+def recurrence(kind: str, inputs: StepInputs, masks: StepMasks) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The steps of a reading layer over a segment: h (T, B, H), attention (T, B, S), both tapes after it (B, S, H)."""
+    outputs: tuple[Tensor, Tensor, Tensor, Tensor] = _Recurrence.apply(kind, masks, *inputs)
     return outputs
 
 
 class _Saved(NamedTuple):
-    """What the backward pass needs of the forward pass, beside the masks."""
+    """Results of the forward pass that the backward pass needs, besides the masks."""
 
     gate: Tensor  # (T, B, S)
     states: Tensor  # (B, S + T, 2H): h and c of the steps before the segment and of its own
@@ -78,7 +85,7 @@ class _Saved(NamedTuple):
     spread: Tensor  # (T, B, 1): what that was divided by
     cell_norm: Tensor  # (T, B, H): of c
     cell_spread: Tensor  # (T, B, 1)
-    squashed: Tensor  # (T, B, H): tanh of the normalised c
+    squashed: Tensor  # (T, B, H): tanh of the normalized c
     key_weight: Tensor  # (H, H)
     weight: Tensor  # (4H, H)
     gain: Tensor  # (4H,)
@@ -86,40 +93,27 @@ class _Saved(NamedTuple):
 
 
 class _Recurrence(torch.autograd.Function):
-    """The steps of a reading layer over a segment, as the module's docstring states them: one node of the graph.
+    """The steps of a reading layer over a segment, as defined in the docstring of the module: one node of the graph.
 
     Three tricks. States are kept side by side, oldest first, h beside c, so that the tapes of a step are a view of S of
-    them and one batched product makes both sums. The recurrent matrix is centred over its outputs before the first
-    step, so that normalising its product has no mean to subtract at each step, neither forward nor backward. And what
+    them and one batched product makes both sums. The recurrent matrix is centered over its outputs before the first
+    step, so that normalizing its product has no mean to subtract at each step, neither forward nor backward. And what
     the S steps after a state send back to it is summed by two batched products when that state's turn comes
     (`LaterSteps`), not scattered over S states at every step.
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        kind: str,
-        from_input: Tensor,
-        key_from_input: Tensor,
-        gate: Tensor,
-        tape_h: Tensor,
-        tape_c: Tensor,
-        key_weight: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        gain: Tensor,
-        cell_gain: Tensor,
-        cell_bias: Tensor,
-        masks: tuple[Tensor | None, Tensor | None, Tensor | None],
-    ) -> Any:
-        """h (T, B, H), the attention (T, B, S) and the tapes after the segment; parameters as `recurrence` has them."""
+    def forward(ctx: Any, kind: str, masks: StepMasks, *tensors: Tensor) -> Any:
+        """h (T, B, H), attention (T, B, S) and tapes after the segment, from the ``tensors`` of `StepInputs`."""
+        from_input, key_from_input, gate, tape_h, tape_c, *weights = StepInputs(*tensors)
+        key_weight, weight, bias, gain, cell_gain, cell_bias = weights
         steps, units, slots = len(from_input), key_from_input.shape[2], tape_h.shape[1]
         of_state, of_key, of_past = masks
         saved = _room(from_input, gate.flip(-1), slots, key_weight, weight, gain, cell_gain)
         states = saved.states
         states[:, :slots] = torch.cat((tape_h, tape_c), -1).flip(1)
         from_key, key_turned = dropped(key_from_input, of_key) / math.sqrt(units), key_weight.t() / math.sqrt(units)
-        turned, bias = dropped(centred(weight, 0), of_past).t(), centred(bias, 0)
+        turned, bias = dropped(centered(weight, 0), of_past).t(), centered(bias, 0)
         for t, tape in enumerate(states.unfold(1, slots, 1).unbind(1)[:-1]):  # (B, 2H, S)
             before = dropped_at(t, tape[:, :units, -1], of_state)
             key = torch.add(from_key[t], dropped_at(t, before @ key_turned, of_key), out=saved.keys[t])  # eq. 9
@@ -129,9 +123,9 @@ class _Recurrence(torch.autograd.Function):
         ctx.save_for_backward(*saved)
         hidden = states[:, slots:, :units].transpose(0, 1).contiguous()
         last_h, last_c = states[:, steps:].flip(1).split(units, -1)
-        seen = saved.attention.flip(-1)
-        ctx.mark_non_differentiable(seen)
-        return hidden, seen, last_h.contiguous(), last_c.contiguous()
+        attention = saved.attention.flip(-1)
+        ctx.mark_non_differentiable(attention)
+        return hidden, attention, last_h.contiguous(), last_c.contiguous()
 
     @staticmethod
     @once_differentiable
@@ -141,7 +135,7 @@ class _Recurrence(torch.autograd.Function):
         steps, batch, units = saved.keys.shape
         slots = saved.gate.shape[-1]
         factors = _local_factors(saved, ctx.kind)
-        matrix, scaled = dropped(centred(saved.weight, 0), of_past), saved.key_weight / math.sqrt(units)
+        matrix, scaled = dropped(centered(saved.weight, 0), of_past), saved.key_weight / math.sqrt(units)
         later = LaterSteps(saved.keys, saved.attention)
         later.d_states[steps:, :, 0] = torch.cat((d_last_h, d_last_c), -1).flip(1).transpose(0, 1)
         later.d_states[slots:, :, 0, :units] += d_hidden
@@ -158,11 +152,11 @@ class _Recurrence(torch.autograd.Function):
             torch.mul(d_c, saved.gates[t, :, units : 2 * units], out=d_now[:, units:])
             weighed = torch.bmm(d_now[:, None], tapes[t], out=d_weights[t][:, None])[:, 0] * saved.attention[t]
             torch.sum(weighed, -1, keepdim=True, out=mean[t])
-            fit = torch.addcmul(weighed, factors.beside[t], mean[t], value=-1)
+            fit = torch.addcmul(weighed, factors.share[t], mean[t], value=-1)
             later.d_fit[:, slots + t] = fit
             d_key[t] = dropped_at(t, torch.bmm(fit[:, None], tapes[t][:, :units].mT)[:, 0], of_key)
             d_before = dropped_at(t, d_key[t] @ scaled, of_state)
-        if any(ctx.needs_input_grad[4:6]):
+        if any(ctx.needs_input_grad[5:7]):
             for n in range(slots):
                 later.sent_back(n)
             later.d_states[slots - 1, :, 0, :units] += d_before
@@ -171,11 +165,11 @@ class _Recurrence(torch.autograd.Function):
         d_first_h, d_first_c = later.d_states[:slots, :, 0].flip(0).transpose(0, 1).split(units, -1)
         d_squash = later.d_states[slots:, :, 0, :units] * factors.to_norm
         weights = _weight_gradients(saved, ctx.masks, d_z, d_sum, d_key, d_squash)
-        return None, d_z, d_key, d_gate, d_first_h, d_first_c, *weights, None
+        return None, None, d_z, d_key, d_gate, d_first_h, d_first_c, *weights
 
 
 def _room(from_input: Tensor, gate: Tensor, slots: int, *weights: Tensor) -> _Saved:
-    """Memory for what the forward pass computes; ``gate`` (T, B, S) and the ``weights`` are there already."""
+    """Memory for the results of the forward pass, with ``gate`` (T, B, S) and the ``weights`` filled in."""
     steps, batch, width = from_input.shape
     units = width // 4
     new = from_input.new_empty
@@ -209,7 +203,7 @@ def _advance(t: int, x: Tensor, c: Tensor, from_input: Tensor, cell_bias: Tensor
     now[:, 3 * units :].sigmoid_()
     i, f, candidate, o = now.chunk(4, -1)
     c = torch.addcmul(f * c, i, candidate, out=saved.states[:, row, units:])
-    x = centred(c, -1)
+    x = centered(c, -1)
     torch.div(x, spread_of(x, out=saved.cell_spread[t]), out=saved.cell_norm[t])
     torch.tanh(torch.addcmul(cell_bias, saved.cell_norm[t], saved.cell_gain), out=saved.squashed[t])
     torch.mul(o, saved.squashed[t], out=saved.states[:, row, :units])
@@ -218,17 +212,17 @@ def _advance(t: int, x: Tensor, c: Tensor, from_input: Tensor, cell_bias: Tensor
 class _Factors(NamedTuple):
     """Derivatives at every step that do not wait for later steps."""
 
-    to_norm: Tensor  # (T, B, H): of h by the normalised c, gain and bias included
+    to_norm: Tensor  # (T, B, H): of h by the normalized c, gain and bias included
     to_output: Tensor  # (T, B, H): of h by the row of o
     to_gates: Tensor  # (T, B, 3, H): of c by the rows of i, f, candidate
-    to_cell: Tensor  # (T, B, H): of h by c, but for what the norm subtracts
-    cell_along: Tensor  # (T, B, H): the direction that the norm of c takes out of a gradient
-    along: Tensor  # (T, B, 1): how much the norm of W h~ + b takes out
-    beside: Tensor  # (T, B, S): see `induce.models.language.gated_attention`
+    to_cell: Tensor  # (T, B, H): of h by c, without the part that the norm subtracts
+    cell_direction: Tensor  # (T, B, H): direction that the norm of c removes from a gradient
+    removed: Tensor  # (T, B, 1): factor of the direction that the norm of W h~ + b removes
+    share: Tensor  # (T, B, S): see `induce.models.language.gated_attention`
 
 
 def _local_factors(saved: _Saved, kind: str) -> _Factors:
-    """They are computed for all steps at once."""
+    """The factors of all steps, computed at once."""
     units = saved.keys.shape[-1]
     i, f, candidate, o = saved.gates.chunk(4, -1)
     squashed, c = saved.squashed, saved.summary[:, :, 0, units:]
@@ -238,39 +232,39 @@ def _local_factors(saved: _Saved, kind: str) -> _Factors:
         to_output=squashed * o * (1 - o),
         to_gates=torch.stack((candidate * i * (1 - i), c * f * (1 - f), i * (1 - candidate * candidate)), 2),
         to_cell=to_norm * saved.cell_gain / saved.cell_spread,
-        cell_along=saved.cell_norm * excess(saved.cell_spread, units),
-        along=excess(saved.spread, 4 * units),
-        beside=fit_gradient_beside(saved.attention, saved.ratio, saved.total, kind),
+        cell_direction=saved.cell_norm * excess(saved.cell_spread, units),
+        removed=excess(saved.spread, 4 * units),
+        share=fit_gradient_share(saved.attention, saved.ratio, saved.total, kind),
     )
 
 
 def _cell_back(t: int, d_h: Tensor, d_c: Tensor, d_z: Tensor, d_sum: Tensor, saved: _Saved, factors: _Factors) -> None:
-    """The LSTM step ``t`` backward: ``d_c`` (B, H) grows by what ``d_h`` sends; ``d_z``, ``d_sum`` (B, 4H) are written.
+    """The LSTM step ``t`` backward: ``d_c`` (B, H) grows by what ``d_h`` sends. ``d_z``, ``d_sum`` (B, 4H) are written.
 
     ``d_sum`` is still to be divided by the spread.
     """
     batch, units = d_h.shape
     d_normal = d_h * factors.to_cell[t]
-    along_cell = (d_normal * saved.cell_norm[t]).sum(-1, keepdim=True)
+    projection = (d_normal * saved.cell_norm[t]).sum(-1, keepdim=True)
     d_c += d_normal
-    d_c.sub_(d_normal.sum(-1, keepdim=True), alpha=1 / units).addcmul_(factors.cell_along[t], along_cell, value=-1)
+    d_c.sub_(d_normal.sum(-1, keepdim=True), alpha=1 / units).addcmul_(factors.cell_direction[t], projection, value=-1)
     torch.mul(d_c[:, None], factors.to_gates[t], out=d_z[:, : 3 * units].view(batch, 3, units))
     torch.mul(d_h, factors.to_output[t], out=d_z[:, 3 * units :])
     x, norm = d_z * saved.gain, saved.norm[t]
-    torch.addcmul(x, norm, (x * norm).sum(-1, keepdim=True) * factors.along[t], value=-1, out=d_sum)
+    torch.addcmul(x, norm, (x * norm).sum(-1, keepdim=True) * factors.removed[t], value=-1, out=d_sum)
 
 
 def _weight_gradients(
     saved: _Saved,
-    masks: tuple[Tensor | None, Tensor | None, Tensor | None],
+    masks: StepMasks,
     d_z: Tensor,
     d_sum: Tensor,
     d_key: Tensor,
     d_squash: Tensor,
 ) -> tuple[Tensor, ...]:
-    """Of the key (H, H), of the gates (4H, H), their bias and gain (4H,), and of gain and bias of the cell (H,).
+    """Gradients of the weights: key (H, H), gates (4H, H), bias and gain (4H,), gain and bias of the cell (H,).
 
-    The centring of the recurrent matrix is its own transpose, so that gradients are centred once, here.
+    Centering the recurrent matrix is its own transpose, so that gradients are centered once, here.
     """
     steps, batch, units = saved.keys.shape
     rows, slots = steps * batch, saved.gate.shape[-1]
@@ -279,8 +273,8 @@ def _weight_gradients(
     h = dropped(saved.summary[:, :, 0, :units], masks[2]).reshape(rows, units)
     return (
         d_key.view(rows, -1).t() @ before,
-        centred(d_sum.t() @ h, 0),
-        centred(d_sum.sum(0), 0),
+        centered(d_sum.t() @ h, 0),
+        centered(d_sum.sum(0), 0),
         (d_z * saved.norm).sum((0, 1)),
         (d_squash * saved.cell_norm).sum((0, 1)),
         d_squash.sum((0, 1)),

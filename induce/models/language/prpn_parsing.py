@@ -40,7 +40,7 @@ class ParsingSettings(Protocol):
 
 
 def gates(now: Tensor, window: Tensor, kind: str, resolution: float, *, reading: bool) -> Tensor:
-    """How far each slot can be seen (B, T, S), from 0 to 1: the products of eq. 5, newest slot first.
+    """Gate of each slot (B, T, S), from 0 to 1: the products of eq. 5, newest slot first.
 
     ``now`` (B, T) is the distance of the word that looks back, ``window`` (B, T, S) those of the words up to time t,
     newest first, +inf before the start. For ``reading`` the word at t looks, so that the first factor compares its
@@ -61,21 +61,21 @@ def gates(now: Tensor, window: Tensor, kind: str, resolution: float, *, reading:
 
 
 class ParsingState(NamedTuple):
-    """What distances of the next segment depend on."""
+    """State from which the distances of the next segment follow."""
 
     embeddings: Tensor  # (L, B, E): of the last words, zeros before the start
     distances: Tensor  # (B, S): the last ones, oldest first, +inf before the start
 
 
 class Parsing(NamedTuple):
-    """What the parsing network says of a segment."""
+    """Output of the parsing network over a segment."""
 
     distance: Tensor  # (B, T): d_t, the gap before word t
     guess: Tensor  # (B, T): d'_{t+1}, that of the gap after it, computed before word t + 1 is seen
     read_gate: Tensor  # (B, T, S)
     predict_gate: Tensor  # (B, T, S)
     state: Any  # ParsingState, or that of another parsing network
-    supervised: Tensor | None = None  # (B, T): a second set of distances, where there is one
+    supervised: Tensor | None = None  # (B, T): a second set of distances, if the model has one
 
 
 def parsing_start(config: ParsingSettings, batch: int, like: Tensor) -> ParsingState:
@@ -132,12 +132,12 @@ class ParsingNetwork(nn.Module):
 
 
 def gate_kind(config: ParsingSettings, *, training: bool) -> str:
-    """The gates in use: those of the settings, or of 0 and 1 where nothing is learned and these are asked for."""
+    """The gates in use: those of the settings, or gates of 0 and 1 outside of training if the settings request them."""
     return "binary" if config.binary_test and not training else config.gate
 
 
 def looked_back(distance: Tensor, guess: Tensor, last: Tensor, state: Any, kind: str, resolution: float) -> Parsing:
-    """The gates that ``distance`` and ``guess`` (B, T) give, and the state after them; ``last`` are its words."""
+    """The gates that ``distance`` and ``guess`` (B, T) give, and the state after them. ``last`` are its words."""
     slots = state.distances.shape[1]
     known = torch.cat((state.distances, distance), 1)
     window = known.unfold(1, slots, 1)[:, 1:].flip(-1)  # (B, T, S)

@@ -1,4 +1,4 @@
-"""PRPN's reading and predict networks: an LSTM that remembers through gates, and what it expects next (section 5).
+"""PRPN's reading and predict networks: an LSTM with gated attention, and the prediction of the next word (section 5).
 
 Shapes: T steps, B sentences or streams, E embedding, H hidden units, S slots of memory, the newest first.
 """
@@ -16,7 +16,7 @@ from torch.nn import functional
 from induce.layers.dropout import dropped
 from induce.layers.layer_norm import layer_norm
 from induce.models.language.gated_attention import attend, band, unband
-from induce.models.language.prpn_kernel import recurrence
+from induce.models.language.prpn_kernel import StepInputs, StepMasks, recurrence
 
 
 class ReadingSettings(Protocol):
@@ -37,7 +37,7 @@ class ReadingSettings(Protocol):
 
 
 class LayerNorm(nn.Module):
-    """Layer normalisation with the unbiased standard deviation, the small number added to it and not to its square."""
+    """Layer normalization whose small constant is added to the unbiased standard deviation, not to its square."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class LayerNorm(nn.Module):
 
 
 class Cell(nn.Module):
-    """LSTM cell with layer normalisation of both products and of the cell state inside the last tanh."""
+    """LSTM cell with layer normalization of both products and of the cell state inside the last tanh."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class LayerMasks(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a reading layer computes over a segment."""
+    """Output of a reading layer over a segment."""
 
     hidden: Tensor  # (T, B, H)
     attention: Tensor  # (T, B, S)
@@ -95,7 +95,7 @@ class Reading(NamedTuple):
 
 
 class ReadingLayer(nn.Module):
-    """An LSTM that goes on from what attention gathers among the last states (section 5.1)."""
+    """An LSTM that continues from a sum of the last states, weighted by attention (section 5.1)."""
 
     def __init__(self, config: ReadingSettings, input_size: int) -> None:
         super().__init__()
@@ -112,20 +112,20 @@ class ReadingLayer(nn.Module):
         else:  # only the newest state can be seen
             kind, gate = "masked", torch.zeros_like(gate).index_fill_(-1, gate.new_zeros(1, dtype=torch.long), 1)
             key_from_input, for_state = x.new_zeros(*x.shape[:2], self.units), x.new_zeros(self.units, self.units)
-        weights = (
-            for_state, cell.recurrent.weight, cell.recurrent.bias, cell.recurrent_norm.gain, cell.cell_norm.gain,
-            cell.cell_norm.bias,
-        )  # fmt: skip
-        of_state, of_key, of_past = (masks.key_state, masks.key, masks.recurrent) if masks else (None, None, None)
-        hidden, attention, h, c = recurrence(
-            kind,
+        inputs = StepInputs(
             from_input + cell.recurrent_norm.bias,
             key_from_input,
             gate,
             *tapes,
-            weights,
-            (of_state, of_key, of_past),
+            key_weight=for_state,
+            weight=cell.recurrent.weight,
+            bias=cell.recurrent.bias,
+            gain=cell.recurrent_norm.gain,
+            cell_gain=cell.cell_norm.gain,
+            cell_bias=cell.cell_norm.bias,
         )
+        step_masks = StepMasks(masks.key_state, masks.key, masks.recurrent) if masks else StepMasks()
+        hidden, attention, h, c = recurrence(kind, inputs, step_masks)
         return Reading(hidden, attention, Tapes(h, c))
 
 
@@ -140,7 +140,7 @@ class PredictMasks(NamedTuple):
 
 
 class ResidualBlock(nn.Module):
-    """Two normalised linear layers beside which the input goes by."""
+    """Two normalized linear layers with a residual connection."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -148,13 +148,13 @@ class ResidualBlock(nn.Module):
         self.upper, self.upper_norm = nn.Linear(size, size), nn.BatchNorm1d(size)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Of rows ``x`` (R, size)."""
+        """Output (R, size) for rows ``x`` (R, size)."""
         inner = dropped(self.lower_norm(self.lower(x)).relu(), mask)
         return (x + self.upper_norm(self.upper(inner))).relu()
 
 
 class PredictNetwork(nn.Module):
-    """What to expect of the next word, from the last state and those that it will be able to see (section 5.2)."""
+    """Prediction of the next word from the last state and the states that the next word can attend to (section 5.2)."""
 
     def __init__(self, config: ReadingSettings) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """PRPN-SYD: PRPN with a second set of distances that learns from trees (Du et al. 2020, section 6 and appendix A.4).
 
-Read after ``prpn.py``: only the parsing network is another. No code of it was published and the paper names no sizes;
-what is ours stands in ``docs/models/prpn-syd.md``.
+Only the parsing network differs from ``prpn.py``. No code was published, and the paper names no sizes; our choices are
+listed in ``docs/models/prpn-syd.md``.
 
 Shapes: T steps, B sentences or streams, E embedding, H hidden units, P units of the parsing network, L words of
 look-back, S slots.
@@ -39,16 +39,16 @@ class PrpnSydConfig(PrpnConfig):
     ranking_margin: float = weight(1.0, "margin between the distances of a pair")
 
     def check(self) -> None:
-        """Raises ValueError where the values do not fit together."""
+        """Raises ValueError if the values do not fit together."""
         super().check()
         if self.ranking not in RANKINGS:
-            raise ValueError(f"ranking = {self.ranking!r} is none of {', '.join(RANKINGS)}")
+            raise ValueError(f"ranking = {self.ranking!r} is not one of {', '.join(RANKINGS)}")
         if not self.parsing_network:
             raise ValueError("parsing_network = false leaves nothing that could learn from trees")
 
 
 class ParsingState(NamedTuple):
-    """What distances of the next segment depend on."""
+    """State from which the distances of the next segment follow."""
 
     window: Tensor  # (L, B, E): the last outputs of the first LSTM, zeros before the start
     distances: Tensor  # (B, S): the last ones, oldest first, +inf before the start
@@ -132,7 +132,7 @@ class PrpnSyd(Prpn):
         *,
         masks: Masks | None = None,
     ) -> Loss:
-        """Loss of the language model as `Prpn.loss` has it; of a batch with gold distances, NaN without, eq. 19."""
+        """Loss of the language model as `Prpn.loss` has it. Of a batch with gold distances, NaN without, eq. 19."""
         words, gold = next_words(batch), gold_distances(batch)
         result = self.run(words, state, masks)
         loss = self.language_loss(result, words)

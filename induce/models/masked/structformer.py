@@ -31,7 +31,7 @@ from induce.structures import Distances, HeadDistribution, Heights
 
 POSITIONS = 500  # words with a position of their own; later ones share the last
 BEYOND = 1e9  # distance of a gap at the edge of the sentence; minus this, the height of padding
-DEEPEST = 600.0  # natural logarithms that a word's score may lie below the best one's: exp(600) is still a number
+MAX_DEPTH = 600.0  # natural logarithms that a word's score may lie below the best one's: exp(600) is still a number
 ROWS = 512  # words whose heads are computed at a time
 
 RELATIONS: dict[str, Callable[[Tensor], Tensor]] = {  # of head distributions (B, N, N) without diagonal
@@ -43,7 +43,7 @@ RELATIONS: dict[str, Callable[[Tensor], Tensor]] = {  # of head distributions (B
 
 @dataclass(frozen=True, kw_only=True)
 class StructFormerConfig:
-    """Sizes and rates; the defaults are the released program's, with ``--pos_emb`` as its README says.
+    """Sizes and rates. The defaults are the released program's, with ``--pos_emb`` as its README says.
 
     The version inside the program of UDGN is ``affine=False, xavier=True, embedding_dropout=0.1, parser_dropout=0.1``.
     """
@@ -82,10 +82,10 @@ class StructFormerConfig:
             raise ValueError(f"mask_rate = {self.mask_rate} must lie between 0 and 1")
         unknown = [name for name in self.relations.split("+") if name not in RELATIONS]
         if unknown:
-            raise ValueError(f"relations = {self.relations!r}: {unknown[0]!r} is none of {', '.join(RELATIONS)}")
+            raise ValueError(f"relations = {self.relations!r}: {unknown[0]!r} is not one of {', '.join(RELATIONS)}")
         for name, known in (("relative_bias", RELATIVE_BIASES), ("calibration", ("sentence", "batch"))):
             if getattr(self, name) not in known:
-                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(known)}")
+                raise ValueError(f"{name} = {getattr(self, name)!r} is not one of {', '.join(known)}")
 
 
 class TreeParser(nn.Module):
@@ -125,28 +125,28 @@ def _squashed(x: Tensor) -> Tensor:
 
 
 def margins(distances: Tensor, heights: Tensor, real: Tensor) -> Tensor:
-    """How much lower the distances (B, N) of each sentence must be, for every word but the highest to have a head (B,).
+    """Margin (B,) by which distances (B, N) must be lowered so that every word but the highest has a head.
 
     That is the largest min(relu(l - h), relu(r - h)) over all spans but the whole sentence: h is the largest height
     inside, l and r are the distances at both ends. As l and r can be chosen each by itself while h stays the same, it
     is found by looking, for every word, at the words around it that are not higher: quadratic time, not cubic.
     """
     count = distances.shape[1]
-    place = torch.arange(count, device=distances.device)
-    inner = distances.masked_fill(~real.roll(-1, 1) | (place == count - 1), -math.inf)  # gaps between two words
+    index = torch.arange(count, device=distances.device)
+    inner = distances.masked_fill(~real.roll(-1, 1) | (index == count - 1), -math.inf)  # gaps between two words
     candidates = []
     with torch.no_grad():  # which word and which gap decide
-        for rows in place.split(ROWS):
+        for rows in index.split(ROWS):
             higher = (heights[:, None] > heights[:, rows, None]) & real[:, None]  # (B, R, N)
-            behind = (higher & (place > rows[:, None])).cumsum(2, dtype=torch.int32)  # words up to here, from the row's
-            before = (higher & (place < rows[:, None])).flip(2).cumsum(2, dtype=torch.int32).flip(2)
-            right, right_gap = _largest(inner, (behind == 0) & (place >= rows[:, None]))
-            left, left_gap = _largest(inner, (functional.pad(before[..., 1:], (0, 1)) == 0) & (place < rows[:, None]))
+            after = (higher & (index > rows[:, None])).cumsum(2, dtype=torch.int32)  # words up to here, from the row's
+            before = (higher & (index < rows[:, None])).flip(2).cumsum(2, dtype=torch.int32).flip(2)
+            right, right_gap = _largest(inner, (after == 0) & (index >= rows[:, None]))
+            left, left_gap = _largest(inner, (functional.pad(before[..., 1:], (0, 1)) == 0) & (index < rows[:, None]))
             # A span may end at the edge of the sentence, where nothing limits it; but not at both edges.
-            open_left, open_right = before[..., 0] == 0, behind[..., -1] == 0
-            go_left = torch.where(open_left == open_right, (left > right) == open_left, open_right)
-            size = torch.where(go_left, left, right) - heights[:, rows]
-            candidates.append((size.masked_fill(~real[:, rows], -math.inf), torch.where(go_left, left_gap, right_gap)))
+            open_left, open_right = before[..., 0] == 0, after[..., -1] == 0
+            to_left = torch.where(open_left == open_right, (left > right) == open_left, open_right)
+            size = torch.where(to_left, left, right) - heights[:, rows]
+            candidates.append((size.masked_fill(~real[:, rows], -math.inf), torch.where(to_left, left_gap, right_gap)))
         sizes, gaps = (torch.cat(parts, 1) for parts in zip(*candidates, strict=True))  # (B, N) each
         word = sizes.argmax(1, keepdim=True)
         positive = sizes.gather(1, word) > 0
@@ -155,7 +155,7 @@ def margins(distances: Tensor, heights: Tensor, real: Tensor) -> Tensor:
 
 
 def _largest(values: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
-    """The largest of ``values`` (B, N) and its place, for each row of ``where`` (B, R, N); -inf if there is none."""
+    """Maximum of ``values`` (B, N) and its index in each row of ``where`` (B, R, N), -inf if the row is false."""
     best = values[:, None].masked_fill(~where, -math.inf).max(2)
     return best.values, best.indices
 
@@ -165,9 +165,9 @@ def block_ends(gamma: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 
     ``gamma`` (B, R, N): how probable it is that the block of one of ``rows`` reaches over the gap after each word.
     """
-    place = torch.arange(gamma.shape[2], device=gamma.device)
-    left = gamma.masked_fill(place >= rows[:, None], 1.0).flip(2).cummin(2).values.flip(2)  # reaches to here at least
-    right = gamma.masked_fill(place < rows[:, None], 1.0).cummin(2).values  # reaches farther than this
+    index = torch.arange(gamma.shape[2], device=gamma.device)
+    left = gamma.masked_fill(index >= rows[:, None], 1.0).flip(2).cummin(2).values.flip(2)  # reaches to here at least
+    right = gamma.masked_fill(index < rows[:, None], 1.0).cummin(2).values  # reaches farther than this
     return left - functional.pad(left[..., :-1], (1, 0)), functional.pad(right[..., :-1], (1, 0), value=1.0) - right
 
 
@@ -175,36 +175,36 @@ def heads_of_blocks(distances: Tensor, heights: Tensor, scales: Tensor) -> Tenso
     """P(word j is the highest in the block of word i) (B, N, N), the word itself included.
 
     It is a sum over all ends l, r of P(l) P(r) exp(s_j) / Z(l, r), where Z sums exp(s) from l to r and s are scaled
-    heights. For j not behind i that is exp(s_j) sum_(l <= j) P(l) sum_r P(r) / Z(l, r), and likewise on the other side:
+    heights. For j not after i that is exp(s_j) sum_(l <= j) P(l) sum_r P(r) / Z(l, r), and likewise on the other side:
     two products of matrices and two running sums, no table of N³ numbers. In float64, as exp(s) has a wide range.
     """
     sharpness, contrast = scales.exp()
     count = distances.shape[1]
-    place = torch.arange(count, device=distances.device)
+    index = torch.arange(count, device=distances.device)
     scores = (heights - heights.amax(1, keepdim=True).detach()) * contrast
-    weight = scores.clamp(min=-DEEPEST).double().exp()[:, None]  # (B, 1, N)
-    upper = place[:, None] <= place
+    weight = scores.clamp(min=-MAX_DEPTH).double().exp()[:, None]  # (B, 1, N)
+    upper = index[:, None] <= index
     total = torch.where(upper, weight, 0.0).cumsum(2)  # Z (B, N, N)
     inverse = total.masked_fill(~upper, 1.0).reciprocal().masked_fill(~upper, 0.0)
     heads = []
-    for rows in place.split(ROWS):
+    for rows in index.split(ROWS):
         gamma = ((heights[:, rows, None] - distances[:, None]) * sharpness).sigmoid()
         begins, ends = (part.double() for part in block_ends(gamma, rows))
         from_left = (begins * (ends @ inverse.transpose(1, 2))).cumsum(2)
         from_right = (ends * (begins @ inverse)).flip(2).cumsum(2).flip(2)
-        heads.append((weight * torch.where(place <= rows[:, None], from_left, from_right)).to(distances.dtype))
+        heads.append((weight * torch.where(index <= rows[:, None], from_left, from_right)).to(distances.dtype))
     return torch.cat(heads, 1)
 
 
 class Parse(NamedTuple):
-    """What the parser says of sentences."""
+    """Output of the parser for sentences."""
 
     distances: Tensor  # (B, N): after each word, calibrated; BEYOND, less the margin, from the last word on
     heights: Tensor  # (B, N); -BEYOND at padding
 
 
 class StructFormer(Model):
-    """StructFormer masked language model; the number after those of the vocabulary stands for a masked word."""
+    """StructFormer masked language model. The number after those of the vocabulary represents a masked word."""
 
     Config = StructFormerConfig
     reads = (MaskedBatch,)
@@ -218,7 +218,7 @@ class StructFormer(Model):
         self.config, self.mask_symbol = config, vocabulary_size
         symbols = vocabulary_size + 1
         self.embedding = nn.Embedding(symbols, config.embedding_size)  # of encoder, parser and output layer
-        self.place = nn.Embedding(POSITIONS, config.embedding_size) if config.positions else None
+        self.position = nn.Embedding(POSITIONS, config.embedding_size) if config.positions else None
         self.parser = TreeParser(config)
         self.scales = nn.Parameter(torch.zeros(2))  # logarithms: of heights less distances, of heights as scores
         self.relations = nn.Parameter(torch.empty(config.layers, config.heads, config.relations.count("+") + 1))
@@ -238,14 +238,14 @@ class StructFormer(Model):
         self.decoder_bias = nn.Parameter(torch.zeros(symbols))
         self.dropout, self.embedding_dropout = nn.Dropout(config.dropout), nn.Dropout(config.embedding_dropout)
         nn.init.normal_(self.relations, 0, 0.1)
-        for table in (self.embedding, self.place):
+        for table in (self.embedding, self.position):
             if table is not None:
                 nn.init.uniform_(table.weight, -0.1, 0.1)
 
-    def parse(self, tokens: Tensor, lengths: Tensor, *, together: bool = False) -> Parse:
+    def parse(self, tokens: Tensor, lengths: Tensor, *, shared_margin: bool = False) -> Parse:
         """Distances and heights of ``tokens`` (B, N), of which ``lengths`` (B,) are words. Only the parser runs.
 
-        ``together``: the largest margin of the batch is that of all its sentences.
+        With ``shared_margin``, the largest margin of the batch applies to all its sentences.
         """
         real = real_words(tokens, lengths)
         distances, heights = self.parser(self.embedding(tokens), real)
@@ -253,20 +253,20 @@ class StructFormer(Model):
         last = torch.arange(tokens.shape[1], device=tokens.device) >= lengths.to(tokens.device)[:, None] - 1
         distances = distances.masked_fill(last, BEYOND)
         margin = margins(distances, heights, real)
-        return Parse(distances - (margin.max() if together else margin[:, None]), heights)
+        return Parse(distances - (margin.max() if shared_margin else margin[:, None]), heights)
 
     def head_distribution(self, parse: Parse) -> Tensor:
         """P(word j heads word i) (B, N, N), the diagonal set to 0."""
         return without_self(heads_of_blocks(*parse, self.scales))
 
     def attention_masks(self, head: Tensor) -> list[Tensor]:
-        """How strongly words are related (B, K, N, N), for each layer: a mixture of relations in every head."""
+        """Strength of the relation of words (B, K, N, N) for each layer: a mixture of relations in every head."""
         related = torch.stack([RELATIONS[name](head) for name in self.config.relations.split("+")], 1)
         return [torch.einsum("kr,brij->bkij", weights, related) for weights in self.relations.softmax(-1)]
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Normalised final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
-        parse = self.parse(tokens, lengths, together=self.config.calibration == "batch")
+        """Normalized final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
+        parse = self.parse(tokens, lengths, shared_margin=self.config.calibration == "batch")
         x, real = self._embedded(tokens), real_words(tokens, lengths)
         for layer, mask in self._masked_layers(parse):
             x = layer(x, real, mask)
@@ -274,8 +274,8 @@ class StructFormer(Model):
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         x = self.embedding(tokens)
-        if self.place is not None:
-            x = x + self.place(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
+        if self.position is not None:
+            x = x + self.position(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
         return cast(Tensor, self.embedding_dropout(x))
 
     def _masked_layers(self, parse: Parse) -> Iterator[tuple[EncoderLayer, Tensor]]:
@@ -284,12 +284,12 @@ class StructFormer(Model):
         return zip(cast("list[EncoderLayer]", list(self.layers)), masks, strict=True)
 
     def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """How much head k of a layer takes of word j for word i (B, layers, K, N, N), the mask included."""
-        x, real, found = self._embedded(tokens), real_words(tokens, lengths), []
+        """Attention weight (B, layers, K, N, N) of head k of a layer from word i to word j, the mask included."""
+        x, real, weights = self._embedded(tokens), real_words(tokens, lengths), []
         for layer, mask in self._masked_layers(self.parse(tokens, lengths)):
-            found.append(layer.attention(x, real, mask))
+            weights.append(layer.attention(x, real, mask))
             x = layer(x, real, mask)
-        return torch.stack(found, 1)
+        return torch.stack(weights, 1)
 
     def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
         """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate."""
@@ -302,16 +302,16 @@ class StructFormer(Model):
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """The normalised final states (B, N, E)."""
+        """The normalized final states (B, N, E)."""
         vectors: Tensor = self(batch.tokens, batch.lengths)
         return vectors
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability (B, N) of each word when it alone is masked; of unknown words and padding 0."""
+        """Log-probability (B, N) of each word when it alone is masked. 0 for unknown words and padding."""
         return masked_word_log_probabilities(batch, self, self.mask_symbol, self.embedding.weight, self.decoder_bias)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances | HeadDistribution | Heights:
-        """What the one parser gives; the encoder is not run.
+        """The structure of the only parser. The encoder is not run.
 
         The gap before the first word has the distance BEYOND; the highest word is the root for certain, any other for
         certain not.

@@ -26,7 +26,7 @@ POSITIONS = 500  # words with a position of their own; later ones share the last
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
-    """Sizes and rates; the defaults are those of StructFormer's released program, with ``--pos_emb``."""
+    """Sizes and rates. The defaults are those of StructFormer's released program, with ``--pos_emb``."""
 
     embedding_size: int = count(512, "units of a word embedding")
     heads: int = count(8, "attention heads")
@@ -46,13 +46,13 @@ class TransformerConfig:
         if self.embedding_size % self.heads:
             raise ValueError(f"embedding_size = {self.embedding_size} is not a multiple of heads = {self.heads}")
         if self.relative_bias not in RELATIVE_BIASES:
-            raise ValueError(f"relative_bias = {self.relative_bias!r} is none of {', '.join(RELATIVE_BIASES)}")
+            raise ValueError(f"relative_bias = {self.relative_bias!r} is not one of {', '.join(RELATIVE_BIASES)}")
         if not 0 < self.mask_rate < 1:
             raise ValueError(f"mask_rate = {self.mask_rate} must lie between 0 and 1")
 
 
 class Transformer(Model):
-    """Transformer masked language model; the number after those of the vocabulary stands for a masked word."""
+    """Transformer masked language model. The number after those of the vocabulary stands for a masked word."""
 
     Config = TransformerConfig
     reads = (MaskedBatch,)
@@ -64,7 +64,7 @@ class Transformer(Model):
         self.config, self.mask_symbol = config, vocabulary_size
         symbols = vocabulary_size + 1
         self.embedding = nn.Embedding(symbols, config.embedding_size)
-        self.place = nn.Embedding(POSITIONS, config.embedding_size) if config.positions else None
+        self.position = nn.Embedding(POSITIONS, config.embedding_size) if config.positions else None
         self.layers = nn.ModuleList(
             EncoderLayer(
                 config.embedding_size,
@@ -80,12 +80,12 @@ class Transformer(Model):
         self.norm = nn.LayerNorm(config.embedding_size)
         self.decoder_bias = nn.Parameter(torch.zeros(symbols))
         self.dropout = nn.Dropout(config.dropout)
-        for table in (self.embedding, self.place):
+        for table in (self.embedding, self.position):
             if table is not None:
                 nn.init.uniform_(table.weight, -0.1, 0.1)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Normalised final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
+        """Normalized final states (B, N, E) of ``tokens`` (B, N), of which ``lengths`` (B,) are words."""
         real = real_words(tokens, lengths)
         x = self._embedded(tokens)
         for layer in cast("list[EncoderLayer]", list(self.layers)):
@@ -94,17 +94,17 @@ class Transformer(Model):
 
     def _embedded(self, tokens: Tensor) -> Tensor:
         x = self.embedding(tokens)
-        if self.place is None:
+        if self.position is None:
             return x
-        return x + self.place(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
+        return x + self.position(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
 
     def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """How much head k of a layer takes of word j for word i (B, layers, K, N, N), of unmasked words."""
-        real, x, found = real_words(tokens, lengths), self._embedded(tokens), []
+        """Attention weight (B, layers, K, N, N) of head k of a layer from word i to word j, for unmasked words."""
+        real, x, weights = real_words(tokens, lengths), self._embedded(tokens), []
         for layer in cast("list[EncoderLayer]", list(self.layers)):
-            found.append(layer.attention(x, real))
+            weights.append(layer.attention(x, real))
             x = layer(x, real)
-        return torch.stack(found, 1)
+        return torch.stack(weights, 1)
 
     def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
         """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate."""
@@ -117,10 +117,10 @@ class Transformer(Model):
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """The normalised final states (B, N, E)."""
+        """The normalized final states (B, N, E)."""
         vectors: Tensor = self(batch.tokens, batch.lengths)
         return vectors
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability (B, N) of each word when it alone is masked; of unknown words and padding 0."""
+        """Log-probability (B, N) of each word when it alone is masked. 0 for unknown words and padding."""
         return masked_word_log_probabilities(batch, self, self.mask_symbol, self.embedding.weight, self.decoder_bias)

@@ -47,7 +47,7 @@ COMPETITIONS: dict[str, Callable[[Tensor], Tensor]] = {  # over the channels, ax
 
 @dataclass(frozen=True, kw_only=True)
 class UdgnConfig:
-    """Sizes and rates of a UDGN; the defaults are the released program's.
+    """Sizes and rates of a UDGN. The defaults are the released program's.
 
     The ablations of table 9 are ``activation="identity"``, ``gates=False``, ``competition="sigmoid"``, one channel as
     large as all together (``channels=1, channel_size=1024``), and ``positions="embedding"``.
@@ -85,7 +85,7 @@ class UdgnConfig:
             ("positions", ("bias", "embedding", "both")),
         ):
             if getattr(self, name) not in known:
-                raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(known)}")
+                raise ValueError(f"{name} = {getattr(self, name)!r} is not one of {', '.join(known)}")
         if not 0 < self.mask_rate < 1:
             raise ValueError(f"mask_rate = {self.mask_rate} must lie between 0 and 1")
         if self.tags < 0:
@@ -114,10 +114,10 @@ class HeadParser(nn.Module):
         nn.init.zeros_(self.arcs.bias)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Scores (B, N, N) of word j as head of word i, i = j included; -inf where j is padding."""
+        """Scores (B, N, N) of word j as head of word i, i = j included. -inf where j is padding."""
         x = self.embedding(tokens)
         if self.tags is not None and self.tag_embedding is not None:
-            x = x + self.tag_embedding(self.tags(tokens).softmax(-1)[..., 1:])  # the first class stands for no tag
+            x = x + self.tag_embedding(self.tags(tokens).softmax(-1)[..., 1:])  # the first class means no tag
         packed = pack_padded_sequence(
             self.dropout(x), lengths.cpu().clamp(min=1), batch_first=True, enforce_sorted=False
         )
@@ -125,18 +125,18 @@ class HeadParser(nn.Module):
         parent, child = self.arcs(self.dropout(hidden)).chunk(2, -1)
         scores = child @ parent.transpose(1, 2) / math.sqrt(parent.shape[-1])  # eq. 4.2.6
         if self.locality:
-            scores = scores - self.locality * _apart(tokens.shape[1], scores).log()
+            scores = scores - self.locality * _word_distances(tokens.shape[1], scores).log()
         return scores.masked_fill(~real_words(tokens, lengths)[:, None], -math.inf)
 
 
-def _apart(count: int, like: Tensor) -> Tensor:
-    """How many places word j is from word i (N, N), 1 on the diagonal; of the kind of ``like``."""
-    place = torch.arange(count, dtype=like.dtype, device=like.device)
-    return (place - place[:, None]).abs().clamp(min=1)
+def _word_distances(count: int, like: Tensor) -> Tensor:
+    """Distance in words between i and j (N, N), 1 on the diagonal, with the type of ``like``."""
+    index = torch.arange(count, dtype=like.dtype, device=like.device)
+    return (index - index[:, None]).abs().clamp(min=1)
 
 
 def undirected(head: Tensor) -> Tensor:
-    """Probability (B, N, N) that one of two words heads the other, as if each chose by itself (eq. 4.2.8)."""
+    """Probability (B, N, N) that one of two words heads the other, if each chooses independently (eq. 4.2.8)."""
     back = head.transpose(1, 2)
     return head + back - head * back
 
@@ -186,28 +186,28 @@ class GraphLayer(nn.Module):
         return COMPETITIONS[self.config.competition](self._scores(query, key))  # eq. 4.2.11
 
     def _scores(self, query: Tensor, key: Tensor) -> Tensor:
-        """How well each channel suits each pair of words (B, K, N, N) (eq. 4.2.10, 4.2.16)."""
+        """Score of each channel for each pair of words (B, K, N, N) (eq. 4.2.10, 4.2.16)."""
         scale = math.sqrt(self.config.channel_size)
         scores = query @ key.transpose(2, 3)
         if self.direction is None:
             return scores / scale
         count = scores.shape[-1]
-        ones = scores.new_ones(count, count)
-        bias = self.direction[0, :, None, None] * ones.tril(-1) + self.direction[1, :, None, None] * ones.triu(1)
+        square = scores.new_ones(count, count)
+        bias = self.direction[0, :, None, None] * square.tril(-1) + self.direction[1, :, None, None] * square.triu(1)
         return (scores + bias) / scale if self.config.scaled_bias else scores / scale + bias
 
 
 class UdgnOutput(NamedTuple):
-    """What the whole network computes."""
+    """Output of the network."""
 
-    hidden: Tensor  # (B, N, E), normalised
+    hidden: Tensor  # (B, N, E), normalized
     mask: Tensor  # (B, N, N): the undirected mask
     weights: list[Tensor]  # of the channels (B, K, N, N), for each layer
     states: list[Tensor]  # (B, N, E) that enter each layer, and those that leave the last
 
 
 class Udgn(Model):
-    """UDGN masked language model; the number after those of the vocabulary stands for a masked word."""
+    """UDGN masked language model. The number after those of the vocabulary represents a masked word."""
 
     Config = UdgnConfig
     reads = (MaskedBatch, HeadSupervisedBatch)
@@ -220,13 +220,13 @@ class Udgn(Model):
         self.config, self.mask_symbol = config, vocabulary_size
         symbols = vocabulary_size + 1
         self.embedding = nn.Embedding(symbols, config.embedding_size)
-        self.place = nn.Embedding(POSITIONS, config.embedding_size) if config.positions != "bias" else None
+        self.position = nn.Embedding(POSITIONS, config.embedding_size) if config.positions != "bias" else None
         self.parser = HeadParser(config, symbols)
         self.layers = nn.ModuleList(GraphLayer(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.embedding_size)
         self.decoder_bias = nn.Parameter(torch.zeros(symbols))
         self.dropout = nn.Dropout(config.dropout)
-        for table in (self.embedding, self.place):
+        for table in (self.embedding, self.position):
             if table is not None:
                 nn.init.uniform_(table.weight, -0.1, 0.1)
 
@@ -235,13 +235,13 @@ class Udgn(Model):
         return without_self(self.parser(tokens, lengths).softmax(-1))
 
     def forward(self, tokens: Tensor, lengths: Tensor, *, head: Tensor | None = None) -> UdgnOutput:
-        """Run over ``tokens`` (B, N), of which ``lengths`` (B,) are words; ``head`` stands in for the parser's."""
+        """Run over ``tokens`` (B, N), of which ``lengths`` (B,) are words. ``head`` replaces the parser's."""
         if head is None:
             head = self.head_distribution(tokens, lengths)
         mask, real = undirected(head), real_words(tokens, lengths)
         x = self.embedding(tokens)
-        if self.place is not None:
-            x = x + self.place(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
+        if self.position is not None:
+            x = x + self.position(torch.arange(tokens.shape[1], device=tokens.device).clamp(max=POSITIONS - 1))
         states, weights = [self.dropout(x)], []
         for layer in cast("list[GraphLayer]", list(self.layers)):
             x, weight = layer(states[-1], mask, real)
@@ -252,7 +252,7 @@ class Udgn(Model):
     def channels(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """P(channel k of a layer brings word j to word i) (B, layers, K, N, N) of unmasked words (eq. 4.2.11).
 
-        As the channels compete, before the mask weighs them; to be asked of a model in evaluation mode.
+        The competition of the channels, before the mask. Call it in evaluation mode.
         """
         states = self(tokens, lengths).states[:-1]
         layers = cast("list[GraphLayer]", list(self.layers))
@@ -261,15 +261,15 @@ class Udgn(Model):
     def loss(self, batch: MaskedBatch, state: None = None) -> Loss:
         """Mean negative log-likelihood of masked words: those whose random number is less than the mask rate.
 
-        Where other parsers give heads, the parser also learns these (ours): from the words themselves, some of which
-        are unknown to it.
+        If teachers give heads, the parser also learns these (ours), from unmasked words some of which are replaced by
+        the unknown word.
         """
         masked, targets = hide_words(batch, self.config.mask_rate, self.mask_symbol)
         loss = self.masked_loss(masked, batch.lengths, targets, masked != batch.tokens)
         if not isinstance(batch, HeadSupervisedBatch):
             return loss
-        seen = some_unknown(batch.tokens, batch.uniforms, UNKNOWN_RATE) if self.training else batch.tokens
-        scores = self.parser(seen, batch.lengths)
+        tokens = some_unknown(batch.tokens, batch.uniforms, UNKNOWN_RATE) if self.training else batch.tokens
+        scores = self.parser(tokens, batch.lengths)
         return replace(loss, objective=loss.objective + self.config.focus_weight * head_loss(scores, batch.heads)[0])
 
     def masked_loss(
@@ -280,12 +280,12 @@ class Udgn(Model):
         return masked_word_loss(hidden, targets[where], self.embedding.weight, self.decoder_bias)
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """The normalised final states (B, N, E)."""
+        """The normalized final states (B, N, E)."""
         output: UdgnOutput = self(batch.tokens, batch.lengths)
         return output.hidden
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability (B, N) of each word when it alone is masked; of unknown words and padding 0."""
+        """Log-probability (B, N) of each word when it alone is masked. 0 for unknown words and padding."""
 
         def read(tokens: Tensor, lengths: Tensor) -> Tensor:
             return self(tokens, lengths).hidden
@@ -293,5 +293,5 @@ class Udgn(Model):
         return masked_word_log_probabilities(batch, read, self.mask_symbol, self.embedding.weight, self.decoder_bias)
 
     def structure(self, batch: SentenceBatch, query: Query) -> HeadDistribution:
-        """The heads that the one parser gives; the graph network is not run."""
+        """The heads of the parser. The graph network is not run."""
         return HeadDistribution(self.head_distribution(batch.tokens, batch.lengths), batch.lengths)

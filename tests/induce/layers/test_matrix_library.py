@@ -29,9 +29,9 @@ def given_back() -> Iterator[None]:
 @pytest.mark.parametrize("name", [MKL, ONEDNN])
 def test_products_of_both_are_those_of_float32(name: str) -> None:
     torch.manual_seed(0)
-    one, other = torch.randn(128, 512), torch.randn(512, 512)
+    item, other = torch.randn(128, 512), torch.randn(512, 512)
     with multiplying(name):
-        error = (one @ other - (one.double() @ other.double())).abs().max()
+        error = (item @ other - (item.double() @ other.double())).abs().max()
     assert error < 2e-4  # rounded to eight bits it would be 0.3
 
 
@@ -45,9 +45,9 @@ def test_library_that_rounds_is_not_used(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_exactness_check_fails_for_factors_rounded_to_eight_bits() -> None:
-    one, factor = torch.full((4, 8), 1 + 2.0**-12), 1 + 2.0**-11
-    rounded = one.bfloat16().float() @ (factor * torch.eye(8)).bfloat16().float()
-    assert not bool((rounded == one * factor).any())
+    item, factor = torch.full((4, 8), 1 + 2.0**-12), 1 + 2.0**-11
+    rounded = item.bfloat16().float() @ (factor * torch.eye(8)).bfloat16().float()
+    assert not bool((rounded == item * factor).any())
     assert isinstance(exact(), bool)
 
 

@@ -34,7 +34,7 @@ def of_onlstm(made: Callable[..., Tensor]) -> tuple[Tensor, list[Tensor]]:
 
 @pytest.mark.parametrize("work", [of_cross_entropy, of_onlstm])
 def test_rounded_losses_and_gradients_are_near(work: Callable[..., tuple[Tensor, list[Tensor]]]) -> None:
-    found = []
+    result = []
     for precision in (FLOAT32, BFLOAT16):
         numbers = torch.Generator().manual_seed(1)
         made = lambda *shape, numbers=numbers: torch.randn(shape, generator=numbers).mul_(0.5).requires_grad_()  # noqa: E731
@@ -42,14 +42,14 @@ def test_rounded_losses_and_gradients_are_near(work: Callable[..., tuple[Tensor,
             loss, parts = work(made)
         assert loss.dtype == torch.float32
         loss.backward()
-        found.append((loss.detach(), [part.grad for part in parts]))
-    (exact, gradients), (near, others) = found
+        result.append((loss.detach(), [part.grad for part in parts]))
+    (exact, gradients), (near, others) = result
     assert float(near) == pytest.approx(float(exact), rel=1e-2)
     assert float(near) != float(exact)  # something was rounded
-    for one, other in zip(gradients, others, strict=True):
-        assert one is not None
+    for item, other in zip(gradients, others, strict=True):
+        assert item is not None
         assert other is not None
-        assert float((one - other).norm() / one.norm()) < 0.02
+        assert float((item - other).norm() / item.norm()) < 0.02
 
 
 def test_only_what_has_gradients_is_rounded() -> None:
@@ -63,25 +63,25 @@ def test_only_what_has_gradients_is_rounded() -> None:
 
 
 def test_a_function_in_float32_gets_full_numbers() -> None:
-    seen: list[Any] = []
+    names_seen: list[Any] = []
 
     @in_float32
     def forward(ctx: Any, x: Tensor, scale: float) -> Tensor:
-        seen.append((x.dtype, rounds(x), scale))
+        names_seen.append((x.dtype, rounds(x), scale))
         return x
 
     with computing(BFLOAT16, CPU):
         forward(None, torch.ones(2, dtype=torch.bfloat16), 2.0)
     forward(None, torch.ones(2), 1.0)
-    assert seen == [(torch.float32, False, 2.0), (torch.float32, False, 1.0)]
+    assert names_seen == [(torch.float32, False, 2.0), (torch.float32, False, 1.0)]
 
 
 def test_a_training_rounds_and_its_scores_do_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = tmp_path / "text.txt"
     text.write_text("the old man saw a dog\nthe dog ran home\n" * 20)
-    asked = ("model.embedding_size=8", "model.hidden_size=8", "model.chunk_size=4", "train.epochs=1")
+    requested = ("model.embedding_size=8", "model.hidden_size=8", "model.chunk_size=4", "train.epochs=1")
     run = {
-        name: RunRequest(run=str(tmp_path / name), text=(str(text),), model="onlstm", settings=(*asked, *more))
+        name: RunRequest(run=str(tmp_path / name), text=(str(text),), model="onlstm", settings=(*requested, *more))
         for name, more in (("plain", ()), ("rounded", ("train.precision=bfloat16",)))
     }
     kind, asked_in = load(MODELS["onlstm"].place), []
@@ -93,7 +93,7 @@ def test_a_training_rounds_and_its_scores_do_not(tmp_path: Path, monkeypatch: py
     for request in run.values():
         trainer = prepare_run(request)
         list(trainer.train())
-        weights.append(torch.cat([one.detach().flatten() for one in trainer.run.model.parameters()]))
+        weights.append(torch.cat([item.detach().flatten() for item in trainer.run.model.parameters()]))
     assert set(asked_in) == {(True, False), (True, True), (False, False)}
     assert not torch.equal(*weights)
     assert torch.allclose(*weights, atol=0.05)

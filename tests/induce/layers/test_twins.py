@@ -9,10 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from induce.layers import cross_entropy, layer_norm, plain, thin_products
+from induce.layers import cross_entropy, layer_norm, thin_products
 from induce.models.language import onlstm_kernel as onlstm
 from induce.models.language import ordered_memory_kernel as ordered_memory
 from induce.models.language import prpn_kernel as prpn
+from tests.support.twins import recurrences as plain
 
 
 @pytest.fixture(autouse=True)
@@ -25,16 +26,18 @@ def double() -> Iterator[None]:
 
 
 def compare(kernel: Callable[..., Any], twin: Callable[..., Any], leaves: Sequence[Tensor], **close: float) -> None:
-    """Both get ``leaves``; outputs and gradients of a random sum of them must agree."""
+    """Compare the results of both for ``leaves``: outputs and gradients of a random sum of them must agree."""
     results = []
     for run in (kernel, twin):
-        given = [leaf.detach().clone().requires_grad_() for leaf in leaves]
-        outputs = run(*given)
+        arguments = [leaf.detach().clone().requires_grad_() for leaf in leaves]
+        outputs = run(*arguments)
         outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
         torch.manual_seed(1)
         weighted = [(output * torch.randn_like(output)).sum() for output in outputs]  # of all, so that draws agree
-        total = torch.stack([one for one, output in zip(weighted, outputs, strict=True) if output.requires_grad]).sum()
-        results.append([*outputs, *torch.autograd.grad(total, given)])
+        total = torch.stack(
+            [item for item, output in zip(weighted, outputs, strict=True) if output.requires_grad]
+        ).sum()
+        results.append([*outputs, *torch.autograd.grad(total, arguments)])
     for value, expected in zip(*results, strict=True):
         torch.testing.assert_close(value, expected, **(close or {"rtol": 1e-10, "atol": 1e-12}))
 
@@ -55,10 +58,10 @@ def test_onlstm(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], cached:
 
 
 def test_onlstm_without_gradients_gives_the_same() -> None:
-    given = torch.randn(5, 2, 28), torch.randn(28, 6), torch.randn(2, 6), torch.randn(2, 2, 3)
-    expected = plain.onlstm_recurrence(*given)
+    arguments = torch.randn(5, 2, 28), torch.randn(28, 6), torch.randn(2, 6), torch.randn(2, 2, 3)
+    expected = plain.onlstm_recurrence(*arguments)
     with torch.inference_mode():
-        for value, other in zip(onlstm.recurrence(given[0].clone(), *given[1:]), expected, strict=True):
+        for value, other in zip(onlstm.recurrence(arguments[0].clone(), *arguments[1:]), expected, strict=True):
             torch.testing.assert_close(value, other)
 
 
@@ -74,15 +77,15 @@ def test_prpn(kind: str, shape: tuple[int, ...], masked: bool, closed: bool) -> 
         gate[:, 0] *= 0
     leaves = [torch.randn(steps, batch, 24), torch.randn(steps, batch, 6), gate, *torch.randn(2, batch, slots, 6)]
     leaves += [torch.randn(*size) for size in ((6, 6), (24, 6), (24,), (24,), (6,), (6,))]
-    masks = (*torch.randn(2, steps, batch, 6), torch.randn(6)) if masked else (None, None, None)
+    masks = (*torch.randn(2, steps, batch, 6), torch.randn(6)) if masked else prpn.StepMasks()
 
-    def run(function: Callable[..., Any], *given: Tensor) -> tuple[Tensor, ...]:
-        hidden, attention, h, c = function(kind, *given[:5], given[5:], masks)
+    def run(function: Callable[..., Any], *arguments: Tensor) -> tuple[Tensor, ...]:
+        hidden, attention, h, c = function(kind, prpn.StepInputs(*arguments), masks)
         return hidden, attention.detach(), h, c  # nothing learns through the attention that is shown
 
     compare(
-        lambda *given: run(prpn.recurrence, *given),
-        lambda *given: run(plain.prpn_recurrence, *given),
+        lambda *arguments: run(prpn.recurrence, *arguments),
+        lambda *arguments: run(plain.prpn_recurrence, *arguments),
         leaves,
         rtol=1e-9,
         atol=1e-11,
@@ -91,7 +94,7 @@ def test_prpn(kind: str, shape: tuple[int, ...], masked: bool, closed: bool) -> 
 
 @pytest.mark.parametrize("dropped", [False, True])
 def test_ordered_memory(dropped: bool) -> None:
-    """Of sentences that begin to use the stack at different slots, one at none."""
+    """Sentences that begin to use the stack at different slots, one at none."""
     above = torch.tensor([[0, 0, 0, 1], [0, 0.2, 0.5, 1], [0.1, 0.2, 0.9, 1], [0, 0, 0, 0]])
     active = above > 0
     masks = [(torch.rand(int(active.sum()), width) < 0.7) / 0.7 for width in (3, 3, 12)] if dropped else None
@@ -100,9 +103,13 @@ def test_ordered_memory(dropped: bool) -> None:
 
     def run(function: Callable[..., Tensor], x: Tensor, memory: Tensor, shares: Tensor, *weights: Tensor) -> Tensor:
         # The kernel has no gradient for the share of a slot that is not in use; nor is there one by this product.
-        return function(x, memory, shares * active, weights, 1e-5, masks)
+        return function(x, memory, shares * active, ordered_memory.CellWeights(*weights), 1e-5, masks)
 
-    compare(lambda *given: run(ordered_memory.fill_slots, *given), lambda *given: run(plain.fill_slots, *given), leaves)
+    compare(
+        lambda *arguments: run(ordered_memory.fill_slots, *arguments),
+        lambda *arguments: run(plain.fill_slots, *arguments),
+        leaves,
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 4, 100])
@@ -111,8 +118,8 @@ def test_cross_entropy(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     monkeypatch.setattr(cross_entropy, "ROWS", rows)
     targets = torch.randint(9, (10,))
     compare(
-        lambda *given: cross_entropy.cross_entropy(*given, targets),
-        lambda *given: plain.cross_entropy(*given, targets),
+        lambda *arguments: cross_entropy.cross_entropy(*arguments, targets),
+        lambda *arguments: plain.cross_entropy(*arguments, targets),
         [torch.randn(10, 5), torch.randn(9, 5), torch.randn(9)],
     )
 

@@ -1,4 +1,4 @@
-"""What every model in the table keeps to, whatever its paper."""
+"""Contract of all registered models."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tu
 
     @cache
     def run(name: str, reading: str) -> tuple[Path, list[Event]]:
-        place = folder / name / reading
-        return place, list(trainer(short(name, f"loader.name={reading}"), place, count=LONGER.get(name, TEXT)).train())
+        index = folder / name / reading
+        return index, list(trainer(short(name, f"loader.name={reading}"), index, count=LONGER.get(name, TEXT)).train())
 
     return run
 
@@ -79,29 +79,29 @@ def parsed(parser: ModelParser, words: Sequence[Sequence[str]]) -> Iterator[Any]
 
 def parsers(run: Path) -> list[ModelParser]:
     """A parser for each structure that the model gives."""
-    own = load_parser(run)
-    others = [structure for structure in own.gives if structure is not own.structure]
-    return [own, *(load_parser(run, decoder=decoders_of((structure,))[0]) for structure in others)]
+    weights_list = load_parser(run)
+    others = [structure for structure in weights_list.gives if structure is not weights_list.structure]
+    return [weights_list, *(load_parser(run, decoder=decoders_of((structure,))[0]) for structure in others)]
 
 
 def numbers(reading: Reading) -> np.ndarray:
-    """What a model says of a sentence."""
+    """The structure of a sentence by a model."""
     return np.asarray(reading.row)
 
 
 def readings(name: str) -> list[str]:
-    """What the model can learn from."""
+    """A batch that the model can learn from."""
     reads = set(model_class(name).reads)
     return [reading for reading, entry in LOADERS.items() if reads & set(entry.batches)]
 
 
 def test_presets_name_every_setting_of_the_model(name: str) -> None:
-    wanted = {field.name for field in fields(model_class(name).Config)}
+    expected = {field.name for field in fields(model_class(name).Config)}
     of_text = [preset for preset in map(load_preset, preset_names()) if not preset.task_name]
     of_model = [preset for preset in of_text if preset.model_name == name]
     assert MODELS[name].preset in [preset.preset for preset in of_model]
     for preset in of_model:
-        assert set(preset.model) == wanted, preset.preset
+        assert set(preset.model) == expected, preset.preset
         model_settings(model_class(name).Config, preset.model, name)
 
 
@@ -111,7 +111,7 @@ def test_loss_falls(name: str, learned: Callable[[str, str], tuple[Path, list[Ev
         events = learned(name, reading)[1]
         if issubclass(model_class(name), FittedModel):  # scored on the development text once, at the end
             losses = [event.loss for event in events if isinstance(event, Progress)]
-            assert losses[3] < losses[0], reading  # of one text: later members read it anew
+            assert losses[3] < losses[0], reading  # of one text: later members read it again
             continue
         checks = [event for event in events if isinstance(event, Check)]
         assert checks[-1].development_loss < checks[0].development_loss - 0.1, reading
@@ -123,12 +123,12 @@ def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
         assert not list(trainer(settings(name), tmp_path / "run").model.parameters())
         return
     for reading in readings(name):
-        one = trainer(settings(name, f"loader.name={reading}"), tmp_path / "run")
-        batch = next(one.run.loader.steps(one.run.rng, 0)).batch
+        item = trainer(settings(name, f"loader.name={reading}"), tmp_path / "run")
+        batch = next(item.run.loader.steps(item.run.rng, 0)).batch
         for training in (True, False):
-            one.run.model.train(training).zero_grad()
-            one.run.model.loss(batch).objective.backward()
-            for parameter_name, parameter in one.run.model.named_parameters():
+            item.run.model.train(training).zero_grad()
+            item.run.model.loss(batch).objective.backward()
+            for parameter_name, parameter in item.run.model.named_parameters():
                 assert parameter.grad is not None, parameter_name
                 free = training or parameter_name in FREE.get(name, ())
                 assert free or parameter.grad.abs().sum() > 1e-7, parameter_name
@@ -138,11 +138,11 @@ def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
 def test_padding_and_order_change_nothing(name: str, run: Path) -> None:
     words = [sentence.words * k for sentence, k in zip(sentences(6), [1, 2, 3] * 2, strict=True)]
     for parser in parsers(run):
-        seen = [parser.recipe(one) for one in words]
-        encoded = [(parser.checkpoint.vocabulary.encode(one.forms), one.kept) for one in seen]
+        names_seen = [parser.recipe(item) for item in words]
+        encoded = [(parser.checkpoint.vocabulary.encode(item.forms), item.kept) for item in names_seen]
         with torch.inference_mode():
-            together = parser.ask(parser.batch(encoded)).rows()
-            for row, sentence in zip(together, encoded, strict=True):
+            batched = parser.ask(parser.batch(encoded)).rows()
+            for row, sentence in zip(batched, encoded, strict=True):
                 alone = parser.ask(parser.batch([sentence])).rows()[0]
                 if parser.structure in DECODED:
                     assert row == alone
@@ -158,28 +158,28 @@ def test_threads_change_no_tree(name: str, run: Path) -> None:
     words = [sentence.words * (1 + 3 * k % longest) for k, sentence in enumerate(sentences(longest // 3 + 8))]
     before = torch.get_num_threads()
     for parser in parsers(run):
-        found = []
+        result = []
         try:
             for threads in (1, 2):
                 torch.set_num_threads(threads)
-                found.append([numbers(reading) for reading in parser.read(words)])
+                result.append([numbers(reading) for reading in parser.read(words)])
                 assert torch.get_num_threads() == threads
         finally:
             torch.set_num_threads(before)
-        for one, other in zip(*found, strict=True):
+        for item, other in zip(*result, strict=True):
             if parser.structure in DECODED:
-                assert one.tolist() == other.tolist()
+                assert item.tolist() == other.tolist()
                 continue
-            np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-5)
+            np.testing.assert_allclose(other, item, rtol=1e-6, atol=1e-5)
 
 
 @pytest.mark.usefixtures("parses")
 def test_save_and_load_give_the_same_trees(run: Path, tmp_path: Path) -> None:
     words = [sentence.words for sentence in sentences(20, seed=2)]
     before = [list(parsed(parser, words)) for parser in parsers(run)]
-    found = checkpoint.read(run / "best")
-    model = checkpoint.build_model(found)
-    checkpoint.save(tmp_path / "copy", checkpoint.pack(model, found.config, found.vocabulary, found.facts))
+    result = checkpoint.read(run / "best")
+    model = checkpoint.build_model(result)
+    checkpoint.save(tmp_path / "copy", checkpoint.pack(model, result.config, result.vocabulary, result.facts))
     assert [list(parsed(parser, words)) for parser in parsers(tmp_path / "copy")] == before
 
 
@@ -189,10 +189,10 @@ MARKED = ["the", "(", "big", "-", "dog", ")", ",", "they", "say", ",", "met", "a
 @pytest.mark.usefixtures("parses")
 def test_probabilities_are_probabilities_with_punctuation_and_brackets(name: str, tmp_path: Path) -> None:
     """With random weights, in sentences with punctuation, brackets and joined words, whatever the priors are."""
-    one = trainer(short(name), tmp_path / "run")
-    one.model.prepare(one.corpus)
-    one.position.step = 1
-    one.save_last()
+    item = trainer(short(name), tmp_path / "run")
+    item.model.prepare(item.corpus)
+    item.position.step = 1
+    item.save_last()
     words = [MARKED, MARKED[:5], MARKED * 2, ["dog"]]
     for parser in parsers(tmp_path / "run"):
         parser.joining = frozenset("-")
@@ -219,7 +219,7 @@ def test_a_model_without_trees_says_so(name: str, run: Path) -> None:
         load_parser(run)
 
 
-def test_a_run_cut_off_goes_on_as_if_it_had_not(
+def test_interrupted_run_is_resumed_bit_by_bit(
     name: str, tmp_path: Path, learned: Callable[[str, str], tuple[Path, list[Event]]]
 ) -> None:
     for reading in readings(name):
@@ -249,9 +249,9 @@ def test_gold_trees_change_no_weight(name: str, tmp_path: Path) -> None:
     plain = sentences(TEXT // 2)
     nonsense = [
         replace(
-            one, tree=Tree.from_spans(one.words, [(0, 3), (1, 2 + k % 2)]), tags=("NN",) * len(one.words), heads=(0,)
+            item, tree=Tree.from_spans(item.words, [(0, 3), (1, 2 + k % 2)]), tags=("NN",) * len(item.words), heads=(0,)
         )
-        for k, one in enumerate(plain)
+        for k, item in enumerate(plain)
     ]
     if MODELS[name].learns_trees:  # and only of them it does: from the right trees they learn something else
         plain = with_trees(plain)

@@ -46,7 +46,7 @@ def test_each_series_has_the_same_number_of_voters_of_each_preset(count: int) ->
         ({"name": "x", "minutes": 1, "part": [{**PART, "minutes": "ten"}]}, "minutes cannot be 'ten'"),
         ({"name": "x", "minutes": 1, "part": [{**PART, "presets": [1]}]}, r"presets cannot be \[1\]"),
         ({"name": "x", "minutes": 1, "part": [{"name": "a", "minutes": 1}]}, "missing 1 required .*'presets'"),
-        ({"name": "x", "minutes": 1, "part": [{**PART, "teachers": "b"}]}, "its teachers 'b' are no part before it"),
+        ({"name": "x", "minutes": 1, "part": [{**PART, "teachers": "b"}]}, "its teachers 'b' are not an earlier part"),
         ({"name": "x", "minutes": 1, "part": [PART, PART]}, "two parts are called 'a'"),
     ],
 )

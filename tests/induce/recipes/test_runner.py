@@ -193,7 +193,7 @@ def test_small_texts_are_learned_from_in_more_passes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("minutes", "passes", "longer"), [(0.01, 2, 14), (1, 4, 5), (2, 9, 2), (100, 16, 2)])
 def test_longest_sentences_come_before_the_end(minutes: float, passes: int, longer: int) -> None:
-    """A hundred sentences of each length up to 30; those of more than 26 words are never learned from."""
+    """A hundred sentences of each length up to 30. Those of more than 26 words are never learned from."""
     lengths = np.repeat(np.arange(1, 31), 100)
     epochs, schedule = fit_schedule(resolve(preset="npcfg-small").loader, lengths, 1e5 * minutes, 16)
     assert (epochs, schedule.longer) == (passes, longer)

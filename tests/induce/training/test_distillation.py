@@ -26,7 +26,7 @@ from tests.support.tiny import SETTINGS, sentences, with_chains
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 
-TEXT = [list(one.words) for one in sentences(60)]
+TEXT = [list(entry.words) for entry in sentences(60)]
 TINY = tuple(SETTINGS["npcfg"])
 
 
@@ -98,7 +98,7 @@ CHAIN = [[*range(2, len(words) + 1), 0] for words in TEXT]  # of each word the n
 
 @pytest.fixture
 def heads(tmp_path: Path) -> Path:
-    """The word behind each as its head."""
+    """A file in which the next word is the head of each word."""
     return conllu(tmp_path / "chain.conllu", "_")
 
 
@@ -128,11 +128,11 @@ def train_student(run: Path, model: str, teacher: Path, *settings: str) -> Model
 def test_model_learns_heads_of_a_file_and_of_a_model(tmp_path: Path, heads: Path, model: str) -> None:
     parser = train_student(tmp_path / "run", model, heads)
     assert parser.learned_from == f"parsed heads: {heads} (teacher)"
-    found = list(parser.parse_heads(TEXT))
+    result = list(parser.parse_heads(TEXT))
     right = sum(
         head == number - 1
-        for (_, one), chain in zip(found, CHAIN, strict=True)
-        for head, number in zip(one[:-2], chain[:-2], strict=True)
+        for (_, entry), chain in zip(result, CHAIN, strict=True)
+        for head, number in zip(entry[:-2], chain[:-2], strict=True)
     )
     assert right > 0.9 * sum(len(words) - 2 for words in TEXT)  # the last two depend on how the stop is put in
     if model == "biaffine":
@@ -162,7 +162,7 @@ def test_focus_weight_multiplies_the_loss_of_heads(heads: Path) -> None:
         )
         losses.append(Udgn(settings, len(encoded.vocabulary)).eval().loss(batch))
     assert losses[0].objective == losses[0].nll == losses[1].nll
-    added = [(one.objective - one.nll).item() for one in losses]
+    added = [(entry.objective - entry.nll).item() for entry in losses]
     assert added[1] > 0.5
     assert added[2] == pytest.approx(3 * added[1], rel=1e-5)
 
@@ -182,9 +182,11 @@ def test_heads_of_another_text_and_trees_are_refused(tmp_path: Path, heads: Path
 def test_chart_parser_learns_the_trees_of_a_model_or_file(tmp_path: Path, trees: Path) -> None:
     trained(tmp_path / "teacher", teachers=(str(trees),))
     for name, teacher in (("file", str(trees)), ("run", str(tmp_path / "teacher"))):
-        given = (*SETTINGS["chart"], "train.epochs=6")
-        asked = RunRequest(run=str(tmp_path / name), text=TEXT, model="chart", settings=given, teachers=(teacher,))
-        for _ in prepare_run(asked).train():
+        arguments = (*SETTINGS["chart"], "train.epochs=6")
+        requested = RunRequest(
+            run=str(tmp_path / name), text=TEXT, model="chart", settings=arguments, teachers=(teacher,)
+        )
+        for _ in prepare_run(requested).train():
             pass
         parser = load_parser(tmp_path / name)
         assert parser.learned_from == f"parsed trees: {teacher} (teacher)"
@@ -204,9 +206,11 @@ def test_model_without_its_teacher_is_refused(tmp_path: Path) -> None:
 
 def test_teacher_of_a_character_model_is_refused(tmp_path: Path, trees: Path) -> None:
     settings = (*TINY, "data.token=character")
-    asked = RunRequest(run=str(tmp_path / "run"), text=TEXT, model="npcfg", settings=settings, teachers=(str(trees),))
+    requested = RunRequest(
+        run=str(tmp_path / "run"), text=TEXT, model="npcfg", settings=settings, teachers=(str(trees),)
+    )
     with pytest.raises(SynparseError, match="--teacher is about words"):
-        prepare_run(asked)
+        prepare_run(requested)
 
 
 def test_missing_teacher_is_refused(tmp_path: Path, trees: Path) -> None:
@@ -224,10 +228,10 @@ def test_packed_and_built_in_models_can_teach(tmp_path: Path, trees: Path) -> No
     text = [["The", "dog", "saw", "a", "cat"]] * 2
     expected = [str(tree) for tree in load_parser(tmp_path / "teacher").parse(text)]
     for name in (str(packed), "english"):
-        found = list(tree_references([Teacher(name)])(Sentence(tuple(words)) for words in text))
-        assert [len(one[0]) for one in found] == [5, 5]
+        result = list(tree_references([Teacher(name)])(Sentence(tuple(words)) for words in text))
+        assert [len(entry[0]) for entry in result] == [5, 5]
         if name != "english":
-            assert [str(one[0]) for one in found] == expected
+            assert [str(entry[0]) for entry in result] == expected
     assert not is_file(str(packed))
     assert not is_file("english")
     assert is_file(str(trees))
@@ -237,21 +241,21 @@ def test_packed_and_built_in_models_can_teach(tmp_path: Path, trees: Path) -> No
 
 @pytest.mark.parametrize("model", ["chart", "biaffine"])
 def test_teacher_parses_separate_development_text(tmp_path: Path, trees: Path, heads: Path, model: str) -> None:
-    """Of --dev, and of the built-in sample: by runs; a file is about the training text alone."""
+    """Development text from --dev or the built-in sample needs a model, as a file covers the training text alone."""
     file = trees if model == "chart" else heads
     teacher = "english"
     if model == "biaffine":
         train_student(tmp_path / "teacher", model, heads, "train.epochs=1")
         teacher = str(tmp_path / "teacher")
-    given = (*SETTINGS[model], "train.epochs=1")
-    asked = RunRequest(
-        run=str(tmp_path / "run"), text=TEXT[:30], dev=TEXT[30:40], model=model, settings=given, teachers=(teacher,)
+    arguments = (*SETTINGS[model], "train.epochs=1")
+    requested = RunRequest(
+        run=str(tmp_path / "run"), text=TEXT[:30], dev=TEXT[30:40], model=model, settings=arguments, teachers=(teacher,)
     )
-    *_, finished = prepare_run(asked).train()
+    *_, finished = prepare_run(requested).train()
     assert isinstance(finished, Finished)
     facts = load_parser(tmp_path / "run").checkpoint.facts
     assert facts.development.sentences == 10
     with pytest.raises(SynparseError, match="this file is about the training text alone"):
-        prepare_run(replace(asked, run=str(tmp_path / "other"), teachers=(str(file),)))
+        prepare_run(replace(requested, run=str(tmp_path / "other"), teachers=(str(file),)))
     with pytest.raises(SynparseError, match="this file is about the training text alone"):
-        prepare_run(replace(asked, run=str(tmp_path / "third"), text=(), dev=(), teachers=(str(file),)))
+        prepare_run(replace(requested, run=str(tmp_path / "third"), text=(), dev=(), teachers=(str(file),)))

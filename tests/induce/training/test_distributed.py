@@ -45,7 +45,7 @@ WHOLE_BATCH = [
 
 def without_dropout(model: str, *more: str) -> RunConfig:
     """Settings of a tiny run in which nothing is drawn at random but the batches."""
-    names = [one.name for one in fields(model_class(model).Config) if one.name.endswith("dropout")]
+    names = [item.name for item in fields(model_class(model).Config) if item.name.endswith("dropout")]
     return settings(model, *(f"model.{name}=0" for name in names), "optimizer.learning_rate=0.01", *more)
 
 
@@ -113,7 +113,7 @@ def test_first_process_takes_a_batch_of_fewer_sentences_than_processes() -> None
 
 
 def killed_or_whole(folder: Path, deadly: int, resume: bool, group: ProcessGroup) -> None:
-    """Train a tiny run with dropout, saved at each step; the last process is killed at the step ``deadly``."""
+    """Train a tiny run with dropout, saved at each step. The last process is killed at the step ``deadly``."""
     loop.SAVE_SECONDS = 0.0
     run = trainer(settings("onlstm", "train.epochs=1"), folder, group=group, resume=resume)
 
@@ -162,12 +162,12 @@ def test_command_under_torchrun(tmp_path: Path, warm: str, monkeypatch: pytest.M
     text.write_text(toy_text(), encoding="utf-8")
     arguments = ["train", str(text), "-o", str(run), *TINY, "--set", "train.epochs=1", "--resume"]
     for beginning in ("nothing to resume, so training starts", "going on at step"):  # the same call does both
-        (first, told), (second, silence) = torchrun(warm, arguments, tmp_path, monkeypatch)
+        (first, messages), (second, silence) = torchrun(warm, arguments, tmp_path, monkeypatch)
         assert (first, second, silence) == (0, 0, "")
-        assert beginning in told
-        assert "on cpu (2 processes)" in told
-        assert f"the model is in {run}" in told
+        assert beginning in messages
+        assert "on cpu (2 processes)" in messages
+        assert f"the model is in {run}" in messages
     assert store.read(run / "best").facts.processes == 2
-    for code, told in torchrun(warm, ["train", "-", *arguments[2:]], tmp_path, monkeypatch):
+    for code, messages in torchrun(warm, ["train", "-", *arguments[2:]], tmp_path, monkeypatch):
         assert code == 1
-        assert "standard input can be read by one process alone" in told
+        assert "standard input can be read by one process alone" in messages

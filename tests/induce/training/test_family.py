@@ -40,7 +40,7 @@ def weights(run: Path) -> bytes:
 def test_each_seed_is_as_by_itself(count: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(family, "cores", lambda: count)
     events = list(train_family(request(tmp_path / "family", text), [3, 5, 8]))
-    assert Counter(one.seed for one in events if isinstance(one.event, Finished)) == {3: 1, 5: 1, 8: 1}
+    assert Counter(item.seed for item in events if isinstance(item.event, Finished)) == {3: 1, 5: 1, 8: 1}
     list(prepare_run(request(tmp_path / "alone", text, seed=5)).train())
     assert weights(tmp_path / "family" / "seed-5") == weights(tmp_path / "alone")
     assert weights(tmp_path / "family" / "seed-3") != weights(tmp_path / "alone")
@@ -49,30 +49,30 @@ def test_each_seed_is_as_by_itself(count: int, text: str, tmp_path: Path, monkey
 
 def test_it_can_be_stopped_while_a_text_is_parsed(text: str, tmp_path: Path) -> None:
     list(prepare_run(request(tmp_path / "teacher", text)).train())
-    asked = replace(request(tmp_path / "family", text), preset="npcfg-small", settings=SETTINGS["npcfg"])
-    asked = replace(asked, teachers=(str(tmp_path / "teacher"),))
+    requested = replace(request(tmp_path / "family", text), preset="npcfg-small", settings=SETTINGS["npcfg"])
+    requested = replace(requested, teachers=(str(tmp_path / "teacher"),))
     with pytest.raises(KeyboardInterrupt):
-        list(train_family(asked, [1, 2], stop=lambda: True))
+        list(train_family(requested, [1, 2], stop=lambda: True))
     assert not (tmp_path / "family").exists()
 
 
-def test_a_stopped_family_goes_on_with_the_seeds_that_had_not_begun(
+def test_stopped_family_is_resumed_with_the_remaining_seeds(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(family, "cores", lambda: 2)
-    run, seen = tmp_path / "family", list[object]()
-    for one in train_family(request(run, text), [1, 2, 3], stop=lambda: bool(seen)):
-        seen.append(one)
+    run, names_seen = tmp_path / "family", list[object]()
+    for item in train_family(request(run, text), [1, 2, 3], stop=lambda: bool(names_seen)):
+        names_seen.append(item)
     assert not (run / "seed-3").exists()
     again = RunRequest(run=str(run), resume=True, device="cpu")
-    ends = [one for one in train_family(again, []) if isinstance(one.event, Finished)]
-    assert sorted((one.seed, one.event.reason) for one in ends) == [(1, "epochs"), (2, "epochs"), (3, "epochs")]
+    ends = [item for item in train_family(again, []) if isinstance(item.event, Finished)]
+    assert sorted((item.seed, item.event.reason) for item in ends) == [(1, "epochs"), (2, "epochs"), (3, "epochs")]
     list(train_family(request(tmp_path / "whole", text), [1, 2, 3]))
     for seed in (1, 2, 3):
         assert weights(run / f"seed-{seed}") == weights(tmp_path / "whole" / f"seed-{seed}")
 
 
-def test_a_seed_that_dies_is_told(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dead_process_is_reported(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
     monkeypatch.setattr(family, "cores", lambda: 2)
@@ -81,7 +81,7 @@ def test_a_seed_that_dies_is_told(text: str, tmp_path: Path, monkeypatch: pytest
         list(train_family(request(tmp_path / "family", text), [1, 2]))
 
 
-def test_what_goes_wrong_in_a_seed_is_told(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_of_a_seed_is_reported(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(family, "cores", lambda: 2)
     (tmp_path / "family" / "seed-2").mkdir(parents=True)
     (tmp_path / "family" / "seed-2" / "best").write_text("mine", encoding="utf-8")
@@ -97,11 +97,11 @@ def test_seeds_join_those_that_are_there(
     run = tmp_path / "family"
     list(train_family(request(run, text), [1]))
     before = weights(run / "seed-1")
-    asked = RunRequest(run=str(run), resume=True, device="cpu") if resume else request(run, text)
-    list(train_family(asked, [3]))
+    requested = RunRequest(run=str(run), resume=True, device="cpu") if resume else request(run, text)
+    list(train_family(requested, [3]))
     again = RunRequest(run=str(run), resume=True, device="cpu")
-    ends = [one for one in train_family(again, []) if isinstance(one.event, Finished)]
-    assert [one.seed for one in ends] == [1, 3]
+    ends = [item for item in train_family(again, []) if isinstance(item.event, Finished)]
+    assert [item.seed for item in ends] == [1, 3]
     assert weights(run / "seed-1") == before
 
 
@@ -110,9 +110,9 @@ def test_seeds_do_not_join_another_training(text: str, tmp_path: Path) -> None:
     run.mkdir()
     family._write(run, request(run, "another.txt"), [1, 2])
     note = (run / "family.json").read_bytes()
-    told = r"holds seed 1, which was trained with text \['another.txt'\], not \['.*text.txt'\]; name another folder"
+    messages = r"holds seed 1, which was trained with text \['another.txt'\], not \['.*text.txt'\]; name another folder"
     for overwrite in (False, True):
-        with pytest.raises(SynparseError, match=told):
+        with pytest.raises(SynparseError, match=messages):
             list(train_family(request(run, text, overwrite=overwrite), [2, 3]))
     assert (run / "family.json").read_bytes() == note
 
@@ -130,6 +130,6 @@ def test_no_seeds(text: str) -> None:
 
 def test_progress_comes_from_copies(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(family, "cores", lambda: 2)
-    asked = replace(request(tmp_path / "family", text), settings=[*SHORT, "loader.batch_size=2"])
-    events = train_family(asked, [1, 2])
-    assert {one.seed for one in events if isinstance(one.event, Progress)} == {1, 2}
+    requested = replace(request(tmp_path / "family", text), settings=[*SHORT, "loader.batch_size=2"])
+    events = train_family(requested, [1, 2])
+    assert {item.seed for item in events if isinstance(item.event, Progress)} == {1, 2}

@@ -24,7 +24,7 @@ TINY = SETTINGS["onlstm"]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a text."""
     monkeypatch.chdir(tmp_path)
-    Path("text.txt").write_text("\n".join(" ".join(one.words) for one in sentences(60)) + "\n", "utf-8")
+    Path("text.txt").write_text("\n".join(" ".join(item.words) for item in sentences(60)) + "\n", "utf-8")
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_refused_before_a_text_is_read(options: dict[str, Any], problem: str, mo
         raise AssertionError("the text was read")
 
     monkeypatch.setattr(sources, "read_text", read)
-    with pytest.raises(SynparseError) as told:
+    with pytest.raises(SynparseError) as messages:
         prepare_run(RunRequest(run="new/run", text=["text.txt"], **options))
-    assert problem in str(told.value)
+    assert problem in str(messages.value)
     assert not Path("new").exists()
 
 
@@ -87,7 +87,7 @@ def test_a_run_whose_preset_has_another_name_now_is_read() -> None:
 
 
 def test_a_corpus_in_shards_gives_the_same_trees(call: Caller) -> None:
-    """Whatever stands before a sentence: tags of the Penn Treebank, other tags, none."""
+    """Anything before a sentence: tags of the Penn Treebank, other tags, none."""
     penn = "(S (NP (DT The) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))) (. .))"
     other = "(S (NP (Art The) (Noun dog)) (VP (Verb saw) (NP (Art a) (Noun cat))) (Punct .))"
     settings = [*TINY, "train.epochs=1", "data.normalization=ptb"]

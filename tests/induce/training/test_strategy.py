@@ -23,7 +23,7 @@ WITH_BATCH_STATISTICS = ["prpn", "prpn-syd", "npcfg", "cpcfg", "simple-pcfg"]  #
 
 
 def torch_without_memory() -> Exception:
-    """What torch raises on this CPU: for a petabyte, here."""
+    """The error of torch on this CPU for a request of a petabyte."""
     with pytest.raises(RuntimeError) as caught:
         torch.empty(1 << 48)
     return caught.value
@@ -38,7 +38,7 @@ NO_MEMORY = [
 
 
 def allow(model: Any, most: int, error: Exception, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Let ``model`` fail on more than ``most`` sentences, after its forward pass; the sizes that it was sizes for."""
+    """Let ``model`` fail on more than ``most`` sentences. Returns the list of requested sizes."""
     loss, sizes = model.loss, []
 
     def failing(batch: MaskedBatch, state: Any = None) -> Any:
@@ -111,9 +111,9 @@ def test_buffers_after_a_failed_attempt_are_those_of_the_parts(
     before = {key: value.clone() for key, value in model.state_dict().items()}
     drawn = model.loss
 
-    def drawn_alike(*given: Any) -> Any:
+    def drawn_alike(*arguments: Any) -> Any:
         torch.manual_seed(1)
-        return drawn(*given)
+        return drawn(*arguments)
 
     monkeypatch.setattr(model, "loss", drawn_alike)
     for part in batch.parts(4):
@@ -170,9 +170,7 @@ def test_run_reports_the_split_once_and_continues(tmp_path: Path, monkeypatch: p
     events = list(run.train())
     halved = [event for event in events if isinstance(event, Halved)]
     assert halved == [Halved(1, 2)]
-    assert event_lines(halved[0])[0].startswith(
-        "note: memory ran out at step 1, so its sentences were taken in 2 parts;"
-    )
+    assert event_lines(halved[0])[0].startswith("note: out of memory at step 1; the batch was split into 2 parts;")
     logged = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text("utf-8").splitlines()]
     assert [line for line in logged if line["event"] == "halved"] == [{"event": "halved", "step": 1, "parts": 2}]
 

@@ -18,26 +18,24 @@ from induce.training.time_limit import Limits
 from tests.support.tiny import settings, train, trainer
 
 
-def weights(run: Path, which: str) -> dict[str, torch.Tensor]:
-    return checkpoint.read(run / which).weights()
+def weights(run: Path, folder_name: str) -> dict[str, torch.Tensor]:
+    return checkpoint.read(run / folder_name).weights()
 
 
-def broken_off(one: loop.Trainer, checks: int) -> list[Event]:
+def broken_off(item: loop.Trainer, checks: int) -> list[Event]:
     """The events of a training that has to end while the development text is scored for the time ``checks`` + 1."""
-    batches, begun = one.run.held_out.check, list[bool]()
+    batches, begun = item.run.held_out.check, list[bool]()
 
     def watched() -> Iterator[Any]:
         begun.append(True)
         return batches()
 
-    one.run.held_out.check = watched  # type: ignore[method-assign]
-    return list(one.train(hurry=lambda: len(begun) > checks))
+    item.run.held_out.check = watched  # type: ignore[method-assign]
+    return list(item.train(hurry=lambda: len(begun) > checks))
 
 
 @pytest.mark.parametrize(("model", "checks"), [("onlstm", 0), ("onlstm", 1), ("dmv", 0)])
-def test_a_model_that_there_is_no_time_to_score_is_kept_and_gone_on_with(
-    tmp_path: Path, checks: int, model: str
-) -> None:
+def test_unscored_model_is_stored_and_resumable(tmp_path: Path, checks: int, model: str) -> None:
     config = settings(model, "train.epochs=2") if model == "onlstm" else settings(model)
     train(config, tmp_path / "whole")
     events = broken_off(trainer(config, tmp_path / "cut"), checks)
@@ -49,9 +47,9 @@ def test_a_model_that_there_is_no_time_to_score_is_kept_and_gone_on_with(
     rest = train_on(config, tmp_path / "cut")
     assert isinstance(rest[-1], Finished)
     assert rest[-1].scored
-    for which in ("last", "best"):
-        whole = weights(tmp_path / "whole", which)
-        for name, value in weights(tmp_path / "cut", which).items():
+    for folder_name in ("last", "best"):
+        whole = weights(tmp_path / "whole", folder_name)
+        for name, value in weights(tmp_path / "cut", folder_name).items():
             assert torch.equal(value, whole[name]), name
 
 
@@ -59,7 +57,7 @@ def train_on(config: Any, run: Path) -> list[Event]:
     return list(trainer(config, run, resume=True).train())
 
 
-def test_scoring_is_told_of_where_it_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_scoring_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "SCORING_SECONDS", -1.0)
     shares = [event.share for event in train(settings("onlstm", "train.epochs=1"), tmp_path) if type(event) is Scoring]
     assert shares == sorted(shares)
@@ -67,7 +65,7 @@ def test_scoring_is_told_of_where_it_takes_long(tmp_path: Path, monkeypatch: pyt
     assert 0 < shares[0] <= shares[-1] <= 1
 
 
-def test_the_minutes_hold_for_scoring_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_limit_includes_scoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     score_text = loop.score_text
 
     def slow(*arguments: Any) -> Any:
@@ -89,7 +87,7 @@ def test_the_minutes_hold_for_scoring_too(tmp_path: Path, monkeypatch: pytest.Mo
     assert checkpoint.find(tmp_path).name == "best"
 
 
-def test_time_is_left_for_scoring() -> None:
+def test_time_is_reserved_for_scoring() -> None:
     now = time.monotonic()
     limits = Limits(deadline=now + 100, began=now)
     assert 99 < limits.left() <= 100

@@ -1,4 +1,4 @@
-"""Runs that are cut off, killed and resumed; what is written, and when."""
+"""Runs that are stopped, killed and resumed, and their files."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from treebank.core.sentence import Sentence
 KILLS = int(os.environ.get("SYNPARSE_KILLS", "5"))  # set it to 20 for a thorough run
 
 
-def weights(run: Path, which: str = "last") -> dict[str, torch.Tensor]:
+def weights(run: Path, folder_name: str = "last") -> dict[str, torch.Tensor]:
     """The weights in a run folder."""
-    return checkpoint.read(run / which).weights()
+    return checkpoint.read(run / folder_name).weights()
 
 
-def assert_equal_weights(one: Path, other: Path) -> None:
+def assert_equal_weights(item: Path, other: Path) -> None:
     """Bit for bit, in ``last`` and in ``best``."""
-    for which in ("last", "best"):
-        other_weights = weights(other, which)
-        for name, value in weights(one, which).items():
-            assert torch.equal(value, other_weights[name]), f"{which}: {name}"
+    for folder_name in ("last", "best"):
+        other_weights = weights(other, folder_name)
+        for name, value in weights(item, folder_name).items():
+            assert torch.equal(value, other_weights[name]), f"{folder_name}: {name}"
 
 
 def cut_thrice(config: RunConfig, run: Path) -> list[int]:
-    """Train to the end, stopped in the first step and in two later epochs; the steps at which it went on."""
+    """Train to the end, stopped in the first step and in two later epochs. The steps at which it went on."""
     resumed_at = []
     for left in (iter(range(1)), iter(range(11)), iter(range(11))):
         first, *_, finished = trainer(config, run, resume=run.exists()).train(
@@ -61,7 +61,7 @@ def cut_thrice(config: RunConfig, run: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd", "nt-asgd"])
-def test_a_run_stopped_between_steps_goes_on_as_if_it_had_not(tmp_path: Path, optimizer: str) -> None:
+def test_stopped_run_is_resumed_bit_by_bit(tmp_path: Path, optimizer: str) -> None:
     rate = "0.01" if optimizer == "adam" else "1.0"
     changes = (
         f"optimizer.name={optimizer}",
@@ -76,7 +76,7 @@ def test_a_run_stopped_between_steps_goes_on_as_if_it_had_not(tmp_path: Path, op
     assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
 
 
-def test_a_run_on_masked_sentences_goes_on_with_the_same_batches(tmp_path: Path) -> None:
+def test_run_on_masked_sentences_is_resumed_with_the_same_batches(tmp_path: Path) -> None:
     config = settings("udgn", "train.epochs=6")
     *_, finished = train(config, tmp_path / "whole")
     assert isinstance(finished, Finished)
@@ -93,20 +93,20 @@ def test_masked_sentences_come_in_a_new_order_in_each_pass_and_are_checked_alike
     loader = MaskedLoader(corpus, config.loader, device="cpu")
     rng = np.random.RandomState(1)
     passes = [[step.batch.tokens for step in loader.steps(rng, 0)] for _ in range(2)]
-    for found in passes:
-        assert sum(int((tokens > 0).sum()) for tokens in found) == text.words
-        assert max(int((tokens > 0).sum()) for tokens in found) < config.loader.batch_words
-    first, second = ([hash(tuple(tokens.flatten().tolist())) for tokens in found] for found in passes)
+    for result in passes:
+        assert sum(int((tokens > 0).sum()) for tokens in result) == text.words
+        assert max(int((tokens > 0).sum()) for tokens in result) < config.loader.batch_words
+    first, second = ([hash(tuple(tokens.flatten().tolist())) for tokens in result] for result in passes)
     assert first != second
     assert sorted(first) == sorted(second)
     checks = [list(loader.check()) for _ in range(2)]
     assert len(checks[0]) == MASKINGS * len(first)
-    for one, other in zip(*checks, strict=True):
-        assert torch.equal(one.uniforms, other.uniforms)
+    for item, other in zip(*checks, strict=True):
+        assert torch.equal(item.uniforms, other.uniforms)
     assert not torch.equal(checks[0][0].uniforms, checks[0][len(first)].uniforms)  # one batch, masked in another way
 
 
-def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path, warm: str) -> None:
+def test_run_killed_at_random_moments_is_resumed_bit_by_bit(tmp_path: Path, warm: str) -> None:
     """Kill -9 in the middle of anything (writing included), again and again, then compare."""
     program = (
         "import sys; from pathlib import Path; from tests.support.tiny import settings, trainer; "
@@ -139,7 +139,7 @@ def test_a_run_killed_at_random_moments_goes_on_as_if_it_had_not(tmp_path: Path,
     assert steps[0] == steps[1]
 
 
-def test_a_kill_between_the_two_renames_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
+def test_kill_between_renames_leaves_a_complete_checkpoint(tmp_path: Path) -> None:
     run = tmp_path / "run"
     train(settings("onlstm", "train.epochs=1"), run)
     for folder in (run / "best", run / "last"):
@@ -211,12 +211,12 @@ def test_a_loss_that_is_no_number_is_told(tmp_path: Path) -> None:
 def test_same_seed_same_weights_other_seed_others(tmp_path: Path) -> None:
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         train(settings("onlstm", "train.epochs=1", f"train.seed={seed}"), tmp_path / name)
-    one, same, other = (weights(tmp_path / name)["embedding.weight"] for name in "abc")
-    assert torch.equal(one, same)
-    assert not torch.equal(one, other)
+    item, same, other = (weights(tmp_path / name)["embedding.weight"] for name in "abc")
+    assert torch.equal(item, same)
+    assert not torch.equal(item, other)
 
 
-def test_a_recipe_that_goes_by_tags_does_without_those_of_another_treebank() -> None:
+def test_normalization_by_tags_ignores_foreign_tag_sets() -> None:
     foreign = [Sentence(("Das", "Haus", "steht", "."), ("ART", "NN", "VVFIN", "$."))] * 3
     assert read_corpora(foreign, "ptb")[0].words == 9
     penn = [Sentence(("%", "of", "it", "."), ("NN", "IN", "PRP", "."))] * 3  # a word by its tag, none by its letters

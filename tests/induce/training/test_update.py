@@ -17,23 +17,23 @@ def weights() -> list[torch.Tensor]:
 
 
 def give_gradients(step: int, *parts: list[torch.Tensor]) -> None:
-    """The same ones to the weights of each part; none to the second weight in every third step."""
+    """Equal gradients for the weights of each part, or None for the second weight in every third step."""
     for k, same in enumerate(zip(*parts, strict=True)):
         draw = torch.Generator().manual_seed(10 * step + k)
         gradient = torch.randn(same[0].shape, generator=draw)
-        for one in same:
-            one.grad = None if (k, step % 3) == (1, 0) else gradient.clone()
+        for item in same:
+            item.grad = None if (k, step % 3) == (1, 0) else gradient.clone()
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
 @pytest.mark.parametrize("kind", ["adam", "sgd"])
-def test_updates_are_those_of_torch_also_gone_on_with(kind: str, weight_decay: float) -> None:
-    mine, other = weights(), weights()
+def test_updates_equal_those_of_torch_also_after_resuming(kind: str, weight_decay: float) -> None:
+    optimizer, other = weights(), weights()
 
     def make() -> Any:
         if kind == "sgd":
-            return Sgd(mine, weight_decay=weight_decay)
-        return Adam(mine, beta1=0.75, epsilon=1e-6, weight_decay=weight_decay)
+            return Sgd(optimizer, weight_decay=weight_decay)
+        return Adam(optimizer, beta1=0.75, epsilon=1e-6, weight_decay=weight_decay)
 
     usual: torch.optim.Optimizer = torch.optim.SGD(other, lr=1.0, weight_decay=weight_decay)
     if kind == "adam":
@@ -47,11 +47,11 @@ def test_updates_are_those_of_torch_also_gone_on_with(kind: str, weight_decay: f
         if step == 8:
             update = make()
             update.load_state_dict(usual.state_dict())
-        give_gradients(step, mine, other)
+        give_gradients(step, optimizer, other)
         usual.param_groups[0]["lr"] = 0.1 / (1 + step)
         usual.step()
         update.step(0.1 / (1 + step))
-        assert all(torch.equal(one, same) for one, same in zip(mine, other, strict=True)), step
+        assert all(torch.equal(item, same) for item, same in zip(optimizer, other, strict=True)), step
 
 
 def test_the_means_of_other_weights_are_refused() -> None:

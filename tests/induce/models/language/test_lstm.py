@@ -34,15 +34,15 @@ def double() -> Any:
 
 
 class ByHand(nn.Module):
-    """The same language model without any dropout: torch's own layers, one after another."""
+    """A language model without dropout: torch's own layers, one after another."""
 
     def __init__(self, model: Lstm) -> None:
         super().__init__()
         sizes = [6, 9, 9, 6]
         self.layers = nn.ModuleList(nn.LSTM(below, units) for below, units in pairwise(sizes))
         self.table, self.bias = nn.Parameter(torch.zeros(WORDS, 6)), nn.Parameter(torch.zeros(WORDS))
-        for own, other in zip(self.parameters_in_order(), ordered(model), strict=True):
-            own.data = other.detach().clone()
+        for weights_list, other in zip(self.parameters_in_order(), ordered(model), strict=True):
+            weights_list.data = other.detach().clone()
 
     def parameters_in_order(self) -> list[Tensor]:
         return [self.table, self.bias, *(parameter for layer in self.layers for parameter in layer.parameters())]
@@ -60,7 +60,7 @@ class ByHand(nn.Module):
 
 def ordered(model: Lstm) -> list[Tensor]:
     """The parameters of ``model``: table, bias, then layer by layer."""
-    return [model.embedding.weight, model.decoder_bias, *(one for layer in model.stack for one in layer.parameters())]
+    return [model.embedding.weight, model.decoder_bias, *(item for layer in model.stack for item in layer.parameters())]
 
 
 def texts(count: int) -> list[tuple[Tensor, Tensor]]:
@@ -79,15 +79,15 @@ def test_without_dropout_it_is_a_stack_of_torch_layers() -> None:
         torch.testing.assert_close(loss.objective, objective)
         loss.objective.backward()
         objective.backward()
-        for own, wanted in zip(ordered(model), other.parameters_in_order(), strict=True):
-            torch.testing.assert_close(own.grad, wanted.grad)
-        state, states = detach(loss.state), [tuple(part.detach() for part in one) for one in states]
-        for one, wanted in zip(state, states, strict=True):
-            torch.testing.assert_close(tuple(one), tuple(wanted))
+        for weights_list, expected in zip(ordered(model), other.parameters_in_order(), strict=True):
+            torch.testing.assert_close(weights_list.grad, expected.grad)
+        state, states = detach(loss.state), [tuple(part.detach() for part in item) for item in states]
+        for item, expected in zip(state, states, strict=True):
+            torch.testing.assert_close(tuple(item), tuple(expected))
 
 
 def test_masks_do_what_the_paper_says() -> None:
-    """Weights dropped and rescaled, one mask for all steps elsewhere; AR after the output dropout, TAR before."""
+    """Weights dropped and rescaled, one mask for all steps elsewhere. AR after the output dropout, TAR before."""
     config = LstmConfig(**SIZES)
     model = Lstm(config, WORDS)
     other = ByHand(model)
@@ -105,11 +105,11 @@ def test_masks_do_what_the_paper_says() -> None:
     assert {round(float(value), 6) for value in masks.input.unique()} == {0, round(1 / 0.6, 6)}
     assert masks.embedding.shape == (WORDS, 1)
     loss.objective.backward()
-    for layer, kept in zip(model.stack, masks.weights, strict=True):
+    for layer, mask in zip(model.stack, masks.weights, strict=True):
         gradient = layer.recurrent_weight.grad
         assert gradient is not None
-        assert bool((gradient[~kept] == 0).all())
-        assert gradient[kept].abs().sum() > 0
+        assert bool((gradient[~mask] == 0).all())
+        assert gradient[mask].abs().sum() > 0
         assert layer.recurrent_weight is layer.lstm.weight_hh_l0  # the layer has its own matrix again
 
 
@@ -122,12 +122,12 @@ def test_masks_are_drawn_in_training_only() -> None:
 
 def test_it_is_saved_and_loaded_and_gives_no_trees(tmp_path: Path) -> None:
     torch.set_default_dtype(torch.float32)
-    one = trainer(settings("lstm"), tmp_path)
+    item = trainer(settings("lstm"), tmp_path)
     checkpoint.save(
-        tmp_path / "run", checkpoint.pack(one.run.model, one.run.config, one.run.vocabulary, RunFacts(step=1))
+        tmp_path / "run", checkpoint.pack(item.run.model, item.run.config, item.run.vocabulary, RunFacts(step=1))
     )
     copy = checkpoint.build_model(checkpoint.read(tmp_path / "run"))
-    tokens = torch.randint(len(one.run.vocabulary), (5, 2))
-    assert torch.equal(one.run.model.predictions(tokens)[0], copy.predictions(tokens)[0])
+    tokens = torch.randint(len(item.run.vocabulary), (5, 2))
+    assert torch.equal(item.run.model.predictions(tokens)[0], copy.predictions(tokens)[0])
     with pytest.raises(SynparseError, match=r"model 'lstm' gives no trees; score it with"):
         load_parser(tmp_path / "run")

@@ -7,16 +7,16 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import SentenceBatch
-from induce.layers import plain
 from induce.layers.dropout import keep_mask
 from induce.models.base import Query
 from induce.models.language import onlstm
 from induce.models.language.onlstm import LayerState, OnLstmLayer
 from induce.structures import Distances
+from tests.support.twins import recurrences as plain
 
 
 def test_a_layer_equals_the_plain_loop_over_its_projection() -> None:
-    """The parity of the recurrence itself is tested with the kernels; here that the layer hands it the right things."""
+    """The parity of the recurrence itself is tested with the kernels. Here that the layer hands it the right things."""
     torch.manual_seed(0)
     layer = OnLstmLayer(5, 12, 4).double()
     x, h, c = torch.randn(7, 3, 5).double(), torch.randn(3, 12).double(), torch.randn(3, 3, 4).double()
@@ -44,14 +44,14 @@ def test_gradients_agree_with_finite_differences() -> None:
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.45, 0.9])
 def test_masks_keep_the_share_they_should(rate: float) -> None:
     torch.manual_seed(3)
-    kept = keep_mask((401, 503), rate, torch.device("cpu"))
-    assert kept.shape == (401, 503)
-    assert kept.double().mean().item() == pytest.approx(1 - rate, abs=0.005)
-    columns = kept.double().mean(0)
+    mask = keep_mask((401, 503), rate, torch.device("cpu"))
+    assert mask.shape == (401, 503)
+    assert mask.double().mean().item() == pytest.approx(1 - rate, abs=0.005)
+    columns = mask.double().mean(0)
     assert (columns - (1 - rate)).abs().max() < 0.15  # no column of the four that share a draw is special
 
 
-def test_sizes_that_do_not_fit_are_told() -> None:
+def test_sizes_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="hidden_size = 25 is not a multiple of chunk_size = 4"):
         onlstm.OnLstm(onlstm.OnLstmConfig(embedding_size=8, hidden_size=25, chunk_size=4), 10)
 
@@ -63,6 +63,6 @@ def test_the_pieces_that_a_batch_is_parsed_in_change_nothing(monkeypatch: pytest
     batch = SentenceBatch(torch.randint(1, 20, (3, 9)), torch.tensor([9, 9, 9]))
     with torch.inference_mode():
         whole = [model.structure(batch, Query(Distances, layer)).values for layer in (1, 2, 3)]
-        monkeypatch.setattr(onlstm, "POSITIONS", 6)  # two steps at a time
+        monkeypatch.setattr(onlstm, "WORDS_PER_PASS", 6)  # two steps at a time
         for layer, want in enumerate(whole, 1):
             torch.testing.assert_close(model.structure(batch, Query(Distances, layer)).values, want)

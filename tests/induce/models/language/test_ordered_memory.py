@@ -1,4 +1,4 @@
-"""Ordered Memory against its equations, written out slot by slot; padding, state, and shift-reduce decoding."""
+"""Ordered Memory against its equations, written out slot by slot. Padding, state, and shift-reduce decoding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from induce.decoding.stack import shift_reduce
 from induce.models.language.ordered_memory import OrderedMemory, OrderedMemoryConfig, OrderedMemoryLayer
-from induce.models.language.ordered_memory_kernel import fill_slots
+from induce.models.language.ordered_memory_kernel import CellWeights, fill_slots
 from treebank.base.errors import SynparseError
 
 SLOTS, SIZE = 4, 6
@@ -32,16 +32,16 @@ def plain_loop(layer: OrderedMemoryLayer, x: Tensor) -> tuple[Tensor, Tensor]:
     kind, slots = layer.attention.kind, layer.slots
     memory = candidate = torch.zeros(slots, layer.size)
     p = None
-    outputs, found = [], []
+    outputs, result = [], []
     for word in layer.norm(layer.input(x)):
         previous, p = p, torch.zeros(slots)
         if previous is not None:
-            scores = [score(layer, kind, word, one) for one in candidate]
+            scores = [score(layer, kind, word, item) for item in candidate]
             shares = [previous[: i + 2].sum() if i + 1 < slots else torch.tensor(1.0) for i in range(slots)]
             weights = torch.stack([a.exp() * (m if m >= 1e-5 else 0.0) for a, m in zip(scores, shares, strict=True)])
             p = weights / weights.sum()
-        kept = [p[i:].sum() if previous is not None else torch.tensor(1.0) for i in range(slots)]
-        memory = torch.stack([m * (1 - k) + c * k for m, c, k in zip(memory, candidate, kept, strict=True)])
+        mask = [p[i:].sum() if previous is not None else torch.tensor(1.0) for i in range(slots)]
+        memory = torch.stack([m * (1 - k) + c * k for m, c, k in zip(memory, candidate, mask, strict=True)])
         below, filled = word, []
         for i in range(slots):
             above = p[: i + 1].sum()
@@ -49,8 +49,8 @@ def plain_loop(layer: OrderedMemoryLayer, x: Tensor) -> tuple[Tensor, Tensor]:
             filled.append(below)
         candidate = torch.stack(filled)
         outputs.append(candidate[-1])
-        found.append(p)
-    return torch.stack(outputs), torch.stack(found)
+        result.append(p)
+    return torch.stack(outputs), torch.stack(result)
 
 
 def score(layer: OrderedMemoryLayer, kind: str, word: Tensor, candidate: Tensor) -> Tensor:
@@ -72,29 +72,29 @@ def test_the_recurrence_is_that_of_the_equations(kind: str) -> None:
     output, positions, _ = layer(x)
     gradients = torch.autograd.grad((output.sin().sum() + positions.sin().sum()), list(layer.parameters()))
     plain = [plain_loop(layer, x[:, k]) for k in range(3)]
-    for k, (wanted, places) in enumerate(plain):
-        torch.testing.assert_close(output[:, k], wanted)
-        torch.testing.assert_close(positions[:, k], places)
-    total = torch.stack([wanted.sin().sum() + places.sin().sum() for wanted, places in plain]).sum()
+    for k, (expected, indices) in enumerate(plain):
+        torch.testing.assert_close(output[:, k], expected)
+        torch.testing.assert_close(positions[:, k], indices)
+    total = torch.stack([expected.sin().sum() + indices.sin().sum() for expected, indices in plain]).sum()
     for got, want in zip(gradients, torch.autograd.grad(total, list(layer.parameters())), strict=True):
         torch.testing.assert_close(got, want)
 
 
 @pytest.mark.parametrize("dropped", [False, True])
 def test_gradients_of_the_slots(dropped: bool) -> None:
-    """Of rows that begin to use the stack at different slots, some at none."""
+    """Rows that begin to use the stack at different slots, some at none."""
     above = torch.tensor([[0, 0, 0, 1], [0, 0.2, 0.5, 1], [0, 0, 0.9, 1], [0, 0, 0, 0]])
     pairs = int((above > 0).sum())
     masks = [(torch.rand(pairs, width) < 0.7) / 0.7 for width in (3, 3, 12)] if dropped else None
     inputs = [torch.randn(4, 3), torch.randn(4, SLOTS, 3), above]
     weights = [torch.randn(*shape) for shape in ((12, 6), (12,), (12, 12), (12,), (3,), (3,))]
-    for one in (*inputs, *weights):
-        one.requires_grad_()
+    for item in (*inputs, *weights):
+        item.requires_grad_()
 
-    def slots(*given: Tensor) -> Tensor:
-        x, memory, shares, *rest = given
+    def slots(*arguments: Tensor) -> Tensor:
+        x, memory, shares, *rest = arguments
         used = torch.where(shares > 1e-3, shares, 0.0)  # a step of the check must not open a slot
-        return fill_slots(x, memory, used, rest, 1e-5, masks)
+        return fill_slots(x, memory, used, CellWeights(*rest), 1e-5, masks)
 
     assert torch.autograd.gradcheck(slots, (*inputs, *weights))
 
@@ -104,17 +104,17 @@ def test_a_sentence_alone_and_in_a_batch_gives_the_same_whatever_the_padding() -
     sentences = [torch.randn(length, 5) for length in (7, 4, 1)]
     for front in (True, False):
         x, real = torch.zeros(7, 3, 5), torch.zeros(7, 3, dtype=torch.bool)
-        places = []
-        for k, one in enumerate(sentences):
-            start = 7 - len(one) if front else 0
-            places.append(slice(start, start + len(one)))
-            x[places[k], k], real[places[k], k] = one, True
-        together = layer(x, real)
-        for k, one in enumerate(sentences):
-            alone = layer(one[:, None])
-            torch.testing.assert_close(together.output[places[k], k], alone.output[:, 0])
-            torch.testing.assert_close(together.positions[places[k], k], alone.positions[:, 0])
-        assert (together.output[~real] == 0).all()
+        indices = []
+        for k, item in enumerate(sentences):
+            start = 7 - len(item) if front else 0
+            indices.append(slice(start, start + len(item)))
+            x[indices[k], k], real[indices[k], k] = item, True
+        batched = layer(x, real)
+        for k, item in enumerate(sentences):
+            alone = layer(item[:, None])
+            torch.testing.assert_close(batched.output[indices[k], k], alone.output[:, 0])
+            torch.testing.assert_close(batched.positions[indices[k], k], alone.positions[:, 0])
+        assert (batched.output[~real] == 0).all()
 
 
 def test_a_stream_in_pieces_is_the_stream() -> None:
@@ -146,7 +146,7 @@ def test_dropout_acts_in_training_only_and_keeps_the_mean() -> None:
 
 
 def test_settings_that_do_not_fit() -> None:
-    with pytest.raises(ValueError, match="attention = 'sum' is none of released, paper"):
+    with pytest.raises(ValueError, match="attention = 'sum' is not one of released, paper"):
         OrderedMemory(OrderedMemoryConfig(attention="sum"), 10)
     with pytest.raises(ValueError, match="slots = 1 must be at least 2"):
         OrderedMemory(OrderedMemoryConfig(slots=1), 10)
@@ -154,13 +154,13 @@ def test_settings_that_do_not_fit() -> None:
 
 
 def algorithm_3(slots: tuple[int, ...]) -> set[tuple[int, int]]:
-    """Thesis, algorithm 3, on a stack of spans; the loop at the end goes on to one item, as the program's tree does."""
-    stack, found = [(0, 1)], set()
+    """Thesis, algorithm 3, on a stack of spans. The loop at the end goes on to one item, as the program's tree does."""
+    stack, result = [(0, 1)], set()
 
     def reduce() -> None:
         second, first = stack.pop(), stack.pop()
         stack.append((first[0], second[1]))
-        found.add(stack[-1])
+        result.add(stack[-1])
 
     head = slots[0] - 1
     for i, slot in enumerate(slots[1:], 1):
@@ -172,15 +172,15 @@ def algorithm_3(slots: tuple[int, ...]) -> set[tuple[int, int]]:
         head = slot - 1
     while len(stack) > 1:
         reduce()
-    return found
+    return result
 
 
 def test_shift_reduce_is_algorithm_3() -> None:
     for length in range(1, 6):
         for slots in product(range(4), repeat=length):
-            found = shift_reduce(slots)
-            assert len(found) == len(set(found)) == length - 1
-            assert set(found) == algorithm_3(slots)
+            result = shift_reduce(slots)
+            assert len(result) == len(set(result)) == length - 1
+            assert set(result) == algorithm_3(slots)
 
 
 def test_shift_reduce_of_ten_thousand_words() -> None:

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import SentenceBatch, StreamBatch
-from induce.layers import plain
 from induce.layers.dropout import dropped, dropped_at
 from induce.models.base import Query, detach
 from induce.models.language.gated_attention import attend
 from induce.models.language.prpn import Prpn, PrpnConfig
+from induce.models.language.prpn_kernel import StepInputs, StepMasks
 from induce.models.language.prpn_parsing import gate_kind, gates
 from induce.models.language.prpn_reading import LayerMasks, ReadingLayer, Tapes
 from induce.parsing.load import load_parser
@@ -24,14 +24,15 @@ from induce.storage.facts import Check
 from induce.structures import Distances
 from induce.training.run import make_trainer
 from tests.support.tiny import corpora, settings
+from tests.support.twins import recurrences as plain
 from treebank.base.errors import SynparseError
 
 
 def tiny(**changes: Any) -> PrpnConfig:
     """A model of a few hundred weights, without dropout."""
-    given = dict.fromkeys(("outer_dropout", "inner_dropout", "recurrent_dropout"), 0.0)
+    arguments = dict.fromkeys(("outer_dropout", "inner_dropout", "recurrent_dropout"), 0.0)
     sizes = {"embedding_size": 5, "hidden_size": 6, "slots": 4, "lookback": 2}
-    return PrpnConfig(**{**given, **sizes, **changes})
+    return PrpnConfig(**{**arguments, **sizes, **changes})
 
 
 def plain_layer(layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, masks: LayerMasks) -> list[Tensor]:
@@ -49,10 +50,13 @@ def plain_layer(layer: ReadingLayer, x: Tensor, gate: Tensor, tapes: Tapes, mask
     from_x, from_h = layer.key.weight.split([x.shape[-1], layer.units], 1)
     of_x = torch.stack([dropped_at(t, step, masks.key_input) for t, step in enumerate(x)])
     hidden, _, h, c = plain.prpn_recurrence(
-        layer.kind, from_input + cell.recurrent_norm.bias, of_x @ from_x.t() + layer.key.bias, gate, *tapes,
-        (from_h, cell.recurrent.weight, cell.recurrent.bias, cell.recurrent_norm.gain, cell.cell_norm.gain,
-         cell.cell_norm.bias),
-        (masks.key_state, masks.key, masks.recurrent),
+        layer.kind,
+        StepInputs(
+            from_input + cell.recurrent_norm.bias, of_x @ from_x.t() + layer.key.bias, gate, *tapes,
+            from_h, cell.recurrent.weight, cell.recurrent.bias, cell.recurrent_norm.gain, cell.cell_norm.gain,
+            cell.cell_norm.bias,
+        ),
+        StepMasks(masks.key_state, masks.key, masks.recurrent),
     )  # fmt: skip
     return [hidden, h, c]
 
@@ -76,19 +80,19 @@ def test_a_reading_layer_equals_the_plain_loop(settings: Any, shape: tuple[int, 
     x, gate, h, c = drawn(steps, batch, 5), drawn(steps, batch, slots).sigmoid(), *drawn(2, batch, slots, 6)
     if closed:
         gate[:, 0] *= 0
-    leaves = [one.requires_grad_() for one in (x, gate, h.clone(), c.clone())]
+    leaves = [entry.requires_grad_() for entry in (x, gate, h.clone(), c.clone())]
     x, gate, h, c = leaves
     wide = [drawn(steps, batch, size) for size in (5, 6, 6, 5)]
     masks = LayerMasks(*wide[:3], input=wide[3], recurrent=drawn(6))
-    wanted = [*leaves, *layer.parameters()] if layer.key is not None else [x, h, c, *layer.parameters()]
-    found = []
+    expected = [*leaves, *layer.parameters()] if layer.key is not None else [x, h, c, *layer.parameters()]
+    result = []
     for values in (plain_layer(layer, x, gate, Tapes(h, c), masks), layer(x, gate, Tapes(h, c), masks)):
         outputs = values if isinstance(values, list) else [values.hidden, *values.tapes]
         torch.manual_seed(1)
         total = torch.stack([(value * torch.randn_like(value)).sum() for value in outputs]).sum()
-        found.append([*outputs, *torch.autograd.grad(total, wanted)])
+        result.append([*outputs, *torch.autograd.grad(total, expected)])
     close = {"rtol": 1e-9, "atol": 1e-11} if layer.key is not None else {"rtol": 1e-6, "atol": 1e-6}
-    for got, want in zip(*found, strict=True):
+    for got, want in zip(*result, strict=True):
         torch.testing.assert_close(got, want, **close)
 
 
@@ -114,7 +118,7 @@ def test_gates_are_the_products_of_equation_5(kind: str, reading: bool) -> None:
     steps, slots, resolution = 9, 4, 0.3
     distances, guesses = torch.rand(2, 1, steps, dtype=torch.float64)
     now = distances if reading else guesses
-    found = gates(now, window(distances, slots), kind, resolution, reading=reading)
+    result = gates(now, window(distances, slots), kind, resolution, reading=reading)
     for t in range(steps):
         for k in range(slots):
             i = t - 1 - k  # slot k holds the state of this time
@@ -123,7 +127,7 @@ def test_gates_are_the_products_of_equation_5(kind: str, reading: bool) -> None:
             want = 0.0
             if i >= -1:  # the zero state before the first word can be read; what is older cannot
                 want = math.prod(alpha(float(now[0, t]), float(distances[0, j]), kind, resolution) for j in past)
-            assert float(found[0, t, k]) == pytest.approx(want, abs=1e-12), (t, k)
+            assert float(result[0, t, k]) == pytest.approx(want, abs=1e-12), (t, k)
 
 
 def test_a_sharp_gate_opens_back_to_the_last_larger_distance() -> None:
@@ -131,12 +135,12 @@ def test_a_sharp_gate_opens_back_to_the_last_larger_distance() -> None:
     torch.manual_seed(1)
     steps = 12
     distances = torch.rand(1, steps, dtype=torch.float64)
-    found = gates(distances, window(distances, steps), "paper", 1e-9, reading=True)
+    result = gates(distances, window(distances, steps), "paper", 1e-9, reading=True)
     values = distances[0].tolist()
     for t in range(steps):
         larger = max((i for i in range(t) if values[i] > values[t]), default=-1)
         want = [float(t - 1 - k >= larger) for k in range(steps) if t - 1 - k >= -1]
-        assert found[0, t, : len(want)].tolist() == want
+        assert result[0, t, : len(want)].tolist() == want
 
 
 def test_the_papers_attention_is_a_softmax_before_the_gates() -> None:
@@ -164,7 +168,7 @@ VARIANTS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("changes", VARIANTS, ids=str)
 def test_gradients_of_every_variant_agree_with_finite_differences(changes: dict[str, Any]) -> None:
-    """Of the whole model in evaluation mode, along one direction in the space of all parameters."""
+    """Gradients of the model in evaluation mode, along one direction in the space of all parameters."""
     torch.manual_seed(3)
     model = Prpn(tiny(resolution=3.0, **changes), 9).double().eval()
     for name, parameter in model.named_parameters():
@@ -204,11 +208,11 @@ def test_two_segments_are_one(changes: dict[str, Any]) -> None:
 
 def test_without_a_parsing_network_every_slot_is_open_and_there_are_no_trees() -> None:
     model = Prpn(tiny(parsing_network=False), 9).eval()
-    found = model(torch.randint(9, (6, 1)), model.initial_state(1))
+    result = model(torch.randint(9, (6, 1)), model.initial_state(1))
     for t in range(6):
         want = [float(k <= t) for k in range(4)]
-        assert found.parsing.read_gate[0, t].tolist() == want
-        assert found.parsing.predict_gate[0, t].tolist() == want
+        assert result.parsing.read_gate[0, t].tolist() == want
+        assert result.parsing.predict_gate[0, t].tolist() == want
     with pytest.raises(SynparseError, match="parsing_network = false, so it has no distances"):
         model.structure(SentenceBatch(torch.zeros(1, 2, dtype=torch.long), torch.tensor([2])), Query(Distances))
 
@@ -224,7 +228,7 @@ OFF = {
     "row", [(), ("parsing",), ("reading",), ("predict",), ("parsing", "reading", "predict")], ids=str
 )
 def test_every_row_of_table_3_can_be_trained(row: tuple[str, ...], tmp_path: Path) -> None:
-    """The whole model, each part left out, and the plain LSTM; only models with a parsing network have trees."""
+    """The whole model, each part left out, and the plain LSTM. Only models with a parsing network have trees."""
     changes = [change for part in row for change in OFF[part]]
     config = settings("prpn", "loader.name=stream", "loader.segment_length=12", *changes)
     trainer = make_trainer(config, *corpora(config, 60), tmp_path / "run", device="cpu")
@@ -247,11 +251,11 @@ def test_without_all_three_it_is_a_layer_normalised_lstm() -> None:
     x = model.embedding(tokens)
     for layer in model.reading:
         h = c = x.new_zeros(2, 6)
-        found = []
+        result = []
         for step in layer.cell.from_input(x):
             h, c = layer.cell(step, h, c)
-            found.append(h)
-        x = torch.stack(found)
+            result.append(h)
+        x = torch.stack(result)
     got = model(tokens, model.initial_state(2))
     torch.testing.assert_close(got.reading[-1].hidden, x, rtol=1e-6, atol=1e-7)
     torch.testing.assert_close(got.output, model.predict.rows(x), rtol=1e-6, atol=1e-7)
@@ -287,20 +291,20 @@ def test_padding_is_not_counted() -> None:
     words[1, 1:] = 0
     both = model.loss(SentenceBatch(words, torch.tensor([3, 1]))).nll
     alone = [SentenceBatch(words[k : k + 1, :n], torch.tensor([n])) for k, n in ((0, 3), (1, 1))]
-    apart = [model.loss(batch).nll * (batch.token_count + 1) for batch in alone]
-    torch.testing.assert_close(both, (apart[0] + apart[1]) / 6)
+    separate = [model.loss(batch).nll * (batch.token_count + 1) for batch in alone]
+    torch.testing.assert_close(both, (separate[0] + separate[1]) / 6)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"gate": "sharp"}, "gate = 'sharp' is none of hard, soft, paper"),
+        ({"gate": "sharp"}, "gate = 'sharp' is not one of hard, soft, paper"),
         ({"hidden_size": 7}, "hidden_size = 7 must be even"),
         ({"resolution": 0.0}, "resolution = 0.0 must be above 0"),
         ({"reading_attention": False, "predict_attention": False}, "set parsing_network = false, too"),
     ],
 )
-def test_settings_that_do_not_fit_are_told(changes: dict[str, Any], message: str) -> None:
+def test_settings_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Prpn(tiny(**changes), 10)
 
@@ -325,7 +329,7 @@ def test_masks_scale_what_they_keep() -> None:
 
 @pytest.mark.parametrize("kind", ["hard", "soft"])
 def test_binary_gates_are_the_limit_of_small_resolutions(kind: str) -> None:
-    """Distances that are farther apart than the resolution give 0 or 1 anyway; in training nothing changes."""
+    """Distances that are farther apart than the resolution give 0 or 1 anyway. In training nothing changes."""
     draw = torch.Generator().manual_seed(2)
     now, window = torch.rand(3, 5, generator=draw), torch.rand(3, 5, 4, generator=draw)
     window[..., 0] = now  # the first factor of a word that reads compares its distance with itself

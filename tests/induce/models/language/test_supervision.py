@@ -42,9 +42,9 @@ def test_rank_compares_the_pairs_that_it_says(ranking: str) -> None:
     gold[:4, 1] = NAN
     distances = torch.rand(steps, batch)
     ends = (tokens == 0).cumsum(0)
-    places = list(itertools.product(range(steps), range(batch)))
+    positions = list(itertools.product(range(steps), range(batch)))
     total, count = 0.0, 0
-    for (t, b), (u, c) in itertools.permutations(places, 2):
+    for (t, b), (u, c) in itertools.permutations(positions, 2):
         same = {"batch": t == u, "column": b == c, "sentence": b == c and ends[t, b] == ends[u, c]}
         if same[ranking] and gold[t, b] > gold[u, c]:
             total += max(0.0, 1 - float(distances[t, b] - distances[u, c]))
@@ -64,20 +64,20 @@ def test_gold_distances_are_between_the_words_that_the_recipe_keeps() -> None:
 
 
 def test_gold_beside_the_stream() -> None:
-    """NaN at sentence ends and beside plain sentences; the first word of a sentence has the largest value of all."""
+    """NaN at sentence ends and beside plain sentences. The first word of a sentence has the largest value of all."""
     text = [*sentences(3), *with_trees(sentences(3, seed=5))]
     corpus, _ = read_corpora(text, "raw", with_trees=True)
     gold = corpus.encode(corpus.vocabulary(100, 1)).distances
-    largest = max(gold_distances(one.tree, range(len(one.words)))[0] for one in text if one.tree)
+    largest = max(gold_distances(item.tree, range(len(item.words)))[0] for item in text if item.tree)
     at = 0
-    for one in text:
-        row = gold[at : at + len(one.words) + 1].tolist()
+    for item in text:
+        row = gold[at : at + len(item.words) + 1].tolist()
         assert math.isnan(row[-1])
-        if one.tree is None:
+        if item.tree is None:
             assert all(map(math.isnan, row))
         else:
-            assert row[:-1] == [largest, *gold_distances(one.tree, range(len(one.words)))[1:]]
-        at += len(one.words) + 1
+            assert row[:-1] == [largest, *gold_distances(item.tree, range(len(item.words)))[1:]]
+        at += len(item.words) + 1
     assert at == len(gold)
     assert not read_corpora(text, "raw")[0].trees
 
@@ -93,34 +93,36 @@ def test_pieces_carry_the_gold_of_their_words(reading: str) -> None:
     trained = make_trainer(config, corpus, corpus, Path("unused"), device="cpu")
     gold = torch.from_numpy(trained.run.corpus.distances)
     stream = trained.run.corpus.ids.tolist()
-    wanted = {(token, float(value)) for token, value in zip(stream, gold, strict=True) if not math.isnan(value)}
-    found = set()
+    expected = {(token, float(value)) for token, value in zip(stream, gold, strict=True) if not math.isnan(value)}
+    result = set()
     values = 0
     for step in trained.run.loader.steps(trained.run.rng, 0):
         distances, tokens = gold_of(step.batch), next_words(step.batch).tokens
         assert distances is not None
-        there = ~distances.isnan()
-        assert not (there & (tokens == 0)).any()
-        found |= set(zip(tokens[there].tolist(), distances[there].tolist(), strict=True))
-        values += int(there.sum())
-    assert found <= wanted
+        stored = ~distances.isnan()
+        assert not (stored & (tokens == 0)).any()
+        result |= set(zip(tokens[stored].tolist(), distances[stored].tolist(), strict=True))
+        values += int(stored.sum())
+    assert result <= expected
     assert values >= 0.9 * float((~gold.isnan()).sum())
 
 
 def test_a_share_of_the_trees_evenly_spread() -> None:
     text = with_trees(sentences(100))
     for share in (0.0, 0.25, 0.5, 1.0):
-        found = [one.tree is not None for one in supervised(text, DataConfig(tree_share=share), seed=1)]
-        assert sum(found) == 100 * share
-        assert abs(sum(found[:40]) - 40 * share) <= 1
+        result = [item.tree is not None for item in supervised(text, DataConfig(tree_share=share), seed=1)]
+        assert sum(result) == 100 * share
+        assert abs(sum(result[:40]) - 40 * share) <= 1
 
 
 def test_a_share_of_the_text_evenly_spread() -> None:
-    text = [one.words for one in sentences(100)]
+    text = [item.words for item in sentences(100)]
     settings = ("data.development_share=0",)
     for share in (0.01, 0.25, 0.5, 1.0):
-        asked = RunRequest(run="", text=text, preset="npcfg-small", settings=(*settings, f"data.text_share={share}"))
-        corpus = load_data(asked).encode()
+        requested = RunRequest(
+            run="", text=text, preset="npcfg-small", settings=(*settings, f"data.text_share={share}")
+        )
+        corpus = load_data(requested).encode()
         assert len(corpus) == 100 * share
         assert corpus.lengths.sum() == sum(len(words) - 1 for words in text[round(1 / share) - 1 :: round(1 / share)])
 
@@ -133,21 +135,21 @@ def test_a_share_of_the_built_in_sample() -> None:
 
 def test_a_corpus_on_disk_is_learned_from_whole(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
-    text.write_text("".join(" ".join(one.words) + "\n" for one in sentences(30)), encoding="utf-8")
+    text.write_text("".join(" ".join(item.words) + "\n" for item in sentences(30)), encoding="utf-8")
     prepare_text([str(text)], str(tmp_path / "prepared"), preset="onlstm-small")
-    asked = RunRequest(run="", text=(str(tmp_path / "prepared"),), preset="onlstm-small")
-    assert load_data(asked).training.words
+    requested = RunRequest(run="", text=(str(tmp_path / "prepared"),), preset="onlstm-small")
+    assert load_data(requested).training.words
     with pytest.raises(SynparseError, match=r"learned from whole, without data.text_share"):
-        load_data(replace(asked, settings=("data.text_share=0.5",)))
+        load_data(replace(requested, settings=("data.text_share=0.5",)))
 
 
 def test_random_trees_are_over_the_same_words_and_not_the_gold_ones() -> None:
     text = with_trees(sentences(100))
-    found = list(supervised(text, DataConfig(trees="random"), seed=1))
-    assert [one.words for one in found] == [one.words for one in text]
-    assert all(one.tree is not None and len(one.tree.spans) == len(one.words) - 1 for one in found)
-    assert len({one.tree.spans for one in found if one.tree}) > 20
-    assert found == list(supervised(text, DataConfig(trees="random"), seed=1))
+    result = list(supervised(text, DataConfig(trees="random"), seed=1))
+    assert [item.words for item in result] == [item.words for item in text]
+    assert all(item.tree is not None and len(item.tree.spans) == len(item.words) - 1 for item in result)
+    assert len({item.tree.spans for item in result if item.tree}) > 20
+    assert result == list(supervised(text, DataConfig(trees="random"), seed=1))
 
 
 def scored(run: Path, distances: str = "syd") -> float:
@@ -155,8 +157,8 @@ def scored(run: Path, distances: str = "syd") -> float:
     gold = with_trees(sentences(60, seed=9))
     trees = load_parser(run, distances=distances).parse(gold)
     return sum(
-        one.tree is not None and set(one.tree.spans[1:]) <= set(tree.spans)
-        for one, tree in zip(gold, trees, strict=True)
+        item.tree is not None and set(item.tree.spans[1:]) <= set(tree.spans)
+        for item, tree in zip(gold, trees, strict=True)
     ) / len(gold)
 
 
@@ -185,12 +187,12 @@ def test_supervised_distances_have_one_layer(tmp_path: Path) -> None:
     assert list(load_parser(tmp_path, layer=1, distances="lm").parse([["a", "b"]]))
 
 
-def test_wrong_settings_are_told() -> None:
+def test_invalid_settings_are_refused() -> None:
     for problem, wrong in (
         ("supervised_layer = 4: the model has 3 layers", {"supervised_layer": 4}),
-        ("ranking = 'pairs' is none of sentence, column, batch", {"ranking": "pairs"}),
-        ("supervised_head = 'two' is none of split, shared, hidden", {"supervised_head": "two"}),
-        ("distance_scale = 'cm' is none of units, share", {"distance_scale": "cm"}),
+        ("ranking = 'pairs' is not one of sentence, column, batch", {"ranking": "pairs"}),
+        ("supervised_head = 'two' is not one of split, shared, hidden", {"supervised_head": "two"}),
+        ("distance_scale = 'cm' is not one of units, share", {"distance_scale": "cm"}),
     ):
         with pytest.raises(ValueError, match=problem):
             OnLstmSydConfig(**wrong).check()  # type: ignore[arg-type]
@@ -210,11 +212,11 @@ def test_models_and_texts_must_fit(tmp_path: Path) -> None:
 
 
 def test_other_trees_are_another_text(tmp_path: Path) -> None:
-    """A run does not go on with the same words and other trees."""
+    """A run is not resumed with the same words and other trees."""
     config = settings("onlstm-syd")
     left = iter(range(3))
     list(trainer(config, tmp_path).train(stop=lambda: next(left, None) is None))
-    text = [replace(one, tree=Tree.from_spans(one.words, [])) for one in sentences()]
+    text = [replace(item, tree=Tree.from_spans(item.words, [])) for item in sentences()]
     share = config.data.development_share
     corpora = read_corpora(text, "words", development_share=share, with_trees=True)
     with pytest.raises(SynparseError, match="the training text is not the one that this run began with"):

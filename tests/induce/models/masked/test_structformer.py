@@ -49,7 +49,7 @@ ENCODER = {  # ours -> theirs, within a layer
 }
 OTHERS = {
     "embedding.weight": "emb.weight",
-    "place.weight": "pos_emb.weight",
+    "position.weight": "pos_emb.weight",
     "decoder_bias": "output_layer.bias",
     "norm.weight": "norm.weight",
     "norm.bias": "norm.bias",
@@ -84,22 +84,22 @@ def give_weights(model: Any, fixture: Fixture) -> None:
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             names = original_names(name)
-            value = torch.cat([torch.tensor(fixture.arrays["weight/" + one]) for one in names])
+            value = torch.cat([torch.tensor(fixture.arrays["weight/" + entry]) for entry in names])
             parameter[: len(value)] = value  # of the places only those in use are there
-            assert name == "place.weight" or parameter.shape == value.shape
+            assert name == "position.weight" or parameter.shape == value.shape
             used.update(names)
     assert used == {name.removeprefix("weight/") for name in fixture.arrays if name.startswith("weight/")}
 
 
 def check_gradients(model: Any, fixture: Fixture) -> None:
-    """Compare every gradient with the fixture's; all of them must be used."""
+    """Compare every gradient with the fixture's. All of them must be used."""
     used = set()
     for name, parameter in model.named_parameters():
         names = original_names(name)
         rows = fixture.arrays["grad/" + names[0]].shape[0]
         assert not parameter.grad[rows * len(names) :].any()
-        for k, one in enumerate(names):
-            fixture.check("grad/" + one, parameter.grad[k * rows : (k + 1) * rows])
+        for k, entry in enumerate(names):
+            fixture.check("grad/" + entry, parameter.grad[k * rows : (k + 1) * rows])
         used.update(names)
     assert used == {name.removeprefix("grad/") for name in fixture.arrays if name.startswith("grad/")}
 
@@ -135,7 +135,7 @@ def test_like_the_released_programs(name: str) -> None:
     distances, heights = model.parser(model.embedding(ids), real)
     fixture.check("distance_raw", distances)
     fixture.check("height_raw", heights)
-    parse = model.parse(ids, lengths, together=True)
+    parse = model.parse(ids, lengths, shared_margin=True)
     fixture.check("distance", parse.distances)
     fixture.check("height", parse.heights)
     fixture.check("margin", (distances - parse.distances)[0, 0])
@@ -174,22 +174,22 @@ def framed(fixture: Fixture) -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 @pytest.mark.parametrize("name", fixtures("structformer_released"))
 def test_the_same_trees_and_heads_as_the_released_program(name: str) -> None:
-    """Each sentence alone, as it parses; our margin of each sentence gives the same in a batch."""
+    """Each sentence alone, as it parses. Our margin of each sentence gives the same in a batch."""
     fixture = load(name)
     model = structformer_of(fixture)
-    together = torch.tensor(fixture.arrays["tokens"])
-    batch = model.parse(together, torch.tensor(fixture.sizes["lengths"]))
+    batched = torch.tensor(fixture.arrays["tokens"])
+    batch = model.parse(batched, torch.tensor(fixture.sizes["lengths"]))
     for k, (tokens, length) in enumerate(framed(fixture)):
-        wanted = fixture.doc["expected"]["parses"][k]
+        target = fixture.doc["expected"]["parses"][k]
         count = int(length)
         for name_, got in (("distance", batch.distances[k, :count]), ("height", batch.heights[k, :count])):
             fixture.check(f"alone/{k}/{name_}", got)
         fixture.check(f"alone/{k}/head", model.head_distribution(batch)[k, :count, :count])
         alone = SentenceBatch(tokens[:, 1:-1], length)
         values = model.structure(alone, Query(Distances)).values[0].tolist()
-        assert set(nary(values)) == spans_of(wanted["tree"])
+        assert set(nary(values)) == spans_of(target["tree"])
         heads = argmax(model.structure(alone, Query(HeadDistribution)).probability[0].tolist())
-        assert [("root" if head == ROOT else head) for head in heads] == wanted["heads"]
+        assert [("root" if head == ROOT else head) for head in heads] == target["heads"]
 
 
 def spans_of(tree: str) -> set[tuple[int, int]]:
@@ -212,11 +212,11 @@ def test_the_same_heads_as_the_program_of_udgn(name: str) -> None:
     model = structformer_of(fixture)
     expected = fixture.doc["expected"]["heads"]
     assert len(expected) == len(fixture.sizes["lengths"])
-    for (tokens, length), wanted in zip(framed(fixture), expected, strict=True):
-        found = model.structure(SentenceBatch(tokens[:, 1:-1], length), Query(HeadDistribution)).probability
-        assert list(argmax(without_self(found)[0].tolist())) == wanted["argmax"]
-        tree = chu_liu_edmonds(found[0].tolist())
-        assert [i if head == ROOT else head for i, head in enumerate(tree)] == wanted["tree"]
+    for (tokens, length), target in zip(framed(fixture), expected, strict=True):
+        result = model.structure(SentenceBatch(tokens[:, 1:-1], length), Query(HeadDistribution)).probability
+        assert list(argmax(without_self(result)[0].tolist())) == target["argmax"]
+        tree = chu_liu_edmonds(result[0].tolist())
+        assert [i if head == ROOT else head for i, head in enumerate(tree)] == target["tree"]
 
 
 @pytest.mark.parametrize("name", fixtures("transformer_mlm"))
@@ -249,7 +249,7 @@ def test_the_transformer_like_the_released_program(name: str) -> None:
 
 
 def random_parse(seed: int, lengths: list[int]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Distances and heights as the parser gives them before calibration, and what is no padding."""
+    """Distances and heights as the parser gives them before calibration, and all but the padding."""
     torch.manual_seed(seed)
     size = (len(lengths), max(lengths))
     real = real_words(torch.zeros(size), torch.tensor(lengths))
@@ -277,13 +277,13 @@ def test_the_margin_is_that_of_all_spans(seed: int, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("induce.models.masked.structformer.ROWS", 4)  # words in several blocks
     lengths = [9, 1 + seed % 8, 2, 1]
     distances, heights, real = random_parse(seed, lengths)
-    found = margins(distances, heights, real)
+    result = margins(distances, heights, real)
     for k, length in enumerate(lengths):
-        wanted = plain_margin(distances[k, :length], heights[k, :length])
-        assert found[k].item() == pytest.approx(wanted.item(), abs=1e-12)
-        if seed % 3 and wanted > 0:
+        target = plain_margin(distances[k, :length], heights[k, :length])
+        assert result[k].item() == pytest.approx(target.item(), abs=1e-12)
+        if seed % 3 and target > 0:
             for values in (distances, heights):
-                got, expected = (torch.autograd.grad(x, values, retain_graph=True)[0] for x in (found[k], wanted))
+                got, expected = (torch.autograd.grad(x, values, retain_graph=True)[0] for x in (result[k], target))
                 assert torch.equal(got, expected)
 
 
@@ -312,28 +312,28 @@ def test_heads_are_those_of_all_blocks(seed: int, monkeypatch: pytest.MonkeyPatc
     distances, heights, real = random_parse(seed + (seed % 3 == 0), lengths)
     scales = (torch.randn(2) * 0.5).requires_grad_()
     distances_ = distances - margins(distances, heights, real)[:, None]
-    found = heads_of_blocks(distances_, heights, scales)
+    result = heads_of_blocks(distances_, heights, scales)
     for k, length in enumerate(lengths):
-        got = found[k, :length, :length]
-        wanted = plain_heads(distances_[k, :length], heights[k, :length], scales)
-        torch.testing.assert_close(got, wanted, rtol=1e-11, atol=1e-12)
+        got = result[k, :length, :length]
+        target = plain_heads(distances_[k, :length], heights[k, :length], scales)
+        torch.testing.assert_close(got, target, rtol=1e-11, atol=1e-12)
         torch.testing.assert_close(got.sum(1), torch.ones(length))
         cotangent = torch.randn(length, length)
         values = (distances, heights, scales)
-        for one, other in zip(
-            *(torch.autograd.grad((x * cotangent).sum(), values, retain_graph=True) for x in (got, wanted)), strict=True
+        for entry, other in zip(
+            *(torch.autograd.grad((x * cotangent).sum(), values, retain_graph=True) for x in (got, target)), strict=True
         ):
-            torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
+            torch.testing.assert_close(entry, other, rtol=1e-9, atol=1e-11)
 
 
 def test_heads_in_float32_far_apart() -> None:
-    """Heights whose exponentials are no float32 numbers."""
+    """Heights whose exponentials exceed float32."""
     distances = torch.tensor([[0.0, 1.0, 0.5, 1e9]]).float()
     heights = torch.tensor([[-150.0, 150.0, -149.0, -150.0]]).float()
-    found = heads_of_blocks(distances, heights, torch.zeros(2).float())
-    wanted = plain_heads(distances[0].double(), heights[0].double(), torch.zeros(2))
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found[0].double(), wanted, rtol=1e-6, atol=1e-6)
+    result = heads_of_blocks(distances, heights, torch.zeros(2).float())
+    target = plain_heads(distances[0].double(), heights[0].double(), torch.zeros(2))
+    assert result.dtype == torch.float32
+    torch.testing.assert_close(result[0].double(), target, rtol=1e-6, atol=1e-6)
 
 
 def test_after_calibration_every_word_but_the_highest_reaches_a_higher_one() -> None:
@@ -349,7 +349,7 @@ def test_after_calibration_every_word_but_the_highest_reaches_a_higher_one() -> 
 
 @pytest.mark.parametrize("kind", ["distance", "scrambled"])
 def test_relative_bias(kind: str) -> None:
-    """By the number of words between two, for each head; scrambled, sentences get the bias of other heads."""
+    """By the number of words between two, for each head. Scrambled, sentences get the bias of other heads."""
     torch.manual_seed(1)
     plain = replace(TINY_TRANSFORMER, layers=1, positions=False)
     model = Transformer(replace(plain, relative_bias=kind), 20)
@@ -395,13 +395,13 @@ def test_every_setting_trains_and_ignores_padding(changes: dict[str, Any]) -> No
     with torch.no_grad():
         total = 0.0
         for k, length in enumerate(lengths.tolist()):
-            one = model.loss(MaskedBatch(tokens[k : k + 1, :length], lengths[k : k + 1], chance[k : k + 1, :length]))
-            total += float(one.objective) * (one.count or 0)
+            entry = model.loss(MaskedBatch(tokens[k : k + 1, :length], lengths[k : k + 1], chance[k : k + 1, :length]))
+            total += float(entry.objective) * (entry.count or 0)
         assert total / (loss.count or 0) == pytest.approx(float(loss.objective.detach()), abs=1e-12)
 
 
 def test_the_margin_of_the_batch_acts_in_training_only() -> None:
-    """There sentences change each other's states; parsing is as released, one sentence at a time."""
+    """There sentences change each other's states. Parsing is as released, one sentence at a time."""
     torch.manual_seed(4)
     tokens, lengths = torch.randint(2, 20, (2, 7)), torch.tensor([7, 4])
     for calibration in ("sentence", "batch"):
@@ -410,9 +410,9 @@ def test_the_margin_of_the_batch_acts_in_training_only() -> None:
         states, parse = model(tokens, lengths), model.parse(tokens, lengths)
         same = []
         for k, length in enumerate(lengths.tolist()):
-            alone, one = tokens[k : k + 1, :length], lengths[k : k + 1]
-            same.append(torch.allclose(model(alone, one)[0], states[k, :length]))
-            torch.testing.assert_close(model.parse(alone, one).distances[0], parse.distances[k, :length])
+            alone, entry = tokens[k : k + 1, :length], lengths[k : k + 1]
+            same.append(torch.allclose(model(alone, entry)[0], states[k, :length]))
+            torch.testing.assert_close(model.parse(alone, entry).distances[0], parse.distances[k, :length])
         assert same.count(False) == (calibration == "batch")
 
 
@@ -439,9 +439,9 @@ def test_distances_before_each_word_and_the_highest_word_as_root() -> None:
         ({"heads": 3}, "embedding_size = 8 is not a multiple of heads = 3"),
         ({"width": 4}, "width = 4 must be odd"),
         ({"mask_rate": 1.0}, "mask_rate = 1.0 must lie between 0 and 1"),
-        ({"relations": "parent+uncle"}, "'uncle' is none of parent, child, sibling"),
-        ({"relative_bias": "yes"}, "relative_bias = 'yes' is none of none, distance, scrambled"),
-        ({"calibration": "none"}, "calibration = 'none' is none of sentence, batch"),
+        ({"relations": "parent+uncle"}, "'uncle' is not one of parent, child, sibling"),
+        ({"relative_bias": "yes"}, "relative_bias = 'yes' is not one of none, distance, scrambled"),
+        ({"calibration": "none"}, "calibration = 'none' is not one of sentence, batch"),
     ],
 )
 def test_settings_that_do_not_fit(changes: dict[str, Any], message: str) -> None:

@@ -1,4 +1,4 @@
-"""UDGN computes what the released program computes: outputs, losses and every gradient; and its settings act."""
+"""UDGN computes what the released program computes: outputs, losses and every gradient, and its settings act."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def model_of(fixture: Fixture) -> tuple[Udgn, dict[str, torch.nn.Parameter]]:
     original = {
         "embedding.weight": "emb.weight",
         "parser.embedding.weight": "parser_emb.weight",
-        "place.weight": "pos_emb.weight",
+        "position.weight": "pos_emb.weight",
         "decoder_bias": "output_layer.bias",
         "norm.weight": "norm.weight",
         "norm.bias": "norm.bias",
@@ -83,10 +83,10 @@ def model_of(fixture: Fixture) -> tuple[Udgn, dict[str, torch.nn.Parameter]]:
 
 
 def check_gradients(fixture: Fixture, kind: str, named: dict[str, torch.nn.Parameter]) -> None:
-    """Compare the gradients of all parameters that the fixture gives; there must be no others. Then clear them."""
-    given = {name.removeprefix(kind + "/") for name in fixture.arrays if name.startswith(kind + "/")}
-    assert given == {name for name, parameter in named.items() if parameter.grad is not None}
-    for name in given:
+    """Compare the gradients of all parameters that the fixture gives. There must be no others. Then clear them."""
+    arguments = {name.removeprefix(kind + "/") for name in fixture.arrays if name.startswith(kind + "/")}
+    assert arguments == {name for name, parameter in named.items() if parameter.grad is not None}
+    for name in arguments:
         fixture.check(f"{kind}/{name}", named[name].grad)
     for parameter in named.values():
         parameter.grad = None
@@ -135,13 +135,13 @@ def test_the_same_trees_as_the_released_program(name: str) -> None:
     model, _ = model_of(fixture)
     expected = fixture.doc["expected"]["heads"]
     assert len(expected) == len(fixture.sizes["lengths"])
-    for tokens, length, wanted in zip(fixture.arrays["tokens"], fixture.sizes["lengths"], expected, strict=True):
+    for tokens, length, target in zip(fixture.arrays["tokens"], fixture.sizes["lengths"], expected, strict=True):
         batch = SentenceBatch(torch.tensor(tokens[:length])[None], torch.tensor([length]))
         with torch.inference_mode():
-            found = model.structure(batch, Query(HeadDistribution)).probability[0].numpy()
+            result = model.structure(batch, Query(HeadDistribution)).probability[0].numpy()
         for mode, decode in (("argmax", argmax), ("tree", chu_liu_edmonds)):
-            rooted = [i if head == ROOT else head for i, head in enumerate(decode(found))]
-            assert rooted == wanted[mode], mode
+            rooted = [i if head == ROOT else head for i, head in enumerate(decode(result))]
+            assert rooted == target[mode], mode
 
 
 def listed(lengths: list[int], budget: int, **options: bool) -> list[list[int]]:
@@ -172,7 +172,7 @@ def plain_layer(layer: GraphLayer, x: torch.Tensor, mask: torch.Tensor) -> torch
     parts = layer.project(x).view(count, -1, config.channels, config.channel_size)
     query, key, value = parts[:, 0], parts[:, 1], parts[:, 2]
     squash = {"tanh": torch.tanh, "identity": lambda v: v, "relu": torch.relu, "elu": functional.elu}[config.activation]
-    found = torch.zeros(count, config.channels, config.channel_size)
+    result = torch.zeros(count, config.channels, config.channel_size)
     for i in range(count):
         for j in range(count):
             e = (query[i] * key[j]).sum(-1)
@@ -185,8 +185,8 @@ def plain_layer(layer: GraphLayer, x: torch.Tensor, mask: torch.Tensor) -> torch
             c = squash(value[j])
             if config.gates:
                 c = c * torch.sigmoid(parts[i, 3])
-            found[i] += a[:, None] * c
-    return x + layer.output(found.flatten(1))
+            result[i] += a[:, None] * c
+    return x + layer.output(result.flatten(1))
 
 
 SETTINGS = {
@@ -198,8 +198,8 @@ SETTINGS = {
     "no gates": {"gates": False},
     "no competition": {"competition": "sigmoid"},
     "single channel": {"channels": 1, "channel_size": 12},
-    "places": {"positions": "embedding"},
-    "places beside directions": {"positions": "both"},
+    "positions": {"positions": "embedding"},
+    "positions and directions": {"positions": "both"},
 }
 
 
@@ -209,8 +209,8 @@ def test_a_layer_is_what_the_equations_say(changes: dict[str, Any]) -> None:
     config = replace(TINY, **changes)
     layer = GraphLayer(config)
     x, mask = torch.randn(5, 6), torch.rand(5, 5)
-    found, _ = layer(x[None], mask[None], torch.ones(1, 5, dtype=torch.bool))
-    torch.testing.assert_close(found[0], plain_layer(layer, x, mask), rtol=1e-12, atol=1e-12)
+    result, _ = layer(x[None], mask[None], torch.ones(1, 5, dtype=torch.bool))
+    torch.testing.assert_close(result[0], plain_layer(layer, x, mask), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("changes", [*SETTINGS.values(), {"tags": 5}], ids=[*SETTINGS, "tags"])
@@ -259,9 +259,9 @@ def test_locality_divides_by_a_power_of_the_distance() -> None:
     near = Udgn(replace(TINY, locality=1.5), 20).eval()
     near.load_state_dict(model.state_dict())
     tokens, lengths = torch.randint(2, 20, (2, 5)), torch.tensor([5, 3])
-    place = torch.arange(5.0)
-    wanted = model.parser(tokens, lengths).exp() / (place - place[:, None]).abs().clamp(min=1) ** 1.5
-    torch.testing.assert_close(near.parser(tokens, lengths).softmax(-1), wanted / wanted.sum(-1, keepdim=True))
+    index = torch.arange(5.0)
+    target = model.parser(tokens, lengths).exp() / (index - index[:, None]).abs().clamp(min=1) ** 1.5
+    torch.testing.assert_close(near.parser(tokens, lengths).softmax(-1), target / target.sum(-1, keepdim=True))
 
 
 def test_only_the_parser_runs_for_trees(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,14 +272,14 @@ def test_only_the_parser_runs_for_trees(monkeypatch: pytest.MonkeyPatch) -> None
         raise AssertionError("a layer of the graph network ran")
 
     monkeypatch.setattr(GraphLayer, "forward", fail)
-    found = model.structure(SentenceBatch(tokens[:, 1:-1], torch.tensor([3, 1])), Query(HeadDistribution)).probability
-    assert found.shape == (2, 4, 4)
-    assert found[0, :3, 3].abs().sum() == 0
+    result = model.structure(SentenceBatch(tokens[:, 1:-1], torch.tensor([3, 1])), Query(HeadDistribution)).probability
+    assert result.shape == (2, 4, 4)
+    assert result[0, :3, 3].abs().sum() == 0
     with pytest.raises(AssertionError, match="graph network ran"):
         model(tokens, torch.tensor([6, 6]))
 
 
-def test_nothing_masked_is_no_loss_and_no_error() -> None:
+def test_batch_without_masked_words_has_a_loss_of_zero() -> None:
     model = Udgn(TINY, 20)
     tokens = torch.tensor([[1, 1, 1]])  # unknown words only
     loss = model.loss(MaskedBatch(tokens, torch.tensor([3]), torch.zeros(1, 3)))
@@ -300,9 +300,9 @@ def test_the_mask_rate(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"activation": "sine"}, "activation = 'sine' is none of tanh, relu, elu, identity"),
-        ({"competition": "none"}, "competition = 'none' is none of softmax, sigmoid"),
-        ({"positions": "none"}, "positions = 'none' is none of bias, embedding, both"),
+        ({"activation": "sine"}, "activation = 'sine' is not one of tanh, relu, elu, identity"),
+        ({"competition": "none"}, "competition = 'none' is not one of softmax, sigmoid"),
+        ({"positions": "none"}, "positions = 'none' is not one of bias, embedding, both"),
         ({"mask_rate": 0.0}, "mask_rate = 0.0 must lie between 0 and 1"),
         ({"tags": -1}, "tags = -1 must not be negative"),
     ],

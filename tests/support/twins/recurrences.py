@@ -1,7 +1,7 @@
-"""The plain twins of the kernels: the obvious loops over the papers' equations, left to automatic differentiation.
+"""Plain twins of the hand-written recurrences: loops over the equations of the papers, with automatic differentiation.
 
-Each takes what its kernel takes and returns what that returns, numbers and gradients included. They are what tests
-compare the kernels with, and what benchmarks time them against; no model calls them.
+Each has the arguments and results of its kernel, gradients included. Tests compare the kernels with them, and
+benchmarks time the kernels against them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from induce.layers.dropout import dropped, dropped_at
-from induce.layers.layer_norm import SPREAD
+from induce.layers.layer_norm import EPSILON
 from induce.models.language.gated_attention import attend, remembered, scores
 from induce.models.language.onlstm_kernel import cumax
+from induce.models.language.prpn_kernel import StepInputs, StepMasks
 
 
 def onlstm_recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -38,17 +39,9 @@ def onlstm_recurrence(projected: Tensor, weight: Tensor, h: Tensor, c: Tensor) -
     return torch.stack(hidden), c, torch.stack(distance_forget), torch.stack(distance_input)
 
 
-def prpn_recurrence(
-    kind: str,
-    from_input: Tensor,
-    key_from_input: Tensor,
-    gate: Tensor,
-    tape_h: Tensor,
-    tape_c: Tensor,
-    weights: Sequence[Tensor],
-    masks: tuple[Tensor | None, Tensor | None, Tensor | None],
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def prpn_recurrence(kind: str, inputs: StepInputs, masks: StepMasks) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """`induce.models.language.prpn_kernel.recurrence` (Shen et al. 2018, eq. 9 to 12), one step after another."""
+    from_input, key_from_input, gate, tape_h, tape_c, *weights = inputs
     key_weight, weight, bias, gain, cell_gain, cell_bias = weights
     of_state, of_key, of_past = masks
     hidden, attention = [], []
@@ -67,9 +60,9 @@ def prpn_recurrence(
 
 
 def layer_norm(x: Tensor, gain: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`induce.layers.layer_norm.layer_norm`, the bias 0 if there is none."""
-    normalised = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + SPREAD)
-    return normalised * gain if bias is None else normalised * gain + bias
+    """`induce.layers.layer_norm.layer_norm`, without a bias if it is None."""
+    normalized = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + EPSILON)
+    return normalized * gain if bias is None else normalized * gain + bias
 
 
 def fill_slots(
@@ -89,8 +82,8 @@ def fill_slots(
         spread[active] = mask
     below, slots = x, []
     for i in range(memory.shape[1]):
-        lower, held, inside = (None, None, None) if wide is None else (mask[i] for mask in wide)
-        read = torch.cat((dropped(below, lower), dropped(memory[:, i], held)), -1)
+        lower, upper, inside = (None, None, None) if wide is None else (mask[i] for mask in wide)
+        read = torch.cat((dropped(below, lower), dropped(memory[:, i], upper)), -1)
         hidden = dropped(functional.linear(read, inner, inner_bias).relu(), inside)
         gates, new = functional.linear(hidden, outer, outer_bias).split((3 * x.shape[1], x.shape[1]), -1)
         vertical, horizontal, cell = gates.sigmoid().chunk(3, -1)
