@@ -99,8 +99,8 @@ class GradientLearner:
             for step in self.loader.steps(self.rng, at.start, at.epoch):
                 self._learn(step, at)
                 yield Update(self.loader.share(at.start), report=at.step % self.report_every == 0)
+            self.carried = None  # before the checkpoint of the finished epoch
             yield Update(1.0, ends_epoch=True)
-            self.carried = None
 
     def _learn(self, step: Step, at: Position) -> None:
         self.model.train()

@@ -499,7 +499,7 @@ def test_one_kind_of_thing_in_a_folder(call: Caller, trained: Path) -> None:
 
 def test_nothing_to_resume(call: Caller, trained: Path) -> None:
     message = call.refusal("train", "--resume", "-o", "none")
-    assert message == "none: there is no run to go on with; to begin one, leave out --resume"
+    assert message == "none: there is no run to resume; to begin one, leave out --resume"
     assert not Path("none").exists()
     code, out, err = call("train", trained / "text.txt", "--resume", "-o", "new", *TINY)
     assert (code, out) == (0, "")
@@ -510,7 +510,7 @@ def test_a_model_without_the_state_to_go_on(call: Caller, copy: Path) -> None:
     import shutil
 
     shutil.rmtree(copy / "last")
-    assert "holds a model but no state to go on from" in call.refusal("train", "--resume", "-o", copy)
+    assert "holds a model but no state to resume from" in call.refusal("train", "--resume", "-o", copy)
 
 
 # --- decode -----------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ IDS = [[2, 3, 4, 5, 2, 6], [5, 1, 3], [7]]
 def untrained(name: str, folder: Path) -> Any:
     """A model with random weights, in evaluation mode."""
     torch.manual_seed(3)
-    return trainer(settings(name), folder).model.eval()
+    return trainer(settings(name), folder).run.model.eval()
 
 
 @pytest.mark.parametrize("name", NEXT)

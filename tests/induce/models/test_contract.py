@@ -25,6 +25,7 @@ from induce.storage.facts import Check
 from induce.structures import Brackets, HeadDistribution, Heads, SpanScores
 from induce.training.events import Event, Finished, Progress, Started
 from induce.training.run import make_trainer
+from induce.training.state import save_last
 from tests.support.tiny import sentences, settings, teacher_of, trainer, with_trees
 from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
@@ -120,7 +121,7 @@ def test_loss_falls(name: str, learned: Callable[[str, str], tuple[Path, list[Ev
 def test_gradients_reach_all_parameters(name: str, tmp_path: Path) -> None:
     """In evaluation mode, too: in training the bias in front of a batch normalisation has none but rounding errors."""
     if issubclass(model_class(name), FittedModel):
-        assert not list(trainer(settings(name), tmp_path / "run").model.parameters())
+        assert not list(trainer(settings(name), tmp_path / "run").run.model.parameters())
         return
     for reading in readings(name):
         item = trainer(settings(name, f"loader.name={reading}"), tmp_path / "run")
@@ -189,10 +190,10 @@ MARKED = ["the", "(", "big", "-", "dog", ")", ",", "they", "say", ",", "met", "a
 @pytest.mark.usefixtures("parses")
 def test_probabilities_are_probabilities_with_punctuation_and_brackets(name: str, tmp_path: Path) -> None:
     """With random weights, in sentences with punctuation, brackets and joined words, whatever the priors are."""
-    item = trainer(short(name), tmp_path / "run")
-    item.model.prepare(item.corpus)
-    item.position.step = 1
-    item.save_last()
+    run = trainer(short(name), tmp_path / "run").run
+    run.model.prepare(run.corpus)
+    run.position.step = 1
+    save_last(run)
     words = [MARKED, MARKED[:5], MARKED * 2, ["dog"]]
     for parser in parsers(tmp_path / "run"):
         parser.joining = frozenset("-")

@@ -187,6 +187,13 @@ def test_resuming_a_finished_run_changes_nothing(tmp_path: Path, reason: str, ch
         assert torch.equal(value, weights(run)[name])
 
 
+def test_finished_run_is_resumed_with_more_epochs_bit_by_bit(tmp_path: Path) -> None:
+    train(settings("onlstm", "train.epochs=3"), tmp_path / "whole")
+    train(settings("onlstm", "train.epochs=1"), tmp_path / "cut")
+    list(trainer(settings("onlstm", "train.epochs=3"), tmp_path / "cut", resume=True).train())
+    assert_equal_weights(tmp_path / "whole", tmp_path / "cut")
+
+
 def test_resuming_with_another_text_is_refused(tmp_path: Path) -> None:
     run, config = tmp_path / "run", settings("onlstm")
     train(config, run)
