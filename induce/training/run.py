@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.data.sources import Sources
 from induce.data.vocabulary import Vocabulary
@@ -107,7 +107,6 @@ def make_run(
 
     With ``resume`` it continues from ``folder/last``. Raises SynparseError if settings, data and folder do not fit.
     """
-    from induce.decoding.branching_direction import edges_of
     from induce.models.base import FittedModel
     from induce.storage import checkpoint as store
     from induce.training.distributed import ALONE, Distributed, check_divisible
@@ -118,10 +117,53 @@ def make_run(
     from induce.training.state import Run, restore
     from induce.training.strategy import Accumulating
 
-    facts, group = facts or RunFacts(), group or ALONE
+    group = group or ALONE
     check_fits(config)
-    check_enough(config, training, facts.texts)
+    check_enough(config, training, facts.texts if facts else ())
     checkpoint = store.read(store.find(folder, ("last",))) if resume else None
+    rng = seed_everything(config.train.seed)
+    data = _encode(config, training, development, facts or RunFacts(), checkpoint)
+    model = _build(config, data.vocabulary, device, checkpoint)
+    loader = _loader(config, data.corpus, device)
+    check = _loader(config, data.held_out, device, held_out=True)
+    strategy = Accumulating() if group.size == 1 else Distributed(group)
+    if group.size > 1:
+        check_divisible(model, next(iter(check.check())))
+    learner: Learner
+    if isinstance(model, FittedModel):
+        model.group = group
+        learner = FittedLearner(model, data.corpus, training.words)
+    else:
+        optimizer = make_optimizer(list(model.parameters()), config.optimizer)
+        learner = GradientLearner(model, optimizer, loader, strategy, rng, config=config, folder=folder)
+    library = checkpoint.facts.matrix_library if checkpoint else ""
+    run = Run(
+        *(folder, config, device, group, training, data.development, data.note, data.vocabulary, data.corpus),
+        *(loader, check, data.facts, model, learner, strategy, rng, Position(), library),
+        resumed=resume,
+    )
+    if checkpoint:
+        restore(run, checkpoint)
+    return run
+
+
+class _Encoded(NamedTuple):
+    """Texts of a run as word numbers."""
+
+    vocabulary: Vocabulary
+    corpus: Any  # the training text
+    development: Any  # before it is encoded
+    held_out: Any  # the development text
+    note: str  # on the development text, for the user
+    facts: RunFacts
+
+
+def _encode(
+    config: RunConfig, training: Any, development: Any, facts: RunFacts, checkpoint: Checkpoint | None
+) -> _Encoded:
+    """The texts with the vocabulary of ``checkpoint``, or with a new one. Empty development text is replaced."""
+    from induce.decoding.branching_direction import edges_of
+
     joining = list(checkpoint.facts.joining) if checkpoint else joining_of(training, config.data)
     vocabulary = checkpoint.vocabulary if checkpoint else choose_vocabulary(training, config.data)
     note = ""
@@ -129,32 +171,10 @@ def make_run(
         development = training
         note = "too few sentences to set some aside: the training text serves as development text"
     facts = replace(facts, training=_about(training), development=_about(development), joining=tuple(joining))
-    rng = seed_everything(config.train.seed)
-    model = _build(config, vocabulary, device, checkpoint)
     corpus = encode(training, vocabulary, joining)
     facts = facts if config.task_name else replace(facts, edges=edges_of(corpus))
     held_out = corpus if development is training else encode(development, vocabulary, joining)
-    loader = _loader(config, corpus, device)
-    check = _loader(config, held_out, device, held_out=True)
-    strategy = Accumulating() if group.size == 1 else Distributed(group)
-    if group.size > 1:
-        check_divisible(model, next(iter(check.check())))
-    learner: Learner
-    if isinstance(model, FittedModel):
-        model.group = group
-        learner = FittedLearner(model, corpus, training.words)
-    else:
-        optimizer = make_optimizer(list(model.parameters()), config.optimizer)
-        learner = GradientLearner(model, optimizer, loader, strategy, rng, config=config, folder=folder)
-    library = checkpoint.facts.matrix_library if checkpoint else ""
-    run = Run(
-        *(folder, config, device, group, training, development, note, vocabulary, corpus, loader, check),
-        *(facts, model, learner, strategy, rng, Position(), library),
-        resumed=resume,
-    )
-    if checkpoint:
-        restore(run, checkpoint)
-    return run
+    return _Encoded(vocabulary, corpus, development, held_out, note, facts)
 
 
 def make_trainer(config: RunConfig, training: Any, development: Any, folder: Path, **options: Any) -> Trainer:

@@ -73,7 +73,7 @@ def load_run_data(config: RunConfig, sources: Sources, device: str, stop: Stop =
 
 
 def _facts(sources: Sources, treebank: Treebank | None, trees: str) -> RunFacts:
-    """The facts about the data of a run; ``trees`` is the type of the trees of ``treebank``."""
+    """Facts about the data of a run. ``trees`` is the type of the trees of ``treebank``."""
     name = sources.trees or "sample"
     about = TreesFacts(name=name, note=treebank.note, kind=trees, sentences=len(treebank)) if treebank else None
     return RunFacts(

@@ -166,7 +166,7 @@ def test_command_under_torchrun(tmp_path: Path, warm: str, monkeypatch: pytest.M
         assert (first, second, silence) == (0, 0, "")
         assert beginning in messages
         assert "on cpu (2 processes)" in messages
-        assert f"the model is in {run}" in messages
+        assert f"model folder: {run}" in messages
     assert store.read(run / "best").facts.processes == 2
     for code, messages in torchrun(warm, ["train", "-", *arguments[2:]], tmp_path, monkeypatch):
         assert code == 1

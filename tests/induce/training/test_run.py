@@ -76,6 +76,16 @@ def test_user_preset(call: Caller) -> None:
     assert "nowhere.toml: there is no such preset" in call.refusal("train", "text.txt", "--preset", "nowhere.toml")
 
 
+@pytest.mark.parametrize("name", ["last.new", "best.new"])
+def test_checkpoint_left_empty_by_a_kill_does_not_prevent_a_resume(name: str) -> None:
+    """A kill between opening and writing the first checkpoint.json leaves an empty file."""
+    Path("run", name).mkdir(parents=True)
+    Path("run", name, "checkpoint.json").touch()
+    settings = [*TINY, "train.epochs=1"]
+    list(prepare_run(RunRequest(run="run", text=["text.txt"], settings=settings, resume=True)).train())
+    assert checkpoint.read(Path("run/best")).facts.step > 0
+
+
 def test_a_run_whose_preset_has_another_name_now_is_read() -> None:
     trainer = prepare_run(RunRequest(run="run", text=["text.txt"], model="prpn", settings=SETTINGS["prpn"]))
     list(trainer.train())

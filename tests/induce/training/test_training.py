@@ -203,7 +203,7 @@ def test_resuming_with_another_text_is_refused(tmp_path: Path) -> None:
             make_trainer(config, *texts, run, device="cpu", resume=True)
 
 
-def test_a_loss_that_is_no_number_is_told(tmp_path: Path) -> None:
+def test_infinite_loss_is_reported(tmp_path: Path) -> None:
     explosive = (
         "optimizer.name=nt-asgd",
         "optimizer.learning_rate=1e6",

@@ -69,7 +69,7 @@ import sys
 from pathlib import Path
 from induce import registry
 from induce.parsing.load import load_parser
-from induce.storage.weights import Entry, check_fit
+from induce.storage.weights import build_with
 from induce.models.build import make_model
 from tests.support.tiny import settings, train
 run = Path(sys.argv[1])
@@ -77,9 +77,8 @@ train(settings("onlstm", "train.epochs=1"), run / "onlstm", max_minutes=0.01)
 load_parser(run / "onlstm")
 for name in registry.MODELS:
     config = settings(name)
-    tensors = make_model(config, 30).state_dict().items()
-    header = {key: Entry(str(value.dtype).removeprefix("torch."), tuple(value.shape)) for key, value in tensors}
-    check_fit(lambda: make_model(config, 30), header)
+    tensors = make_model(config, 30).state_dict()
+    build_with(lambda: make_model(config, 30), config.model, tensors)
 sys.exit(7 if "torch._dynamo" in sys.modules else 0)
 """
     assert Call(warm, [str(tmp_path)], program=program).wait() == 0
