@@ -32,7 +32,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class EnsemblePlan:
-    """A request for an ensemble; None and empty values stand for the choice that fits the members."""
+    """A request for an ensemble. None and empty values stand for the choice that fits the members."""
 
     heads: bool = False  # give heads although some members give trees
     threshold: float = 0.0  # share of votes that a phrase needs
@@ -102,7 +102,7 @@ def combine(
 
 
 def _write(description: EnsembleDescription, folder: Path, *, pack: bool) -> EnsembleDescription:
-    """Write ensemble.json, with copies of the members if ``pack``; copies that nothing uses any more are removed."""
+    """Write ensemble.json, with copies of the members if ``pack``, and remove copies that nothing uses any more."""
     earlier, copies = _earlier_copies(folder), _free_folder(folder)
     try:
         if pack:
@@ -153,7 +153,7 @@ def _common_recipe(specs: Sequence[ModelSpec]) -> str:
 
 
 def _common_decoder(voters: Sequence[Voter], output: Output) -> str:
-    """For heads the decoder of all members, if it is the same and reads probabilities; else that of `DECODERS`."""
+    """For heads the decoder of all members, if it is the same and reads probabilities, else that of `DECODERS`."""
     names = {
         voter.parser.decoder if isinstance(voter, ParserVoter) else "" for voter in voters if voter.output == output
     }

@@ -70,7 +70,7 @@ class Ensemble(StructureParser):
         return self.description.digest
 
     def read_blocks(self, sentences: Iterable[Words]) -> Iterator[Iterable[Reading]]:
-        """The votes for each sentence, in order; at the end, members without votes are reported."""
+        """The votes for each sentence, in order. At the end, members without votes are reported."""
         self.silent: Counter[str] = Counter()
         self.sentences = 0
         yield from super().read_blocks(sentences)
@@ -79,7 +79,7 @@ class Ensemble(StructureParser):
             self.tell(f"{subject} {count:,} of {self.sentences:,} sentences")
 
     def read_block(self, block: Sequence[Sentence]) -> list[Reading]:
-        """The votes for each sentence of a list; a large list is divided among worker processes."""
+        """The votes for each sentence of a list, which is divided among worker processes if it is large."""
         size = max(MIN_CHUNK_SENTENCES, -(-len(block) // (2 * self.workers)))
         chunks = [block[start : start + size] for start in range(0, len(block), size)]
         readings: list[Reading] = []
@@ -111,7 +111,7 @@ class Ensemble(StructureParser):
         return readings, +silent
 
     def _combine(self, votes: Sequence[Votes | None], count: int) -> Votes:
-        """The mean of the votes for a sentence of ``count`` words; zeros if no member has any."""
+        """The mean of the votes for a sentence of ``count`` words, or zeros if no member has any."""
         has_votes = np.array([vote is not None for vote in votes])
         plain, trees = np.flatnonzero(has_votes & ~self.of_trees), np.flatnonzero(has_votes & self.of_trees)
         mean = self._mean(votes, plain, np.zeros((count, count + (self.description.output == "trees"))))
@@ -128,7 +128,7 @@ class Ensemble(StructureParser):
 
 
 def weighted_mean(votes: Sequence[Votes | None], weights: np.ndarray, default: Votes) -> Votes:
-    """The weighted mean of the votes over the members that have some; ``default`` if none has."""
+    """The weighted mean of the votes over the members that have some, or ``default`` if none has."""
     voting = [index for index, vote in enumerate(votes) if vote is not None]
     if not voting:
         return default
@@ -140,9 +140,10 @@ def weighted_mean(votes: Sequence[Votes | None], weights: np.ndarray, default: V
 
 
 def load_ensemble(folder: Path, load: Callable[..., StructureParser], *, decoder: str | None = None) -> Ensemble:
-    """The ensemble in ``folder``; ``load`` makes a parser of a member.
+    """The ensemble in ``folder``.
 
-    Raises SynparseError if a member is missing or has changed since it was combined.
+    ``load`` makes a parser of a member. Raises SynparseError if a member is missing, or has changed since it was
+    combined.
     """
     description = EnsembleDescription.read(folder)
     recipe = RECIPES[description.normalization]

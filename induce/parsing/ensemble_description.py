@@ -24,7 +24,7 @@ COPIES = "members"  # folder of the copies of members; with -2 and so on if that
 
 @dataclass(frozen=True, kw_only=True)
 class Member(ModelSpec):
-    """A member with the digest of the files that decide its trees; "" for a baseline."""
+    """A member with the digest of the files that decide its trees, or "" for a baseline."""
 
     sha256: str = ""
 
@@ -41,7 +41,7 @@ class Member(ModelSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleDescription:
-    """The content of ensemble.json; paths of members are relative to its folder."""
+    """The content of ensemble.json. Paths of members are relative to its folder."""
 
     output: Output
     sums: bool  # whether probabilities are summed if members give them; otherwise each member's tree votes
@@ -92,7 +92,7 @@ def digest_of(path: str) -> str:
 
 
 def models_of(run: str) -> list[str]:
-    """The models in an ensemble and in the ensembles among its members; a model by itself is its only one.
+    """The models in an ensemble and in the ensembles among its members, or the model itself.
 
     Raises SynparseError if all members are files and baselines.
     """

@@ -83,7 +83,7 @@ def read_trained(run: str | os.PathLike[str]) -> Checkpoint:
 
 
 def choose_device(device: str) -> str:
-    """``cpu`` or ``cuda``; ``auto`` takes the GPU where there is one."""
+    """``cpu`` or ``cuda``, with ``auto`` replaced by the GPU if there is one."""
     import torch
 
     if device == "auto":

@@ -35,7 +35,7 @@ class Voter(Protocol):
 
     @property
     def kind(self) -> str:
-        """Type of the member: its model, "baseline", or the file; members of one type agree more than others."""
+        """Type of the member: its model, "baseline", or the file. Members of one type agree more than others."""
 
     @property
     def output(self) -> str:
@@ -46,7 +46,7 @@ class Voter(Protocol):
 
     @property
     def tokenization(self) -> str | None:
-        """Rule that tokenizes text for the member; None if it does not read text."""
+        """Rule that tokenizes text for the member, or None if it does not read text."""
 
     @property
     def device(self) -> str: ...
@@ -103,7 +103,7 @@ class ParserVoter:
 
 @dataclass(frozen=True)
 class BaselineVoter:
-    """A baseline, whose trees or heads follow from the number of words; random ones depend on the words."""
+    """A baseline, whose trees or heads follow from the number of words, or from the words if they are random."""
 
     baseline: str
     kind: str = "baseline"
@@ -168,7 +168,7 @@ class FileVoter:
 
 
 def _trees_in(path: str) -> Iterator[tuple[Sequence[str], Tree]]:
-    """Words and tree of each prediction; both trees of an ambiguous line, of which only one fits any sentence.
+    """Words and tree of each prediction, with both trees of an ambiguous line, of which only one fits any sentence.
 
     Raises SynparseError for spans without words.
     """
@@ -213,7 +213,7 @@ def head_votes(heads: Sequence[int], indices: Sequence[int]) -> Votes:
 
 
 def _votes_over(row: np.ndarray, read: Sequence[int], words: Sequence[int], output: str) -> Votes:
-    """Probabilities over the words that a member ``read``, as votes over ``words``; votes for heads sum to 1."""
+    """Probabilities over the words that a member ``read``, as votes over ``words``. Votes for heads sum to 1."""
     if output == "heads":
         return _head_votes_over(row, read, words)
     if list(read) == list(words):
@@ -238,9 +238,10 @@ def _head_votes_over(row: np.ndarray, read: Sequence[int], words: Sequence[int])
 
 
 def make_voter(member: ModelSpec, path: str, recipe: Recipe, load: Callable[..., StructureParser]) -> Voter:
-    """The voter for ``member``, whose model or file is at ``path``; ``load`` makes a parser of a model.
+    """The voter for ``member``, whose model or file is at ``path``.
 
-    Raises SynparseError if the path does not exist, and for options of a file or a baseline.
+    ``load`` makes a parser of a model. Raises SynparseError if the path does not exist, and for options of a file or a
+    baseline.
     """
     options = {name: value for name, value in member.options.items() if name != "weight"}
     located = locate(path)

@@ -174,7 +174,7 @@ def sealed(content: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, 
     return {**files, FACTS_FILE: text.encode("utf-8")}
 
 
-def find(run: Path, which: tuple[str, ...] = CHECKPOINTS) -> Path:
+def find(run: Path, names: tuple[str, ...] = CHECKPOINTS) -> Path:
     """The checkpoint folder of the model ``run``: its ``best``, else its ``last``, else ``run`` itself.
 
     A packed model is unpacked into a temporary folder, which exists until the program ends. Nothing else is written.
@@ -183,26 +183,26 @@ def find(run: Path, which: tuple[str, ...] = CHECKPOINTS) -> Path:
     located = locate(run)
     if located.type in (PathType.PACKED, PathType.FILE):
         return unpack(located.path)
-    for name in which:
+    for name in names:
         if whole(run / name):
             return run / name
         if (seal := run / name / FACTS_FILE).is_symlink():  # the other checkpoint is another model
             raise CheckpointError(f"{seal}: this link leads nowhere; mend or remove it to use what else is in {run}")
     if (run / FACTS_FILE).exists():
         return run
-    raise CheckpointError(_no_model(run, located.type, which))
+    raise CheckpointError(_no_model(run, located.type, names))
 
 
-def _no_model(run: Path, type_: PathType, which: tuple[str, ...]) -> str:
+def _no_model(run: Path, type_: PathType, names: tuple[str, ...]) -> str:
     """The message for a path without a model."""
     if type_ is PathType.ENSEMBLE:
         return f"{run}: this is an ensemble, which can only parse; name one of its members instead"
     if not run.is_dir():
         return f"{run}: there is no such model; train one with: synparse train -o {run}"
-    models = sorted(path.name for path in run.iterdir() if any(whole(path / name) for name in which))
+    models = sorted(path.name for path in run.iterdir() if any(whole(path / name) for name in names))
     if models:
-        names = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
-        return f"{run}: this is a folder of models ({names}); name one of them: -m {run / models[0]}"
+        examples = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
+        return f"{run}: this is a folder of models ({examples}); name one of them: -m {run / models[0]}"
     return f"{run}: this folder holds no model; train one with: synparse train -o {run}"
 
 

@@ -100,7 +100,7 @@ class RunFacts:
 
     @property
     def learned_from(self) -> str:
-        """The trees that the model learned from or was distilled from; "" if it has seen text alone."""
+        """The trees that the model learned from or was distilled from, or "" if it has seen text alone."""
         if self.teachers:
             return f"{self.annotation}: {', '.join(self.teachers)} (teacher)"
         if not self.trees:

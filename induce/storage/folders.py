@@ -1,9 +1,8 @@
-"""Folders that are replaced as a whole, so that a kill or a full disk at any moment leaves a whole one behind.
+"""Folders that are replaced as a whole, so that a kill or a full disk at any moment leaves a complete one.
 
-A folder is written beside the old one (``best.new``), made to last, and renamed; the old one is set aside
-(``best.old``) until that is done. Those who read never rename or remove anything: they look for the newest whole
-folder under the three names. Only the one who writes puts a folder back in its place, and only files of ours are ever
-deleted.
+A folder is written next to the old one (``best.new``), synced, and renamed; the old one is kept (``best.old``) until
+that is done. Readers never rename or remove anything: they look for the newest complete folder under the three names.
+Only the writer renames, and only files that synparse has written are ever deleted.
 """
 
 from __future__ import annotations
@@ -31,86 +30,86 @@ def is_whole(folder: Path) -> bool:
 
 
 def whole(folder: Path) -> Path | None:
-    """Where the newest whole version of ``folder`` lies: there, or beside it after a kill. Touches nothing."""
-    place = _real(folder)
+    """The newest complete version of ``folder``, also next to it after a kill, or None. Changes nothing."""
+    target = _real(folder)
     if is_whole(folder):
         return folder
-    return next((other for other in (_beside(place, NEW), _beside(place, OLD)) if is_whole(other)), None)
+    return next((other for other in (_sibling(target, NEW), _sibling(target, OLD)) if is_whole(other)), None)
 
 
 def save(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write ``files`` as ``folder`` in the place of what was there. A link to a folder stays a link.
+    """Replace ``folder`` by a folder with ``files``. A link to a folder stays a link.
 
     Files keep the permissions that they had, and files of other programs are carried over. Raises OSError, the old
-    folder whole and in its place.
+    folder complete and in its place.
     """
-    place = _real(folder)
-    new, old = _beside(place, NEW), _beside(place, OLD)
+    target = _real(folder)
+    new, old = _sibling(target, NEW), _sibling(target, OLD)
     settle(folder)
-    if place.exists() and not place.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(target))
     new.mkdir(parents=True)
     try:
         for name in files.keys() - {SEAL}:
-            _write(new / name, files[name], like=place / name)
-        _write(new / (SEAL + PART), files[SEAL], like=place / SEAL)
+            _write(new / name, files[name], like=target / name)
+        _write(new / (SEAL + PART), files[SEAL], like=target / SEAL)
         (new / (SEAL + PART)).rename(new / SEAL)
         sync(new)
-        _exchange(place, new, old)
+        _exchange(target, new, old)
     except OSError:
         with suppress(OSError, SynparseError):
             _discard(new)
         raise
-    sync(place.parent)
+    sync(target.parent)
     with suppress(OSError, SynparseError):  # what is left is cleared before the next writing
-        _discard(old, into=place)
+        _discard(old, into=target)
 
 
 def settle(folder: Path) -> None:
-    """Put ``folder`` back in its place if a kill came between the renamings of ``save``, and clear what that left.
+    """Restore ``folder`` if a kill came between the renamings of ``save``, and remove temporary folders.
 
-    For the one who writes only, who must hold the lock of the run.
+    Only for the writer, who must hold the lock of the run.
     """
-    place = _real(folder)
-    new, old = _beside(place, NEW), _beside(place, OLD)
-    if not os.path.lexists(place):
+    target = _real(folder)
+    new, old = _sibling(target, NEW), _sibling(target, OLD)
+    if not os.path.lexists(target):
         for other in (new, old):
             if is_whole(other):
-                other.rename(place)
-                sync(place.parent)
+                other.rename(target)
+                sync(target.parent)
                 break
     _discard(new)
-    if is_whole(place) or not is_whole(old):  # never the only whole one
-        _discard(old, into=place if place.is_dir() else None)
+    if is_whole(target) or not is_whole(old):  # never the only whole one
+        _discard(old, into=target if target.is_dir() else None)
 
 
 def remove(folder: Path) -> None:
     """Remove our files in ``folder`` and beside it, and the folders that are empty then."""
-    place = _real(folder)
-    for path in (_beside(place, NEW), _beside(place, OLD), place):
+    target = _real(folder)
+    for path in (_sibling(target, NEW), _sibling(target, OLD), target):
         if path.is_dir():
             _remove_files(path)
             with suppress(OSError):  # not empty: it holds something of the user's
                 path.rmdir()
 
 
-def strangers(folder: Path) -> list[str]:
-    """Names of what lies in ``folder`` that is not ours."""
+def unknown_files(folder: Path) -> list[str]:
+    """Names of the files in ``folder`` that `save` does not write."""
     return sorted(name for name in os.listdir(folder) if name not in FILES) if folder.is_dir() else []
 
 
 def versions(folder: Path) -> Iterator[Path]:
     """``folder`` and what an interrupted writing may have left beside it, as far as they are there."""
-    place = _real(folder)
-    yield from (path for path in (place, _beside(place, NEW), _beside(place, OLD)) if os.path.lexists(path))
+    target = _real(folder)
+    yield from (path for path in (target, _sibling(target, NEW), _sibling(target, OLD)) if os.path.lexists(path))
 
 
 def _real(folder: Path) -> Path:
     return Path(os.path.realpath(folder))
 
 
-def _beside(place: Path, suffix: str) -> Path:
-    return place.with_name(place.name + suffix)
+def _sibling(target: Path, suffix: str) -> Path:
+    return target.with_name(target.name + suffix)
 
 
 def _write(path: Path, content: bytes, *, like: Path) -> None:
@@ -123,17 +122,17 @@ def _write(path: Path, content: bytes, *, like: Path) -> None:
         os.fsync(stream.fileno())
 
 
-def _exchange(place: Path, new: Path, old: Path) -> None:
-    """``new`` becomes ``place``, and what was there becomes ``old``; all as before if that fails."""
-    had = place.exists()
+def _exchange(target: Path, new: Path, old: Path) -> None:
+    """``new`` becomes ``target``, and the present folder becomes ``old``. Nothing changes if that fails."""
+    had = target.exists()
     if had:
-        _make_alike(new, place.stat())
-        place.rename(old)
+        _make_alike(new, target.stat())
+        target.rename(old)
     try:
-        new.rename(place)
+        new.rename(target)
     except OSError:
         if had:
-            old.rename(place)
+            old.rename(target)
         raise
 
 
@@ -154,10 +153,10 @@ def _discard(folder: Path, into: Path | None = None) -> None:
     if not os.path.lexists(folder):
         return
     if folder.is_symlink() or not folder.is_dir():
-        raise SynparseError(f"{folder}: this is no folder of ours, and it is in the way; move it")
-    for name in strangers(folder):
+        raise SynparseError(f"{folder}: not written by synparse; move it or choose another folder")
+    for name in unknown_files(folder):
         if into is None or os.path.lexists(into / name):
-            raise SynparseError(f"{folder / name}: this is no file of ours, and it is in the way; move it")
+            raise SynparseError(f"{folder / name}: not written by synparse; move it or choose another folder")
         (folder / name).rename(into / name)
     _remove_files(folder)
     folder.rmdir()

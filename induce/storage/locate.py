@@ -45,7 +45,7 @@ MARKERS = {
 
 @dataclass(frozen=True)
 class Located:
-    """A path with its type; ``path`` of the built-in model is its file in the package."""
+    """A path with its type. The path of the built-in model is its file in the package."""
 
     path: Path
     type: PathType
@@ -74,14 +74,14 @@ def locate(name: str | os.PathLike[str]) -> Located:
 
 
 def folder_types(folder: Path) -> Iterator[PathType]:
-    """The types of everything that synparse has written into ``folder``; the first one decides its type."""
+    """The types of everything that synparse has written into ``folder``. The first one decides its type."""
     yield from (type_ for name, type_ in MARKERS.items() if os.path.lexists(folder / name))
     if os.path.lexists(folder / SEAL) or any(_has_checkpoint(folder / name) for name in CHECKPOINTS):
         yield PathType.MODEL
 
 
 def _has_checkpoint(folder: Path) -> bool:
-    """Whether there is a checkpoint in ``folder`` or, after a kill, next to it; also if files of it are missing."""
+    """Whether there is a checkpoint in ``folder`` or, after a kill, next to it, even if files of it are missing."""
     if any(is_whole(path) for path in versions(folder)):
         return True
     return any(os.path.lexists(folder / name) for name in FILES)

@@ -19,7 +19,7 @@ class RunLock:
     """Holds the folder of a run, which is made if it is not there, until it is released.
 
     The lock is on a file in the folder, which is removed in the end; one that a kill left behind is nobody's. On a file
-    system without locks, training goes on without one. Raises SynparseError if another training holds the folder.
+    system without locks, training continues without one. Raises SynparseError if another training holds the folder.
     """
 
     def __init__(self, run: Path, holder: str = "training") -> None:
@@ -29,7 +29,7 @@ class RunLock:
         self.descriptor: int | None = _acquire(run, holder)
 
     def release(self) -> None:
-        """Give the folder back; a second time does nothing."""
+        """Release the folder. A second call does nothing."""
         descriptor, self.descriptor = self.descriptor, None
         if descriptor is None:
             return
@@ -77,9 +77,9 @@ def _lock(descriptor: int, run: Path, kind: str) -> None:
             break
         time.sleep(PATIENCE / 50)
     holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-    who = f" (process {holder})" if holder.isdigit() else ""
+    process = f" (process {holder})" if holder.isdigit() else ""
     raise SynparseError(
-        f"{run}: another {kind} is writing to this folder{who}; wait for it to end, or name another with -o"
+        f"{run}: another {kind} is writing to this folder{process}; wait for it to end, or name another with -o"
     )
 
 

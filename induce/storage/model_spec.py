@@ -25,7 +25,7 @@ OPTIONS: dict[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec:
-    """A model, a file of trees or heads, or a baseline, with its options; an empty option is left to the model."""
+    """A model, a file of trees or heads, or a baseline, with its options. An empty option is left to the model."""
 
     path: str  # a model, a file, or baseline:NAME
     weight: float = 1.0  # in an ensemble
@@ -43,7 +43,7 @@ class ModelSpec:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that were given, by name; ``weight`` if it is not 1."""
+        """The options of the specification by name, without a ``weight`` of 1."""
         values = {name: getattr(self, name) for name in OPTIONS}
         return {name: value for name, value in values.items() if value and (name, value) != ("weight", 1)}
 

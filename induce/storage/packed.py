@@ -7,15 +7,20 @@ its names leads out of its folder, and no part is larger than it says.
 from __future__ import annotations
 
 import atexit
+import errno
 import hashlib
 import json
+import os
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from treebank.base.atomic_write import replacing
+from treebank.base.digest import digest_file
 from treebank.base.errors import SynparseError, placed
 from treebank.base.json_text import parse_json
 
@@ -24,57 +29,78 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 LARGEST_MANIFEST = 1 << 16  # bytes
 BLOCK = 1 << 20
+END_BYTES, END_SIGNATURE = 22, b"PK\x05\x06"  # of an archive without a comment
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of every part, so that the same model gives the same file
 
 
 class PackError(SynparseError):
-    """A packed model that is damaged, or a file that is none."""
+    """A damaged packed model, or a file that is not a packed model."""
 
 
 def pack(folder: Path, target: str) -> str:
-    """Write the checkpoint in ``folder`` to the file ``target``; what comes back is the file's SHA-256.
+    """Write the checkpoint in ``folder`` to the file ``target`` and return the file's SHA-256.
 
     An earlier file of that name is safe until all is written. Raises SynparseError for a part that is missing.
     """
     for name in PARTS:
         if not (folder / name).is_file():
             raise PackError(f"{folder / name}: missing; this folder holds no whole model")
-    parts = {name: {"size": (folder / name).stat().st_size, "sha256": _digest(folder / name)} for name in PARTS}
+    parts = {name: {"size": (folder / name).stat().st_size, "sha256": digest_file(folder / name)} for name in PARTS}
     with replacing(target) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as packed:
         manifest = json.dumps({"format": FORMAT, "files": parts}, indent=2)
         packed.writestr(zipfile.ZipInfo(MANIFEST, EPOCH), manifest)
         for name in PARTS:
             with (folder / name).open("rb") as source, packed.open(zipfile.ZipInfo(name, EPOCH), "w") as sink:
                 shutil.copyfileobj(source, sink, BLOCK)
-    return _digest(Path(target))
+    return digest_file(target)
 
 
 def is_packed(path: Path) -> bool:
     """Whether the file ``path`` looks like a packed model."""
-    if not zipfile.is_zipfile(path):
-        return False
     try:
         with zipfile.ZipFile(path) as packed:
             return MANIFEST in packed.namelist()
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, NotImplementedError, ValueError):
+        return False
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
         return False
 
 
 def unpack(path: Path) -> Path:
-    """A folder with the checkpoint that the file ``path`` holds; it is there until the program ends.
+    """A temporary folder with the checkpoint in the file ``path``, which exists until the program ends.
 
-    Raises PackError for a file that is no packed model, or in which anything is not as its digests say.
+    Raises PackError if the file is not a packed model, or if anything in it does not match its digests.
     """
     folder = Path(tempfile.mkdtemp(prefix="synparse-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     try:
-        with zipfile.ZipFile(path) as packed:
+        with _opened(path) as packed:
             for name, fact in _manifest(path, packed).items():
                 _copy(path, packed, name, fact, folder / name)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError) as error:
-        problem = f"this file is no packed model, or it is damaged ({error})"
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, ValueError) as error:
+        problem = f"not a packed model, or a damaged one ({error})"
         raise PackError(f"{path}: {problem}; -m takes the folder of a model, or what synparse pack wrote") from None
     return folder
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The archive in the file ``path``. Raises BadZipFile if bytes are missing, or were added before or after it."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            starts = min((info.header_offset for info in packed.infolist()), default=0)
+            with path.open("rb") as stream:
+                stream.seek(-END_BYTES, os.SEEK_END)
+                end = stream.read(len(END_SIGNATURE))
+            if starts or end != END_SIGNATURE:
+                raise zipfile.BadZipFile("there are bytes before or after the archive")
+            yield packed
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a position outside the file
+            raise
+        raise zipfile.BadZipFile("bytes are missing") from None
 
 
 def _manifest(path: Path, packed: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
@@ -93,7 +119,7 @@ def _manifest(path: Path, packed: zipfile.ZipFile) -> dict[str, dict[str, Any]]:
     except (ValueError, KeyError, TypeError):
         raise PackError(f"{path}: {MANIFEST} cannot be read; copy the file again") from None
     if not fits:
-        raise PackError(f"{path}: {MANIFEST} tells of other parts than there are; copy the file again")
+        raise PackError(f"{path}: {MANIFEST} does not match the parts of the file; copy the file again")
     return files
 
 
@@ -106,11 +132,3 @@ def _copy(path: Path, packed: zipfile.ZipFile, name: str, fact: dict[str, Any], 
             sink.write(block)
     if digest.hexdigest() != fact.get("sha256"):
         raise PackError(f"{path}: {name} is not what it was when the model was packed; copy the file again")
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as source:
-        while block := source.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""The folder of a run: whether a training may write to it, and what of it is ours to remove."""
+"""The folder of a training run: whether a training may write to it, and the removal of its files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from induce.storage.folders import remove, settle, strangers, versions, whole
+from induce.storage.folders import remove, settle, unknown_files, versions, whole
 from induce.storage.locate import CHECKPOINTS, PathType, folder_types
 from treebank.base.errors import SynparseError
 
@@ -15,7 +15,7 @@ LOG = "log.jsonl"
 
 
 def resumable(run: Path) -> bool:
-    """Whether ``run`` holds a state to go on from, if only beside its place after a kill. Touches nothing."""
+    """Whether ``run`` contains a state to resume from, also after a kill while it was saved. Changes nothing."""
     return whole(run / "last") is not None
 
 
@@ -35,21 +35,23 @@ def versions_of(run: Path) -> Iterator[Path]:
 
 
 def check_free(run: Path, *, overwrite: bool) -> None:
-    """Raises SynparseError if ``run`` holds what was not to be replaced, or cannot be written.
+    """Raises SynparseError if ``run`` contains something that must not be replaced, or cannot be written.
 
-    What a kill in the very first saving leaves is no model: a training may begin there.
+    After a kill in the very first saving there is no model yet, and a training may begin.
     """
     if run.is_file():
         raise SynparseError(f"{run}: this is a file; name a folder with -o")
     check_type(run)
     for folder in (run / name for name in CHECKPOINTS):
         for path in versions(folder):
-            ours = path.is_dir() and (len(strangers(path)) < len(list(path.iterdir())) or not any(path.iterdir()))
-            if not ours:
-                raise SynparseError(f"{path}: this is no model, so it is not overwritten; name another folder with -o")
+            is_model = path.is_dir() and (
+                len(unknown_files(path)) < len(list(path.iterdir())) or not any(path.iterdir())
+            )
+            if not is_model:
+                raise SynparseError(f"{path}: not a model, so it is not overwritten; name another folder with -o")
         if not overwrite and (whole(folder) or folder.exists()):
             raise SynparseError(
-                f"{run}: there is a model already; go on with --resume, replace it with --overwrite, "
+                f"{run}: there is a model already; continue with --resume, replace it with --overwrite, "
                 "or name another folder with -o"
             )
     _check_log(run / LOG, overwrite=overwrite)
@@ -68,11 +70,13 @@ def _check_log(log: Path, *, overwrite: bool) -> None:
     if not log.exists():
         return
     if not log.is_file():
-        raise SynparseError(f"{log}: this is no file, so no log can be written; name another folder with -o")
+        raise SynparseError(f"{log}: not a regular file, so no log can be written; name another folder with -o")
     with log.open("rb") as stream:
         beginning = stream.read(9)
     if beginning and not b'{"event":'.startswith(beginning):
-        raise SynparseError(f"{log}: this is no log of ours, so it is not overwritten; name another folder with -o")
+        raise SynparseError(
+            f"{log}: not the log of a training run, so it is not overwritten; name another folder with -o"
+        )
     if beginning and not overwrite:
         raise SynparseError(f"{log}: there is the log of a training already; replace it with --overwrite")
 
@@ -85,6 +89,6 @@ def clear(run: Path) -> None:
 
 
 def settle_run(run: Path) -> None:
-    """Put the folders of ``run`` back in their places after a kill; for the one who holds its lock."""
+    """Restore the folders of ``run`` after a kill. Only for the holder of its lock."""
     for name in CHECKPOINTS:
         settle(run / name)

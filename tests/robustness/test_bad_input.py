@@ -220,9 +220,7 @@ def test_no_model(call: Caller, trained: Path) -> None:
     text = trained / "text.txt"
     hint = "train one with: synparse train -o"
     assert call.refusal("parse", "-m", "none", text) == f"none: there is no such model; {hint} none"
-    problem = (
-        "file: this file is no packed model, or it is damaged (File is not a zip file); -m takes the folder of a model"
-    )
+    problem = "file: not a packed model, or a damaged one (File is not a zip file); -m takes the folder of a model"
     assert call.refusal("info", "-m", write("file", "x")).startswith(problem)
     Path("empty").mkdir()
     assert call.refusal("extract", "-m", "empty", text) == f"empty: this folder holds no model; {hint} empty"
@@ -452,7 +450,7 @@ def test_the_advice_after_a_loss_that_is_no_number_can_be_followed(call: Caller,
 
 def test_an_existing_run_is_left_alone(call: Caller, copy: Path, trained: Path) -> None:
     before = contents(copy)
-    assert "there is a model already; go on with --resume" in call.refusal("train", trained / "text.txt", "-o", copy)
+    assert "there is a model already; continue with --resume" in call.refusal("train", trained / "text.txt", "-o", copy)
     write("empty.txt", "\n")
     call.refusal("train", "empty.txt", "-o", copy, "--overwrite")  # what cannot begin replaces nothing
     call.refusal("train", "none.txt", "-o", copy, "--overwrite")
@@ -473,7 +471,7 @@ def test_folders_that_are_no_model_are_not_overwritten(call: Caller, trained: Pa
     write("best/photo.jpg", "mine")
     write("notes.txt", "mine, too")
     text = trained / "text.txt"
-    assert "this is no model, so it is not overwritten" in call.refusal("train", text, "-o", ".", "--overwrite")
+    assert "not a model, so it is not overwritten" in call.refusal("train", text, "-o", ".", "--overwrite")
     assert contents(Path()).keys() == {"best/photo.jpg", "notes.txt"}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from induce.storage.packed import MANIFEST, PARTS, PackError, pack, unpack
+from induce.storage.packed import MANIFEST, PARTS, PackError, is_packed, pack, unpack
 
 CONTENT = {"checkpoint.json": b"{}", "vocabulary.txt": b"<eos>\n<unk>\n", "weights.safetensors": bytes(range(256)) * 9}
 
@@ -57,7 +57,7 @@ def manifest(parts: dict[str, bytes], **changes: object) -> None:
     ("change", "problem"),
     [
         (lambda parts: parts.update({"weights.safetensors": b"x" * 2304}), "is not what it was"),
-        (lambda parts: parts.update({"weights.safetensors": b"x"}), "tells of other parts"),
+        (lambda parts: parts.update({"weights.safetensors": b"x"}), "does not match the parts"),
         (lambda parts: parts.update({"../../evil.txt": b"x"}), "and nothing else"),
         (lambda parts: parts.update({"evil.pkl": b"x"}), "and nothing else"),
         (lambda parts: parts.pop("vocabulary.txt"), "and nothing else"),
@@ -65,7 +65,7 @@ def manifest(parts: dict[str, bytes], **changes: object) -> None:
         (lambda parts: parts.update({MANIFEST: b"[" * 100_000}), "too large"),
         (lambda parts: parts.update({MANIFEST: b"[" * 60_000}), "cannot be read"),
         (lambda parts: manifest(parts, files=[]), "cannot be read"),
-        (lambda parts: manifest(parts, format=2), "tells of other parts"),
+        (lambda parts: manifest(parts, format=2), "does not match the parts"),
     ],
 )
 def test_what_was_changed_is_refused(packed: Path, change: Callable[[dict[str, bytes]], None], problem: str) -> None:
@@ -80,7 +80,7 @@ def test_compressed_parts_are_refused_before_they_are_opened(packed: Path) -> No
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"no zip at all")
-    with pytest.raises(PackError, match="no packed model"):
+    with pytest.raises(PackError, match="not a packed model"):
         unpack(tmp_path / "a")
 
 
@@ -88,3 +88,19 @@ def test_a_folder_without_a_model_is_not_packed(tmp_path: Path) -> None:
     with pytest.raises(PackError, match=PARTS[0]):
         pack(tmp_path, str(tmp_path / "a.synparse"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_added_and_missing_bytes_are_an_error(packed: Path) -> None:
+    data = packed.read_bytes()
+    damaged = [
+        b"x" + data,
+        b"PK" * 50 + data,
+        data + b"x",
+        data[1:],
+        *(data[:at] + data[at + 3 :] for at in range(0, len(data), 997)),
+    ]
+    for content in damaged:
+        packed.write_bytes(content)
+        is_packed(packed)
+        with pytest.raises(PackError):
+            unpack(packed)

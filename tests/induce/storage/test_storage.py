@@ -198,7 +198,7 @@ def test_only_our_files_are_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("overwrite", [True, False])
 def test_a_log_of_the_user_is_not_overwritten(tmp_path: Path, overwrite: bool) -> None:
     (tmp_path / "log.jsonl").write_text("precious\n")
-    with pytest.raises(SynparseError, match=r"log\.jsonl: this is no log of ours"):
+    with pytest.raises(SynparseError, match=r"log\.jsonl: not the log of a training"):
         check_free(tmp_path, overwrite=overwrite)
 
 
