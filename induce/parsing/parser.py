@@ -63,8 +63,8 @@ class Parser(Protocol):
         """The part of a signature that names the model and the way its trees are decoded."""
         ...
 
-    def input_options(self, given: InputOptions = DEFAULT_INPUT) -> InputOptions:
-        """``given``, with the tokenizer of the training corpus if no other is named."""
+    def input_options(self, options: InputOptions = DEFAULT_INPUT) -> InputOptions:
+        """``options``, with the tokenizer of the training corpus if no other is named."""
         ...
 
     def read(self, sentences: Iterable[Words]) -> Iterator[Reading]:
@@ -81,19 +81,19 @@ class Parser(Protocol):
 
 
 def block_after(size: int) -> int:
-    """How many sentences are read at a time after a block of ``size``."""
+    """Size of the block of sentences after a block of ``size``."""
     return min(8 * size, LARGEST_BLOCK)
 
 
 def as_sentence(words: Words) -> Sentence:
-    """``words`` as a `Sentence`; a string is split at blanks."""
+    """``words`` as a `Sentence`, with a string split at white space."""
     if isinstance(words, Sentence):
         return words
     return Sentence(tuple(words.split() if isinstance(words, str) else words))
 
 
 def each_sentence(sentences: Iterable[Words]) -> Iterator[Sentence]:
-    """Every sentence; one string by itself is one sentence."""
+    """The sentences. One string by itself is one sentence."""
     return map(as_sentence, [sentences] if isinstance(sentences, str | Sentence) else sentences)
 
 
@@ -122,7 +122,7 @@ class StructureParser:
     tell: Callable[[str], None] = staticmethod(_ignore)
 
     def __call__(self, sentences: Iterable[Words]) -> Iterator[Any]:
-        """The trees, or the words and heads, of ``sentences``; one string is one sentence."""
+        """The trees, or the words and heads, of ``sentences``. One string is one sentence."""
         return self.parse(sentences) if self.output == "trees" else self.parse_heads(sentences)
 
     def __repr__(self) -> str:
@@ -147,7 +147,7 @@ class StructureParser:
         return map(self.read_block, self._blocks(sentences))
 
     def _blocks(self, sentences: Iterable[Words]) -> Iterator[list[Sentence]]:
-        """The sentences in blocks; an error in reading a sentence is raised after the sentences before it."""
+        """The sentences in blocks. An error in reading a sentence is raised after the sentences before it."""
         source = each_sentence(sentences)
         size, problem = self.first_block, None
         while not problem:
@@ -159,7 +159,7 @@ class StructureParser:
         raise problem
 
     def read_block(self, block: Sequence[Sentence]) -> Iterable[Reading]:
-        """What is said of each sentence of a list."""
+        """The structure of each sentence of a list."""
         raise NotImplementedError
 
     def choose(self, decoder: str) -> None:
@@ -173,7 +173,7 @@ class StructureParser:
         self.structure, self.output = entry.reads, entry.gives
 
     def parse(self, sentences: Iterable[Words]) -> Iterator[Tree]:
-        """One tree over all the words of each sentence, in order; an empty sentence gives an empty tree.
+        """One tree over all the words of each sentence, in order. An empty sentence gives an empty tree.
 
         Raises SynparseError if the decoder gives heads.
         """
@@ -186,20 +186,20 @@ class StructureParser:
         return chain.from_iterable(map(self._heads_of, self.read_blocks(sentences)))
 
     def _heads_of(self, block: Iterable[Reading]) -> Iterator[tuple[Sequence[str], Heads]]:
-        """Leaves and heads of the sentences of a block, decoded side by side; of those before one that fails, too."""
+        """Leaves and heads of the sentences of a block, decoded together, up to the first error."""
         readings, problem = _until_failure(block)
-        together = registry.decoder_together(self.decoder)
-        for reading, heads in zip(readings, together([reading.scores for reading in readings]), strict=True):
+        decode_all = registry.decoder_together(self.decoder)
+        for reading, heads in zip(readings, decode_all([reading.scores for reading in readings]), strict=True):
             yield reading.leaves, reading.all_heads(heads)
         if problem:
             raise problem
 
-    def input_options(self, given: InputOptions = DEFAULT_INPUT) -> InputOptions:
-        """How text for this model is read: ``given``, and the rule that split the text it was trained on.
+    def input_options(self, options: InputOptions = DEFAULT_INPUT) -> InputOptions:
+        """Input options for text for this model: ``options``, with the tokenizer of the training corpus by default.
 
         Raises SynparseError if the package of that rule is missing.
         """
-        return with_rule(given, self.tokenization)
+        return with_rule(options, self.tokenization)
 
     def offer(self, structure: str) -> None:
         """Take the default decoder of the structure of that name, unless the decoder reads it already.
@@ -210,9 +210,9 @@ class StructureParser:
             return
         kind = registry.structure_called(structure)
         if kind not in self.gives:
-            given = " or ".join(one.name for one in self.gives)
+            names = " or ".join(type_.name for type_ in self.gives)
             problem = f"the decoder {self.decoder!r} reads {self.structure.name}, not {structure}"
-            raise SynparseError(f"model {self.name!r}: {problem} (try --what {given})")
+            raise SynparseError(f"model {self.name!r}: {problem} (try --what {names})")
         self.choose(registry.decoders_of((kind,))[0])
 
     def must_give(self, output: registry.Output, instead: str) -> None:
@@ -319,7 +319,7 @@ class ModelParser(StructureParser):
                 yield Reading(words, read.kept, self.structure, *scores, token=self.token)  # type: ignore[misc]
 
     def _rows_of(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
-        """The scores of each sentence, or the error why there are none; sentences of similar length share a batch."""
+        """The scores of each sentence, or an error. Sentences of similar length share a batch."""
         lengths = [len(ids) for ids, _ in encoded]
         rows: list[Any] = [
             Scores(self.structure.trivial(length) if length else []) if length < max(1, self.model.shortest) else None
@@ -339,15 +339,15 @@ class ModelParser(StructureParser):
         return rows
 
     def _normalize(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
-        """The words of a sentence, and those that the model reads; for a model of characters both are characters."""
-        seen = self.recipe(sentence.words, sentence.tags)
+        """The words of a sentence, and those that the model reads. Both are characters for a model of characters."""
+        normalized = self.recipe(sentence.words, sentence.tags)
         if self.token == "word":
-            return sentence.words, seen
-        spelt = split(seen.forms, self.token)
-        return spelt, Normalized(spelt, tuple(range(len(spelt))))
+            return sentence.words, normalized
+        characters = split(normalized.forms, self.token)
+        return characters, Normalized(characters, tuple(range(len(characters))))
 
     def _multiplying(self, words: int) -> AbstractContextManager[None]:
-        """Multiply by the library that suits this model and this number of words; it depends on nothing else."""
+        """Multiply by the library that suits this model and this number of words, independent of anything else."""
         from induce.layers.matrix_library import MKL, choose_library, multiplying
 
         if self.device != "cpu" or words < MANY:
@@ -373,7 +373,7 @@ class ModelParser(StructureParser):
             torch.set_num_threads(threads)  # the libraries underneath may have taken the workers' 1 for everyone
 
     def _alone(self, batch: Sequence[Any]) -> list[Any]:
-        """What a worker does: one batch in one thread."""
+        """Compute one batch in one thread."""
         import torch
 
         torch.set_num_threads(1)
@@ -416,7 +416,7 @@ class ModelParser(StructureParser):
 
 
 def default_decoder(checkpoint: Checkpoint) -> str:
-    """The decoder that a model is read by if the user names none; empty if it gives no structure."""
+    """The decoder that a model is read by if the user names none, or "" if it gives no structure."""
     config, gives = checkpoint.config, kind_of(checkpoint.config).gives
     branching = assumed_branching(config.parse.branching, checkpoint.facts.edges)
     if not gives:
@@ -431,9 +431,9 @@ def default_decoder(checkpoint: Checkpoint) -> str:
     return registry.with_defaults(fitting, ROOT_COUNTED if kind_of(config).estimates_root else {})
 
 
-def with_rule(given: InputOptions, rule: str) -> InputOptions:
-    """How text for a model is read: ``given``, and the ``rule`` that split its training, if there is one."""
-    return given if given.tokenize or not rule else replace(given, tokenize=rule)
+def with_rule(options: InputOptions, rule: str) -> InputOptions:
+    """``options`` for reading text, with the tokenization ``rule`` of a model's training corpus by default."""
+    return options if options.tokenize or not rule else replace(options, tokenize=rule)
 
 
 def _until_failure(block: Iterable[Reading]) -> tuple[list[Reading], SynparseError | None]:

@@ -1,4 +1,4 @@
-"""Parsed text as lines: a format, a file or a folder of files, and a broken-off batch that goes on where it stopped."""
+"""Parsed text as lines: formats, a file or a folder of files, and resuming of an interrupted job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from treebank.io.lines import OnBad
 from treebank.io.read import InputOptions, OnSentence, read_sentences
 from treebank.io.source import AnyPath
 
-#: format whose files can be gone on with -> the suffix of a file in it
+#: format that can be resumed -> suffix of its files
 SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
 
 PART_SUFFIX = ".part"  # of a file in it that is not whole
@@ -54,7 +54,7 @@ class Alongside:
         return self._passed.popleft()
 
     def _in_place(self, following: Place | None) -> Iterator[Sentence]:
-        """An empty sentence for each broken one before the ``following``; readers may look further ahead."""
+        """An empty sentence for each malformed one before the ``following``. Readers may read further ahead."""
         while self._broken and (following is None or _before(self._broken[0], following)):
             self._broken.popleft()
             empty = Sentence(())
@@ -68,7 +68,7 @@ def _before(error: TreebankError, place: Place) -> bool:
 
 @dataclass(frozen=True)
 class Job:
-    """What is written of each sentence: ``form`` of trees or heads by ``parser``, text read by ``input_options``.
+    """The job of parsing text: ``form`` of the trees or heads by ``parser``, text read with ``input_options``.
 
     ``draw`` makes the pictures of the form ``drawing``. ``on_bad`` hears of each broken sentence, in whose place an
     empty line is written; without it the first one raises. ``watch`` hears where each sentence stands that is written.
@@ -134,7 +134,7 @@ class Job:
         return str(tree) if self.draw is None else self.draw(Analysis.of_tree(tree), sentence)
 
     def facts(self) -> dict[str, Any]:
-        """What the lines depend on, beside the text."""
+        """Everything that decides the lines besides the text."""
         parser, options = self.parser, self.input_options
         return {
             "model": parser.name,
@@ -175,7 +175,7 @@ def parse_into(
     resume: bool = False,
     tell: Callable[[str], None] = lambda text: None,
 ) -> int:
-    """Writes a file into ``folder`` for each file in ``paths``; returns how many sentences were written.
+    """Write a file into ``folder`` for each file in ``paths`` and return the number of sentences written.
 
     A file is written as ``NAME.part`` and renamed when it is whole. With ``resume``, whole files are left as they are,
     and a part is gone on with after its last whole sentence, so that no sentence is lost or written twice, whenever the
@@ -200,15 +200,15 @@ def parse_into(
 
 
 def targets_of(folder: str, files: Sequence[str], suffix: str) -> dict[str, str]:
-    """Of each file the one to write, named by its path below the folder that all files share."""
+    """The output file of each file, named by its path below the common folder of all files."""
     if "-" in files:
-        raise SynparseError("standard input is no file, so its trees have no name in --output-dir; use -o FILE")
+        raise SynparseError("trees of standard input have no file name in --output-dir; use -o FILE")
     shared = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
     return {path: os.path.join(folder, os.path.relpath(os.path.abspath(path), shared) + suffix) for path in files}
 
 
 def _parse_one(path: str, target: str, job: Job) -> int:
-    """Writes the file ``target``, or the rest of it; returns the number of sentences that this took."""
+    """Write the file ``target``, or the rest of it, and return the number of sentences written."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
     part = target + PART_SUFFIX
     done = 0
@@ -225,7 +225,7 @@ def _parse_one(path: str, target: str, job: Job) -> int:
 
 
 def whole_sentences(path: str, form: str) -> tuple[int, int]:
-    """How many whole sentences a broken-off file begins with, and how many bytes they take."""
+    """Number of complete sentences at the beginning of an interrupted file, and their bytes."""
     count = size = position = 0
     rows = False
     with open(path, "rb") as stream:

@@ -28,7 +28,7 @@ Tell = Callable[[str], None]
 
 
 class Engine(Protocol):
-    """What does tasks somewhere, several at a time."""
+    """A back end that does several tasks at a time: worker processes, or Ray."""
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
         """The outcome of each task, in any order."""
@@ -69,7 +69,7 @@ def parse_in_shards(
     shard_bytes: int = SHARD_BYTES,
     tell: Tell = lambda text: None,
 ) -> int:
-    """Writes a file into ``folder`` for each file in ``paths``, as `parse_into` does; returns the sentences written.
+    """Write a file into ``folder`` for each file in ``paths``, as `parse_into` does. Returns the number of sentences.
 
     ``make_engine`` takes what a worker does and the descriptors that no copy of this process may hold. Raises
     SynparseError for files of another batch, input that has changed since, and the first sentence that cannot be
@@ -86,7 +86,7 @@ def parse_in_shards(
 
 
 class _Batch:
-    """Where a batch stands."""
+    """The state of a job: shards, results and problems."""
 
     def __init__(self, folder: str, job: Job, names: dict[str, str], claim: OutputFolder, tell: Tell) -> None:
         self.folder, self.job, self.claim, self.tell = folder, job, claim, tell
@@ -95,10 +95,10 @@ class _Batch:
         self.manifest = Manifest(folder)
         self.problems: list[tuple[int, int, Exception]] = []
         self.sentences = self.finished = 0
-        self.began = self.told = time.monotonic()
+        self.began = self.reported = time.monotonic()
 
     def run(self, engine: Engine, shard_bytes: int) -> int:
-        """Do all that is left; returns the sentences written."""
+        """Do all remaining tasks and return the number of sentences written."""
         for outcome in engine.run(self._tasks(shard_bytes)):
             self._take(outcome)
         if self.problems:
@@ -106,7 +106,7 @@ class _Batch:
         return self.sentences
 
     def _tasks(self, shard_bytes: int) -> Iterator[Task]:
-        """The shards that are not written yet; none after a problem."""
+        """The shards that are not written yet, up to the first problem."""
         for number, file in enumerate(self.files):
             try:
                 if self._is_written(file) and self.manifest.text_of(file.name) is None:
@@ -142,22 +142,22 @@ class _Batch:
             self._finish(file)
 
     def _is_written(self, file: _File) -> bool:
-        """Whether the result is whole; one that was renamed and not noted is put together again."""
+        """Whether the result is complete. One that was renamed but not recorded is joined again."""
         noted = self.manifest.text_of(file.name) is not None
-        return os.path.exists(self._place(file)) and (noted or not os.path.exists(f"{self._place(file)}.shards"))
+        return os.path.exists(self._path_of(file)) and (noted or not os.path.exists(f"{self._path_of(file)}.shards"))
 
-    def _place(self, file: _File) -> str:
+    def _path_of(self, file: _File) -> str:
         return os.path.join(self.folder, file.name)
 
     def _check(self, file: _File) -> None:
         if file.text != self.manifest.text_of(file.name):
-            target = self._place(file)
-            raise SynparseError(f"{file.path}: has changed since {target} was written; remove that to parse it anew")
-        shutil.rmtree(f"{self._place(file)}.shards", ignore_errors=True)
+            target = self._path_of(file)
+            raise SynparseError(f"{file.path}: has changed since {target} was written; remove that to parse it again")
+        shutil.rmtree(f"{self._path_of(file)}.shards", ignore_errors=True)
         self.finished += 1
 
     def _take(self, outcome: Outcome) -> None:
-        """Note what came of a task, and put its file together if that was the last one of it."""
+        """Record the outcome of a task, and join its file after the last one."""
         file, shard = self.by_name[outcome.task.file], outcome.task.shard
         for note in outcome.notes:
             self.job.input_options.notify(note)
@@ -172,9 +172,9 @@ class _Batch:
             self.sentences += outcome.result.sentences
         if file.whole:
             self._finish(file)
-        elif time.monotonic() - self.told > PAUSE:
-            self.told = time.monotonic()
-            speed = self.sentences / (self.told - self.began)
+        elif time.monotonic() - self.reported > PAUSE:
+            self.reported = time.monotonic()
+            speed = self.sentences / (self.reported - self.began)
             self.tell(f"{file.path}: {len(file.results):,} shards; {speed:,.0f} sentences a second")
 
     def _finish(self, file: _File) -> None:
@@ -182,6 +182,6 @@ class _Batch:
         results = [file.results[shard.number] for shard in file.shards]
         whole = join(self.folder, file.name, file.shards, results)
         self.manifest.add_file(file.name, file.text, whole)
-        shutil.rmtree(f"{self._place(file)}.shards")
+        shutil.rmtree(f"{self._path_of(file)}.shards")
         self.finished += 1
         self.tell(f"{self.finished} of {len(self.files)} files: {file.path}: {whole.sentences:,} sentences")

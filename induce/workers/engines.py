@@ -11,7 +11,7 @@ from induce.workers.processes import WorkerProcesses
 
 
 def engine_called(name: str, workers: int | None = None, address: str | None = None) -> MakeEngine:
-    """What makes the engine of that name, ``processes`` or ``ray``, with so many workers, by default one for each core.
+    """The factory of an engine, ``processes`` or ``ray``, with so many workers, by default one for each core.
 
     ``address`` is that of a Ray cluster that is running; without it Ray is started on this machine.
     """

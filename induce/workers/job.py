@@ -1,4 +1,4 @@
-"""What a worker does with a shard: parse it, write the lines, and tell how many there are and their digest."""
+"""The task of a worker: parse a shard, write the lines, and return their number and digest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a task: a result or a problem. ``bad`` are broken sentences that were left empty."""
+    """The outcome of a task: a result or a problem. ``bad`` are malformed sentences that were left empty."""
 
     task: Task
     result: Result | None = None
@@ -37,10 +37,10 @@ class Outcome:
 
 
 class ShardWork:
-    """Parses shards into ``folder``; can be sent to another process, where the model is loaded once."""
+    """Parses shards into ``folder``. It can be sent to another process, where the model is loaded once."""
 
     def __init__(self, job: Job, folder: str) -> None:
-        self.folder, self.skip_bad, self.place = folder, job.on_bad is not None, os.getcwd()
+        self.folder, self.skip_bad, self.working_folder = folder, job.on_bad is not None, os.getcwd()
         options = replace(job.input_options, notify=_quiet)  # told already where the files were cut
         self.job = replace(job, input_options=options, draw=None, on_bad=None, watch=None)
         self.text_options: InputOptions = replace(options, form="text")
@@ -49,20 +49,20 @@ class ShardWork:
         """The first thing that a worker does: it computes in one thread, since there are others."""
         import torch
 
-        os.chdir(self.place)  # paths are relative to it
+        os.chdir(self.working_folder)  # paths are relative to it
         torch.set_num_threads(1)
         self.job.parser.workers = 1
 
     def __call__(self, task: Task) -> Outcome:
-        """What came of a task; nothing is raised, so that no problem ends a worker."""
+        """The outcome of a task. Errors are returned, so that no problem ends a worker."""
         bad: list[TreebankError] = []
         notes: list[str] = []
         try:
             result = self._write(task, bad, notes)
         except Exception as error:
             return Outcome(task, problem=_sendable(error))
-        told = tuple((error.path, error.line, error.message) for error in bad)
-        return Outcome(task, result, bad=told, notes=tuple(notes))
+        errors = tuple((error.path, error.line, error.message) for error in bad)
+        return Outcome(task, result, bad=errors, notes=tuple(notes))
 
     def _write(self, task: Task, bad: list[TreebankError], notes: list[str]) -> Result:
         shard = task.shard
@@ -91,7 +91,7 @@ def _quiet(line: str) -> None:
 
 
 def _sendable(error: Exception) -> Exception:
-    """The same problem as an exception that another process can be told of; a bug with its traceback."""
+    """The error as an exception that can be sent to another process, a bug with its traceback."""
     if isinstance(error, SynparseError):
         return SynparseError(str(error))
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""Work on several cores, in processes that are copies of this one and share its memory."""
+"""Work on several cores, in forked processes that share the memory of this one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _work: Callable[[Any], Any] | None = None  # of a copy: what it does
 
 
 def cores() -> int:
-    """How many cores this process may use; OMP_NUM_THREADS, where it is set, says how many at most."""
+    """Number of cores that this process may use, at most OMP_NUM_THREADS if that is set."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(available, int(limit)) if limit.isdigit() and int(limit) else available
@@ -41,12 +41,11 @@ def can_copy() -> bool:
 
 
 def in_copies(work: Callable[[Item], Result], items: Iterable[Item], count: int) -> Iterator[Result]:
-    """``work`` of each item, in order, by ``count`` copies of this process; by itself if one is enough, or if it is a
-    copy already.
+    """``work`` of each item, in order, in ``count`` forked worker processes, or in this one if one is enough.
 
-    The items and results are sent through pipes, ``work`` and all that it refers to is not: the copies have it. Each
-    computes in one thread. A SynparseError in a copy is raised here. Copies leave signals to this process, and end with
-    the call, whatever they are at.
+    A worker process does not start others. Items and results are sent through pipes; ``work`` and everything that it
+    refers to is inherited. Each worker computes in one thread, ignores signals, and ends with the call or with this
+    process. A SynparseError in a worker is raised here.
     """
     if count < 2 or not can_copy() or _work is not None:
         yield from map(work, items)
@@ -86,7 +85,7 @@ def _end_with(reading: int) -> None:
 
 
 def _call(item: Any) -> tuple[Any, str]:
-    """What a copy does with an item, and what a user can do about it where that fails."""
+    """Process an item in a worker process. Returns the result, and the message of an error or ""."""
     assert _work is not None
     try:
         return _work(item), ""

@@ -41,7 +41,7 @@ class WorkerProcesses:
                 if not busy:
                     return
                 for connection in wait(list(busy)):
-                    outcome = self._heard(busy[connection], waiting)  # type: ignore[index]
+                    outcome = self._receive(busy[connection], waiting)  # type: ignore[index]
                     if outcome:
                         yield outcome
         finally:
@@ -57,11 +57,11 @@ class WorkerProcesses:
                 return
             worker = idle.pop() if idle else self._start()
             worker.task = task
-            with suppress(OSError):  # it has died meanwhile, which is heard of next
+            with suppress(OSError):  # the worker died; the receive below detects it
                 worker.connection.send(task)
 
-    def _heard(self, worker: _Worker, waiting: _Waiting) -> Outcome | None:
-        """What a worker tells; None if it is no more, and then its task waits again."""
+    def _receive(self, worker: _Worker, waiting: _Waiting) -> Outcome | None:
+        """The outcome that a worker sends, or None if the worker has died and its task waits again."""
         task = worker.task
         assert task is not None
         try:
@@ -108,7 +108,7 @@ class _Waiting:
         self._died: Counter[Task] = Counter()
 
     def next(self) -> Task | None:
-        """The next one; None if there is none."""
+        """The next task, or None if none is left."""
         return self._again.popleft() if self._again else next(self._tasks, None)
 
     def again(self, task: Task, code: int | None) -> None:
@@ -118,14 +118,14 @@ class _Waiting:
             where = f"{task.shard.path}:{task.shard.line}"
             raise SynparseError(
                 f"{where}: {ATTEMPTS} workers died here, the last with code {code}; is the memory enough for as many "
-                "workers? What was written is kept: go on with --resume"
+                "workers? Finished shards are kept: continue with --resume"
             )
         self._again.append(task)
 
 
 def _serve(connection: Connection, work: Callable[[Task], Outcome], inherited: Sequence[Connection], held: Any) -> None:
-    """What a worker does: tasks, until the process that gives them closes the connection or is no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who gives tasks hears of it, and ends this one
+    """Entry point of a worker process: do tasks until the parent closes the connection or dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it and ends this process
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for other in inherited:
         other.close()

@@ -86,7 +86,7 @@ def _ray() -> Any:
 
 
 def _work(name: str, parser: list[Any], task: Task) -> Outcome:
-    """What a worker does. ``parser`` holds a reference: Ray would send what it refers to with every task."""
+    """Do a task in a worker of Ray. ``parser`` holds a reference: Ray would send its content with every task."""
     if name not in _loaded:
         import ray
 

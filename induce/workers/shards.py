@@ -43,8 +43,8 @@ class Shard:
     @property
     def key(self) -> str:
         """A name that is another one wherever what is written of the shard may be another."""
-        what = f"{self.line} {self.characters} {self.whole} {self.sha256}"
-        return f"{self.number:06d}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+        content = f"{self.line} {self.characters} {self.whole} {self.sha256}"
+        return f"{self.number:06d}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
     @property
     def source(self) -> AnyPath:
@@ -64,11 +64,11 @@ class Shard:
 
 def changed(path: str) -> SynparseError:
     """The error of a file that is not what it was."""
-    return SynparseError(f"{path}: this file was changed while it was being parsed; go on with --resume")
+    return SynparseError(f"{path}: this file was changed while it was being parsed; continue with --resume")
 
 
 def shards_of(path: str, options: InputOptions, *, size: int, cut: bool = True) -> Iterator[Shard]:
-    """The shards of a file of about ``size`` bytes each, in order; one for a file that cannot be cut.
+    """The shards of a file of about ``size`` bytes each, in order, or a single one if the file cannot be cut.
 
     Those are compressed files, files that are not plain text, in another encoding than UTF-8, or in paragraphs, and all
     files if ``cut`` is false. Raises TreebankError for a file that cannot be read.
@@ -130,7 +130,7 @@ def first_block(line: int) -> int:
 
 
 def _growing() -> dict[int, int]:
-    """How many sentences come before each block, until the blocks grow no more -> its size."""
+    """Number of sentences before each block, until the blocks no longer grow -> its size."""
     sizes, before, size = dict[int, int](), 0, FIRST_BLOCK
     while size < LARGEST_BLOCK:
         sizes[before] = size
@@ -151,7 +151,7 @@ class _Stretch:
         self.digest = hashlib.sha256()
 
     def take(self, data: bytes) -> None:
-        """Go on by these bytes; those that begin a character are counted."""
+        """Append ``data`` to the shard, and count its characters."""
         if not self.end and data.startswith(_MARK):
             self.characters -= 1
         self.digest.update(data)
