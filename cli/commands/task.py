@@ -249,9 +249,9 @@ def curves(models: Sequence[str], form: str, plot: str | None) -> None:
     Steps are updates; for `synparse task transfer` they are calls of options, and success is the share of solved
     episodes.
     """
+    from induce.reporting.plots import draw_lines
     from induce.storage.model_spec import expand_models
     from induce.tasks.craft.pictures import learning_curves
-    from treebank.draw.plots import draw_lines
 
     folders = [str(folder) for group in expand_models(default_models(models)).values() for folder in group]
     lines = learning_curves(folders)

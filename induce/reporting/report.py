@@ -1,4 +1,4 @@
-"""From runs and sentences to one page of HTML: what is asked for, what is found out for it, and the sections."""
+"""HTML report about trained models: training, scores, agreement, and pictures of sentences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from induce.parsing.load import load_parser
 from induce.parsing.systems import check_words, system_of
-from induce.reporting import sections
+from induce.reporting import sections, sentence_sections, training_sections
 from induce.reporting.markup import command, note, report_page
 from induce.reporting.parsed import Compared, Parsed
 from induce.reporting.runs import RunStory
@@ -30,9 +30,10 @@ TREE_BASELINES = ("right", "left", "balanced", "random", "oracle", "gold")
 
 @dataclass(frozen=True, kw_only=True)
 class ReportPlan:
-    """What a report is about. ``runs``: folders, patterns or packed models. ``gold`` or ``text``: what is parsed.
+    """Models and data of a report.
 
-    ``baselines``: without any, the usual ones. ``pictures``: sentences in each group of pictures.
+    ``runs`` are folders, patterns or packed models; ``gold`` or ``text`` is parsed. Without ``baselines`` the usual
+    ones are scored. ``pictures`` is the number of sentences in each group of pictures.
     """
 
     runs: Sequence[str]
@@ -47,7 +48,7 @@ class ReportPlan:
     title: str = ""
 
     def __post_init__(self) -> None:
-        """Raises SynparseError for a wrong name, or for gold and text together."""
+        """Raises SynparseError if a name is unknown, there is no model, or both gold and text are given."""
         if self.gold is not None and self.text:
             raise SynparseError("a report is about gold trees or about a text; name one of them")
         if not self.runs:
@@ -56,7 +57,7 @@ class ReportPlan:
 
     @property
     def data(self) -> str:
-        """The name of what is parsed, "" for nothing."""
+        """Name of the parsed data, empty if there is none."""
         return self.gold.name if isinstance(self.gold, Treebank) else self.gold or ", ".join(self.text)
 
     def command(self, name: str, *more: str) -> str:
@@ -64,14 +65,14 @@ class ReportPlan:
         words = ["synparse", name, *(part for run in self.runs for part in ("-m", run))]
         words += ["--gold", self.data] if self.gold is not None else []
         words += self.text if name == "report" else []
-        words += [part for one in self.conventions for part in ("--convention", one)]
+        words += [part for convention in self.conventions for part in ("--convention", convention)]
         words += ["--max-length", str(self.max_length)] if self.max_length else []
         words += ["--ptb", self.ptb] if self.ptb else []
         return shlex.join([*words, *more])
 
 
 class Report:
-    """All that the sections tell of; each part is found out when it is first asked for, parsing once."""
+    """Data of the sections of a report, computed when first used. Each model parses once."""
 
     def __init__(self, plan: ReportPlan, *, tell: Callable[[str], None] = lambda line: None, **parsing: Any) -> None:
         self.plan, self.tell, self.parsing = plan, tell, parsing
@@ -81,7 +82,7 @@ class Report:
 
     @cached_property
     def treebank(self) -> Treebank:
-        """What is parsed; no sentences where nothing was named."""
+        """The parsed sentences, possibly none."""
         plan = self.plan
         if isinstance(plan.gold, Treebank):
             return plan.gold
@@ -96,14 +97,14 @@ class Report:
     @cached_property
     def models(self) -> list[Parsed]:
         """Each model with its analyses."""
-        found = []
+        parsed = []
         for run in self.runs:
             parser = load_parser(run, tell=self.tell, **self.parsing)
             check_words(run, parser)
             name = f"{parser.name} {run}" if len(self.runs) > 1 else parser.name
             self.tell(f"{run}: parsing {len(self.treebank):,} sentences")
-            found.append(Parsed.of(parser, self.treebank.sentences, name=name, run=run))
-        return found
+            parsed.append(Parsed.of(parser, self.treebank.sentences, name=name, run=run))
+        return parsed
 
     @cached_property
     def compared(self) -> Compared:
@@ -132,29 +133,29 @@ class Report:
     def eval_command(self) -> str:
         """The command that prints the scores."""
         baselines = self.plan.baselines or self._usual_baselines()
-        named = [part for one in baselines for part in ("--baseline", one)]
+        named = [part for name in baselines for part in ("--baseline", name)]
         return self.plan.command("eval", *named, "--compare")
 
     def html(self) -> str:
         """The page."""
         plan = self.plan
-        parts = [sections.learned(self.stories), sections.curves(self.stories)]
+        parts = [training_sections.learned(self.stories), training_sections.curves(self.stories)]
         if plan.gold is not None:
             parts += sections.scores(self.evaluation, self.eval_command())
         if len(self.treebank):
-            parts += [sections.frequent(self.compared), sections.agreement(self.compared)]
+            parts += [sentence_sections.frequent(self.compared), sentence_sections.agreement(self.compared)]
             evaluation = self.evaluation if plan.gold is not None else None
-            parts += sections.pictures(self.compared, evaluation, plan.pictures)
-        title = plan.title or "What was learned" + (f": {os.path.basename(plan.data.rstrip('/'))}" if plan.data else "")
+            parts += sentence_sections.pictures(self.compared, evaluation, plan.pictures)
+        title = plan.title or "Trained models" + (f": {os.path.basename(plan.data.rstrip('/'))}" if plan.data else "")
         foot = note(f"Made by synparse {VERSION} with:") + command(plan.command("report"))
         return report_page(title, [part for part in parts if part[2]], foot)
 
 
 def _system(model: Parsed, *, alone: bool) -> System:
-    """The model's analyses as a system that is scored; it is asked for all sentences of the report, in order."""
+    """The analyses of a model as a system to score, on all sentences of the report in order."""
     system = system_of(model.parser, model.run, alone=alone)
     if system.kind == "heads":
-        pairs = [(one.words, one.heads) for one in model.analyses]
+        pairs = [(analysis.words, analysis.heads) for analysis in model.analyses]
         return replace(system, predict=head_predictions(system.name, lambda _: pairs))
-    trees = [one.tree for one in model.analyses if one.tree is not None]
+    trees = [analysis.tree for analysis in model.analyses if analysis.tree is not None]
     return replace(system, predict=tree_predictions(system.name, lambda _: trees))

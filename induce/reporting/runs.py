@@ -1,4 +1,4 @@
-"""What a run folder tells of its training: what it learned from, with which settings, and how the loss fell."""
+"""Facts, settings and losses of a training run, from its model folder."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from treebank.base.json_text import finite, parse_json
 
 @dataclass(frozen=True)
 class RunStory:
-    """One run: ``facts`` and ``settings`` by their names, what was odd about the text, and its checks by step.
+    """One run: ``facts`` and ``settings`` by name, findings about its text, and its checks by step.
 
-    A check has ``step``, ``seconds``, ``loss`` and ``development_loss`` in nats a token. An ensemble has none.
+    A check has ``step``, ``seconds``, ``loss`` and ``development_loss`` in nats per token. An ensemble has no checks.
     """
 
     run: str
@@ -34,15 +34,15 @@ class RunStory:
 
     @classmethod
     def read(cls, run: str) -> RunStory:
-        """The story of the run, ensemble or packed model at this path. Raises CheckpointError if it is none."""
+        """The story of the run, ensemble or packed model at this path. Raises CheckpointError if there is none."""
         path = Path(parse_model_spec(run).path)
         if locate(path).type is PathType.ENSEMBLE:
-            found = EnsembleDescription.read(path)
+            description = EnsembleDescription.read(path)
             facts = {
-                "members": ", ".join(member.name for member in found.members),
-                "votes for": found.output,
-                "decoder": found.decoder,
-                "learned from": found.learned_from or "no trees",
+                "members": ", ".join(member.name for member in description.members),
+                "votes for": description.output,
+                "decoder": description.decoder,
+                "learned from": description.learned_from or "no trees",
             }
             return cls(run, "ensemble", facts)
         checkpoint = read(find(path))
@@ -59,7 +59,7 @@ class RunStory:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The events of a run's log; none without a log. A line that a kill left broken is left out."""
+    """The events of the log of a run, without a line that was interrupted. The log may be missing."""
     if not path.is_file():
         return []
     events = []
@@ -74,9 +74,9 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def _checks(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The checks by step: those of the log, which go on after the best one, else those of the checkpoint.
+    """The checks by step, from the log, which continues after the best checkpoint, or else from the checkpoint.
 
-    Of a run that was killed and resumed the later check of a step counts.
+    If a run was killed and resumed, the later check of a step counts.
     """
     logged = [event for event in events if event.get("event") == "check"]
     by_step = {
@@ -86,9 +86,9 @@ def _checks(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]]) -> list
 
 
 def _health(checkpoint: Checkpoint) -> Health | None:
-    """What the text looked like, where the checkpoint says."""
-    found = checkpoint.facts.health
-    values = {key: value for key, value in found.items() if key != "mean_words"}
+    """Statistics of the training text, or None if the checkpoint has none."""
+    stored = checkpoint.facts.health
+    values = {key: value for key, value in stored.items() if key != "mean_words"}
     try:
         return Health(**{**values, "scripts": tuple(values["scripts"].items())})
     except (TypeError, KeyError, AttributeError):
@@ -99,7 +99,7 @@ def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: 
     config, facts = checkpoint.config, checkpoint.facts
     training, unit = facts.training, config.data.token
     sample = f"generated examples of task {config.task_name}" if config.task_name else "the built-in sample"
-    found = {
+    values = {
         "model": f"{config.model_name}, preset {config.preset}",
         "source": config.source,
         "learned from": ", ".join(facts.texts or [sample]),
@@ -114,8 +114,8 @@ def _facts(checkpoint: Checkpoint, events: Sequence[Mapping[str, Any]], health: 
     }
     started = [event for event in events if event.get("event") == "started"]
     if started and isinstance(started[-1].get("parameters"), int):
-        found["parameters"] = f"{started[-1]['parameters']:,}"
-    return {name: value for name, value in found.items() if value}
+        values["parameters"] = f"{started[-1]['parameters']:,}"
+    return {name: value for name, value in values.items() if value}
 
 
 def _settings(checkpoint: Checkpoint) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from induce.reporting.plots import Line, draw_lines
 from induce.storage.checkpoint import build_model, find, read
 from induce.tasks.craft.demonstrations import Craft, Demonstration, read_demonstrations, replay
 from induce.tasks.craft.evaluation import subtasks_of
@@ -17,7 +18,6 @@ from induce.tasks.craft.ocn import OptionController
 from induce.tasks.craft.sketches import SUBTASKS, read_sketches
 from induce.tasks.evaluation import read_run
 from treebank.base.errors import SynparseError
-from treebank.draw.plots import Line, draw_lines
 from treebank.draw.scene import Scene
 
 

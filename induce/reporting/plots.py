@@ -1,4 +1,4 @@
-"""Plots as scenes: lines of numbers over numbers, and values with their intervals, one system a row."""
+"""Plots as scenes: lines, and values with their intervals, one system per row."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from treebank.draw.scene import Box, Ink, Point, Scene, Stroke, Text
 WIDTH, HEIGHT = 380.0, 220.0  # of the area between the axes
 SIZE = 13.0  # of letters
 ROW = 24.0  # of a plot of intervals
-LONGEST = 26  # characters of a name beside a plot; the tables have it whole
+BOLD = 1.25  # width of bold letters over that of regular ones
 INKS = (Ink.SHARED, Ink.MISSED, Ink.EXTRA, Ink.PLAIN, Ink.FAINT)
-MARKED = 40  # points of a line that are marked one by one, at most
+MAX_MARKS = 40  # a line with more points has no marks
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Numbers (y) over numbers (x), under the name that stands at the end of the line."""
+    """A named line through points (x, y)."""
 
     name: str
     points: Sequence[Point]
@@ -27,28 +27,20 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value of a system and the interval around it; ``ours`` rows stand out."""
+    """A value of a system with its interval, in bold if ``is_model`` is true."""
 
     name: str
     value: float
     low: float
     high: float
-    ours: bool = True
+    is_model: bool = True
 
 
-def short(name: str) -> str:
-    """``name`` with its middle left out where it is long."""
-    if len(name) <= LONGEST:
-        return name
-    half = (LONGEST - 1) // 2
-    return f"{name[:half]}…{name[-half:]}"
-
-
-def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """Round numbers from ``low`` to ``high``, some ``wanted`` of them."""
+def ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Round numbers from ``low`` to ``high``, about ``count`` of them."""
     if not high > low:
         return [low]
-    rough = (high - low) / wanted
+    rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
     first = math.ceil(low / step - 1e-6)
@@ -56,44 +48,44 @@ def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
 
 
 def draw_lines(lines: Sequence[Line], *, title: str, across: str, up: str, names: Sequence[str] = ()) -> Scene:
-    """A plot of ``lines``; ``across`` and ``up`` say what the axes count.
+    """A plot of ``lines`` with the axis labels ``across`` and ``up``.
 
-    With ``names``, x are their indices, and they stand under the axis in the place of numbers. Points that are not
-    finite are left out. Each line has its name at its end, in its own colour; three of the colours also have dashes.
+    With ``names``, x values are indices of names, which label the axis instead of numbers. Points that are not finite
+    are left out. The name of a line is at its end, in its color; three of the colors also have dashes.
     """
-    known = [Line(one.name, [pair for pair in one.points if all(map(math.isfinite, pair))]) for one in lines]
-    known = [one for one in known if one.points]
+    finite = [Line(line.name, [point for point in line.points if all(map(math.isfinite, point))]) for line in lines]
+    known = [line for line in finite if line.points]
     scene = Scene(title=title, description="; ".join(map(_in_words, known)) or "no numbers")
     if not known:
         return _nothing(scene)
     frame = _Frame.around(known, names)
     frame.draw_axes(scene, across, up, names)
     inks = [INKS[number % len(INKS)] for number in range(len(known))]
-    for one, ink in zip(known, inks, strict=True):
-        _draw_line(scene, [frame.place(pair) for pair in sorted(one.points)], ink)
-    _draw_names(scene, [(frame.place(max(one.points))[1], one.name) for one in known], inks, frame)
+    for line, ink in zip(known, inks, strict=True):
+        _draw_line(scene, [frame.position(point) for point in sorted(line.points)], ink)
+    _draw_names(scene, [(frame.position(max(line.points))[1], line.name) for line in known], inks, frame)
     return scene
 
 
 def draw_intervals(rows: Sequence[Interval], *, title: str, across: str) -> Scene:
-    """A dot for each value with a line for its interval, under each other, over one axis that begins at 0."""
+    """Values with their intervals, one per row, over an axis that starts at 0."""
     scene = Scene(title=title)
-    scene.description = "; ".join(f"{one.name}: {one.value:.1f} ({one.low:.1f} to {one.high:.1f})" for one in rows)
+    scene.description = "; ".join(f"{row.name}: {row.value:.1f} ({row.low:.1f} to {row.high:.1f})" for row in rows)
     if not rows:
         return _nothing(scene)
-    left = max(em_width(short(one.name)) for one in rows) * SIZE + 14
-    marks = ticks(0.0, max(10.0, max(one.high for one in rows)))
-    scale = WIDTH / max(marks[-1], max(one.high for one in rows))
+    left = max(em_width(row.name) for row in rows) * SIZE * BOLD + 14
+    marks = ticks(0.0, max(10.0, max(row.high for row in rows)))
+    scale = WIDTH / max(marks[-1], max(row.high for row in rows))
     bottom = ROW * len(rows) + 8
     for mark in marks:
         x = left + mark * scale
         scene.items.append(Stroke(((x, 4), (x, bottom)), Ink.FAINT, 0.4))
         scene.items.append(Text(x, bottom + SIZE + 3, f"{mark:g}", Ink.FAINT, SIZE, kind="tick"))
-    for number, one in enumerate(rows):
-        ink, y = Ink.SHARED if one.ours else Ink.PLAIN, ROW * (number + 0.5) + 4
-        scene.items.append(Text(left - 10, y + SIZE * 0.35, short(one.name), ink, SIZE, "end", bold=one.ours))
-        scene.items.append(Stroke(((left + one.low * scale, y), (left + one.high * scale, y)), ink, 2.0))
-        scene.items.append(Box(left + one.value * scale - 4, y - 4, 8, 8, ink))
+    for number, row in enumerate(rows):
+        ink, y = Ink.SHARED if row.is_model else Ink.PLAIN, ROW * (number + 0.5) + 4
+        scene.items.append(Text(left - 10, y + SIZE * 0.35, row.name, ink, SIZE, "end", bold=row.is_model))
+        scene.items.append(Stroke(((left + row.low * scale, y), (left + row.high * scale, y)), ink, 2.0))
+        scene.items.append(Box(left + row.value * scale - 4, y - 4, 8, 8, ink))
     scene.items.append(Text(left + WIDTH / 2, bottom + 2.6 * SIZE + 3, across, Ink.PLAIN, SIZE, kind="axis"))
     scene.width, scene.height = left + WIDTH + 24, bottom + 3.2 * SIZE + 3
     return scene
@@ -101,7 +93,7 @@ def draw_intervals(rows: Sequence[Interval], *, title: str, across: str) -> Scen
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Which numbers the axes run between, and where the area between them is."""
+    """Ranges of the axes, and the position of the area between them."""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -111,15 +103,15 @@ class _Frame:
 
     @classmethod
     def around(cls, lines: Sequence[Line], names: Sequence[str]) -> _Frame:
-        across = [x for one in lines for x, _ in one.points]
-        up = [y for one in lines for _, y in one.points]
+        across = [x for line in lines for x, _ in line.points]
+        up = [y for line in lines for _, y in line.points]
         x = (0.0, max(len(names) - 1.0, 1.0)) if names else _widened(min(0.0, *across), max(across), 0.0)
         y = _widened(min(up), max(up), 0.06)
         widest = max(em_width(f"{mark:g}") for mark in ticks(*y))
         room = max((em_width(name) for name in names), default=0.0) * SIZE + 6  # names do not touch
         return cls(x, y, widest * SIZE + 12, max(WIDTH, room * (len(names) - 1)))
 
-    def place(self, point: Point) -> Point:
+    def position(self, point: Point) -> Point:
         across = (point[0] - self.x[0]) / (self.x[1] - self.x[0])
         up = (point[1] - self.y[0]) / (self.y[1] - self.y[0])
         return self.left + across * self.width, self.top + (1 - up) * HEIGHT
@@ -129,12 +121,12 @@ class _Frame:
         scene.items.append(Text(0, SIZE, up, Ink.PLAIN, SIZE, "start", kind="axis"))
         scene.items.append(Text(self.left + self.width / 2, bottom + 2.8 * SIZE, across, Ink.PLAIN, SIZE, kind="axis"))
         for mark in ticks(*self.y):
-            y = self.place((self.x[0], mark))[1]
+            y = self.position((self.x[0], mark))[1]
             scene.items.append(Stroke(((self.left, y), (self.left + self.width, y)), Ink.FAINT, 0.4))
             scene.items.append(Text(self.left - 6, y + SIZE * 0.35, f"{mark:g}", Ink.FAINT, SIZE, "end", kind="tick"))
         marks = list(enumerate(names)) if names else [(mark, f"{mark:g}") for mark in ticks(*self.x)]
         for mark, text in marks:
-            x = self.place((float(mark), self.y[0]))[0]
+            x = self.position((float(mark), self.y[0]))[0]
             scene.items.append(Stroke(((x, bottom), (x, bottom + 4)), Ink.FAINT, 1.0))
             scene.items.append(Text(x, bottom + 1.4 * SIZE, text, Ink.FAINT, SIZE, kind="tick"))
         scene.items.append(Stroke(((self.left, bottom), (self.left + self.width, bottom)), Ink.FAINT, 1.0))
@@ -142,7 +134,7 @@ class _Frame:
 
 
 def _widened(low: float, high: float, share: float) -> tuple[float, float]:
-    """``low`` and ``high`` with room beyond both; never the same."""
+    """``low`` and ``high`` with a margin, and never equal."""
     room = (high - low) * share or (abs(high) or 1.0) * 0.1 * (high == low)
     return low - room, high + room
 
@@ -150,27 +142,27 @@ def _widened(low: float, high: float, share: float) -> tuple[float, float]:
 def _draw_line(scene: Scene, points: Sequence[Point], ink: Ink) -> None:
     if len(points) > 1:
         scene.items.append(Stroke(tuple(points), ink, 2.0))
-    if len(points) <= MARKED:
+    if len(points) <= MAX_MARKS:
         scene.items += [Box(x - 3, y - 3, 6, 6, ink) for x, y in points]
 
 
 def _draw_names(scene: Scene, ends: Sequence[tuple[float, str]], inks: Sequence[Ink], frame: _Frame) -> None:
-    """The name of each line beside its end, moved down where two would overlap, and up again at the bottom."""
+    """Draw the name of each line next to its end, moved so that names do not overlap."""
     left, lowest = frame.left + frame.width + 10, frame.top + HEIGHT
     order = sorted(range(len(ends)), key=lambda number: ends[number])
-    places: list[float] = []
+    heights: list[float] = []
     for number in order:
-        places.append(max(ends[number][0], places[-1] + SIZE * 1.3 if places else 0.0))
-    for row in range(len(places) - 1, -1, -1):
-        places[row] = min(places[row], lowest if row == len(places) - 1 else places[row + 1] - SIZE * 1.3)
-    for number, y in zip(order, places, strict=True):
-        name = short(ends[number][1])
+        heights.append(max(ends[number][0], heights[-1] + SIZE * 1.3 if heights else 0.0))
+    for row in range(len(heights) - 1, -1, -1):
+        heights[row] = min(heights[row], lowest if row == len(heights) - 1 else heights[row + 1] - SIZE * 1.3)
+    for number, y in zip(order, heights, strict=True):
+        name = ends[number][1]
         scene.items.append(Text(left, y + SIZE * 0.35, name, inks[number], SIZE, "start", bold=True, kind="name"))
-        scene.width = max(scene.width, left + em_width(name) * SIZE * 1.25 + 4)
+        scene.width = max(scene.width, left + em_width(name) * SIZE * BOLD + 4)
 
 
 def _in_words(line: Line) -> str:
-    """Where the line begins and ends."""
+    """First and last point of a line, in words."""
     (first, start), (last, end) = min(line.points), max(line.points)
     return f"{line.name}: from {start:.3g} at {first:.3g} to {end:.3g} at {last:.3g}"
 

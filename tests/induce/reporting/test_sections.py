@@ -1,0 +1,30 @@
+"""Sections of a report about training."""
+
+from __future__ import annotations
+
+from induce.reporting.markup import STYLE, short_names
+from induce.reporting.runs import RunStory
+from induce.reporting.training_sections import curves, learned
+
+
+def test_setting_without_a_value_has_a_dash() -> None:
+    story = RunStory("runs/a", "onlstm", {"decoder": "unbiased"}, {"parse.decoder": "", "model.layers": "3"})
+    _, _, html = learned([story])
+    assert '>parse.<wbr>decoder</th><td class="text" dir="auto">–</td>' in html
+    assert '>decoder</th><td class="text" dir="auto">unbiased</td>' in html
+
+
+def test_closed_details_are_not_printed() -> None:
+    assert "@media print { details:not([open]) { display: none; }" in STYLE
+
+
+def test_run_without_checks_has_no_curves() -> None:
+    assert curves([RunStory("runs/a", "ensemble", {})])[2] == ""
+    check = {"seconds": 60.0, "loss": 5.0, "development_loss": 4.0, "epoch": 1, "step": 10}
+    _, _, html = curves([RunStory("runs/a-model-with-a-very-long-name", "onlstm", {}, checks=[check])])
+    assert ">a-model-with-a-very-long-name</text>" in html
+
+
+def test_names_are_shortened_if_they_are_distinct() -> None:
+    assert short_names(["runs/a", "runs/b"]) == ["a", "b"]
+    assert short_names(["x/a", "y/a"]) == ["x/a", "y/a"]
