@@ -115,6 +115,7 @@ class TaskEntry:
     examples: str = "induce.tasks.examples:load_examples"  # "module:function": what is learned from
     score: str = "induce.tasks.evaluation:score_task"  # "module:function" of ``synparse task eval``
     parser: str = "induce.parsing.parser:ModelParser"  # "module:class": from a line to a tree
+    classifier: str = "induce.tasks.classifier:make_classifier"  # "module:function": a model from an encoder
     settle: str = ""  # "module:function" of settings and --model: settings that follow from others
 
     @property

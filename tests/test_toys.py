@@ -136,3 +136,19 @@ def test_a_phrase_keeps_the_name_that_its_model_gives(monkeypatch: pytest.Monkey
     monkeypatch.setitem(MODELS, "toy_brackets", ModelEntry("tests.toys.toy_brackets:Toy", "toy.toml"))
     parser = synparse.train("text.txt", run="run", model="toy_brackets")
     assert str(next(parser.parse("the cat , a dog"))) == "(X (F (W the) (W cat)) (W ,) (F (W a) (W dog)))"
+
+
+def test_task_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A task from outside the package trains, is scored on files and has a score in JSON."""
+    from induce.registry import ENCODERS, TASKS, TaskEntry
+    from tests.toys import task_parity
+
+    monkeypatch.chdir(tmp_path)
+    Path("parity.toml").write_text(task_parity.PRESET, "utf-8")
+    Path("test.txt").write_text("1 0 1\n1 1 1 0\n0 0\n" + "1 0 " * 6 + "\n", "utf-8")
+    monkeypatch.setitem(TASKS, "parity", TaskEntry("tests.toys.task_parity:Parity", "parity.toml", ENCODERS))
+    output(capsys, "task", "train", "parity", "-o", "run")
+    document = json.loads(output(capsys, "task", "eval", "parity", "test.txt", "-m", "run", "--format", "json"))
+    (score,) = document["scores"]
+    assert {name: count for name, (_, count) in score["groups"].items()} == {"learned": 3, "longer": 1}
+    assert 0 <= score["value"] <= 100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from induce.models.base import Model
-from induce.registry import find_task
+from induce.registry import TASKS, load
 from induce.settings.run import RunConfig, kind_of, model_settings
 
 
@@ -15,11 +15,7 @@ def make_model(config: RunConfig, vocabulary_size: int) -> Model:
     kind = kind_of(config)
     model = kind(model_settings(kind.Config, config.model, config.model_name), vocabulary_size)
     if not isinstance(model, Model):
-        from induce.tasks.classifier import Classifier, ClassifierShape
-
-        task = find_task(config.task_name)
-        shape = ClassifierShape(task.sides, len(task.labels), float(config.model["classifier_dropout"]))
-        model = Classifier(model, shape)
+        model = load(TASKS[config.task_name].classifier)(config, model)
     model.seed = config.train.seed
     built: Model = model
     return built

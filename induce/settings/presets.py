@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,14 @@ DEFAULT_MODEL = "onlstm"
 
 def preset_names() -> list[str]:
     """The presets that come with synparse."""
-    return sorted(
-        entry.name.removesuffix(".toml")
-        for entry in (files("induce") / "presets").iterdir()
-        if entry.name.endswith(".toml")
-    )
+    return sorted(_shipped_files())
+
+
+def _shipped_files() -> dict[str, Traversable]:
+    """The files of the presets that come with synparse, by name."""
+    folders = (files("induce") / "presets", files("induce") / "tasks" / "presets")
+    entries = (entry for folder in folders for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return {entry.name.removesuffix(".toml"): entry for entry in entries}
 
 
 def load_preset(name: str, baseline: str | None = None) -> RunConfig:
@@ -112,11 +116,11 @@ def _shipped_preset(name: str) -> dict[str, Any]:
     if name not in preset_names():
         hint = nearest(name, preset_names())
         raise UnknownNameError(f"there is no preset {name!r}; {hint} (a file of your own must end in .toml)")
-    return tomllib.loads((files("induce") / "presets" / f"{name}.toml").read_text("utf-8"))
+    return tomllib.loads(_shipped_files()[name].read_text("utf-8"))
 
 
 def _user_preset(path: str) -> dict[str, Any]:
-    """Tables of a user's file, checked; without ``extends`` it extends the default preset of its model."""
+    """Tables of a user's file, checked. Without ``extends`` it extends the default preset of its task or model."""
     try:
         content = tomllib.loads(Path(path).read_bytes().decode("utf-8"))
     except FileNotFoundError:
@@ -137,7 +141,10 @@ def _user_preset(path: str) -> dict[str, Any]:
             if not isinstance(model, str):
                 hint = 'name a model ([model] name = "onlstm") or a preset to extend (extends = "onlstm-small")'
                 raise SynparseError(hint)
-            default = known(MODELS, canonical(MODELS, model), "model").preset
+            task = content.get("task", {}).get("name")
+            default = (
+                known(TASKS, str(task), "task") if task else known(MODELS, canonical(MODELS, model), "model")
+            ).preset
             if Path(default) != Path(path):  # a model of an extension may have a user's file as default preset
                 content["extends"] = default
     except SynparseError as error:

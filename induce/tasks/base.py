@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.core.sentence import Place
@@ -66,6 +66,19 @@ class Example:
         return "train"
 
 
+class Group(NamedTuple):
+    """A named set of examples."""
+
+    name: str
+    contains: Callable[[Example], bool]
+
+
+def size_groups(max_size: int, ranges: Iterable[tuple[str, range]]) -> list[Group]:
+    """Examples as large as those of training and larger ones, and those of each range of sizes."""
+    named = [("learned", range(max_size + 1)), ("longer", range(max_size + 1, 10**9)), *ranges]
+    return [Group(name, lambda example, sizes=sizes: example.size in sizes) for name, sizes in named]  # type: ignore[misc]
+
+
 class Task(Protocol):
     """A task: its words and labels, a generator, and a reader of the published files."""
 
@@ -92,8 +105,8 @@ class Task(Protocol):
         """All examples of published files, each label checked."""
         ...
 
-    def groups(self, sizes: Iterable[int]) -> list[tuple[str, range]]:
-        """Names of groups of sizes, for tables."""
+    def groups(self, settings: Any) -> list[Group]:
+        """The groups of examples whose accuracy is reported, `size_groups` first."""
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,12 +11,15 @@ from torch.nn import functional
 
 from induce.data.batches import SentenceBatch
 from induce.models.base import Loss, Model, Query
+from induce.registry import find_task
+from induce.settings.run import RunConfig
 from induce.structures import Structure
 from induce.tasks.batches import LabelledBatch, Side
+from induce.tasks.encoders.base import Encoder
 
 
 class ClassifierShape(NamedTuple):
-    """What a task asks of its classifier."""
+    """Numbers of sides and labels of a task, and the dropout of its classifier."""
 
     sides: int  # expressions of an example, 1 or 2
     labels: int
@@ -28,15 +31,13 @@ class Classifier(Model):
 
     reads = (LabelledBatch,)
 
-    def __init__(self, encoder: Any, shape: ClassifierShape) -> None:
+    def __init__(self, encoder: Encoder, shape: ClassifierShape) -> None:
         super().__init__()
         self.encoder, self.shape = encoder, shape
         size = encoder.size
         self.dropout = nn.Dropout(shape.dropout)
-        joined = getattr(encoder, "joins_sides", False)  # an encoder that makes one vector of a pair
-        if joined:
-            encoder.sides = shape.sides
-        self.inner = nn.Linear(4 * size, size) if shape.sides == 2 and not joined else None
+        encoder.sides = shape.sides
+        self.inner = nn.Linear(4 * size, size) if shape.sides == 2 and not encoder.joins_sides else None
         self.outer = nn.Linear(size, shape.labels)
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
@@ -58,3 +59,10 @@ class Classifier(Model):
         """What the encoder gives."""
         structure: Structure = self.encoder.structure(batch.tokens, batch.lengths)
         return structure
+
+
+def make_classifier(config: RunConfig, encoder: Encoder) -> Classifier:
+    """The model of a run on a task of labeled examples."""
+    task = find_task(config.task_name)
+    shape = ClassifierShape(task.sides, len(task.labels), float(config.model["classifier_dropout"]))
+    return Classifier(encoder, shape)

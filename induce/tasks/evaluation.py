@@ -161,19 +161,11 @@ def score_run(name: str, checkpoint: Checkpoint, examples: Examples, data: str, 
 
 
 def grouped(checkpoint: Checkpoint, examples: Examples) -> dict[str, list[int]]:
-    """Name -> indices of examples: sizes that were learned, greater ones, and the groups of the task; none is empty."""
-    config, task = checkpoint.config.task, examples.task
-    most = config.max_size
-    ranges = [("learned", range(most + 1)), ("longer", range(most + 1, 10**9)), *task.groups([])]
-    found = {name: [i for i, one in enumerate(examples.examples) if one.size in sizes] for name, sizes in ranges}
-    if task.name == "logic" and config.partition != "full":
-        from induce.tasks.logic import partition
-
-        excluded = partition(config.partition)
-        found[f"longer, {config.partition}"] = [
-            i for i in found["longer"] if excluded.search(str(examples.examples[i]))
-        ]
-    return {name: members for name, members in found.items() if members}
+    """The indices of the examples of each group of the task that is not empty."""
+    groups = examples.task.groups(checkpoint.config.task)
+    indexed = list(enumerate(examples.examples))
+    members = {group.name: [index for index, example in indexed if group.contains(example)] for group in groups}
+    return {name: indices for name, indices in members.items() if indices}
 
 
 def correct(checkpoint: Checkpoint, examples: Sequence[Example], device: str) -> list[bool]:

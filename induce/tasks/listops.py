@@ -9,10 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from induce.settings.field import setting
-from induce.tasks.base import Example, Expression, bad, binary_tree, distinct
+from induce.tasks.base import Example, Expression, Group, bad, binary_tree, distinct, size_groups
 from treebank.core.sentence import Place
 from treebank.core.tree import Span
 from treebank.io.expand import expand
@@ -84,11 +85,11 @@ class ListOps:
                 if line.strip():
                     yield _read_line(line, Place(path, number))
 
-    def groups(self, sizes: Iterable[int]) -> list[tuple[str, range]]:
-        """Numbers of tokens: 1-10, 11-20 and so on, and all that are longer."""
-        starts = [1, *(end + 1 for end in GROUPS)]
-        found = [(f"{start}-{end}", range(start, end + 1)) for start, end in zip(starts, GROUPS, strict=False)]
-        return [*found, (f"{starts[-1]}-", range(starts[-1], 10**9))]
+    def groups(self, settings: ListOpsSettings) -> list[Group]:
+        """Groups by the number of tokens, up to 200, and 201 or more."""
+        bounds = [0, *GROUPS]
+        ranges = [(f"{low + 1}-{high}", range(low + 1, high + 1)) for low, high in pairwise(bounds)]
+        return size_groups(settings.max_size, [*ranges, (f"{bounds[-1] + 1}-", range(bounds[-1] + 1, 10**9))])
 
 
 def example(tokens: Sequence[str], place: Place = Place("-", 0)) -> Example:  # noqa: B008

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from induce.settings.field import setting
-from induce.tasks.base import CLOSE, OPEN, Example, Expression, bad, distinct
+from induce.tasks.base import CLOSE, OPEN, Example, Expression, Group, bad, distinct, size_groups
 from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.base.registry import nearest
 from treebank.core.sentence import Place
@@ -108,10 +108,15 @@ class Logic:
                 if line.strip():
                     yield _read_line(line, place)
 
-    def groups(self, sizes: Iterable[int]) -> list[tuple[str, range]]:
-        """Numbers of operators, one by one up to 11, and 12 or more."""
-        short = [(str(size), range(size, size + 1)) for size in range(LONGEST)]
-        return [*short, (f"{LONGEST}-", range(LONGEST, 10**9))]
+    def groups(self, settings: LogicSettings) -> list[Group]:
+        """Groups by the number of operators, up to 11, and 12 or more; and longer pairs that the partition excludes."""
+        ranges = [(str(size), range(size, size + 1)) for size in range(LONGEST)]
+        groups = size_groups(settings.max_size, [*ranges, (f"{LONGEST}-", range(LONGEST, 10**9))])
+        if settings.partition != "full":
+            excluded, longer = partition(settings.partition), groups[1].contains
+            name = f"longer, {settings.partition}"
+            groups.append(Group(name, lambda example: longer(example) and bool(excluded.search(str(example)))))
+        return groups
 
 
 def partition(name: str) -> re.Pattern[str]:

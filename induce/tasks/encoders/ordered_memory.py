@@ -12,7 +12,8 @@ from induce.layers.padding import last_real, real_words
 from induce.models.language.ordered_memory import ATTENTIONS, OrderedMemoryLayer
 from induce.settings.field import count, dropout_rate, setting
 from induce.structures import StackDecisions
-from induce.tasks.batches import LabelledBatch, Side
+from induce.tasks.batches import Side
+from induce.tasks.encoders.base import Encoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +39,10 @@ class MemoryEncoderConfig:
             raise ValueError(f"slots = {min(self.slots, self.test_slots)} must be at least 2")
 
 
-class MemoryEncoder(nn.Module):
+class MemoryEncoder(Encoder):
     """Ordered Memory: the top slot behind the last token."""
 
     Config = MemoryEncoderConfig
-    reads = (LabelledBatch,)
     gives = (StackDecisions,)
 
     def __init__(self, config: MemoryEncoderConfig, symbols: int) -> None:

@@ -12,8 +12,9 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from induce.layers.padding import last_real
 from induce.models.language.onlstm import OnLstmLayer
 from induce.settings.field import count, dropout_rate, setting
-from induce.structures import Distances, Structure
-from induce.tasks.batches import LabelledBatch, Side
+from induce.structures import Distances
+from induce.tasks.batches import Side
+from induce.tasks.encoders.base import Encoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +29,10 @@ class LstmEncoderConfig:
     embedding_size: int = setting(0, at_least=0, at_most=1e9, help="units of the embedded tokens; 0: hidden_size")
 
 
-class LstmEncoder(nn.Module):
+class LstmEncoder(Encoder):
     """An LSTM: its state behind the last token."""
 
     Config = LstmEncoderConfig
-    reads = (LabelledBatch,)
-    gives: tuple[type[Structure], ...] = ()
 
     def __init__(self, config: LstmEncoderConfig, symbols: int) -> None:
         super().__init__()
@@ -63,11 +62,10 @@ class OnLstmEncoderConfig:
     embedding_size: int = setting(0, at_least=0, at_most=1e9, help="units of the embedded tokens; 0: hidden_size")
 
 
-class OnLstmEncoder(nn.Module):
+class OnLstmEncoder(Encoder):
     """An ON-LSTM: its state behind the last token."""
 
     Config = OnLstmEncoderConfig
-    reads = (LabelledBatch,)
     gives = (Distances,)
 
     def __init__(self, config: OnLstmEncoderConfig, symbols: int) -> None:

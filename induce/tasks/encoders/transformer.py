@@ -16,8 +16,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from induce.layers.padding import real_words
 from induce.settings.field import count, dropout_rate, setting
-from induce.structures import Structure
-from induce.tasks.batches import LabelledBatch, Side
+from induce.tasks.batches import Side
+from induce.tasks.encoders.base import Encoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class TransformerEncoderConfig:
     universal: bool = setting(False, help="one layer, depth times over, with signals of place and step before each")
 
 
-class TransformerEncoder(nn.Module):
+class TransformerEncoder(Encoder):
     """A Transformer with sinusoidal positions: its state at a mark before the first token.
 
     With ``together`` a pair is one sequence, a mark, the first expression, a mark, the second one, a mark, and what
@@ -42,8 +42,6 @@ class TransformerEncoder(nn.Module):
     """
 
     Config = TransformerEncoderConfig
-    reads = (LabelledBatch,)
-    gives: tuple[type[Structure], ...] = ()
 
     def __init__(self, config: TransformerEncoderConfig, symbols: int) -> None:
         super().__init__()
@@ -51,7 +49,6 @@ class TransformerEncoder(nn.Module):
         if size % (2 * config.heads):
             raise ValueError(f"hidden_size = {size} is not a multiple of twice the {config.heads} heads")
         self.config, self.joins_sides = config, config.together
-        self.sides = 1  # expressions of an example; a classifier of pairs says 2
         self.embedding = nn.Embedding(symbols, size)
         self.marks = nn.Parameter(torch.randn(3, size)) if config.together else None  # start, between, end
         self.dropout = nn.Dropout(config.embedding_dropout)

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from induce.models.language.ordered_memory import RecursiveCell
 from induce.settings.field import count, dropout_rate
-from induce.structures import Structure
-from induce.tasks.batches import LabelledBatch, Side
+from induce.tasks.batches import Side
+from induce.tasks.encoders.base import Encoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +28,10 @@ class TreeEncoderConfig:
     classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
 
 
-class TreeEncoder(nn.Module):
+class TreeEncoder(Encoder):
     """Words and joins bottom-up; a subclass says what a word's state is, and what that of a join."""
 
     Config = TreeEncoderConfig
-    reads = (LabelledBatch,)
-    gives: tuple[type[Structure], ...] = ()
 
     def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
         super().__init__()

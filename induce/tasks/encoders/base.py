@@ -1,0 +1,34 @@
+"""The contract of encoders of the expressions of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from induce.structures import Structure
+from induce.tasks.batches import LabelledBatch, Side
+
+
+class Encoder(nn.Module):
+    """A module that computes one vector of ``size`` units for each expression.
+
+    A subclass has a dataclass of settings, ``Config``, and is made from these and the number of symbols. If
+    ``joins_sides`` is true, it computes one vector for each example of ``sides`` expressions instead.
+    """
+
+    Config: ClassVar[type]
+    reads = (LabelledBatch,)
+    gives: ClassVar[tuple[type[Structure], ...]] = ()
+    size: int
+    joins_sides: bool = False
+    sides: int = 1
+
+    def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
+        """Vectors (R, D) of ``tokens`` (R, N), padded after their ``lengths`` (R,), with gold ``trees``."""
+        raise NotImplementedError
+
+    def structure(self, tokens: Tensor, lengths: Tensor) -> Structure:
+        """The structure of ``tokens`` (R, N), for an encoder that predicts one."""
+        raise TypeError(f"{type(self).__name__} predicts no structure")
