@@ -1,4 +1,4 @@
-"""What every task is made of: expressions with their trees, and labelled examples, each of which belongs to a part."""
+"""The contract of tasks: expressions with trees, and labeled examples in training, development and test parts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Example:
     sides: tuple[Expression, ...]
     label: int
     size: int  # what accuracy is broken down by
-    place: Place = field(default=Place("-", 0), compare=False)
+    location: Place = field(default=Place("-", 0), compare=False)
 
     def __str__(self) -> str:
         return "\t".join(map(str, self.sides))
@@ -94,7 +94,7 @@ class Task(Protocol):
         ...
 
     def generate(self, config: Any, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
-        """``count`` different examples of ``part``, the same at every call; ``longer``: than what is learned from."""
+        """``count`` different examples of ``part``, the same at every call, with ``longer`` also of larger sizes."""
         ...
 
     def read(self, paths: Iterable[str], config: Any) -> Iterator[Example]:
@@ -111,7 +111,7 @@ class Task(Protocol):
 
 
 def binary_tree(tokens: Sequence[str]) -> tuple[tuple[str, ...], tuple[Span, ...]]:
-    """Words and brackets, in pre-order, of a fully bracketed binary expression; one word needs no brackets.
+    """Words and brackets, in pre-order, of a fully bracketed binary expression, where a single word needs no brackets.
 
     Raises ValueError where brackets do not balance, and for a pair of them that holds more or less than two parts.
     """
@@ -155,8 +155,8 @@ def joins(spans: Sequence[Span], length: int) -> list[tuple[int, int]]:
     return pairs
 
 
-def distinct(draw: Callable[[], Example | None], count: int, wanted: Callable[[Example], bool]) -> Iterator[Example]:
-    """``count`` different examples that are ``wanted``, in the order in which they are drawn.
+def distinct(draw: Callable[[], Example | None], count: int, is_member: Callable[[Example], bool]) -> Iterator[Example]:
+    """``count`` different examples for which ``is_member`` is true, in the order in which they are drawn.
 
     Raises SynparseError where that many cannot be found.
     """
@@ -165,7 +165,7 @@ def distinct(draw: Callable[[], Example | None], count: int, wanted: Callable[[E
     while len(seen) < count:
         example = draw()
         text = "" if example is None else str(example)
-        if example is None or text in seen or not wanted(example):
+        if example is None or text in seen or not is_member(example):
             idle += 1
             if idle > GIVEN_UP:
                 raise SynparseError(f"only {len(seen):,} of {count:,} different expressions exist under these settings")
@@ -175,6 +175,6 @@ def distinct(draw: Callable[[], Example | None], count: int, wanted: Callable[[E
         yield example
 
 
-def bad(place: Place, message: str) -> TreebankError:
+def bad(location: Place, message: str) -> TreebankError:
     """An error at one line of a file."""
-    return TreebankError(place.path, place.line, message)
+    return TreebankError(location.path, location.line, message)

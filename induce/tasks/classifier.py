@@ -56,7 +56,7 @@ class Classifier(Model):
         return Loss(nll, nll, len(batch.labels), correct=int((scores.argmax(-1) == batch.labels).sum()))
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
-        """What the encoder gives."""
+        """The structure that the encoder predicts."""
         structure: Structure = self.encoder.structure(batch.tokens, batch.lengths)
         return structure
 

@@ -1,4 +1,4 @@
-"""How well a trained model does a task: accuracy by size, and its trees against the true ones."""
+"""Evaluation of a model on a task: accuracy by size, and its trees compared with gold trees."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TaskScore:
         """The entry of this score in the output of ``synparse task eval --format json``."""
         entry: dict[str, Any] = {"system": self.system, "model": self.model, "metric": "accuracy"}
         entry |= {"value": self.accuracy, "interval": list(self.interval)}
-        entry |= {"signature": self.signature, "groups": {name: list(found) for name, found in self.groups.items()}}
+        entry |= {"signature": self.signature, "groups": {name: list(counts) for name, counts in self.groups.items()}}
         if self.trees is not None:
             entry["trees"] = {**self.trees.to_json(), "groups": dict(self.trees_by_group)}
         return entry
@@ -72,7 +72,7 @@ class TaskEvaluation:
     scores: Sequence[TaskScore]
 
     def to_json(self) -> dict[str, Any]:
-        """What ``synparse task eval --format json`` writes."""
+        """The evaluation as a JSON object."""
         return {"task": self.task, "data": self.data, "scores": [score.to_json() for score in self.scores]}
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
@@ -80,7 +80,7 @@ class TaskEvaluation:
         columns = list(dict.fromkeys(name for score in self.scores for name in score.groups))
         rows = []
         for score in self.scores:
-            values = {name: f"{100 * found / count:.2f}" for name, (found, count) in score.groups.items()}
+            values = {name: f"{100 * correct / count:.2f}" for name, (correct, count) in score.groups.items()}
             total = f"{score.accuracy:.2f}"
             rows.append([score.system, "accuracy", total, *(values.get(name, "") for name in columns)])
             if score.trees is not None:
@@ -94,11 +94,11 @@ class TaskEvaluation:
         return [(f"By the number of {self.measure}, in percent", ["System", "Measure", "All", *columns], rows)]
 
     def signatures(self) -> list[str]:
-        """What says of each score how it was taken."""
-        found = []
+        """The signature of each score, with its value."""
+        lines = []
         for score in self.scores:
-            found += [str(score), *([] if score.trees is None else [str(score.trees)])]
-        return found
+            lines += [str(score), *([] if score.trees is None else [str(score.trees)])]
+        return lines
 
 
 def score_task(
@@ -111,10 +111,13 @@ def score_task(
     checkpoints = {run: read_run(run, task) for run in runs}
     examples = load_test(task, paths, next(iter(checkpoints.values())).config.task, largest=largest)
     data = (" ".join(paths) or "generated") + (f" (up to {largest} {examples.task.measure})" if largest else "")
-    names = {run: one.config.model_name + (f" {run}" if len(runs) > 1 else "") for run, one in checkpoints.items()}
+    names = {
+        run: checkpoint.config.model_name + (f" {run}" if len(runs) > 1 else "")
+        for run, checkpoint in checkpoints.items()
+    }
     scores = [
-        replace(score_run(names[run], one, examples, data, device=device), model=run)
-        for run, one in checkpoints.items()
+        replace(score_run(names[run], checkpoint, examples, data, device=device), model=run)
+        for run, checkpoint in checkpoints.items()
     ]
     return TaskEvaluation(task, data, examples.task.measure, scores)
 
@@ -125,8 +128,8 @@ def load_test(task: str, paths: Sequence[str], config: Any, *, largest: int | No
     Raises SynparseError if there is none.
     """
     kind = find_task(task)
-    found = kind.read_all(paths) if paths else kind.generate(config, "test", GENERATED, longer=True)
-    examples = Examples(kind, (one for one in found if largest is None or one.size <= largest))
+    available = kind.read_all(paths) if paths else kind.generate(config, "test", GENERATED, longer=True)
+    examples = Examples(kind, (example for example in available if largest is None or example.size <= largest))
     if not examples.examples:
         raise SynparseError(f"{' '.join(paths) or task}: there is no example to score")
     return examples
@@ -146,7 +149,7 @@ def score_run(name: str, checkpoint: Checkpoint, examples: Examples, data: str, 
     device = choose_device(device)
     groups = grouped(checkpoint, examples)
     right = correct(checkpoint, examples.examples, device)
-    found = {group: (sum(right[i] for i in members), len(members)) for group, members in groups.items()}
+    accuracies = {group: (sum(right[i] for i in members), len(members)) for group, members in groups.items()}
     trees, by_group = None, {}
     if kind_of(checkpoint.config).gives:
         trees = score_trees(name, checkpoint, examples, data, device)
@@ -157,7 +160,7 @@ def score_run(name: str, checkpoint: Checkpoint, examples: Examples, data: str, 
     count = len(examples.examples)
     signature = f"accuracy|task:{examples.task.name}|data:{data}|sha256:{examples.digest.hexdigest()[:12]}"
     signature += f"|examples:{count}|v:{VERSION}"
-    return TaskScore(name, signature, 100 * sum(right) / count, found, trees, by_group)
+    return TaskScore(name, signature, 100 * sum(right) / count, accuracies, trees, by_group)
 
 
 def grouped(checkpoint: Checkpoint, examples: Examples) -> dict[str, list[int]]:
@@ -175,20 +178,20 @@ def correct(checkpoint: Checkpoint, examples: Sequence[Example], device: str) ->
     model = build_model(checkpoint).to(device)
     items = encode(examples, checkpoint.vocabulary)
     loader = ExpressionLoader(items, checkpoint.config.loader, device=device)
-    found = [False] * len(items)
+    is_correct = [False] * len(items)
     with torch.inference_mode():
         for chosen in batches_by_cost(loader.lengths, budget=2**13):
             batch = loader.batch(chosen)
             scores = model(batch.tokens, batch.lengths, batch.trees)
             for index, right in zip(chosen, (scores.argmax(-1) == batch.labels).tolist(), strict=True):
-                found[index] = right
-    return found
+                is_correct[index] = right
+    return is_correct
 
 
 def score_trees(name: str, checkpoint: Checkpoint, examples: Examples, data: str, device: str) -> TreeScore:
     """UF1 under ``evalb``, which counts the bracket over the whole, of the trees without their round brackets."""
     parser = ModelParser(checkpoint, device=device)
-    sides = [side for one in examples.examples for side in one.sides]
+    sides = [side for example in examples.examples for side in example.sides]
     gold = [Sentence(side.words, tree=Tree.from_spans(side.words, side.spans)) for side in sides]
     parse = tree_predictions(name, lambda _: map(without_brackets, parser.parse([side.tokens for side in sides])))
     system = System(SystemInfo(name), "trees", parse)
@@ -196,5 +199,5 @@ def score_trees(name: str, checkpoint: Checkpoint, examples: Examples, data: str
 
 
 def without_brackets(tree: Tree) -> Tree:
-    """The tree of the words that are no round brackets, one bracket for each span."""
+    """The tree over the words that are not round brackets, with one bracket per span."""
     return tree.keep([word not in (OPEN, CLOSE) for word in tree.words]).collapse_unary()

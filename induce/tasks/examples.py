@@ -1,4 +1,4 @@
-"""The examples of a task as training reads them, in the place of a text."""
+"""The examples of a task as training data."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from treebank.base.errors import SynparseError
 
 
 class Examples:
-    """Examples of one task, with what the training loop asks of a text."""
+    """Examples of one task, with the interface of a training text."""
 
     def __init__(self, task: Task, examples: Iterable[Example]) -> None:
         self.task, self.examples = task, list(examples)
         self.digest: Any = hashlib.sha256()
-        for one in self.examples:
-            self.digest.update(f"{task.labels[one.label]}\t{one}\n".encode())
+        for example in self.examples:
+            self.digest.update(f"{task.labels[example.label]}\t{example}\n".encode())
 
     @property
     def sentences(self) -> int:
@@ -32,10 +32,10 @@ class Examples:
     @property
     def words(self) -> int:
         """Number of tokens."""
-        return sum(len(side.tokens) for one in self.examples for side in one.sides)
+        return sum(len(side.tokens) for example in self.examples for side in example.sides)
 
     def word_counts(self) -> Mapping[str, int]:
-        """All that is asked of it is whether words are unknown, and none is."""
+        """Empty, because the vocabulary of a task is closed and no word is unknown."""
         return {}
 
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
@@ -43,27 +43,27 @@ class Examples:
         return Vocabulary([BOUNDARY, UNKNOWN, *self.task.words])
 
     def encode(self, vocabulary: Vocabulary) -> Sequence[Item]:
-        """The examples in the numbers of ``vocabulary``."""
+        """The examples as indices in ``vocabulary``."""
         return encode(self.examples, vocabulary)
 
 
 def encode(examples: Iterable[Example], vocabulary: Vocabulary) -> list[Item]:
-    """``examples`` in the numbers of ``vocabulary``, with the joins of their trees."""
-    found = []
-    for one in examples:
+    """``examples`` as indices in ``vocabulary``, with the joins of their trees."""
+    items = []
+    for example in examples:
         sides = []
-        for side in one.sides:
+        for side in example.sides:
             leaves = side.leaves
             sides.append(Side(vocabulary.encode(side.tokens), leaves, joins(side.spans, len(leaves))))
-        found.append(Item(sides, one.label))
-    return found
+        items.append(Item(sides, example.label))
+    return items
 
 
 def load_examples(config: RunConfig, text: Sequence[str], dev: Sequence[str]) -> tuple[Examples, Examples]:
     """Training and development examples: of the files ``text`` and ``dev``, or generated where there are none.
 
-    Without ``dev`` development examples are set aside, from files every tenth. Raises SynparseError for what cannot be
-    read, and for files without an example that fits the settings.
+    Without ``dev`` development examples are set aside, from files every tenth. Raises SynparseError for a malformed
+    file, and if no example fits the settings.
     """
     task, settings, share = find_task(config.task_name), config.task, config.data.development_share
     if not text:
@@ -74,7 +74,7 @@ def load_examples(config: RunConfig, text: Sequence[str], dev: Sequence[str]) ->
         if not dev:
             every = round(1 / share) if share else len(training) + 1
             development = training[every - 1 :: every]
-            training = [one for i, one in enumerate(training, 1) if i % every]
+            training = [example for i, example in enumerate(training, 1) if i % every]
     if dev:
         development = list(task.read(dev, settings))
     for part, paths in ((training, text), (development, dev)):

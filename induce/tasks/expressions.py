@@ -1,4 +1,4 @@
-"""Labelled expressions side by side: what a task is learned from."""
+"""Batches of labeled expressions of similar length."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ class Item(NamedTuple):
 
 
 class LengthLoader:
-    """Things of like length side by side, the batches in a new order in each pass.
+    """Items of similar length in batches, in a new order in each epoch.
 
-    As in the released programs of Ordered Memory, lengths are sorted only within tenths, drawn anew for each pass.
+    As in the released programs of Ordered Memory, items are sorted by length only within tenths of the data, which are
+    random in each epoch.
     """
 
     Config = BatchSettings
@@ -52,11 +53,11 @@ class LengthLoader:
         return map(self.batch, batches_by_size(self.lengths, self.batch_size))
 
     def share(self, start: int) -> float:
-        """How many of the batches lie before ``start``."""
+        """Share of the batches before ``start``."""
         return min(1.0, start * self.batch_size / max(1, len(self.lengths)))
 
     def _batches(self, order: Sequence[int]) -> list[list[int]]:
-        """Batches of like length within each tenth of ``order``."""
+        """Batches of similar length within each tenth of ``order``."""
         tenth = max(self.batch_size, -(-len(order) // TENTHS))
         batches = []
         for start in range(0, len(order), tenth):
@@ -67,7 +68,7 @@ class LengthLoader:
 
 
 class ExpressionLoader(LengthLoader):
-    """Labelled expressions side by side."""
+    """Labeled expressions in batches."""
 
     def __init__(
         self, items: Sequence[Item], config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False

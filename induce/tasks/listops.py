@@ -48,7 +48,7 @@ class ListOpsSettings:
 
 
 class ListOps:
-    """The task; of the generator the grammar is the published one, and the sizes of the parts are ours."""
+    """The task, with the published grammar as generator. The sizes of the parts are not published."""
 
     Config = ListOpsSettings
     name = "listops"
@@ -61,7 +61,7 @@ class ListOps:
         """All settings fit."""
 
     def generate(self, config: ListOpsSettings, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
-        """``count`` different expressions of ``part``; those learned from have up to ``config.longest`` tokens."""
+        """``count`` different expressions of ``part``, for training with up to ``config.longest`` tokens."""
         longest = 0 if longer else config.longest
         chance = random.Random(SEED)
 
@@ -69,16 +69,16 @@ class ListOps:
             tokens = _draw(chance, 1, longest)
             return None if tokens is None else example(tokens)
 
-        return distinct(draw, count, lambda one: one.part == part)
+        return distinct(draw, count, lambda drawn: drawn.part == part)
 
     def read(self, paths: Iterable[str], config: ListOpsSettings) -> Iterator[Example]:
         """The expressions of files that have up to ``config.longest`` tokens."""
-        return (one for one in self.read_all(paths) if not config.longest or one.size <= config.longest)
+        return (line for line in self.read_all(paths) if not config.longest or line.size <= config.longest)
 
     def read_all(self, paths: Iterable[str]) -> Iterator[Example]:
-        """The expressions of files with a line ``label TAB bracketed expression`` each; labels and trees are checked.
+        """The expressions of files with a line ``label TAB bracketed expression`` each, with labels and trees checked.
 
-        Raises TreebankError with file and line for what is no such line, and for a wrong label or tree.
+        Raises TreebankError with file and line for a malformed line, and for a wrong label or tree.
         """
         for path in expand(paths):
             for number, line in open_lines(path):
@@ -92,23 +92,23 @@ class ListOps:
         return size_groups(settings.max_size, [*ranges, (f"{bounds[-1] + 1}-", range(bounds[-1] + 1, 10**9))])
 
 
-def example(tokens: Sequence[str], place: Place = Place("-", 0)) -> Example:  # noqa: B008
-    """The expression ``tokens`` with its value and its tree. Raises ValueError if it is none."""
+def example(tokens: Sequence[str], location: Place = Place("-", 0)) -> Example:  # noqa: B008
+    """The expression ``tokens`` with its value and its tree. Raises ValueError if it is malformed."""
     value, spans = evaluate(tokens)
-    return Example((Expression(tuple(tokens), spans),), value, len(tokens), place)
+    return Example((Expression(tuple(tokens), spans),), value, len(tokens), location)
 
 
 def evaluate(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...]]:
     """Value of an expression, and the brackets of its left-branching tree in pre-order.
 
-    MED is the median without its fraction, SM the sum modulo 10. Raises ValueError for what is no expression.
+    MED is the median without its fraction, SM the sum modulo 10. Raises ValueError for a malformed expression.
     """
     spans: list[Span] = []
-    operations: list[tuple[str, int, list[int], list[int]]] = []  # operator, place, values and ends of its arguments
+    operations: list[tuple[str, int, list[int], list[int]]] = []  # operator, location, values and ends of its arguments
     result: int | None = None
     for i, token in enumerate(tokens):
         if result is not None:
-            raise ValueError(f"{token!r} stands behind the end of the expression")
+            raise ValueError(f"{token!r} follows the end of the expression")
         if token in OPERATORS:
             operations.append((token, i, [], []))
             continue
@@ -123,7 +123,7 @@ def evaluate(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...]]:
         elif token in DIGITS:
             value = int(token)
         else:
-            raise ValueError(f"{token!r} is no operator, digit or {END!r}")
+            raise ValueError(f"{token!r} is not an operator, a digit or {END!r}")
         if operations:
             operations[-1][2].append(value)
             operations[-1][3].append(i + 1)
@@ -168,18 +168,18 @@ def _draw(chance: random.Random, depth: int, longest: int) -> list[str] | None:
             return tokens
 
 
-def _read_line(line: str, place: Place) -> Example:
+def _read_line(line: str, location: Place) -> Example:
     """The expression of one line of a published file."""
     label, tab, bracketed = line.partition("\t")
     if not tab or label not in DIGITS:
-        raise bad(place, "expected a digit, a tab and an expression in brackets")
+        raise bad(location, "expected a digit, a tab and an expression in brackets")
     try:
         words, spans = binary_tree(bracketed.split())
-        found = example(words, place)
+        parsed = example(words, location)
     except ValueError as error:
-        raise bad(place, str(error)) from None
-    if found.label != int(label):
-        raise bad(place, f"the value of the expression is {found.label}, and the line says {label}")
-    if found.sides[0].spans != spans:
-        raise bad(place, "the brackets are not those of a left-branching tree for each operation")
-    return found
+        raise bad(location, str(error)) from None
+    if parsed.label != int(label):
+        raise bad(location, f"the value of the expression is {parsed.label}, and the line says {label}")
+    if parsed.sides[0].spans != spans:
+        raise bad(location, "the brackets are not those of a left-branching tree for each operation")
+    return parsed

@@ -67,7 +67,7 @@ class LogicSettings:
 
 
 class Logic:
-    """The task; sizes are those of the longer formula, in operators."""
+    """The task. The size of a pair is that of the longer formula, in operators."""
 
     Config = LogicSettings
     name = "logic"
@@ -80,36 +80,36 @@ class Logic:
         """All settings fit."""
 
     def generate(self, config: LogicSettings, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
-        """``count`` different pairs of ``part``; those learned from have up to ``config.operators`` operators."""
+        """``count`` different pairs of ``part``, for training with up to ``config.operators`` operators."""
         chance = random.Random(SEED)
         excluded = partition(config.partition)
 
-        def wanted(one: Example) -> bool:
-            learnable = one.size <= config.operators and not excluded.search(str(one))
-            return one.part == part and (longer or learnable)
+        def is_member(drawn: Example) -> bool:
+            for_training = drawn.size <= config.operators and not excluded.search(str(drawn))
+            return drawn.part == part and (longer or for_training)
 
-        return distinct(lambda: _draw_pair(chance), count, wanted)
+        return distinct(lambda: _draw_pair(chance), count, is_member)
 
     def read(self, paths: Iterable[str], config: LogicSettings) -> Iterator[Example]:
         """The pairs of published files with up to ``config.operators`` operators, but for those of the partition."""
         excluded = partition(config.partition)
-        for one in self.read_all(paths):
-            if one.size <= config.operators and (config.partition == "full" or not excluded.search(str(one))):
-                yield one
+        for line in self.read_all(paths):
+            if line.size <= config.operators and (config.partition == "full" or not excluded.search(str(line))):
+                yield line
 
     def read_all(self, paths: Iterable[str]) -> Iterator[Example]:
-        """The pairs of files with a line ``relation TAB formula TAB formula`` each; relations are checked.
+        """The pairs of files with a line ``relation TAB formula TAB formula`` each, with relations checked.
 
         Archives (.zip) and folders are read in the order of the numbers in the names of their files. Raises
-        TreebankError with file and line for what is no such line, and for a wrong relation.
+        TreebankError with file and line for a malformed line, and for a wrong relation.
         """
         for path in paths:
-            for place, line in _lines(path):
+            for location, line in _lines(path):
                 if line.strip():
-                    yield _read_line(line, place)
+                    yield _read_line(line, location)
 
     def groups(self, settings: LogicSettings) -> list[Group]:
-        """Groups by the number of operators, up to 11, and 12 or more; and longer pairs that the partition excludes."""
+        """Groups by the number of operators, 12 or more, and longer pairs that the partition excludes."""
         ranges = [(str(size), range(size, size + 1)) for size in range(LONGEST)]
         groups = size_groups(settings.max_size, [*ranges, (f"{LONGEST}-", range(LONGEST, 10**9))])
         if settings.partition != "full":
@@ -120,16 +120,16 @@ class Logic:
 
 
 def partition(name: str) -> re.Pattern[str]:
-    """What the training pairs of a partition of table 4 must not hold. SynparseError: there is none of this name."""
+    """The pattern that training pairs of a partition of table 4 must not contain. Raises SynparseError."""
     if name not in PARTITIONS:
         raise UnknownNameError(f"setting task.partition = {name!r}: {nearest(name, PARTITIONS)}")
     return PARTITIONS[name]
 
 
 def formula(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...], int]:
-    """The worlds in which a formula is true, as the bits of a number; its brackets in pre-order; its operators.
+    """The worlds in which a formula is true as bits of an integer, its brackets in pre-order, and its operators.
 
-    Raises ValueError for what is no formula in binary brackets.
+    Raises ValueError for a malformed formula.
     """
     meanings: list[Meaning] = []
     spans: list[Any] = []
@@ -149,7 +149,7 @@ def formula(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...], int]:
             meanings.append(_meaning(first, second))
             spans[number] = (spans[number], words)
         elif token not in MEANINGS:
-            raise ValueError(f"{token!r} is no variable, operator or bracket")
+            raise ValueError(f"{token!r} is not a variable, an operator or a bracket")
         else:
             meanings.append(MEANINGS[token])
             words += 1
@@ -162,7 +162,7 @@ def formula(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...], int]:
 
 
 def _meaning(first: Meaning, second: Meaning) -> Meaning:
-    """What two parts in brackets mean: a negation, an operator with its right side, or a left side with these."""
+    """Meaning of two parts in brackets: a negation, an operator with its right side, or a left side with these."""
     if isinstance(second, int):
         if first == NOT:
             return ALL ^ second
@@ -176,10 +176,10 @@ def _meaning(first: Meaning, second: Meaning) -> Meaning:
 
 def relation(left: int, right: int) -> str:
     """The relation of two sets of worlds (Bowman, Manning & Potts 2015, table 1)."""
-    apart, cover = not left & right, left | right == ALL
+    disjoint, cover = not left & right, left | right == ALL
     if left == right:
         return "="
-    if apart:
+    if disjoint:
         return "^" if cover else "|"
     if left & right == left:
         return "<"
@@ -188,12 +188,12 @@ def relation(left: int, right: int) -> str:
     return "v" if cover else "#"
 
 
-def pair(left: Sequence[str], right: Sequence[str], place: Place = Place("-", 0)) -> Example:  # noqa: B008
-    """Two bracketed formulas with their relation. Raises ValueError if one is none."""
+def pair(left: Sequence[str], right: Sequence[str], location: Place = Place("-", 0)) -> Example:  # noqa: B008
+    """Two bracketed formulas with their relation. Raises ValueError if one is malformed."""
     (true_left, spans_left, count_left), (true_right, spans_right, count_right) = formula(left), formula(right)
     sides = (Expression(tuple(left), spans_left), Expression(tuple(right), spans_right))
     label = RELATIONS.index(relation(true_left, true_right))
-    return Example(sides, label, max(count_left, count_right), place)
+    return Example(sides, label, max(count_left, count_right), location)
 
 
 def _draw_pair(chance: random.Random) -> Example | None:
@@ -208,26 +208,26 @@ def _draw(chance: random.Random, universe: Sequence[str], longest: int) -> tuple
     operator = chance.choice(CHOICES) if longest >= 2 else ""
     if operator:
         (left, first), (right, second) = (_draw(chance, universe, longest // 2) for _ in range(2))
-        found, true_in = [OPEN, *left, OPEN, operator, *right, CLOSE, CLOSE], _meaning(first, (operator, second))
+        tokens, true_in = [OPEN, *left, OPEN, operator, *right, CLOSE, CLOSE], _meaning(first, (operator, second))
     else:
         variable = chance.choice(universe)
-        found, true_in = [variable], TRUE_IN[variable]
+        tokens, true_in = [variable], TRUE_IN[variable]
     assert isinstance(true_in, int)
-    return ([OPEN, NOT, *found, CLOSE], ALL ^ true_in) if chance.random() < NEGATED else (found, true_in)
+    return ([OPEN, NOT, *tokens, CLOSE], ALL ^ true_in) if chance.random() < NEGATED else (tokens, true_in)
 
 
-def _read_line(line: str, place: Place) -> Example:
+def _read_line(line: str, location: Place) -> Example:
     """The pair of one line of a published file."""
     fields = line.split("\t")
     if len(fields) != 3 or fields[0] not in RELATIONS:
-        raise bad(place, f"expected one of {' '.join(RELATIONS)}, a tab, a formula, a tab and a formula")
+        raise bad(location, f"expected one of {' '.join(RELATIONS)}, a tab, a formula, a tab and a formula")
     try:
-        found = pair(fields[1].split(), fields[2].split(), place)
+        parsed = pair(fields[1].split(), fields[2].split(), location)
     except ValueError as error:
-        raise bad(place, str(error)) from None
-    if RELATIONS[found.label] != fields[0]:
-        raise bad(place, f"the relation is {RELATIONS[found.label]!r}, and the line says {fields[0]!r}")
-    return found
+        raise bad(location, str(error)) from None
+    if RELATIONS[parsed.label] != fields[0]:
+        raise bad(location, f"the relation is {RELATIONS[parsed.label]!r}, and the line says {fields[0]!r}")
+    return parsed
 
 
 def _lines(path: str) -> Iterator[tuple[Place, str]]:
@@ -240,8 +240,8 @@ def _lines(path: str) -> Iterator[tuple[Place, str]]:
             with zipfile.ZipFile(path) as archive:
                 for name in sorted(archive.namelist(), key=_number):
                     with archive.open(name) as stream:
-                        for number, line in member_lines(stream, place := f"{path}/{name}"):
-                            yield Place(place, number), line
+                        for number, line in member_lines(stream, location := f"{path}/{name}"):
+                            yield Place(location, number), line
         except (zipfile.BadZipFile, UnicodeDecodeError) as error:
             raise SynparseError(f"{path}: cannot be read as an archive of text ({error})") from None
     else:

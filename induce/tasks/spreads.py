@@ -9,11 +9,11 @@ from treebank.evaluate.score import Runs
 
 
 def spreads_of(document: Mapping[str, Any], groups: Mapping[str, Sequence[str]]) -> dict[str, Runs]:
-    """Pattern -> the values of its runs, of what a task's evaluation gives as JSON; only patterns of several runs.
+    """The values of the runs of each pattern that matches several, from the JSON of an evaluation.
 
     Scores without a value, as those of tasks that count several things, have none.
     """
-    values = {one["model"]: one["value"] for one in document["scores"] if one.get("value") is not None}
+    values = {score["model"]: score["value"] for score in document["scores"] if score.get("value") is not None}
     return {
         pattern: Runs({run: values[run] for run in group})
         for pattern, group in groups.items()

@@ -1,1 +1,1 @@
-"""How alike two sentences are: pairs that people have rated (STS benchmark, SICK), and correlation with them."""
+"""Similarity of sentences: pairs with human ratings (STS benchmark, SICK), and correlation with these."""

@@ -1,4 +1,4 @@
-"""How well the vectors of sentences say how alike people find them: correlations, on several sets of pairs."""
+"""Correlation of the similarity of sentence vectors with human ratings, on several sets of pairs."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class SimilarityScore:
     signature: str
     model: str = ""  # the folder
 
-    def mean(self, which: int) -> float:
+    def mean(self, measure: int) -> float:
         """The mean over the files of Spearman's (0) or Pearson's (1) correlation."""
-        found = [pair[which].value for name, pair in self.sets.items() if not name.startswith(" ")]
-        return sum(found) / len(found)
+        values = [pair[measure].value for name, pair in self.sets.items() if not name.startswith(" ")]
+        return sum(values) / len(values)
 
     def to_json(self) -> dict[str, Any]:
         """The entry of this score in the output of ``synparse task eval similarity --format json``."""
         groups = {}
         for name, pair in self.sets.items():
             groups[name.strip()] = {
-                kind: {"value": _number(one.value), "interval": [_number(one.low), _number(one.high)]}
-                for kind, one in zip(("spearman", "pearson"), pair, strict=True)
+                kind: {"value": _number(value.value), "interval": [_number(value.low), _number(value.high)]}
+                for kind, value in zip(("spearman", "pearson"), pair, strict=True)
             }
         entry = {"system": self.system, "model": self.model, "metric": "spearman", "value": _number(self.mean(0))}
         return {**entry, "pearson": _number(self.mean(1)), "signature": self.signature, "groups": groups}
@@ -59,7 +59,7 @@ class SimilarityEvaluation:
     scores: Sequence[SimilarityScore]
 
     def to_json(self) -> dict[str, Any]:
-        """What ``synparse task eval similarity --format json`` writes."""
+        """The evaluation as a JSON object."""
         head = {"task": self.task, "data": self.data, "pairs": {name.strip(): n for name, n in self.counts.items()}}
         return {**head, "scores": [score.to_json() for score in self.scores]}
 
@@ -68,9 +68,9 @@ class SimilarityEvaluation:
         names = list(self.counts)
         rows = []
         for score in self.scores:
-            for which, kind in enumerate(("Spearman", "Pearson")):
-                cells = [_shown(score.sets[name][which].value) for name in names]
-                rows.append([score.system, kind, _shown(score.mean(which)), *cells])
+            for measure, kind in enumerate(("Spearman", "Pearson")):
+                cells = [_percent(score.sets[name][measure].value) for name in names]
+                rows.append([score.system, kind, _percent(score.mean(measure)), *cells])
         rows.append(["", "pairs", str(sum(self.files().values())), *(str(self.counts[name]) for name in names)])
         columns = ["System", "Measure", "Mean", *(name.strip() for name in names)]
         return [("Correlation with people's ratings, times 100", columns, rows)]
@@ -80,15 +80,17 @@ class SimilarityEvaluation:
         return {name: count for name, count in self.counts.items() if not name.startswith(" ")}
 
     def signatures(self) -> list[str]:
-        """What says of each score how it was taken, with its interval."""
-        found = []
+        """The signature of each score, with values and intervals."""
+        lines = []
         for score in self.scores:
             parts = []
             for name in self.files():
-                one = score.sets[name][0]
-                parts.append(f"{name} {_shown(one.value)} [{_shown(one.low)}, {_shown(one.high)}]")
-            found.append(f"{score.signature} = " + ", ".join(parts))
-        return found
+                correlation = score.sets[name][0]
+                parts.append(
+                    f"{name} {_percent(correlation.value)} [{_percent(correlation.low)}, {_percent(correlation.high)}]"
+                )
+            lines.append(f"{score.signature} = " + ", ".join(parts))
+        return lines
 
 
 def score_similarity(
@@ -104,11 +106,11 @@ def score_similarity(
     pairs: list[RatedPair] = []
     sets: dict[str, list[int]] = {}
     for path in paths:
-        found = [one for one in Similarity().read([path]) if largest is None or _words(one) <= largest]
-        if not found:
+        small = [pair for pair in Similarity().read([path]) if largest is None or _words(pair) <= largest]
+        if not small:
             raise SynparseError(f"{path}: there is no pair to score")
-        sets |= _sets(os.path.basename(path), found, len(pairs))
-        pairs += found
+        sets |= _sets(os.path.basename(path), small, len(pairs))
+        pairs += small
     digest = hashlib.sha256("".join(f"{pair}\n" for pair in pairs).encode()).hexdigest()[:12]
     ratings = [pair.rating for pair in pairs]
     tail = f"task:{task}|sha256:{digest}|pairs:{len(pairs)}" + (f"|max:{largest}" if largest else "") + f"|v:{VERSION}"
@@ -127,32 +129,32 @@ def score_similarity(
 
 
 def cosines(embedder: Embedder, pairs: Sequence[RatedPair]) -> list[float]:
-    """The cosine of the vectors of each two sentences; equal sentences are computed once."""
+    """The cosine of the vectors of each pair of sentences. Equal sentences are computed once."""
     rule = embedder.config.data.tokenization
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
-    found = embedder.embed(cut_words(text, rule) for text in texts)
-    vectors = {text: one.vector.astype(float) for text, one in zip(texts, found, strict=True)}
+    embedded = embedder.embed(cut_words(text, rule) for text in texts)
+    vectors = {text: sentence.vector.astype(float) for text, sentence in zip(texts, embedded, strict=True)}
     return [_cosine(vectors[pair.first], vectors[pair.second]) for pair in pairs]
 
 
 def word_overlaps(pairs: Sequence[RatedPair]) -> list[float]:
     """The cosine of the counts of words, in lower case and without punctuation, of each two sentences."""
-    found = []
+    overlaps = []
     for pair in pairs:
         cut = [cut_words(text, "") for text in (pair.first, pair.second)]
-        first, second = (Counter(RECIPES["words"](one.words, one.tags).forms) for one in cut)
+        first, second = (Counter(RECIPES["words"](sentence.words, sentence.tags).forms) for sentence in cut)
         size = math.sqrt(sum(n * n for n in first.values()) * sum(n * n for n in second.values()))
-        found.append(sum(n * second[word] for word, n in first.items()) / size if size else 0.0)
-    return found
+        overlaps.append(sum(n * second[word] for word, n in first.items()) / size if size else 0.0)
+    return overlaps
 
 
 def _sets(title: str, pairs: Sequence[RatedPair], start: int) -> dict[str, list[int]]:
-    """The pairs of a file, and those of each genre in it, whose names begin with a blank; by indices from ``start``."""
+    """The pairs of a file, and of each genre in it (with a space before its name), as indices from ``start``."""
     genres = sorted({pair.genre for pair in pairs} - {""})
-    found = {title: list(range(start, start + len(pairs)))}
+    sets = {title: list(range(start, start + len(pairs)))}
     for genre in genres if len(genres) > 1 else ():
-        found[f" {title}: {genre}"] = [k for k, pair in enumerate(pairs, start) if pair.genre == genre]
-    return found
+        sets[f" {title}: {genre}"] = [k for k, pair in enumerate(pairs, start) if pair.genre == genre]
+    return sets
 
 
 def _words(pair: RatedPair) -> int:
@@ -162,8 +164,8 @@ def _words(pair: RatedPair) -> int:
 def _correlations(
     values: Sequence[float], ratings: Sequence[float], members: Sequence[int]
 ) -> tuple[Correlation, Correlation]:
-    chosen, wanted = [values[k] for k in members], [ratings[k] for k in members]
-    return spearman(chosen, wanted), pearson(chosen, wanted)
+    columns = [values[k] for k in members], [ratings[k] for k in members]
+    return spearman(*columns), pearson(*columns)
 
 
 def _cosine(first: np.ndarray, second: np.ndarray) -> float:
@@ -171,7 +173,7 @@ def _cosine(first: np.ndarray, second: np.ndarray) -> float:
     return float(first @ second) / size if size else 0.0
 
 
-def _shown(value: float) -> str:
+def _percent(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.1f}"
 
 

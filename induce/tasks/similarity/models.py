@@ -34,7 +34,7 @@ def check_frozen(frozen: str, parts: Sequence[str]) -> None:
 
 
 class SentencePairs(Model):
-    """A masked language model whose sentence vectors are trained; the words' output layer is not used."""
+    """A masked language model whose sentence vectors are trained, without its output layer of words."""
 
     kind: ClassVar[type[Model]]
     parser_parts: ClassVar[tuple[str, ...]] = ()  # how the names of parameters begin that decide its trees
@@ -65,11 +65,11 @@ class SentencePairs(Model):
         return Loss(error, error, len(batch.ratings))
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """Those of the model underneath (B, N, E)."""
+        """Word vectors (B, N, E) of the masked language model."""
         return self.encoder.word_vectors(batch)
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
-        """What the model underneath gives."""
+        """The structure that the masked language model predicts."""
         return self.encoder.structure(batch, query)
 
 
@@ -86,7 +86,7 @@ class UdgnPairsConfig(UdgnConfig):
 
 
 class UdgnPairs(SentencePairs):
-    """UDGN; its parser has embeddings of its own, so that its trees stay when it is frozen."""
+    """UDGN, whose parser has its own embeddings, so that a frozen parser keeps its trees."""
 
     Config = UdgnPairsConfig
     kind = Udgn
@@ -107,7 +107,7 @@ class StructFormerPairsConfig(StructFormerConfig):
 
 
 class StructFormerPairs(SentencePairs):
-    """StructFormer; its parser reads the encoder's embeddings, which stay with it when it is frozen."""
+    """StructFormer, whose parser reads the embeddings of the encoder, which are frozen with it."""
 
     Config = StructFormerPairsConfig
     kind = StructFormer
@@ -117,7 +117,7 @@ class StructFormerPairs(SentencePairs):
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerPairsConfig(TransformerConfig):
-    """A Transformer's settings; it has no parser to leave as it was."""
+    """Settings of a Transformer, which has no parser to freeze."""
 
     frozen: str = setting("none", choices=FROZEN, help="what fine-tuning leaves as it was")
 

@@ -28,7 +28,7 @@ class RatedPair:
     second: str
     rating: float
     genre: str = ""  # of the STS benchmark: main-news, main-captions or main-forums
-    place: Place = field(default=Place("-", 0), compare=False)
+    location: Place = field(default=Place("-", 0), compare=False)
 
     def __str__(self) -> str:
         return f"{self.rating:g}\t{self.first}\t{self.second}"
@@ -54,39 +54,39 @@ class Similarity:
             raise SynparseError("setting data.vocabulary: task.pretrained has words of its own; leave one out")
 
     def read(self, paths: Iterable[str]) -> list[RatedPair]:
-        """The pairs of files, each in the format that its first line shows. TreebankError names a line that is none."""
+        """The pairs of files, in the format of their first line. Raises TreebankError for a malformed line."""
         return [pair for path in expand(list(paths)) for pair in _read_file(path)]
 
 
 def _read_file(path: str) -> Iterator[RatedPair]:
     columns: Sequence[int] = ()
     for number, line in open_lines(path):
-        fields, place = line.split("\t"), Place(path, number)
+        fields, location = line.split("\t"), Place(path, number)
         if number == 1 and set(SICK) <= set(fields):
             columns = [fields.index(name) for name in SICK]
         elif not line.strip():
             continue
         elif columns:
-            yield _pair([fields[k] for k in columns if k < len(fields)], place, low=1, order=(2, 0, 1))
+            yield _pair([fields[k] for k in columns if k < len(fields)], location, low=1, order=(2, 0, 1))
         elif len(fields) >= STS:
-            yield _pair(fields[4:7], place, genre=fields[0])
+            yield _pair(fields[4:7], location, genre=fields[0])
         else:
-            yield _pair(fields, place)
+            yield _pair(fields, location)
 
 
 def _pair(
-    fields: Sequence[str], place: Place, *, low: float = 0, order: Sequence[int] = (0, 1, 2), genre: str = ""
+    fields: Sequence[str], location: Place, *, low: float = 0, order: Sequence[int] = (0, 1, 2), genre: str = ""
 ) -> RatedPair:
-    """A pair from three fields, whose ``order`` says where rating and sentences are; ratings go from ``low`` to 5."""
+    """A pair from three fields in ``order`` (rating and sentences), with ratings from ``low`` to 5."""
     if len(fields) != 3:
-        raise bad(place, EXPECTED)
+        raise bad(location, EXPECTED)
     rating, first, second = (fields[k].strip() for k in order)
     try:
         value = float(rating)
     except ValueError:
-        raise bad(place, f"{EXPECTED}; {rating!r} is no number") from None
+        raise bad(location, f"{EXPECTED}; {rating!r} is not a number") from None
     if math.isnan(value) or not low <= value <= 5:
-        raise bad(place, f"the rating {rating} does not lie between {low:g} and 5")
+        raise bad(location, f"the rating {rating} does not lie between {low:g} and 5")
     if not first or not second:
-        raise bad(place, "one of the two sentences is empty")
-    return RatedPair(first, second, (value - low) / (5 - low), genre, place)
+        raise bad(location, "one of the two sentences is empty")
+    return RatedPair(first, second, (value - low) / (5 - low), genre, location)

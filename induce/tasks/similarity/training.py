@@ -1,4 +1,4 @@
-"""Rated pairs as training reads them, in the place of a text, and the pretrained model that fine-tuning begins with."""
+"""Rated pairs as training data, and the pretrained model for fine-tuning."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ class EncodedPair(NamedTuple):
 
 
 class EncodedPairs(NamedTuple):
-    """What a model learns from."""
+    """Rated pairs as word indices, with the pretrained model."""
 
     pairs: Sequence[EncodedPair]
     pretrained: str  # the run whose weights are begun with; "": none
 
     def pretrained_weights(self) -> dict[str, Tensor]:
-        """The weights of the pretrained model, by name; empty where there is none."""
+        """The weights of the pretrained model, by name, empty without one."""
         from induce.parsing.load import read_trained
 
         return read_trained(self.pretrained).weights() if self.pretrained else {}
 
 
 class RatedPairs:
-    """Rated pairs with what the training loop asks of a text."""
+    """Rated pairs with the interface of a training text."""
 
     def __init__(self, pairs: Iterable[RatedPair], data: DataConfig, pretrained: str = "") -> None:
         self.pairs, self.data, self.pretrained = list(pairs), data, pretrained
@@ -74,11 +74,11 @@ class RatedPairs:
         return sum(len(side) for pair in self.cut for side in pair)
 
     def word_counts(self) -> Mapping[str, int]:
-        """How often each word occurs."""
+        """Number of occurrences of each word."""
         return Counter(word for pair in self.cut for side in pair for word in side)
 
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
-        """The words of the pretrained model; without one, the frequent words of these pairs."""
+        """The words of the pretrained model, or without one the frequent words of these pairs."""
         if self.pretrained:
             from induce.parsing.load import read_trained
 
@@ -87,17 +87,17 @@ class RatedPairs:
 
     def encode(self, vocabulary: Vocabulary) -> EncodedPairs:
         """The pairs in the numbers of ``vocabulary``."""
-        found = []
+        encoded = []
         for pair, sides in zip(self.pairs, self.cut, strict=True):
             first, second = (vocabulary.encode(side) or NO_WORDS for side in sides)
-            found.append(EncodedPair(first, second, pair.rating))
-        return EncodedPairs(found, self.pretrained)
+            encoded.append(EncodedPair(first, second, pair.rating))
+        return EncodedPairs(encoded, self.pretrained)
 
 
 def words_of(sentence: str, data: DataConfig) -> Sequence[str]:
     """The words of a sentence, cut by the rule of ``data`` (`RULE` without one) and normalised by its recipe."""
-    found = cut_words(sentence, data.tokenization)
-    return split(RECIPES[data.normalization](found.words, found.tags).forms, data.token)
+    sentence_words = cut_words(sentence, data.tokenization)
+    return split(RECIPES[data.normalization](sentence_words.words, sentence_words.tags).forms, data.token)
 
 
 def cut_words(sentence: str, rule: str) -> Sentence:
@@ -107,7 +107,7 @@ def cut_words(sentence: str, rule: str) -> Sentence:
 
 
 class PairLoader(LengthLoader):
-    """Rated pairs of like length side by side."""
+    """Batches of rated pairs of similar length."""
 
     def __init__(
         self, corpus: EncodedPairs, config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
@@ -126,9 +126,9 @@ class PairLoader(LengthLoader):
 
 
 def load_pairs(config: RunConfig, text: Sequence[str], dev: Sequence[str]) -> tuple[RatedPairs, RatedPairs]:
-    """Training and development pairs of the files ``text`` and ``dev``; without ``dev`` a share is set aside.
+    """Training and development pairs of the files ``text`` and ``dev``, or a share of ``text``.
 
-    Raises SynparseError for no file, and for what cannot be read.
+    Raises SynparseError if there is no file, or a malformed one.
     """
     if not text:
         raise SynparseError("task similarity learns from rated pairs; name their files, such as sts-train.csv")
@@ -137,7 +137,7 @@ def load_pairs(config: RunConfig, text: Sequence[str], dev: Sequence[str]) -> tu
     if not dev and config.data.development_share:
         every = round(1 / config.data.development_share)
         development = training[every - 1 :: every]
-        training = [pair for place, pair in enumerate(training, 1) if place % every]
+        training = [pair for index, pair in enumerate(training, 1) if index % every]
     return RatedPairs(training, config.data, run), RatedPairs(development, config.data, run)
 
 
@@ -151,19 +151,24 @@ def settle(config: RunConfig, model: str | None) -> RunConfig:
         return config
     from induce.parsing.load import read_trained
 
-    given = read_trained(run).config
-    if given.task_name or given.model_name not in SENTENCE_ENCODERS:
-        learned = f", which has learned the task {given.task_name}" if given.task_name else ""
+    pretrained = read_trained(run).config
+    if pretrained.task_name or pretrained.model_name not in SENTENCE_ENCODERS:
+        learned = f", which has learned the task {pretrained.task_name}" if pretrained.task_name else ""
         known = ", ".join(SENTENCE_ENCODERS)
-        raise SynparseError(f"{run}: this is a model {given.model_name!r}{learned}; a pretrained {known} is needed")
-    if model not in (None, given.model_name):
-        raise SynparseError(f"--model {model}: {run} is a model {given.model_name!r}")
-    own = load_preset(config.preset, given.model_name)
+        raise SynparseError(
+            f"{run}: this is a model {pretrained.model_name!r}{learned}; a pretrained {known} is needed"
+        )
+    if model not in (None, pretrained.model_name):
+        raise SynparseError(f"--model {model}: {run} is a model {pretrained.model_name!r}")
+    preset = load_preset(config.preset, pretrained.model_name)
     data = replace(
-        own.data,
-        normalization=given.data.normalization,
-        tokenization=given.data.tokenization or own.data.tokenization,
-        token=given.data.token,
+        preset.data,
+        normalization=pretrained.data.normalization,
+        tokenization=pretrained.data.tokenization or preset.data.tokenization,
+        token=pretrained.data.token,
     )
-    settings = {**{name: value for name, value in own.model.items() if name not in given.model}, **given.model}
-    return replace(own, model=settings, data=data, task=config.task, parse=given.parse)
+    settings = {
+        **{name: value for name, value in preset.model.items() if name not in pretrained.model},
+        **pretrained.model,
+    }
+    return replace(preset, model=settings, data=data, task=config.task, parse=pretrained.parse)

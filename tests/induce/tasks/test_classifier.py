@@ -56,7 +56,7 @@ def test_presets_name_every_setting(preset: str) -> None:
 
 
 @pytest.mark.parametrize(("task", "name"), RUNS)
-def test_padding_and_order_change_nothing(task: str, name: str) -> None:
+def test_scores_do_not_depend_on_padding_and_order(task: str, name: str) -> None:
     torch.manual_seed(1)
     config = settings(task, name)
     examples = Examples(find_task(task), find_task(task).generate(config.task, "train", 12, longer=True))
@@ -70,34 +70,34 @@ def test_padding_and_order_change_nothing(task: str, name: str) -> None:
         torch.testing.assert_close(model(alone.tokens, alone.lengths, alone.trees)[0], scores[k])
 
 
-def test_released_padding_is_another_number_for_shorter_expressions() -> None:
+def test_released_padding_changes_scores_of_shorter_expressions() -> None:
     torch.manual_seed(1)
     config = settings("listops", "ordered-memory", "model.padding=released")
     model = make_model(config, 20).double().eval().encoder
     tokens = torch.randint(2, 15, (2, 6))
     lengths = torch.tensor([6, 3])
-    vectors, places = model.run(tokens, lengths)
+    vectors, positions = model.run(tokens, lengths)
     for k, length in enumerate(lengths.tolist()):
         vector, alone = model.run(tokens[k : k + 1, :length], lengths[k : k + 1])
         assert torch.allclose(vector[0], vectors[k]) == (k == 0)
-        assert torch.allclose(alone[:, 0], places[:length, k]) == (k == 0)
-    assert (places[0, 1] == torch.eye(5)[4]).all()  # as if something had been read: only the top slot is open
-    assert (places[3:, 1] == 0).all()
+        assert torch.allclose(alone[:, 0], positions[:length, k]) == (k == 0)
+    assert (positions[0, 1] == torch.eye(5)[4]).all()  # as if something had been read: only the top slot is open
+    assert (positions[3:, 1] == 0).all()
 
 
 @pytest.mark.parametrize(("task", "name"), RUNS)
 def test_gradients_reach_all_parameters(task: str, name: str, tmp_path: Path) -> None:
-    one = trainer(settings(task, name, "task.expressions=80"), tmp_path / "run")
-    one.run.model.eval()
-    for step in one.run.loader.steps(one.run.rng, 0):
-        one.run.model.loss(step.batch).objective.backward()
-    for key, parameter in one.run.model.named_parameters():
+    run = trainer(settings(task, name, "task.expressions=80"), tmp_path / "run")
+    run.run.model.eval()
+    for step in run.run.loader.steps(run.run.rng, 0):
+        run.run.model.loss(step.batch).objective.backward()
+    for key, parameter in run.run.model.named_parameters():
         assert parameter.grad is not None, key
         assert parameter.grad.abs().sum() > 1e-7, key
 
 
 @pytest.mark.parametrize("name", ["tree-cell", "ordered-memory", "lstm"])
-def test_loss_falls_and_accuracy_is_told(name: str, tmp_path: Path) -> None:
+def test_loss_falls_and_accuracy_is_reported(name: str, tmp_path: Path) -> None:
     more = ["train.epochs=3", "task.expressions=300", "optimizer.learning_rate=0.01"]
     events = trainer(settings("listops", name, *more), tmp_path / "run").train()
     checks = [event for event in events if isinstance(event, Check)]
@@ -106,7 +106,7 @@ def test_loss_falls_and_accuracy_is_told(name: str, tmp_path: Path) -> None:
     assert checks[-1].development_accuracy > 0.2
 
 
-def test_a_run_cut_off_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
+def test_interrupted_run_resumes_bit_for_bit(tmp_path: Path) -> None:
     config = settings("logic", "ordered-memory")
     list(trainer(config, tmp_path / "whole").train())
     left = iter(range(9))
@@ -117,16 +117,16 @@ def test_a_run_cut_off_goes_on_as_if_it_had_not(tmp_path: Path) -> None:
         assert torch.equal(value, cut[key]), key
 
 
-def test_batches_hold_every_example_once_in_a_new_order(tmp_path: Path) -> None:
-    one = trainer(settings("listops", "lstm"), tmp_path / "run")
-    passes = [[step.batch.tokens.tolist() for step in one.run.loader.steps(one.run.rng, 0)] for _ in range(2)]
+def test_batches_have_every_example_once_in_a_new_order(tmp_path: Path) -> None:
+    run = trainer(settings("listops", "lstm"), tmp_path / "run")
+    passes = [[step.batch.tokens.tolist() for step in run.run.loader.steps(run.run.rng, 0)] for _ in range(2)]
     assert passes[0] != passes[1]
-    rows = [sorted(str([word for word in row if word]) for batch in found for row in batch) for found in passes]
+    rows = [sorted(str([word for word in row if word]) for batch in batches for row in batch) for batches in passes]
     assert rows[0] == rows[1]
     assert len(rows[0]) == 120
 
 
-def test_joins_of_a_batch_are_planned_from_the_lowest_to_the_highest() -> None:
+def test_joins_of_a_batch_are_ordered_by_height() -> None:
     trees = [Side([5, 6, 7], [0, 1, 2], [(0, 1), (3, 2)]), Side([8], [0], []), Side([9, 1, 9], [0, 2], [(0, 1)])]
     ids, levels, roots = plan(trees)
     assert ids == [5, 6, 7, 8, 9, 9]
@@ -134,7 +134,7 @@ def test_joins_of_a_batch_are_planned_from_the_lowest_to_the_highest() -> None:
     assert roots == [8, 3, 7]
 
 
-def test_settings_that_do_not_go_together_are_errors(tmp_path: Path) -> None:
+def test_conflicting_settings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SynparseError, match=r"no model for task 'listops' called 'prpn'; known: .*ordered-memory"):
         resolve(task="listops", model="prpn")
     with pytest.raises(SynparseError, match=r"there is no task 'listop'; did you mean 'listops'\?"):
@@ -150,7 +150,7 @@ def test_settings_that_do_not_go_together_are_errors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("universal", [False, True])
-def test_a_transformer_reads_both_formulas_at_once(universal: bool) -> None:
+def test_transformer_joins_both_formulas(universal: bool) -> None:
     """Padding changes nothing, the order of the two sides does, and one layer has fewer weights than two."""
     torch.manual_seed(1)
     more = ["model.together=true", f"model.universal={str(universal).lower()}", "model.depth=2"]
@@ -172,8 +172,8 @@ def test_a_transformer_reads_both_formulas_at_once(universal: bool) -> None:
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 
-def test_embeddings_of_another_size() -> None:
-    """Those of the ON-LSTM paper, section 5.4: 128, and 400 units."""
+def test_embedding_size_may_differ() -> None:
+    """The sizes of the ON-LSTM paper, section 5.4: 128 and 400 units."""
     for name in ("lstm", "onlstm"):
         model = make_model(resolve(task="logic", model=name, settings=["model.embedding_size=12"]), 20)
         assert model.encoder.embedding.weight.shape == (20, 12)
@@ -181,6 +181,6 @@ def test_embeddings_of_another_size() -> None:
         assert model(tokens, torch.tensor([3, 2]), [Side([], [], [])] * 2).shape == (1, 7)
 
 
-def test_the_source_is_that_of_the_model() -> None:
+def test_source_is_that_of_the_baseline() -> None:
     assert "Ordered Memory" in load_preset("logic").source
     assert load_preset("logic", "onlstm").source.startswith("Shen 2022 (thesis), section 3.6.1, table 5: ON-LSTM")

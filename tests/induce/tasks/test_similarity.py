@@ -42,35 +42,35 @@ def batch() -> RatedBatch:
     return RatedBatch(tokens, lengths, torch.tensor([0.8, 0.1, 1.0]))
 
 
-def test_the_formats(tmp_path: Path) -> None:
+def test_formats_of_files_are_read(tmp_path: Path) -> None:
     for name, text in (("sts.csv", STS), ("sick.txt", SICK), ("own.tsv", "2.5\tone\ttwo\n\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     paths = [str(tmp_path / name) for name in ("sts.csv", "sick.txt", "own.tsv")]
-    found = Similarity().read(paths)
-    assert [pair.rating for pair in found] == [0.8, 0.5, 0.5]
-    assert found[0] == RatedPair("A dog barks.", "The dog isn't quiet.", 0.8, "main-news")
-    assert (found[1].first, found[1].second) == ("A dog runs", "A cat runs")
+    pairs = Similarity().read(paths)
+    assert [pair.rating for pair in pairs] == [0.8, 0.5, 0.5]
+    assert pairs[0] == RatedPair("A dog barks.", "The dog isn't quiet.", 0.8, "main-news")
+    assert (pairs[1].first, pairs[1].second) == ("A dog runs", "A cat runs")
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("one\ttwo\n", "1: expected a rating and two sentences between tabs"),
-        ("x\tone\ttwo\n", "'x' is no number"),
+        ("x\tone\ttwo\n", "'x' is not a number"),
         ("5.5\tone\ttwo\n", "the rating 5.5 does not lie between 0 and 5"),
         ("nan\tone\ttwo\n", "the rating nan does not lie"),
         (SICK + "2\tA\tB\t0.5\tX\n", "3: the rating 0.5 does not lie between 1 and 5"),
         ("1\t \ttwo\n", "one of the two sentences is empty"),
     ],
 )
-def test_a_bad_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_malformed_line_is_reported(tmp_path: Path, text: str, problem: str) -> None:
     (tmp_path / "bad.tsv").write_text(text, encoding="utf-8")
     with pytest.raises(TreebankError, match=r"bad\.tsv") as error:
         Similarity().read([str(tmp_path / "bad.tsv")])
     assert problem in str(error.value)
 
 
-def test_the_published_files_are_read_whole() -> None:
+def test_published_files_are_read() -> None:
     folder = SHARED / "data" / "sts"
     if not folder.exists():
         pytest.skip("the files of STS and SICK are not here")
@@ -79,15 +79,15 @@ def test_the_published_files_are_read_whole() -> None:
         assert len(Similarity().read([str(folder / name)])) == count, name
 
 
-def test_correlations() -> None:
+def test_correlations_equal_known_values() -> None:
     """Against numbers worked out by hand, and numpy's."""
     assert ranks([3, 1, 3, 2]).tolist() == [3.5, 1, 3.5, 2]
     chance = np.random.default_rng(1)
     first, second = chance.normal(size=200), chance.normal(size=200)
     mixed = first + second
-    found = pearson(mixed, first)
-    assert found.value == pytest.approx(np.corrcoef(mixed, first)[0, 1])
-    assert found.low < found.value < found.high
+    correlation = pearson(mixed, first)
+    assert correlation.value == pytest.approx(np.corrcoef(mixed, first)[0, 1])
+    assert correlation.low < correlation.value < correlation.high
     assert spearman(np.exp(mixed), first**3).value == pytest.approx(spearman(mixed, first).value)
     assert spearman([1, 2, 3, 4, 5], [1, 2, 3, 5, 4]).value == pytest.approx(0.9)  # 1 - 6 * 2 / (5 * 24)
     assert math.isnan(pearson([1, 1, 1], [1, 2, 3]).value)
@@ -95,26 +95,26 @@ def test_correlations() -> None:
     assert spearman([1, 2, 3, 4, 5], [1, 2, 3, 5, 4]).low == pytest.approx(math.tanh(math.atanh(0.9) - half))
 
 
-def test_a_bag_of_words() -> None:
+def test_bag_of_words_counts_shared_words() -> None:
     pairs = [RatedPair("A dog, a cat.", "a cat", 1), RatedPair("one", "two", 0), RatedPair("!", "two", 0)]
     assert word_overlaps(pairs) == pytest.approx([3 / math.sqrt(6 * 2), 0, 0])
 
 
 @pytest.mark.parametrize("name", ["udgn", "structformer", "transformer"])
-def test_padding_order_and_parts_change_nothing(name: str) -> None:
+def test_similarity_does_not_depend_on_padding_order_and_parts(name: str) -> None:
     model, pairs = tiny(name).eval(), batch()
     with torch.no_grad():
-        together = model.similarity(pairs)
+        joint = model.similarity(pairs)
         for k, part in enumerate(pairs.parts(3)):
-            torch.testing.assert_close(model.similarity(part)[0], together[k], atol=1e-5, rtol=1e-5)
-        errors = (together - pairs.ratings) ** 2
+            torch.testing.assert_close(model.similarity(part)[0], joint[k], atol=1e-5, rtol=1e-5)
+        errors = (joint - pairs.ratings) ** 2
         assert float(model.loss(pairs).nll) == pytest.approx(float(errors.mean()), rel=1e-5)
-    assert float(together[2]) == pytest.approx(1)  # the same words
-    assert float(together[0]) < 1 - 1e-3
+    assert float(joint[2]) == pytest.approx(1)  # the same words
+    assert float(joint[0]) < 1 - 1e-3
 
 
 @pytest.mark.parametrize("name", ["udgn", "structformer"])
-def test_a_frozen_parser_keeps_its_trees(name: str) -> None:
+def test_frozen_parser_keeps_its_trees(name: str) -> None:
     for frozen in ("none", "parser"):
         model, pairs = tiny(name, f"model.frozen={frozen}").eval(), batch()
         before = model.encoder.head_distribution(*_input(model, pairs)).detach().clone()
@@ -131,18 +131,18 @@ def test_a_frozen_parser_keeps_its_trees(name: str) -> None:
 
 
 def _input(model: SentencePairs, pairs: RatedBatch) -> tuple[object, ...]:
-    """What the model underneath takes to give heads."""
+    """The arguments of the masked language model for heads."""
     if hasattr(model.encoder, "parse"):
         return (model.encoder.parse(pairs.tokens, pairs.lengths),)
     return pairs.tokens, pairs.lengths
 
 
-def test_a_transformer_has_no_parser_to_freeze() -> None:
+def test_transformer_has_no_parser_to_freeze() -> None:
     with pytest.raises(SynparseError, match="this model has no parser"):
         tiny("transformer", "model.frozen=parser")
 
 
-def test_words_and_what_is_set_aside(tmp_path: Path) -> None:
+def test_vocabulary_and_development_pairs(tmp_path: Path) -> None:
     config = resolve(task="similarity", settings=["data.minimum_count=1"])
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"{k % 6}\tThe dog saw {k}\t...\n" for k in range(10)), encoding="utf-8")

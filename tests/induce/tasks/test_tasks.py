@@ -39,11 +39,11 @@ def bracketed(text: str) -> str:
         ("7", 7),
     ],
 )
-def test_values(text: str, value: int) -> None:
+def test_values_of_expressions(text: str, value: int) -> None:
     assert listops.evaluate(text.split())[0] == value
 
 
-def test_the_tree_takes_one_argument_after_the_other() -> None:
+def test_tree_of_an_operation_is_left_branching() -> None:
     assert bracketed("[MAX 2 9 [MIN 4 7 ] 0 ]") == "((((([MAX 2) 9) ((([MIN 4) 7) ])) 0) ])"
     assert listops.evaluate(["7"])[1] == ()
 
@@ -54,12 +54,12 @@ def test_the_tree_takes_one_argument_after_the_other() -> None:
         ("[MAX 2", "the expression is not complete"),
         ("", "the expression is not complete"),
         ("[MAX ]", "[MAX has no arguments"),
-        ("2 ]", "']' stands behind the end of the expression"),
+        ("2 ]", "']' follows the end of the expression"),
         ("]", "an operation is closed that was never opened"),
-        ("[SUM 1 2 ]", "'[SUM' is no operator, digit or ']'"),
+        ("[SUM 1 2 ]", "'[SUM' is not an operator, a digit or ']'"),
     ],
 )
-def test_what_is_no_expression(text: str, problem: str) -> None:
+def test_malformed_expression_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem.replace("[", r"\[")):
         listops.evaluate(text.split())
 
@@ -74,12 +74,12 @@ def test_what_is_no_expression(text: str, problem: str) -> None:
         ("a b", "2 expressions where one was expected"),
     ],
 )
-def test_what_is_no_binary_tree(text: str, problem: str) -> None:
+def test_malformed_binary_tree_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         binary_tree(text.split())
 
 
-def test_joins_are_those_of_the_tree() -> None:
+def test_joins_follow_the_tree() -> None:
     words, spans = binary_tree(["(", "(", "a", "b", ")", "(", "c", "(", "d", "e", ")", ")", ")"])
     assert words == tuple("abcde")
     nodes = list(words)
@@ -89,7 +89,7 @@ def test_joins_are_those_of_the_tree() -> None:
     assert joins((), 1) == []
 
 
-def test_relations_are_those_of_the_truth_tables() -> None:
+def test_relations_equal_those_of_truth_tables() -> None:
     """Against a plain evaluation in each of the 64 worlds."""
     chance = random.Random(3)
     for _ in range(300):
@@ -128,48 +128,50 @@ def plain_relation(left: list[bool], right: list[bool]) -> str:
         ("( not a ) )", "a bracket is closed that was never opened"),
         ("( a and b )", "a pair of brackets holds 3 parts"),
         ("( a b )", "an operator lacks what it operates on"),
-        ("g", "'g' is no variable, operator or bracket"),
+        ("g", "'g' is not a variable, an operator or a bracket"),
         ("not", "expected one formula"),
         ("", "expected one formula"),
     ],
 )
-def test_what_is_no_formula(text: str, problem: str) -> None:
+def test_malformed_formula_is_refused(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         logic.formula(text.split())
 
 
 @pytest.mark.parametrize("task", [ListOps(), Logic()], ids=["listops", "logic"])
-def test_generated_examples_are_the_same_at_every_call_and_in_one_part_only(task: ListOps | Logic) -> None:
+def test_generated_examples_are_deterministic_and_in_one_part(task: ListOps | Logic) -> None:
     config = ListOpsSettings(longest=20) if task.name == "listops" else LogicSettings(operators=4)
     parts = {part: list(task.generate(config, part, 200)) for part in ("train", "dev", "test")}
-    texts = {part: [str(one) for one in found] for part, found in parts.items()}
-    for part, found in parts.items():
+    texts = {part: [str(example) for example in examples] for part, examples in parts.items()}
+    for part, examples in parts.items():
         assert len(set(texts[part])) == 200
-        assert [str(one) for one in task.generate(config, part, 50)] == texts[part][:50]
-        assert max(one.size for one in found) <= (20 if task.name == "listops" else 4)
+        assert [str(example) for example in task.generate(config, part, 50)] == texts[part][:50]
+        assert max(example.size for example in examples) <= (20 if task.name == "listops" else 4)
     assert not set(texts["train"]) & (set(texts["dev"]) | set(texts["test"]))
     assert not set(texts["dev"]) & set(texts["test"])
-    assert max(one.size for one in task.generate(config, "test", 200, longer=True)) > 20 - 14 * (task.name == "logic")
+    assert max(example.size for example in task.generate(config, "test", 200, longer=True)) > 20 - 14 * (
+        task.name == "logic"
+    )
 
 
-def test_the_grammar_of_listops() -> None:
-    found = list(ListOps().generate(ListOpsSettings(), "train", 2000))
-    tokens = Counter(token for one in found for token in one.sides[0].tokens)
+def test_generated_expressions_follow_the_grammar() -> None:
+    examples = list(ListOps().generate(ListOpsSettings(), "train", 2000))
+    tokens = Counter(token for example in examples for token in example.sides[0].tokens)
     operators = [tokens[name] for name in listops.OPERATORS]
     assert max(operators) < 1.3 * min(operators)
-    assert set(Counter(one.label for one in found)) == set(range(10))
-    assert max(one.size for one in found) > 100
+    assert set(Counter(example.label for example in examples)) == set(range(10))
+    assert max(example.size for example in examples) > 100
 
 
-def test_a_partition_leaves_out_what_table_4_says() -> None:
+def test_partition_leaves_out_pairs_of_table_4() -> None:
     for name, phrase in (("A", "( and ( not a ) )"), ("B", "( and ( not"), ("C", "( or ( not")):
         config = LogicSettings(partition=name)
-        assert not any(phrase in str(one) for one in Logic().generate(config, "train", 200))
+        assert not any(phrase in str(drawn) for drawn in Logic().generate(config, "train", 200))
     with pytest.raises(SynparseError, match=r"setting task.partition = 'D': known: A, B, C, full"):
         next(Logic().generate(LogicSettings(partition="D"), "train", 1))
 
 
-def test_more_than_there_are_is_an_error() -> None:
+def test_too_many_examples_are_refused() -> None:
     with pytest.raises(SynparseError, match=r"only \d+ of 500 different expressions exist under these settings"):
         list(ListOps().generate(ListOpsSettings(longest=4), "train", 500))
 
@@ -183,7 +185,7 @@ def test_more_than_there_are_is_an_error() -> None:
         ("9\t( ( ( [MAX 2 ) 9 ) ]", "a bracket is never closed"),
     ],
 )
-def test_a_bad_line_of_listops(tmp_path: Path, line: str, problem: str) -> None:
+def test_malformed_line_of_listops_is_reported(tmp_path: Path, line: str, problem: str) -> None:
     path = tmp_path / "bad.tsv"
     path.write_text(f"9\t( ( ( [MAX 2 ) 9 ) ] )\n{line}\n", encoding="utf-8")
     with pytest.raises(TreebankError) as caught:
@@ -199,7 +201,7 @@ def test_a_bad_line_of_listops(tmp_path: Path, line: str, problem: str) -> None:
         ("<\ta\t( a b )", "an operator lacks what it operates on"),
     ],
 )
-def test_a_bad_line_of_logic(tmp_path: Path, line: str, problem: str) -> None:
+def test_malformed_line_of_logic_is_reported(tmp_path: Path, line: str, problem: str) -> None:
     path = tmp_path / "train3"
     path.write_text(f"#\ta\tb\n{line}\n", encoding="utf-8")
     with pytest.raises(TreebankError) as caught:
@@ -207,7 +209,7 @@ def test_a_bad_line_of_logic(tmp_path: Path, line: str, problem: str) -> None:
     assert str(caught.value) == f"{path}:2: {problem}"
 
 
-def test_a_broken_archive(tmp_path: Path) -> None:
+def test_broken_archive_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "train.zip"
     path.write_text("no archive", encoding="utf-8")
     with pytest.raises(SynparseError, match=r"train\.zip: cannot be read as an archive of text"):
@@ -215,11 +217,11 @@ def test_a_broken_archive(tmp_path: Path) -> None:
 
 
 @published
-def test_every_published_line_of_listops() -> None:
+def test_published_files_of_listops_are_read() -> None:
     """Labels and trees are compared as lines are read."""
-    found = list(ListOps().read_all([str(DATA / "listops" / "test_d20s.tsv")]))
-    assert len(found) == 10_000
-    assert max(one.size for one in found) == 939
+    examples = list(ListOps().read_all([str(DATA / "listops" / "test_d20s.tsv")]))
+    assert len(examples) == 10_000
+    assert max(example.size for example in examples) == 939
     assert (
         sum(1 for _ in ListOps().read([str(DATA / "listops" / "test_d20s.tsv")], ListOpsSettings(longest=30))) == 6882
     )
@@ -227,26 +229,30 @@ def test_every_published_line_of_listops() -> None:
 
 
 @published
-def test_every_published_line_of_logic() -> None:
-    """Relations are compared as lines are read; the numbers are those of the original files and of table 4."""
+def test_published_files_of_logic_are_read() -> None:
+    """Relations are compared while lines are read. The numbers are those of the original files and of table 4."""
     sizes: Counter[int] = Counter()
-    kept: Counter[str] = Counter()
-    for one in Logic().read_all([str(DATA / "proplog" / "train.zip")]):
-        assert one.place.path.endswith(f"/train{min(one.size, 12)}")
-        sizes[min(one.size, 12)] += 1
-        kept.update(name for name, what in logic.PARTITIONS.items() if one.size <= 6 and not what.search(str(one)))
-    wanted = [30, 2319, 12451, 23252, 30373, 34152, 32952, 26671, 18962, 12634, 8181, 4894, 4831]
-    assert [sizes[size] for size in range(13)] == wanted
-    assert kept == {"full": 135_529, "A": 128_969, "B": 87_948, "C": 51_896}
+    counts: Counter[str] = Counter()
+    for example in Logic().read_all([str(DATA / "proplog" / "train.zip")]):
+        assert example.location.path.endswith(f"/train{min(example.size, 12)}")
+        sizes[min(example.size, 12)] += 1
+        counts.update(
+            name for name, pattern in logic.PARTITIONS.items() if example.size <= 6 and not pattern.search(str(example))
+        )
+    expected = [30, 2319, 12451, 23252, 30373, 34152, 32952, 26671, 18962, 12634, 8181, 4894, 4831]
+    assert [sizes[size] for size in range(13)] == expected
+    assert counts == {"full": 135_529, "A": 128_969, "B": 87_948, "C": 51_896}
     matched: Counter[str] = Counter()
-    for one in Logic().read_all([str(DATA / "proplog" / "test.zip")]):
-        matched.update(name for name, what in logic.PARTITIONS.items() if one.size > 6 and what.search(str(one)))
+    for example in Logic().read_all([str(DATA / "proplog" / "test.zip")]):
+        matched.update(
+            name for name, pattern in logic.PARTITIONS.items() if example.size > 6 and pattern.search(str(example))
+        )
     assert matched == {"A": 1_369, "B": 9_257, "C": 12_757}
 
 
-def test_an_example_prints_itself() -> None:
-    one: Example = logic.pair(["a"], ["(", "not", "b", ")"])
-    assert str(one) == "a\t( not b )"
-    assert logic.RELATIONS[one.label] == "#"
-    assert one.sides[1].words == ("not", "b")
-    assert one.sides[1].leaves == [1, 2]
+def test_example_is_printed_as_tokens() -> None:
+    example: Example = logic.pair(["a"], ["(", "not", "b", ")"])
+    assert str(example) == "a\t( not b )"
+    assert logic.RELATIONS[example.label] == "#"
+    assert example.sides[1].words == ("not", "b")
+    assert example.sides[1].leaves == [1, 2]
