@@ -70,7 +70,7 @@ def test_segments_of_trajectories(trained: Path, shown: Path, call: Caller) -> N
     [
         ("AC use", "1: expected a task, a map and actions"),
         ("BD {map} use", r"1: task 'BD' is none that this model has learned \(AC CD DA\)"),
-        ("AC {map} jump", "1: 'jump' is no action"),
+        ("AC {map} jump", "1: 'jump' is not an action"),
         ("AC ./. use", "1: a map has 8 lines of 8 cells"),
     ],
 )

@@ -1,10 +1,10 @@
 """CompILE (Kipf et al. 2019), a baseline of the thesis: segments of demonstrations and their kinds are hidden.
 
 A recurrent network reads a whole demonstration, actions included, and says where the first segment ends and of which
-kind it is; then it reads again from there, until there are as many segments as it was told. A policy chooses each
+kind it is; then it reads again from there, until it has the required number of segments. A policy chooses each
 action by what is seen and by the kind of the segment. Both ends and kinds are drawn, softly (Gumbel-softmax).
 
-Shapes: B demonstrations, N steps, P = N + 1 places where a segment can end (before each step, and behind the last), F
+Shapes: B demonstrations, N steps, P = N + 1 positions where a segment can end (before each step, and after the last), F
 features of an observation, H units, K kinds, A actions.
 """
 
@@ -25,28 +25,28 @@ from induce.settings.field import count, setting
 from induce.structures import Distances
 from induce.tasks.batches import DemonstrationBatch
 
-NEVER = -1e9  # score of a place where nothing can end
+NEVER = -1e9  # score of a position where nothing can end
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompileConfig:
-    """Sizes of CompILE; the weights, the rate and the kind of hidden variable are those of the published Craft runs."""
+    """Sizes of CompILE, with weights, rate and type of hidden variable of the published Craft runs."""
 
     features: int = setting(1075, at_least=1, at_most=1e6, help="numbers in an observation")
     hidden_size: int = count(128, "units of a hidden layer")
     options: int = setting(3, at_least=1, at_most=1000, help="kinds of segments")
-    segments: int = setting(2, at_least=1, at_most=1000, help="of each demonstration; it has to be told")
+    segments: int = setting(2, at_least=1, at_most=1000, help="segments of each demonstration")
     tasks: int = setting(
         3, at_least=1, at_most=1e6, help="tasks in the demonstrations; the model does not ask which it is"
     )
     rate: float = setting(3.0, at_least=1e-3, at_most=1e6, help="steps that a segment has, before anything is known")
-    temperature: float = setting(1.0, at_least=1e-3, at_most=1e6, help="of what is drawn")
+    temperature: float = setting(1.0, at_least=1e-3, at_most=1e6, help="temperature of samples")
     end_weight: float = setting(0.1, at_least=0, at_most=1e6, help="of the divergence of ends from what is expected")
     kind_weight: float = setting(0.1, at_least=0, at_most=1e6, help="of the divergence of kinds from even chances")
 
 
 class Segments(NamedTuple):
-    """What was found in B demonstrations."""
+    """Predicted segments of B demonstrations."""
 
     ends: list[Tensor]  # (B, P) scores of where each segment but the last ends, `NEVER` where it cannot
     kinds: list[Tensor]  # (B, K) scores of each segment's kind
@@ -55,7 +55,7 @@ class Segments(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What went on in B demonstrations of N steps."""
+    """Predictions for B demonstrations of N steps."""
 
     actions: Tensor  # (B, N, A) probabilities
     end: Tensor  # (B, N) the probability that a segment ends before this step; 1 before the first step
@@ -63,7 +63,7 @@ class Trace(NamedTuple):
 
 
 class Compile(Model):
-    """Finds segments in whole demonstrations; it cannot act where there is none to read."""
+    """A model of segments of complete demonstrations, which cannot act by itself."""
 
     Config = CompileConfig
     reads = (DemonstrationBatch,)
@@ -74,7 +74,7 @@ class Compile(Model):
         self.config = config
         size, actions = config.hidden_size, vocabulary_size - FIRST
         self.observed = nn.Linear(config.features, size)
-        self.acted = nn.Embedding(actions + 1, size)  # the last one stands behind a demonstration
+        self.acted = nn.Embedding(actions + 1, size)  # the last one follows a demonstration
         self.reader = nn.LSTMCell(size, size)
         self.end = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, 1))
         self.kind = nn.Sequential(nn.Linear(size, size), nn.ReLU(), nn.Linear(size, config.options))
@@ -83,76 +83,78 @@ class Compile(Model):
         self.policy = nn.Sequential(nn.ReLU(), nn.Linear(size, size), nn.ReLU(), nn.Linear(size, actions))
 
     def read(self, batch: DemonstrationBatch) -> Segments:
-        """Where segments end, and of which kind they are: drawn in training mode, the likeliest ones otherwise."""
+        """Ends and types of segments, sampled in training mode, the most probable ones otherwise."""
         steps, lengths = batch.tokens.shape[1], batch.lengths.to(batch.tokens.device)
-        place = torch.arange(steps + 1, device=lengths.device)
-        shown = functional.pad((batch.tokens - FIRST).clamp(min=0), (0, 1))
-        shown = shown.masked_fill(place == lengths[:, None], self.acted.num_embeddings - 1)
-        x = self.observed(functional.pad(batch.observations, (0, 0, 0, 1))) + self.acted(shown)
-        possible = (place > 0) & (place <= lengths[:, None])
+        position = torch.arange(steps + 1, device=lengths.device)
+        actions_taken = functional.pad((batch.tokens - FIRST).clamp(min=0), (0, 1))
+        actions_taken = actions_taken.masked_fill(position == lengths[:, None], self.acted.num_embeddings - 1)
+        x = self.observed(functional.pad(batch.observations, (0, 0, 0, 1))) + self.acted(actions_taken)
+        possible = (position > 0) & (position <= lengths[:, None])
         last = functional.one_hot(lengths, steps + 1).to(x)
-        begun, found = torch.ones_like(last), Segments([], [], [], [])
+        begun, segments = torch.ones_like(last), Segments([], [], [], [])
         for number in range(self.config.segments):
             states = self._states(x, begun)
             if number + 1 < self.config.segments:
-                found.ends.append(self.end(states)[..., 0].masked_fill(~possible, NEVER))
-                found.drawn_ends.append(self._draw(found.ends[-1]))
+                segments.ends.append(self.end(states)[..., 0].masked_fill(~possible, NEVER))
+                segments.drawn_ends.append(self._draw(segments.ends[-1]))
             else:
-                found.drawn_ends.append(last)
-            before = found.drawn_ends[-1][:, 1:]  # the state before the step where the next segment begins
-            found.kinds.append(self.kind((states[:, :-1] * before[..., None]).sum(1)))
-            found.drawn_kinds.append(self._draw(found.kinds[-1]))
-            begun = found.drawn_ends[-1].cumsum(1)
-        return found
+                segments.drawn_ends.append(last)
+            before = segments.drawn_ends[-1][:, 1:]  # the state before the step where the next segment begins
+            segments.kinds.append(self.kind((states[:, :-1] * before[..., None]).sum(1)))
+            segments.drawn_kinds.append(self._draw(segments.kinds[-1]))
+            begun = segments.drawn_ends[-1].cumsum(1)
+        return segments
 
     def _states(self, x: Tensor, begun: Tensor) -> Tensor:
-        """States (B, P, H) along ``x`` (B, P, H), which begin anew as far as a segment has not ``begun`` (B, P)."""
+        """States (B, P, H) along ``x`` (B, P, H), reset in proportion to 1 - ``begun`` (B, P)."""
         hidden = cell = x.new_zeros(len(x), x.shape[2])
-        found = []
-        for step, kept in zip(x.unbind(1), begun.unbind(1), strict=True):
-            hidden, cell = self.reader(step, (hidden * kept[:, None], cell * kept[:, None]))
-            found.append(hidden)
-        return torch.stack(found, 1)
+        states = []
+        for step, share in zip(x.unbind(1), begun.unbind(1), strict=True):
+            hidden, cell = self.reader(step, (hidden * share[:, None], cell * share[:, None]))
+            states.append(hidden)
+        return torch.stack(states, 1)
 
     def _draw(self, scores: Tensor) -> Tensor:
         if not self.training:
             return functional.one_hot(scores.argmax(-1), scores.shape[-1]).to(scores)
         return functional.gumbel_softmax(scores, self.config.temperature)
 
-    def run_with(self, batch: DemonstrationBatch, found: Segments) -> tuple[Tensor, Tensor]:
-        """How far each step is in each segment (M, B, N), and log-probabilities of actions there (M, B, N, A)."""
-        inside = shares(found.drawn_ends)[:, :, :-1]
-        seen, kinds = self.seen(batch.observations), self.wanted(torch.stack(found.drawn_kinds))
+    def run_with(self, batch: DemonstrationBatch, segments: Segments) -> tuple[Tensor, Tensor]:
+        """Membership of steps in segments (M, B, N), and log-probabilities of actions in these (M, B, N, A)."""
+        inside = shares(segments.drawn_ends)[:, :, :-1]
+        seen, kinds = self.seen(batch.observations), self.wanted(torch.stack(segments.drawn_kinds))
         return inside, self.policy(seen + kinds[:, :, None]).log_softmax(-1)
 
     def along(self, batch: DemonstrationBatch) -> Trace:
-        """What the model finds along demonstrations."""
-        found = self.read(batch)
-        inside, actions = self.run_with(batch, found)
+        """Predictions for demonstrations."""
+        segments = self.read(batch)
+        inside, actions = self.run_with(batch, segments)
         number = (inside * torch.arange(len(inside), device=inside.device)[:, None, None]).sum(0)
         end = torch.cat((torch.ones_like(number[:, :1]), number.diff(dim=1).clamp(0, 1)), 1)
-        choice = torch.einsum("mbn,mbk->bnk", inside, torch.stack(found.drawn_kinds))
+        choice = torch.einsum("mbn,mbk->bnk", inside, torch.stack(segments.drawn_kinds))
         return Trace((inside[..., None] * actions.exp()).sum(0), end, choice)
 
     def loss(self, batch: DemonstrationBatch, state: None = None) -> Loss:
         """The bound of the paper: actions by their segments' kinds, and how far ends and kinds are from expected."""
-        found = self.read(batch)
-        inside, actions = self.run_with(batch, found)
+        segments = self.read(batch)
+        inside, actions = self.run_with(batch, segments)
         real = real_words(batch.tokens, batch.lengths)
-        shown = (batch.tokens - FIRST).clamp(min=0)
-        chosen = actions.gather(-1, shown.expand(len(actions), -1, -1)[..., None])[..., 0]
+        actions_taken = (batch.tokens - FIRST).clamp(min=0)
+        chosen = actions.gather(-1, actions_taken.expand(len(actions), -1, -1)[..., None])[..., 0]
         nll = -(inside * chosen).sum(0)[real].mean()
-        right = ((inside[..., None] * actions.exp()).sum(0).argmax(-1) == shown) & real
+        right = ((inside[..., None] * actions.exp()).sum(0).argmax(-1) == actions_taken) & real
         count = int(real.sum())
-        far = self.config.end_weight * self._ends_apart(found) + self.config.kind_weight * sum(map(uneven, found.kinds))
+        far = self.config.end_weight * self._ends_apart(segments) + self.config.kind_weight * sum(
+            map(uneven, segments.kinds)
+        )
         return Loss(nll + far / count, nll, count, correct=int(right.sum()))
 
-    def _ends_apart(self, found: Segments) -> Tensor:
-        """Divergence, summed over demonstrations, of ends from what is expected: `rate` steps behind the last one."""
-        total = torch.zeros((), device=found.drawn_ends[0].device)
-        last = torch.zeros_like(found.drawn_ends[0])
-        last[:, 0] = 1.0  # the first segment begins at the first place
-        for scores, drawn in zip(found.ends, found.drawn_ends, strict=False):
+    def _ends_apart(self, segments: Segments) -> Tensor:
+        """Divergence, summed over demonstrations, of ends from their prior: `rate` steps after the previous end."""
+        total = torch.zeros((), device=segments.drawn_ends[0].device)
+        last = torch.zeros_like(segments.drawn_ends[0])
+        last[:, 0] = 1.0  # the first segment begins at the first position
+        for scores, drawn in zip(segments.ends, segments.drawn_ends, strict=False):
             expected = (last @ poisson(scores.shape[1], self.config.rate).to(scores)).clamp(min=1e-9).log()
             expected = expected.masked_fill(scores == NEVER, NEVER).log_softmax(-1)
             logs = scores.log_softmax(-1)
@@ -167,13 +169,13 @@ class Compile(Model):
 
 
 def shares(ends: list[Tensor]) -> Tensor:
-    """How far each place is in each segment (M, B, P), for ``ends`` (B, P) that each sum to 1."""
-    left, found = torch.ones_like(ends[0]), []
+    """Membership of each position in each segment (M, B, P), for ``ends`` (B, P) that each sum to 1."""
+    left, memberships = torch.ones_like(ends[0]), []
     for end in ends:
         reached = end.cumsum(1)
-        found.append(left * (1 - reached))
+        memberships.append(left * (1 - reached))
         left = left * reached
-    return torch.stack(found)
+    return torch.stack(memberships)
 
 
 def uneven(scores: Tensor) -> Tensor:
@@ -182,9 +184,9 @@ def uneven(scores: Tensor) -> Tensor:
     return (logs.exp() * (logs - logs.new_tensor(1 / logs.shape[-1]).log())).sum()
 
 
-def poisson(places: int, rate: float) -> Tensor:
-    """How probable (P, P) it is that a segment which begins at a place ends at another one, at least one step later."""
-    steps = torch.arange(places, dtype=torch.float64)
+def poisson(positions: int, rate: float) -> Tensor:
+    """Prior probability (P, P) that a segment that starts at one position ends at a later one."""
+    steps = torch.arange(positions, dtype=torch.float64)
     chances = (steps * torch.tensor(rate, dtype=torch.float64).log() - rate - (steps + 1).lgamma()).exp()
-    away = torch.arange(places) - torch.arange(places)[:, None]
+    away = torch.arange(positions) - torch.arange(positions)[:, None]
     return torch.where(away > 0, chances[away.clamp(min=0)], 0.0)

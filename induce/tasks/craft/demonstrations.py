@@ -1,4 +1,4 @@
-"""Demonstrations in Craft: generated, read from files, replayed, and as training reads them, in the place of a text."""
+"""Demonstrations in Craft: generated, read from files, replayed, and as training data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VALIDATION = 0.25  # development demonstrations for each one of training: the th
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """What somebody did in a world for a task, and, kept aside, where each subtask was done."""
+    """The actions of an agent in a world for a task, and the ends of the subtasks, which models do not see."""
 
     sketch: str
     map: str  # the world at the beginning, as `world.write_maps` says
@@ -37,7 +37,7 @@ class Demonstration:
     ends: tuple[int, ...]  # of each subtask, the index of the action that did it
 
     def __str__(self) -> str:
-        """The line of a file: the task, the map and the actions, between blanks. The ends are found by replaying."""
+        """The line of a file: task, map and actions, separated by spaces. The ends are computed by replaying."""
         return " ".join((self.sketch, self.map, *self.actions))
 
     @property
@@ -65,22 +65,22 @@ class Craft:
 
     def check(self, config: RunConfig) -> None:
         """Raises SynparseError for a model with more or fewer tasks than ``task.sketches`` names."""
-        count, wanted = len(read_sketches(config.task.sketches)), config.model.get("tasks", 0)
-        if wanted != count:
-            raise SynparseError(f"setting model.tasks = {wanted}, and task.sketches names {count}; make them agree")
+        count, expected = len(read_sketches(config.task.sketches)), config.model.get("tasks", 0)
+        if expected != count:
+            raise SynparseError(f"setting model.tasks = {expected}, and task.sketches names {count}; make them agree")
 
     def generate(self, config: CraftSettings, part: str, count: int) -> Iterator[Demonstration]:
-        """``count`` demonstrations of ``part``, the tasks of ``task.sketches`` in turn; the same at every call."""
+        """``count`` demonstrations of ``part``, the tasks of ``task.sketches`` alternately, the same at every call."""
         streams = [generate_sketch(sketch, part) for sketch in read_sketches(config.sketches)]
-        for place in range(count):
-            yield next(streams[place % len(streams)])
+        for index in range(count):
+            yield next(streams[index % len(streams)])
 
     def read(self, paths: Iterable[str], config: CraftSettings) -> Iterator[Demonstration]:
         """The demonstrations in files, replayed. Raises TreebankError for a task that is not in ``task.sketches``."""
         sketches = read_sketches(config.sketches)
-        for demonstration, place in read_demonstrations(paths):
+        for demonstration, location in read_demonstrations(paths):
             if demonstration.sketch not in sketches:
-                raise bad(place, f"task {demonstration.sketch!r} is none of task.sketches ({' '.join(sketches)})")
+                raise bad(location, f"task {demonstration.sketch!r} is none of task.sketches ({' '.join(sketches)})")
             yield demonstration
 
 
@@ -93,16 +93,16 @@ def read_demonstrations(paths: Iterable[str]) -> Iterator[tuple[Demonstration, P
 
 
 def generate_sketch(sketch: str, part: str) -> Iterator[Demonstration]:
-    """Endless demonstrations of one task by the shortest way; those whose world belongs to ``part``."""
+    """Infinite demonstrations of one task by shortest paths, in worlds that belong to ``part``."""
     rng = np.random.default_rng(zlib.crc32(sketch.encode()))
     while True:
         worlds = draw(rng, CHUNK, treasure_of(sketch))
         maps = write_maps(worlds)
         rows = np.array([row for row, text in enumerate(maps) if part_of(text) == part], dtype=np.int64)
-        shown = demonstrate(worlds.select(rows), sketch)
-        for place in np.flatnonzero(shown.solved):
-            actions = tuple(ACTIONS[action] for action in shown.actions[place] if action >= 0)
-            yield Demonstration(sketch, maps[rows[place]], actions, tuple(shown.ends[place].tolist()))
+        paths = demonstrate(worlds.select(rows), sketch)
+        for index in np.flatnonzero(paths.solved):
+            actions = tuple(ACTIONS[action] for action in paths.actions[index] if action >= 0)
+            yield Demonstration(sketch, maps[rows[index]], actions, tuple(paths.ends[index].tolist()))
 
 
 def part_of(text: str) -> str:
@@ -115,15 +115,15 @@ def part_of(text: str) -> str:
     return "train"
 
 
-def parse_line(line: str, place: Place) -> Demonstration:
+def parse_line(line: str, location: Place) -> Demonstration:
     """The demonstration in one line of a file. Raises TreebankError, saying what is wrong with it."""
     fields = line.split()
     if len(fields) < 3:
-        raise bad(place, "expected a task, a map and actions, such as: AC MAP down use left use")
+        raise bad(location, "expected a task, a map and actions, such as: AC MAP down use left use")
     try:
         return replay_line(read_sketch(fields[0]), fields[1], fields[2:])
     except (ValueError, SynparseError) as error:
-        raise bad(place, str(error)) from None
+        raise bad(location, str(error)) from None
 
 
 def replay_line(sketch: str, text: str, words: Sequence[str]) -> Demonstration:
@@ -138,17 +138,17 @@ def replay_line(sketch: str, text: str, words: Sequence[str]) -> Demonstration:
 
 
 def follow(sketch: str, text: str, words: Sequence[str]) -> Demonstration:
-    """What ``words`` do in the world ``text``, whether it is the whole task or not. Raises ValueError for no action."""
+    """The demonstration of ``words`` in the world ``text``, possibly incomplete. Raises ValueError."""
     unknown = next((word for word in words if word not in ACTIONS), None)
     if unknown is not None:
-        raise ValueError(f"{unknown!r} is no action ({', '.join(ACTIONS)})")
+        raise ValueError(f"{unknown!r} is not an action ({', '.join(ACTIONS)})")
     goals: list[int] = goals_of(sketch).tolist()
     ends: list[int] = []
     worlds = read_map([text])
-    for place, word in enumerate(words):
+    for step, word in enumerate(words):
         used = worlds.act(np.array([ACTIONS.index(word)]))
         if len(ends) < len(goals) and used.changed[0] and used.kind[0] == goals[len(ends)]:
-            ends.append(place)
+            ends.append(step)
     return Demonstration(sketch, text, tuple(words), tuple(ends))
 
 
@@ -167,17 +167,17 @@ class Trajectories:
     @property
     def lengths(self) -> list[int]:
         """Steps of each demonstration."""
-        found: list[int] = np.diff(self.offsets).tolist()
-        return found
+        lengths: list[int] = np.diff(self.offsets).tolist()
+        return lengths
 
 
 def replay(demonstrations: Sequence[Demonstration], sketches: Sequence[str]) -> Trajectories:
-    """The worlds that the agents of ``demonstrations`` went through; tasks are numbered as in ``sketches``."""
-    worlds = read_map([one.map for one in demonstrations])
-    lengths = np.array([one.size for one in demonstrations], dtype=np.int64)
+    """The worlds that the agents of ``demonstrations`` went through, with tasks numbered as in ``sketches``."""
+    worlds = read_map([each.map for each in demonstrations])
+    lengths = np.array([each.size for each in demonstrations], dtype=np.int64)
     offsets = np.concatenate(([0], lengths.cumsum()))
     count = int(offsets[-1])
-    actions = np.array([ACTIONS.index(word) for one in demonstrations for word in one.actions], dtype=np.int64)
+    actions = np.array([ACTIONS.index(word) for each in demonstrations for word in each.actions], dtype=np.int64)
     before = Worlds(
         np.zeros((count, *worlds.grid.shape[1:]), np.uint8),
         np.zeros((count, 2), np.int64),
@@ -191,15 +191,15 @@ def replay(demonstrations: Sequence[Demonstration], sketches: Sequence[str]) -> 
         running.act(actions[offsets[rows] + time])
         worlds.replace(rows, running)
     numbers = {sketch: number for number, sketch in enumerate(sketches)}
-    return Trajectories(before, actions, offsets, np.array([numbers[one.sketch] for one in demonstrations], np.int64))
+    return Trajectories(before, actions, offsets, np.array([numbers[each.sketch] for each in demonstrations], np.int64))
 
 
 class Demonstrations:
-    """Demonstrations with what the training loop asks of a text."""
+    """Demonstrations with the interface of a training text."""
 
     def __init__(self, demonstrations: Iterable[Demonstration], sketches: Sequence[str]) -> None:
         self.demonstrations, self.sketches = list(demonstrations), tuple(sketches)
-        self.digest: Any = hashlib.sha256("".join(f"{one}\n" for one in self.demonstrations).encode())
+        self.digest: Any = hashlib.sha256("".join(f"{each}\n" for each in self.demonstrations).encode())
 
     @property
     def sentences(self) -> int:
@@ -209,10 +209,10 @@ class Demonstrations:
     @property
     def words(self) -> int:
         """Number of actions."""
-        return sum(one.size for one in self.demonstrations)
+        return sum(each.size for each in self.demonstrations)
 
     def word_counts(self) -> Mapping[str, int]:
-        """All that is asked of it is whether actions are unknown, and none is."""
+        """Empty, because the vocabulary of actions is closed and no action is unknown."""
         return {}
 
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
@@ -220,7 +220,7 @@ class Demonstrations:
         return Vocabulary([BOUNDARY, UNKNOWN, *ACTIONS])
 
     def encode(self, vocabulary: Vocabulary) -> Trajectories:
-        """What is learned from: worlds and actions, nothing of where a subtask ends."""
+        """Worlds and actions, without the ends of subtasks."""
         return replay(self.demonstrations, self.sketches)
 
 
@@ -230,7 +230,7 @@ def load_demonstrations(
     """Training and development demonstrations: of the files ``text`` and ``dev``, or generated where there are none.
 
     ``task.expressions`` are generated for training, and a quarter as many for development, as in the thesis; of a file
-    without ``dev`` every fifth is set aside. Raises SynparseError for what cannot be read.
+    without ``dev`` every fifth is set aside. Raises SynparseError for a malformed file.
     """
     task, settings = Craft(), config.task
     sketches, count = read_sketches(settings.sketches), settings.expressions
@@ -240,12 +240,12 @@ def load_demonstrations(
     elif text:
         every = round(1 / VALIDATION) + 1
         development = training[every - 1 :: every]
-        training = [one for place, one in enumerate(training, 1) if place % every]
+        training = [each for index, each in enumerate(training, 1) if index % every]
     else:
         development = list(task.generate(settings, "dev", max(len(sketches), round(VALIDATION * count))))
     for part, paths in ((training, text), (development, dev)):
         if not part and paths:
             raise SynparseError(f"{' '.join(paths)}: holds no demonstration")
-        if any(one.size > LIMIT for one in part):
+        if any(each.size > LIMIT for each in part):
             raise SynparseError(f"{' '.join(paths)}: a demonstration has more than {LIMIT} actions")
     return Demonstrations(training, sketches), Demonstrations(development, sketches)

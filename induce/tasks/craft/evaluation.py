@@ -52,7 +52,7 @@ class CraftScore:
         return entry
 
     def cell(self, measure: str) -> str:
-        """A value as it stands in a table, with its deviation if there is one."""
+        """A value for a table, with its deviation if there is one."""
         if measure not in self.values:
             return ""
         deviation = f" ± {self.deviations[measure]:.1f}" if self.deviations else ""
@@ -68,24 +68,24 @@ class CraftEvaluation:
     scores: Sequence[CraftScore]
 
     def to_json(self) -> dict[str, Any]:
-        """What ``synparse task eval craft --format json`` writes."""
+        """The evaluation as a JSON object."""
         return {"task": self.task, "data": self.data, "scores": [score.to_json() for score in self.scores]}
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Title, columns and rows of each table that is shown."""
+        """Title, columns and rows of each table that is demonstrations."""
         measures = list(dict.fromkeys(name for score in self.scores for name in score.values))
         rows = [[score.system, *(score.cell(name) for name in measures)] for score in self.scores]
-        found = [("In percent", ["System", *measures], rows)]
+        tables = [("In percent", ["System", *measures], rows)]
         for score in self.scores:
             if score.options:
                 title = f"{score.system}: success of each option by itself, in percent"
                 cells = zip(*score.options.values(), strict=True)
-                numbered = [[str(place), *(f"{value:.0f}" for value in row)] for place, row in enumerate(cells, 1)]
-                found.append((title, ["Option", *score.options], numbered))
-        return found
+                numbered = [[str(number), *(f"{value:.0f}" for value in row)] for number, row in enumerate(cells, 1)]
+                tables.append((title, ["Option", *score.options], numbered))
+        return tables
 
     def signatures(self) -> list[str]:
-        """What says of the scores how they were taken."""
+        """The signatures of the scores."""
         return list(dict.fromkeys(score.signature for score in self.scores))
 
 
@@ -101,9 +101,9 @@ def score_craft(
     data = (" ".join(paths) or "generated") + (f" (up to {largest} actions)" if largest else "")
     scores = []
     for run, checkpoint in checkpoints.items():
-        shown = load_test(paths, checkpoint, largest=largest)
+        demonstrations = load_test(paths, checkpoint, largest=largest)
         name = checkpoint.config.model_name + (f" {run}" if len(runs) > 1 else "")
-        score = score_policy(name, checkpoint, shown, data, device=choose_device(device))
+        score = score_policy(name, checkpoint, demonstrations, data, device=choose_device(device))
         scores.append(replace(score, model=run))
     models = [checkpoint.config.model_name for checkpoint in checkpoints.values()]
     for model in dict.fromkeys(models):
@@ -121,39 +121,43 @@ def load_test(paths: Sequence[str], checkpoint: Checkpoint, *, largest: int | No
     config = checkpoint.config.task
     craft, sketches = Craft(), read_sketches(config.sketches)
     examples = craft.read(paths, config) if paths else craft.generate(config, "test", GENERATED)
-    shown = Demonstrations((one for one in examples if largest is None or one.size <= largest), sketches)
-    if not shown.demonstrations:
+    demonstrations = Demonstrations(
+        (example for example in examples if largest is None or example.size <= largest), sketches
+    )
+    if not demonstrations.demonstrations:
         raise SynparseError(f"{' '.join(paths) or 'craft'}: there is no demonstration to score")
-    return shown
+    return demonstrations
 
 
 def score_policy(
-    name: str, checkpoint: Checkpoint, shown: Demonstrations, data: str, *, device: str = "cpu"
+    name: str, checkpoint: Checkpoint, demonstrations: Demonstrations, data: str, *, device: str = "cpu"
 ) -> CraftScore:
     """Segments and options of a model along demonstrations, and what it does in worlds that are new to it."""
     model: Any = build_model(checkpoint).to(device)
-    values = segment_scores(model, shown, checkpoint, device)
-    for number, sketch in enumerate(shown.sketches if isinstance(model, Policy) else ()):
+    values = segment_scores(model, demonstrations, checkpoint, device)
+    for number, sketch in enumerate(demonstrations.sketches if isinstance(model, Policy) else ()):
         values[f"success {sketch}"] = 100 * success(model, sketch, number, count=WORLDS, seed=SEED)
         if isinstance(model, OptionController):
             values[f"calls {sketch}"] = 100 * success_of_calls(model, sketch, number, count=WORLDS, seed=SEED)
     options = {}
     if type(model) is OptionController:  # options of a mixture have no ends
-        letters = sorted(set("".join(shown.sketches)))
+        letters = sorted(set("".join(demonstrations.sketches)))
         table = 100 * option_success(model, letters, count=WORLDS, seed=SEED)
         options = {f"{letter} ({SUBTASKS[letter].name})": table[:, k].tolist() for k, letter in enumerate(letters)}
-    signature = f"craft|data:{data}|sha256:{shown.digest.hexdigest()[:12]}|demonstrations:{shown.sentences}"
+    signature = (
+        f"craft|data:{data}|sha256:{demonstrations.digest.hexdigest()[:12]}|demonstrations:{demonstrations.sentences}"
+    )
     return CraftScore(name, f"{signature}|worlds:{WORLDS}|v:{VERSION}", values, {}, options)
 
 
 @torch.inference_mode()
-def segment_scores(model: Any, shown: Demonstrations, checkpoint: Checkpoint, device: str) -> dict[str, float]:
-    """In percent: actions found, F1 of ends, alignment of steps, and information that options and subtasks share.
+def segment_scores(model: Any, demonstrations: Demonstrations, checkpoint: Checkpoint, device: str) -> dict[str, float]:
+    """Scores in percent: correct actions, F1 of ends, aligned steps, mutual information of options and subtasks.
 
-    ``F1`` and ``align`` take as many ends as there are, the last one included, as the released program does; ``F1 own``
-    takes those that the model finds likelier than not, and leaves out the last one, which is given away.
+    ``F1`` and ``align`` use as many predicted ends as there are, including the last one, as the released program does.
+    ``F1 own`` uses ends with a probability of one half or more, without the last one, which is given.
     """
-    items, with_options = shown.encode(checkpoint.vocabulary), hasattr(model.config, "options")
+    items, with_options = demonstrations.encode(checkpoint.vocabulary), hasattr(model.config, "options")
     rows: dict[str, list[float]] = {name: [] for name in ("F1 tol 0", "F1 tol 1", "F1 own", "align")}
     chosen, subtasks, right, weights = [], [], 0, []
     for part in batches_by_cost(items.lengths):
@@ -164,8 +168,8 @@ def segment_scores(model: Any, shown: Demonstrations, checkpoint: Checkpoint, de
         gaps = trace.end.cpu().tolist()
         choices = trace.choice.argmax(-1).cpu().numpy() if with_options else np.zeros((0, 0))
         for row, index in enumerate(part):
-            one = shown.demonstrations[index]
-            length, true = one.size, one.ends
+            demonstration = demonstrations.demonstrations[index]
+            length, true = demonstration.size, demonstration.ends
             best = widest(gaps[row][:length], len(true))
             rows["F1 tol 0"].append(boundary_f1(best, true, 0))
             rows["F1 tol 1"].append(boundary_f1(best, true, 1))
@@ -174,7 +178,7 @@ def segment_scores(model: Any, shown: Demonstrations, checkpoint: Checkpoint, de
             weights.append(length)
             if with_options:
                 chosen.append(choices[row, :length])
-                subtasks.append(subtasks_of(one))
+                subtasks.append(subtasks_of(demonstration))
     values = {"actions": 100 * right / sum(weights)}
     values |= {name: 100 * float(np.mean(row)) for name, row in rows.items() if name != "align"}
     values["align"] = 100 * float(np.average(rows["align"], weights=weights))
@@ -183,16 +187,16 @@ def segment_scores(model: Any, shown: Demonstrations, checkpoint: Checkpoint, de
     return values
 
 
-def subtasks_of(shown: Demonstration) -> np.ndarray:
+def subtasks_of(demonstrations: Demonstration) -> np.ndarray:
     """The number of the subtask (T,) that each step belongs to, the same in all tasks."""
-    letters = np.array([list(SUBTASKS).index(letter) for letter in shown.sketch])
-    return np.repeat(letters, np.diff([-1, *shown.ends]))
+    letters = np.array([list(SUBTASKS).index(letter) for letter in demonstrations.sketch])
+    return np.repeat(letters, np.diff([-1, *demonstrations.ends]))
 
 
 def mean_of(name: str, members: Sequence[CraftScore]) -> CraftScore:
     """Mean and deviation (of single runs, n - 1) of the values that all ``members`` have."""
-    shared = [measure for measure in members[0].values if all(measure in one.values for one in members)]
-    table = np.array([[one.values[measure] for measure in shared] for one in members])
+    shared = [measure for measure in members[0].values if all(measure in member.values for member in members)]
+    table = np.array([[member.values[measure] for measure in shared] for member in members])
     means, deviations = table.mean(0).tolist(), table.std(0, ddof=1).tolist()
     return CraftScore(
         name,

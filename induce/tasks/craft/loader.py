@@ -32,7 +32,7 @@ class DemonstrationLoader(LengthLoader):
 
 
 def make_batch(items: Trajectories, chosen: Sequence[int]) -> DemonstrationBatch:
-    """The demonstrations whose indices are ``chosen``, padded behind their ends."""
+    """The demonstrations whose indices are ``chosen``, padded after their ends."""
     import torch
 
     starts = items.offsets[list(chosen)]

@@ -28,7 +28,7 @@ LEAST = 1e-9  # probability of an action in the loss
 
 @dataclass(frozen=True, kw_only=True)
 class OptionControllerConfig:
-    """Sizes of an Option-Controller Network; the defaults are the thesis's where it tells them."""
+    """Sizes of an Option-Controller Network, with the values of the thesis as far as it states them."""
 
     features: int = setting(1075, at_least=1, at_most=1e6, help="numbers in an observation")
     hidden_size: int = count(128, "units of a hidden layer")
@@ -65,36 +65,36 @@ class Cells(nn.Module):
         self.outer_bias = nn.Parameter(torch.zeros(cells, 1, actions + hidden + 1))
 
     def look(self, observations: Tensor) -> Tensor:
-        """What the cells make of ``observations`` (R, F), before anything is remembered: (C, R, D)."""
+        """Projections (C, R, D) of ``observations`` (R, F), without the states of the cells."""
         cells, features, inner = self.observed.shape
-        together = observations @ self.observed.transpose(0, 1).reshape(features, cells * inner)  # one product for all
-        return together.unflatten(-1, (cells, inner)).transpose(0, 1) + self.observed_bias
+        joint = observations @ self.observed.transpose(0, 1).reshape(features, cells * inner)  # one product for all
+        return joint.unflatten(-1, (cells, inner)).transpose(0, 1) + self.observed_bias
 
-    def inside(self, seen: Tensor, hidden: Tensor) -> Tensor:
-        """The MLP (C, B, D) over what was ``seen`` (C, B, D) and the states ``hidden`` (C, B, H) (eq. 5.2.3)."""
-        first = torch.baddbmm(seen, hidden, self.remembered).tanh()
+    def inside(self, looked: Tensor, hidden: Tensor) -> Tensor:
+        """The MLP (C, B, D) over ``looked`` (C, B, D) from `look` and the states ``hidden`` (C, B, H) (eq. 5.2.3)."""
+        first = torch.baddbmm(looked, hidden, self.remembered).tanh()
         return torch.baddbmm(self.inner_bias, first, self.inner).tanh()
 
-    def forward(self, seen: Tensor, hidden: Tensor) -> CellOutput:
-        """One step of each cell (eq. 5.2.4 to 5.2.6); the softmax is left to those who know its temperature."""
+    def forward(self, looked: Tensor, hidden: Tensor) -> CellOutput:
+        """One step of each cell without the softmax (eq. 5.2.4 to 5.2.6)."""
         _, size, actions = self.sizes
-        outer = torch.baddbmm(self.outer_bias, self.inside(seen, hidden), self.outer)
+        outer = torch.baddbmm(self.outer_bias, self.inside(looked, hidden), self.outer)
         scores, state, end = outer.split((actions, size, 1), -1)
         return CellOutput(scores, state.tanh(), end[..., 0].sigmoid())
 
-    def apart(self) -> list[Cells]:
-        """Each cell by itself, with a copy of its parameters."""
+    def split(self) -> list[Cells]:
+        """Each cell as a module with a copy of its parameters."""
         inner, hidden, actions = self.sizes
-        found = []
+        cells = []
         for index in range(len(self.inner)):
             cell = Cells(1, self.observed.shape[1], inner, hidden, actions).to(self.inner)
             cell.load_state_dict({name: value[index : index + 1] for name, value in self.state_dict().items()})
-            found.append(cell)
-        return found
+            cells.append(cell)
+        return cells
 
 
 class State(NamedTuple):
-    """What is carried from one step to the next."""
+    """The state between two steps."""
 
     controller: Tensor  # (1, B, H)
     choice: Tensor  # (B, K) the options that are at work
@@ -102,7 +102,7 @@ class State(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What went on in B demonstrations of N steps."""
+    """Predictions for B demonstrations of N steps."""
 
     actions: Tensor  # (B, N, A) probabilities
     end: Tensor  # (B, N) the probability that the subtask before this step was done; 1 before the first step
@@ -110,26 +110,26 @@ class Trace(NamedTuple):
 
 
 class Move(NamedTuple):
-    """What decides the actions of a step; all of the steps side by side, (N, …), where `OptionProgram.moves` has them.
+    """Parts of the action distribution of a step, or of all steps (N, …) in `OptionProgram.moves`.
 
-    The options that go on have the share (1 - end) before, those that are called anew the share end choice.
+    Options that continue have the weight (1 - end) before, and options that are called have the weight end choice.
     """
 
-    scores: Tensor  # (K, B, A) of actions, by options that go on
+    scores: Tensor  # (K, B, A) of actions, by options that continue
     before: Tensor  # (B, K) the options that were at work
     choice: Tensor  # (B, K) the controller's choice, should control come back
     end: Tensor  # (B,) the probability that it does
 
     def shares(self) -> tuple[Tensor, Tensor]:
-        """How far (B, K) options go on, and are called anew (the weights of eq. 5.2.13, 5.2.16 and 5.2.17)."""
+        """Weights (B, K) of options that continue and that are called (eq. 5.2.13, 5.2.16 and 5.2.17)."""
         e = self.end[..., None]
         return (1 - e) * self.before, e * self.choice
 
 
 class OptionProgram(Model):
-    """A controller that calls options, softly, and waits until the one that it called says that it is done.
+    """A controller that softly calls options and waits until the called option is done.
 
-    What options do, and what is made of it, is left to those who know what there is to be done.
+    Subclasses define the actions of the options.
     """
 
     config: Any
@@ -145,7 +145,7 @@ class OptionProgram(Model):
         self.first_controller_state = nn.Parameter(torch.randn(tasks, config.hidden_size))
 
     def start(self, tasks: Tensor) -> State:
-        """The state before the first step of demonstrations of ``tasks`` (B,); nothing has been chosen yet."""
+        """The state before the first step of demonstrations of ``tasks`` (B,), without a choice."""
         count = len(tasks)
         return State(
             self.first_controller_state[tasks][None],
@@ -153,53 +153,53 @@ class OptionProgram(Model):
             self.first_option_state.expand(-1, count, -1),
         )
 
-    def choose(self, seen: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+    def choose(self, looked: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """The controller's choice (B, K) among options (eq. 5.2.7) and its new state (1, B, H) (eq. 5.2.2)."""
-        output = self.controller(seen, hidden)
+        output = self.controller(looked, hidden)
         return (output.scores[0] / self.config.temperature).softmax(-1), output.hidden
 
-    def restart(self, seen: Tensor) -> CellOutput:
-        """What options that are called make of what they have ``seen`` (K, R, D) (eq. 5.2.9, 5.2.15)."""
-        return self.options(seen, self.first_option_state.expand(-1, seen.shape[1], -1))
+    def restart(self, looked: Tensor) -> CellOutput:
+        """Outputs of called options for ``looked`` (K, R, D) (eq. 5.2.9, 5.2.15)."""
+        return self.options(looked, self.first_option_state.expand(-1, looked.shape[1], -1))
 
     def step(
-        self, seen: tuple[Tensor, Tensor], restarted: Tensor, state: State, *, first: bool = False
+        self, looked: tuple[Tensor, Tensor], restarted: Tensor, state: State, *, first: bool = False
     ) -> tuple[Move, State]:
-        """What decides the actions of one step, and the new state (eq. 5.2.11 to 5.2.17).
+        """The move of one step, and the new state (eq. 5.2.11 to 5.2.17).
 
-        ``seen`` is what options and controller make of the observation, ``restarted`` (K, B, H) the states of options
-        that are called. The ``first`` step of a demonstration is one on which control comes back (eq. 5.2.8 to 5.2.10).
+        ``looked`` are the projections of the observation by options and controller, ``restarted`` (K, B, H) the states
+        of called options. At the ``first`` step of a demonstration control returns (eq. 5.2.8 to 5.2.10).
         """
-        going_on = self.options(seen[0], state.options)  # eq. 5.2.11
-        done = (state.choice * going_on.end.t()).sum(-1)  # eq. 5.2.12
+        continued = self.options(looked[0], state.options)  # eq. 5.2.11
+        done = (state.choice * continued.end.t()).sum(-1)  # eq. 5.2.12
         done = torch.ones_like(done) if first else done
-        choice, controller = self.choose(seen[1], state.controller)  # eq. 5.2.14
+        choice, controller = self.choose(looked[1], state.controller)  # eq. 5.2.14
         e = done[:, None]
         new = State(  # eq. 5.2.17
             torch.lerp(state.controller, controller, e),
             torch.lerp(state.choice, choice, e),
-            torch.lerp(going_on.hidden, restarted, e),
+            torch.lerp(continued.hidden, restarted, e),
         )
-        return Move(going_on.scores, state.choice, choice, done), new
+        return Move(continued.scores, state.choice, choice, done), new
 
     def moves(self, observations: Tensor, tasks: Tensor) -> tuple[Move, Tensor, Tensor]:
-        """What goes on along ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,).
+        """The moves of all steps of ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,).
 
-        Steps come first: the `Move` of all of them, scores (N, K, B, A) of actions by options that are called, and the
-        options that are at work (N, B, K).
+        Returns the `Move` of all steps, scores (N, K, B, A) of actions by called options, and the active options
+        (N, B, K).
         """
         count, steps = observations.shape[:2]
         flat = observations.transpose(0, 1).flatten(0, 1)  # (N B, F)
         options, controller = self.options.look(flat), self.controller.look(flat)
         called = self.restart(options)
         parts = [part.split(count, 1) for part in (options, controller, called.hidden)]
-        state, found, at_work = self.start(tasks), [], []
+        state, steps_taken, active = self.start(tasks), [], []
         for time in range(steps):
             move, state = self.step((parts[0][time], parts[1][time]), parts[2][time], state, first=time == 0)
-            found.append(move)
-            at_work.append(state.choice)
-        stacked = Move(*(torch.stack(part) for part in zip(*found, strict=True)))
-        return stacked, called.scores.unflatten(1, (steps, count)).transpose(0, 1), torch.stack(at_work)
+            steps_taken.append(move)
+            active.append(state.choice)
+        stacked = Move(*(torch.stack(part) for part in zip(*steps_taken, strict=True)))
+        return stacked, called.scores.unflatten(1, (steps, count)).transpose(0, 1), torch.stack(active)
 
 
 class OptionController(OptionProgram):
@@ -215,7 +215,7 @@ class OptionController(OptionProgram):
         super().__init__(config, **sizes)
 
     def run(self, observations: Tensor, tasks: Tensor) -> Trace:
-        """What the network does along ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,)."""
+        """Predictions for ``observations`` (B, N, F) in demonstrations of ``tasks`` (B,)."""
         move, called, at_work = self.moves(observations, tasks)
         return Trace(*(part.transpose(0, 1) for part in (actions_of(move, called), move.end, at_work)))
 
@@ -226,20 +226,20 @@ class OptionController(OptionProgram):
     def act(self, observations: Tensor, state: State, *, first: bool) -> tuple[Tensor, Tensor, State]:
         """Probabilities of actions (B, A), of an end before this step (B,), and the new state, for ``observations``
         (B, F) that have only just been made."""
-        seen = self.options.look(observations), self.controller.look(observations)
-        called = self.restart(seen[0])
-        move, new = self.step(seen, called.hidden, state, first=first)
+        looked = self.options.look(observations), self.controller.look(observations)
+        called = self.restart(looked[0])
+        move, new = self.step(looked, called.hidden, state, first=first)
         return actions_of(move, called.scores), move.end, new
 
     def loss(self, batch: DemonstrationBatch, state: None = None) -> Loss:
-        """Behaviour cloning: the mean negative log-likelihood of the actions shown (eq. 5.2.18)."""
+        """Behaviour cloning: the mean negative log-likelihood of the actions actions (eq. 5.2.18)."""
         trace = self.run(batch.observations, batch.sketches)
         real = real_words(batch.tokens, batch.lengths)
-        shown = (batch.tokens - FIRST).clamp(min=0)
-        probability = trace.actions.gather(-1, shown[..., None])[..., 0][real]
+        actions = (batch.tokens - FIRST).clamp(min=0)
+        probability = trace.actions.gather(-1, actions[..., None])[..., 0][real]
         nll = -probability.clamp(min=LEAST).log().mean()
-        right = (trace.actions.argmax(-1) == shown) & real
-        return Loss(nll, nll, int(real.sum()), correct=int(right.sum()))
+        correct = (trace.actions.argmax(-1) == actions) & real
+        return Loss(nll, nll, int(real.sum()), correct=int(correct.sum()))
 
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
         """The gap before each action is the probability that the subtask before it was done."""
@@ -248,13 +248,13 @@ class OptionController(OptionProgram):
 
 
 class MixtureOfExperts(OptionController):
-    """The same without ends: options are called anew at each step, and e is 1."""
+    """Options without ends, which are called at each step, with e = 1."""
 
     def step(
-        self, seen: tuple[Tensor, Tensor], restarted: Tensor, state: State, *, first: bool = False
+        self, looked: tuple[Tensor, Tensor], restarted: Tensor, state: State, *, first: bool = False
     ) -> tuple[Move, State]:
-        """Control always goes back, so that what options would go on to do is not asked."""
-        choice, controller = self.choose(seen[1], state.controller)
+        """The move of one step, in which control always returns."""
+        choice, controller = self.choose(looked[1], state.controller)
         unasked = choice.new_zeros(*restarted.shape[:2], self.options.sizes[2])
         move = Move(unasked, state.choice, choice, torch.ones_like(choice[:, 0]))
         return move, State(controller, choice, restarted)

@@ -33,7 +33,7 @@ def options_of(models: Sequence[OptionController]) -> list[Option]:
     return [
         Option(cell, first[None].detach(), isinstance(model, MixtureOfExperts))
         for model in models
-        for cell, first in zip(model.options.apart(), model.first_option_state, strict=True)
+        for cell, first in zip(model.options.split(), model.first_option_state, strict=True)
     ]
 
 

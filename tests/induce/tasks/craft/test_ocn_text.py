@@ -31,29 +31,29 @@ def batch() -> SentenceBatch:
 @torch.no_grad()
 def test_next_words_are_the_actions_of_the_program() -> None:
     """Each option's scores are written out, and mixed as actions of Craft are."""
-    model, shown = made(), batch()
-    before = functional.pad(shown.tokens, (1, 0))
+    model, sentences_batch = made(), batch()
+    before = functional.pad(sentences_batch.tokens, (1, 0))
     move, called, _ = model.moves(model.embedding(before), torch.zeros(2, dtype=torch.long))
     scored = [vectors @ model.embedding.weight.t() + model.bias for vectors in (move.scores, called)]
     words = actions_of(move._replace(scores=scored[0]), scored[1]).transpose(0, 1)  # (B, S, V)
     torch.testing.assert_close(words.sum(-1), torch.ones_like(words[..., 0]))
     logs = words.log()
-    wanted = [[(0, 2), (1, 3), (2, 4), (3, 5), (4, 0)], [(0, 6), (1, 2), (2, 0)]]
-    found = model.word_log_probabilities(shown)
-    for row, steps in enumerate(wanted):
+    expected = [[(0, 2), (1, 3), (2, 4), (3, 5), (4, 0)], [(0, 6), (1, 2), (2, 0)]]
+    scores = model.word_log_probabilities(sentences_batch)
+    for row, steps in enumerate(expected):
         torch.testing.assert_close(
-            found[row, : len(steps)], torch.stack([logs[row, step, word] for step, word in steps])
+            scores[row, : len(steps)], torch.stack([logs[row, step, word] for step, word in steps])
         )
-    assert not found[1, 3:].any()
-    loss = model.loss(shown)
+    assert not scores[1, 3:].any()
+    loss = model.loss(sentences_batch)
     assert loss.count == 8
-    torch.testing.assert_close(loss.nll, -found.sum() / 8)
+    torch.testing.assert_close(loss.nll, -scores.sum() / 8)
 
 
 @torch.no_grad()
 def test_the_gap_before_a_word_is_an_end_that_later_words_do_not_change() -> None:
-    model, shown = made(), batch()
-    rows = model.structure(shown, Query(Distances)).rows()
+    model, sentences_batch = made(), batch()
+    rows = model.structure(sentences_batch, Query(Distances)).rows()
     assert [len(row) for row in rows] == [4, 2]
     assert rows[0][0] == 1
     other = SentenceBatch(torch.tensor([[2, 3, 6, 6]]), torch.tensor([4]))

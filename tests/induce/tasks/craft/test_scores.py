@@ -64,9 +64,9 @@ def test_mutual_information() -> None:
 
 
 def test_steps_belong_to_the_subtask_that_their_segment_does() -> None:
-    shown = next(Craft().generate(CraftSettings(sketches="DA"), "train", 1))
-    labels = subtasks_of(shown).tolist()
-    assert labels == [3] * (shown.ends[0] + 1) + [0] * (shown.ends[1] - shown.ends[0])
+    demonstration = next(Craft().generate(CraftSettings(sketches="DA"), "train", 1))
+    labels = subtasks_of(demonstration).tolist()
+    assert labels == [3] * (demonstration.ends[0] + 1) + [0] * (demonstration.ends[1] - demonstration.ends[0])
 
 
 def test_a_policy_that_knows_the_way_is_always_successful(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +97,6 @@ def test_an_option_is_what_it_gains_first() -> None:
     worlds = draw(np.random.default_rng(1), 200, treasure_of("AC"))
     cells = worlds.faced()
     kinds = worlds.grid[np.arange(200), cells[:, 0], cells[:, 1]]
-    wanted = [(kinds == KIND[name]).mean() for name in ("wood", "iron")]
-    assert table.tolist() == [wanted, wanted]
-    assert 0 < wanted[0] < 0.2
+    expected = [(kinds == KIND[name]).mean() for name in ("wood", "iron")]
+    assert table.tolist() == [expected, expected]
+    assert 0 < expected[0] < 0.2
