@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
 from induce.structures import Structure
+from treebank.base.errors import SynparseError
 
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
@@ -59,6 +60,7 @@ class Model(nn.Module):
     Config: ClassVar[type]
     reads: ClassVar[tuple[type[Batch], ...]]
     gives: ClassVar[tuple[type[Structure], ...]] = ()  # nothing: a language model without trees
+    max_length: ClassVar[int | None] = None  # words of a sentence that it can parse, if that is limited
     shortest: ClassVar[int] = 1  # words of a sentence that it can learn from and parse
     #: types of batches whose loss needs statistics of the whole batch; several processes cannot divide these
     whole_batch: tuple[type[Batch], ...] = ()
@@ -110,6 +112,14 @@ class Model(nn.Module):
         real = torch.arange(vectors.shape[1], device=vectors.device) < count
         return (vectors * real[..., None]).sum(1) / count.clamp(min=1)
 
+    def check_lengths(self, batch: SentenceBatch) -> None:
+        """Raises SentenceTooLong for the first sentence of more than ``max_length`` words."""
+        if self.max_length is None:
+            return
+        for index, length in enumerate(batch.lengths.tolist()):
+            if length > self.max_length:
+                raise SentenceTooLong(index, length, self.max_length)
+
     def parsing_cost(self, length: int) -> float:
         """What a sentence of ``length`` words adds to a parsing batch, whose budget is 4,096: linear by default."""
         return length + 2.0
@@ -124,7 +134,6 @@ class FitStep:
     nll: float  # mean negative log-likelihood in nats over this step's text, before what it changed
     count: int  # what that is the mean over
     check: bool = False  # whether to score the development text now, and keep the model if it is the best
-    share: float | None = None  # of the work that is done, where it is not that of the steps
 
 
 class CountSharing:
@@ -160,6 +169,17 @@ class FittedModel(Model):
         """Learn, one `FitStep` at a time. After each the buffers hold everything, and ``fit(corpus, step.done)`` goes
         on as if nothing had been in between."""
         raise NotTrained(f"{type(self).__name__} has no fit")
+
+
+class SentenceTooLong(SynparseError):
+    """A sentence of a batch has more words than its model can parse; ``index`` is its row."""
+
+    def __init__(self, index: int, length: int, limit: int) -> None:
+        super().__init__(f"{length:,} words are too many for this model, which parses at most {limit:,}")
+        self.index, self.length, self.limit = index, length, limit
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.index, self.length, self.limit)
 
 
 class NotTrained(TypeError):

@@ -16,7 +16,7 @@ from induce.data.loaders import pad
 from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
 from induce.decoding.branching_direction import assumed_branching
-from induce.models.base import Query
+from induce.models.base import Query, SentenceTooLong
 from induce.parsing.applied_priors import AppliedPriors, Scores, requested_priors
 from induce.parsing.reading import Reading
 from induce.settings.run import check_layer, default_layer, entry_of, kind_of
@@ -321,10 +321,7 @@ class ModelParser(StructureParser):
     def _rows_of(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
         """The scores of each sentence, or an error. Sentences of similar length share a batch."""
         lengths = [len(ids) for ids, _ in encoded]
-        rows: list[Any] = [
-            Scores(self.structure.trivial(length) if length else []) if length < max(1, self.model.shortest) else None
-            for length in lengths
-        ]
+        rows: list[Any] = [self._without_model(index, length) for index, length in enumerate(lengths)]
         unread = [index for index, row in enumerate(rows) if row is None]
         costs = [lengths[index] for index in unread]
         groups = [
@@ -337,6 +334,13 @@ class ModelParser(StructureParser):
                 for index, value in zip(group, values, strict=True):
                     rows[index] = value
         return rows
+
+    def _without_model(self, index: int, length: int) -> Scores | SynparseError | None:
+        """Scores of a sentence that is too short for the model, the error of one that is too long, or None."""
+        if length < max(1, self.model.shortest):
+            return Scores(self.structure.trivial(length) if length else [])
+        limit = self.model.max_length
+        return SentenceTooLong(index, length, limit) if limit is not None and length > limit else None
 
     def _normalize(self, sentence: Sentence) -> tuple[Sequence[str], Normalized]:
         """The words of a sentence, and those that the model reads. Both are characters for a model of characters."""
@@ -382,21 +386,18 @@ class ModelParser(StructureParser):
     def _rows(self, batch: Sequence[tuple[list[int], Sequence[int]]]) -> list[Any]:
         """The scores of each sentence, given its word indices and gaps.
 
-        A sentence that is too long for the model or the memory has an error instead of scores.
+        A sentence that is too long for the memory has an error instead of scores.
         """
         import torch
 
         try:
             with torch.inference_mode():
                 return list(self.priors.apply(self.ask(self.batch(batch)), batch))
-        except SynparseError as error:
-            problem = str(error)
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
-            problem = f"memory ran out on a sentence of {len(batch[0][0]):,} words; leave it out"
         if len(batch) == 1:
-            return [SynparseError(problem)]
+            return [SynparseError(f"memory ran out on a sentence of {len(batch[0][0]):,} words; leave it out")]
         half = len(batch) // 2
         return [*self._rows(batch[:half]), *self._rows(batch[half:])]
 

@@ -160,7 +160,7 @@ class FittedLearner:
                 raise not_finite("loss", step.done, self.remedy())
             at.advance(step.nll, step.count, self.words)
             at.step = step.done
-            share = step.done / step.total if step.share is None else step.share
+            share = step.done / step.total
             yield Update(share, report=True, ends_epoch=step.check)
         if at.count or not at.best_epoch:
             yield Update(1.0, ends_epoch=True)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, SentenceBatch
+from induce.data.by_length import batches_of_equal_length
 from induce.data.flat_text import FlatText
 from induce.data.word_classes import word_classes
 from induce.models.base import FitStep, FittedModel, Loss, Query
@@ -61,7 +62,7 @@ class Ccm(FittedModel):
     gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores,)
     shortest: ClassVar[int] = 2
     name: ClassVar[str] = "ccm"
-    limit: ClassVar[int] = LONGEST
+    max_length: ClassVar[int | None] = LONGEST
     power: ClassVar[int] = 2  # a sentence of N words takes N ** power numbers
 
     def __init__(self, config: CcmConfig, vocabulary_size: int) -> None:
@@ -113,7 +114,7 @@ class Ccm(FittedModel):
     def _choose_sentences(self, text: FlatText) -> np.ndarray:
         """Those of two words or more that are short enough; if there are none, the shortest."""
         usable = text.lengths >= 2
-        shortest = int(text.lengths[usable].min(initial=self.limit))
+        shortest = int(text.lengths[usable].min(initial=LONGEST))
         fit = np.flatnonzero(usable & (text.lengths <= max(shortest, self.config.longest)))
         if len(fit) > self.config.sentences:
             draw = np.random.default_rng(self.seed)
@@ -158,18 +159,12 @@ class Ccm(FittedModel):
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
         """The probability (B, N, N + 1) of each bracket. Raises SynparseError for a sentence too long for memory."""
-        tokens, lengths = self._arrays(batch)
+        self.check_lengths(batch)
+        tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
         score = np.zeros((*tokens.shape, tokens.shape[1] + 1))
         for rows, count, found, _ in self._trees(tokens, lengths):
             score[rows, :count, : count + 1] = found.probability.transpose(2, 0, 1)
         return SpanScores(torch.from_numpy(score).to(batch.tokens.device), batch.lengths)
-
-    def _arrays(self, batch: SentenceBatch) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens and lengths. Raises SynparseError for a sentence that is too long."""
-        longest = int(batch.lengths.max()) if len(batch.lengths) else 0
-        if longest > self.limit:
-            raise SynparseError(f"a sentence of {longest:,} words is too long for {self.name}; at most {self.limit:,}")
-        return batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
 
     def loss(self, batch: SentenceBatch, state: object = None) -> Loss:
         """Mean negative log-likelihood of the sequences and contexts of all spans in sentences up to ``longest``.
@@ -239,8 +234,4 @@ def blocks_of_one_length(lengths: np.ndarray, power: int = 2) -> Iterator[tuple[
 
     A sentence of N words takes N ** ``power`` numbers there.
     """
-    for count in np.unique(lengths[lengths >= 2]).tolist():
-        rows = np.flatnonzero(lengths == count)
-        size = max(1, TABLE // count**power)
-        for start in range(0, len(rows), size):
-            yield rows[start : start + size], count
+    return batches_of_equal_length(lengths, lambda count: TABLE // count**power, min_length=2)

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
+from induce.data.by_length import batches_of_similar_length
 from induce.data.flat_text import FlatText
 from induce.data.word_classes import word_classes
 from induce.models.base import FitStep, FittedModel, Query
 from induce.models.em.dependency_tables import by_head
 from induce.models.em.predicates import frequency_weights, predicate_ratios
-from induce.models.em.progress import Forecast, cubes
 from induce.models.em.valence_grammar import GrammarSums, Preferences, SentenceBlock, Smoothing, ValenceGrammar
 from induce.settings.field import setting
 from induce.structures import HeadDistribution, Structure
@@ -37,6 +37,9 @@ MOST_CLASSES = 1000  # where each word is a class of its own
 LONGEST = 2000  # words of a sentence whose tables fit into a few gigabytes
 PREDICATE_LENGTHS = (3, 12)  # words of the sentences that say which classes are predicates
 GOLDEN = 0.6180339887498949
+#: settings that differ from member to member -> multiples of the golden ratio and of 1/7 between two members, so that
+#: the values of a setting are spread evenly and those of two settings are independent
+MEMBER_STEPS = {"classes": (1, 0), "length_bias": (2, 1), "frequency_power": (3, 2)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +95,7 @@ class DmvConfig:
 
     def check(self) -> None:
         """Raises ValueError where settings do not fit together."""
-        for name in ("classes", "length_bias", "frequency_power"):
+        for name in MEMBER_STEPS:
             if getattr(self, f"{name}_low") > getattr(self, f"{name}_high"):
                 raise ValueError(f"model.{name}_low must not be above model.{name}_high")
         if (self.classes_low == 0) != (self.classes_high == 0):
@@ -122,6 +125,7 @@ class Dmv(FittedModel):
     reads: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch,)
     gives: ClassVar[tuple[type[Structure], ...]] = (HeadDistribution,)
     estimates_root = True
+    max_length: ClassVar[int | None] = LONGEST
 
     def __init__(self, config: DmvConfig, vocabulary_size: int) -> None:
         super().__init__()
@@ -164,8 +168,8 @@ class Dmv(FittedModel):
     def between(self, name: str, member: int) -> float:
         """The value of a setting that differs from member to member; the values are spread evenly over its range."""
         low, high = getattr(self.config, f"{name}_low"), getattr(self.config, f"{name}_high")
-        place = ["classes", "length_bias", "frequency_power"].index(name)
-        share = (0.5 + member * GOLDEN * (place + 1) + member * place / 7) % 1 if self.config.members > 1 else 0.5
+        golden, sevenths = MEMBER_STEPS[name]
+        share = (0.5 + member * GOLDEN * golden + member * sevenths / 7) % 1 if self.config.members > 1 else 0.5
         return float(low + share * (high - low))
 
     def preferences(self, member: int) -> Preferences:
@@ -182,13 +186,11 @@ class Dmv(FittedModel):
         """Member after member, one pass of EM a step; a member's first step also finds its classes and its start."""
         text = FlatText(corpus)
         total = self.config.members * self.config.passes
-        forecast = Forecast(cubes(text.lengths, self.config.stages, self.config.sentences), self.config.members)
         for member in range(start // self.config.passes, self.config.members):
-            learner = _Learner(self, text, member, forecast)
+            learner = _Learner(self, text, member)
             for step in range(max(start, member * self.config.passes), (member + 1) * self.config.passes):
                 nll, count = learner.step(step - member * self.config.passes)
-                share = forecast.share(step + 1)
-                yield FitStep(step + 1, total, nll=nll, count=count, check=step + 1 == total, share=share)
+                yield FitStep(step + 1, total, nll=nll, count=count, check=step + 1 == total)
 
     # reading sentences
 
@@ -199,8 +201,7 @@ class Dmv(FittedModel):
         is too long for memory.
         """
         tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
-        if len(lengths) and lengths.max() > LONGEST:
-            raise SynparseError(f"a sentence of {lengths.max():,} words is too long for dmv; at most {LONGEST:,}")
+        self.check_lengths(batch)
         fragments = batch.fragments.cpu().numpy() if isinstance(batch, FragmentBatch) else np.zeros_like(tokens)
         heads = np.zeros((*tokens.shape, tokens.shape[1]))
         members = self.ready()
@@ -276,26 +277,20 @@ def blocks_of_like_length(
 ) -> Iterator[tuple[np.ndarray, int]]:
     """Indices of sentences that share a block, and the longest length; those without words are left out.
 
-    A block begins with its longest sentence and goes on while sentences are not much shorter and it fits into a
-    ``table`` of so many numbers. ``whole`` (B,): sentences of one fragment, which are taken by themselves: without
-    penalties their sums take half the time.
+    Sentences of one fragment (``whole``, (B,)) are grouped by themselves: without penalties their sums take half the
+    time. A block has at most ``table`` numbers in one table.
     """
-    for group in (np.flatnonzero(whole & (lengths > 0)), np.flatnonzero(~whole & (lengths > 0))):
-        order = group[np.argsort(-lengths[group], kind="stable")]
-        start = 0
-        while start < len(order):
-            count = int(lengths[order[start]])
-            fits = lengths[order[start : start + max(1, table // count**2)]] >= SHORTEST * count
-            end = start + int(fits.sum())
-            yield order[start:end], count
-            start = end
+    for group in (np.flatnonzero(whole), np.flatnonzero(~whole)):
+        batches = batches_of_similar_length(lengths[group], lambda count: table // count**2, min_ratio=SHORTEST)
+        for rows, count in batches:
+            yield group[rows], count
 
 
 class _Learner:
     """EM of one member. What it keeps beside the model's buffers can be made again at any pass."""
 
-    def __init__(self, model: Dmv, text: FlatText, member: int, forecast: Forecast) -> None:
-        self.model, self.text, self.member, self.forecast = model, text, member, forecast
+    def __init__(self, model: Dmv, text: FlatText, member: int) -> None:
+        self.model, self.text, self.member = model, text, member
         config = model.config
         self.smoothing = Smoothing(
             config.smooth_root, config.smooth_choose, config.smooth_stop, config.backoff, config.extended
@@ -315,10 +310,8 @@ class _Learner:
         self._choose_sentences(done)
         if done == 0:
             self._learn(None)
-            self.forecast.began_one()
         total = self._learn(self.model.grammar(self.member))
         self.model.passes[self.member] = done + 1
-        self.forecast.learned_in(done)
         count = sum(block.classes.size for block in self.blocks)
         return -total / max(1, count), count
 

@@ -45,7 +45,7 @@ class DmvCcm(Ccm):
     gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores, HeadDistribution)
     estimates_root = True
     name: ClassVar[str] = "dmv-ccm"
-    limit: ClassVar[int] = LONGEST
+    max_length: ClassVar[int | None] = LONGEST
     power: ClassVar[int] = 4
 
     def __init__(self, config: DmvCcmConfig, vocabulary_size: int) -> None:
@@ -107,7 +107,8 @@ class DmvCcm(Ccm):
         """
         if query.structure is SpanScores:
             return super().structure(batch, query)
-        tokens, lengths = self._arrays(batch)
+        self.check_lengths(batch)
+        tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
         heads = np.zeros((*tokens.shape, tokens.shape[1]))
         tables, classes = self.tables(), self.classes.cpu().numpy()
         scorer = SpanScorer(tables)

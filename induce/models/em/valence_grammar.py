@@ -17,7 +17,6 @@ from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeight
 
 Array = np.ndarray
 
-HARMONIC = 0.0  # added to the distance in the first guess at heads
 SINGLE = 64  # words of a sentence whose sums stay in the range of float32
 
 
@@ -132,13 +131,13 @@ class GrammarSums:
         """Where EM begins: each word draws its head by itself, whether that makes a tree or not.
 
         It is the root by its weight among the words of its sentence, else a head's chance falls with the distance,
-        1 / (distance + `HARMONIC`), times the head's weight, and the penalty if they lie in different fragments. How
+        1 / distance, times the head's weight, and the penalty if they lie in different fragments. How
         many children a head has on a side is taken as drawn from a Poisson distribution. ``log_total`` is 0.
         """
         count = len(block.classes)
         inside = np.arange(count)[:, None] < block.lengths
-        with np.errstate(divide="ignore"):
-            near = np.where(np.arange(count) > 0, 1 / (np.arange(count) + HARMONIC), 0.0)
+        near = np.zeros(count)
+        near[1:] = 1 / np.arange(1, count)
         distances = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
         arcs = near[distances][..., None] * (block.head * inside)[:, None]  # (N, N, B) of [head, child]
         arcs[block.fragments[:, None] != block.fragments] *= self.preferences.penalty

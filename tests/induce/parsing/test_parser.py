@@ -24,7 +24,7 @@ def parser(tmp_path_factory: pytest.TempPathFactory) -> ModelParser:
     tiny.train(tiny.settings("ccm", "train.epochs=1"), folder)
     loaded = load_parser(folder, device="cpu")
     assert isinstance(loaded, ModelParser)
-    loaded.model.limit = 30
+    loaded.model.max_length = 30
     return loaded
 
 
@@ -33,7 +33,7 @@ def test_refused_sentence_is_located_and_the_output_before_it_is_kept(parser: Mo
     path.write_text("\n".join(TEXT) + "\n", encoding="utf-8")
     lines = Job(parser, "brackets", DEFAULT_INPUT).lines([str(path)])
     assert len([next(lines), next(lines)]) == 2
-    with pytest.raises(TreebankError, match=r"text\.txt:3: a sentence of 40 words is too long"):
+    with pytest.raises(TreebankError, match=r"text\.txt:3: 40 words are too many"):
         next(lines)
 
 
@@ -51,5 +51,5 @@ def test_refused_sentences_are_skipped(parser: ModelParser, tmp_path: Path) -> N
 def test_parser_is_callable_and_described(parser: ModelParser) -> None:
     assert list(map(str, parser(["a man ran"]))) == list(map(str, parser.parse(["a man ran"])))
     assert repr(parser).startswith("<ModelParser model:ccm|checkpoint:")
-    with pytest.raises(SynparseError, match="too long"):
+    with pytest.raises(SynparseError, match="too many"):
         list(parser(LONG))

@@ -216,8 +216,8 @@ def test_what_cannot_be_done() -> None:
     with pytest.raises(SynparseError, match="it is for texts of tags"):
         Ccm(CcmConfig(classes=0), 5000)
     corpus = sample(30)
-    for model, told in ((fresh(corpus), "1,001 words is too long for ccm"), (joint(corpus), "81 words .* dmv-ccm")):
-        tokens = torch.ones(1, model.limit + 1, dtype=torch.int64)
+    for model, told in ((fresh(corpus), "1,001 words are too many"), (joint(corpus), "81 words are too many")):
+        tokens = torch.ones(1, (model.max_length or 0) + 1, dtype=torch.int64)
         for structure in model.gives:
             with pytest.raises(SynparseError, match=told):
-                model.structure(SentenceBatch(tokens, torch.tensor([model.limit + 1])), Query(structure))
+                model.structure(SentenceBatch(tokens, torch.tensor([(model.max_length or 0) + 1])), Query(structure))

@@ -11,7 +11,7 @@ import torch
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.decoding.heads import mbr_heads
-from induce.models.base import Query
+from induce.models.base import Query, SentenceTooLong
 from induce.models.em.dependency_tables import by_head
 from induce.models.em.dmv import LONGEST, Dmv, DmvConfig, blocks_of_like_length
 from induce.models.em.valence_grammar import GrammarSums
@@ -221,9 +221,10 @@ def test_many_words_cannot_all_be_classes() -> None:
 def test_too_long_a_sentence_is_named() -> None:
     corpus = sample(30)
     model = fresh(corpus)
-    tokens = torch.ones(1, LONGEST + 1, dtype=torch.int64)
-    with pytest.raises(SynparseError, match="2,001 words is too long"):
-        model.structure(SentenceBatch(tokens, torch.tensor([LONGEST + 1])), Query(HeadDistribution))
+    tokens = torch.ones(2, LONGEST + 1, dtype=torch.int64)
+    with pytest.raises(SentenceTooLong, match="2,001 words are too many for this model, which parses at most") as error:
+        model.structure(SentenceBatch(tokens, torch.tensor([3, LONGEST + 1])), Query(HeadDistribution))
+    assert error.value.index == 1
 
 
 @pytest.mark.parametrize(
