@@ -147,7 +147,7 @@ def test_memory_that_really_runs_out_in_parsing(call: Caller, warm: str) -> None
     Path("in.txt").write_text("the dog saw a cat\n" * 40 + "dog " * 20_000 + "\nthe cat\n")
     code, out, err = limited(warm, "masked.udgn", 450, "extract", "-m", "run", "in.txt")
     assert (code, out.count("\n")) == (1, 40)
-    assert err == "synparse: memory ran out on a sentence of 20,000 words; leave it out\n"
+    assert err == "synparse: in.txt:41: memory ran out on a sentence of 20,000 words; leave it out\n"
 
 
 def test_a_lost_blank_line_in_three_columns(call: Caller) -> None:
