@@ -161,7 +161,7 @@ def test_command_under_torchrun(tmp_path: Path, warm: str, monkeypatch: pytest.M
     text, run = tmp_path / "a.txt", tmp_path / "run"
     text.write_text(toy_text(), encoding="utf-8")
     arguments = ["train", str(text), "-o", str(run), *TINY, "--set", "train.epochs=1", "--resume"]
-    for beginning in ("nothing to resume, so training starts", "going on at step"):  # the same call does both
+    for beginning in ("nothing to resume, so training starts", "resuming at step"):  # the same call does both
         (first, messages), (second, silence) = torchrun(warm, arguments, tmp_path, monkeypatch)
         assert (first, second, silence) == (0, 0, "")
         assert beginning in messages
