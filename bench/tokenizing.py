@@ -21,8 +21,8 @@ from tabulate import tabulate
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+from tests.support.segmentation import agreement, raw_gold, segmentation_spans  # noqa: E402
 from treebank.base.errors import SynparseError  # noqa: E402
-from treebank.evaluate.segmentation import agreement, raw_gold, segmentation_spans  # noqa: E402
 from treebank.io.conllu import read_conllu  # noqa: E402
 from treebank.tokenize import TOKENIZATIONS, Tokenization, tokenization  # noqa: E402
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from induce.data.normalization import RECIPES
 from induce.parsing.voters import Voter, make_voter
 from induce.storage.model_spec import parse_model_spec
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
-from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
 from treebank.evaluate.statistics import bootstrap_interval
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from induce.analysis.arc_correlations import Correlations, add_block, read_arcs
+from induce.data.normalization import RECIPES
 from induce.parsing.load import choose_device, read_trained
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base.errors import SynparseError
 from treebank.base.tables import Cell, Column, Table
 from treebank.base.version import VERSION
-from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
 from treebank.evaluate.score import Runs
 

@@ -13,6 +13,7 @@ import torch
 from induce.data.batches import SentenceBatch
 from induce.data.by_length import map_by_length
 from induce.data.loaders import pad
+from induce.data.normalization import RECIPES
 from induce.data.tokens import split
 from induce.models.base import Model, has_vectors
 from induce.parsing.load import choose_device, read_trained
@@ -20,7 +21,6 @@ from induce.parsing.parser import LARGEST_BLOCK, with_rule
 from induce.settings.run import kind_of
 from induce.storage.checkpoint import build_model
 from treebank.base.errors import SynparseError
-from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
 from treebank.io.read import InputOptions
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from induce.data.normalization import RECIPES
 from induce.data.punctuation import JOINED, NOTHING, Singles, dropped, joining_marks
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from treebank.core.distances import distances_from_tree
-from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 

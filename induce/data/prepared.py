@@ -23,6 +23,7 @@ import numpy as np
 
 from induce.data.corpus import Corpus, EncodedCorpus
 from induce.data.corpus_checks import Watch
+from induce.data.normalization import RECIPES
 from induce.data.punctuation import Singles, joining_marks
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
@@ -30,7 +31,6 @@ from treebank.base.atomic_write import finish, own_name, sync
 from treebank.base.errors import SynparseError, placed
 from treebank.base.json_text import parse_json
 from treebank.base.version import VERSION
-from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
 
 FORMAT = 1

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from induce.data.batches import Batch, MaskedBatch, StreamBatch
+from induce.data.normalization import RECIPES
 from induce.data.tokens import split
 from induce.models.base import scores_sentences, scores_words
 from induce.parsing.load import choose_device, read_trained
 from induce.registry import LOADERS, model_class
 from induce.storage.checkpoint import Checkpoint, build_model
 from treebank.base.errors import SynparseError
-from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
 
 

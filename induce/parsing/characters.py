@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain
 
+from induce.data.normalization import Normalized
 from induce.parsing.parser import ModelParser
 from treebank.core.annotation import Surface
-from treebank.core.normalization import Normalized, restore
+from treebank.core.restore import restore
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.io.text import split_words

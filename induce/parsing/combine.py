@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
+from induce.data.normalization import RECIPES
 from induce.parsing.ensemble import Ensemble
 from induce.parsing.ensemble_description import COPIES, EnsembleDescription, Member
 from induce.parsing.load import load_parser, read_trained
@@ -23,7 +24,6 @@ from induce.storage.run_folder import check_type
 from induce.structures import HeadDistribution
 from treebank.base.atomic_write import sync
 from treebank.base.errors import SynparseError, placed
-from treebank.core.normalization import RECIPES
 
 DECODERS: dict[Output, str] = {"trees": "mbr", "heads": "mbr-heads"}
 SUMS: dict[Output, bool] = {"trees": False, "heads": True}  # the better way to vote for each output

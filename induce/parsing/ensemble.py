@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from induce.data.normalization import RECIPES
 from induce.decoding.chart import mbr_splits
 from induce.decoding.heads_in_tree import heads_in_tree
 from induce.parsing.ensemble_description import EnsembleDescription, digest_of
@@ -23,7 +24,6 @@ from induce.parsing.voters import Voter, Votes, make_voter
 from induce.structures import HeadDistribution, SpanScores, Structure
 from induce.workers.pool import cores, in_copies
 from treebank.base.errors import SynparseError
-from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
 
 MIN_CHUNK_SENTENCES = 128  # for a worker process: members read many sentences of similar length at a time

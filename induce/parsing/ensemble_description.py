@@ -7,6 +7,7 @@ import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from induce.data.normalization import RECIPES
 from induce.registry import DECODERS, Output
 from induce.storage.checkpoint import find
 from induce.storage.folders import FACTS_FILE, VOCABULARY, WEIGHTS
@@ -15,7 +16,6 @@ from induce.storage.model_spec import ModelSpec
 from treebank.base.digest import digest_files, digest_json
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import encode, read_metadata, write_metadata
-from treebank.core.normalization import RECIPES
 from treebank.io.parsed_folder import parsed_files
 
 FORMAT = 2

@@ -13,6 +13,7 @@ from induce import registry
 from induce.data.batches import FragmentBatch, SentenceBatch
 from induce.data.by_length import batches_by_cost
 from induce.data.loaders import pad
+from induce.data.normalization import RECIPES, Normalized
 from induce.data.punctuation import NOTHING, gaps
 from induce.data.tokens import leaf, split
 from induce.decoding.branching_direction import assumed_branching
@@ -25,7 +26,6 @@ from induce.storage.facts import RunFacts
 from induce.structures import Structure
 from treebank.base.errors import SynparseError, TreebankError, out_of_memory
 from treebank.core.dependency import Heads
-from treebank.core.normalization import RECIPES, Normalized
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 from treebank.io.read import DEFAULT_INPUT, InputOptions

@@ -10,7 +10,7 @@ from induce.data.tokens import SPACE
 from induce.registry import DECODERS, decoder, decoder_entry, decoders_of
 from induce.structures import Brackets, Structure
 from treebank.core.dependency import Heads, delete
-from treebank.core.normalization import restore, restore_heads
+from treebank.core.restore import restore, restore_heads
 from treebank.core.tree import Tree
 from treebank.io.jsonl import words_and_kept
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from induce.data.normalization import Recipe
 from induce.parsing.parser import StructureParser
 from induce.storage.checkpoint import CheckpointError
 from induce.storage.locate import PathType, locate
@@ -17,7 +18,6 @@ from induce.storage.model_spec import BASELINE, ModelSpec
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import find_baseline
 from treebank.core.dependency import delete
-from treebank.core.normalization import Recipe
 from treebank.core.sentence import ROOT, Sentence
 from treebank.core.tree import Tree
 from treebank.evaluate.align import plain

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from induce.data.normalization import RECIPES
 from induce.data.tokens import TOKENS
 from induce.registry import LOADERS, OPTIMIZERS, TASKS, ModelEntry, decoder_entry, known, load, models_of, parse_priors
 from induce.settings.field import BY_GRADIENTS, check_values, make_settings, setting
 from treebank.base.errors import SynparseError
-from treebank.core.normalization import RECIPES
 from treebank.tokenize import TOKENIZATIONS
 
 TEXT = "task.name=|similarity"  # condition: the run learns from text

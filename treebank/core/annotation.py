@@ -1,4 +1,4 @@
-"""What stands around the words of a sentence in its source: columns and comments of CoNLL-U, or spacing in raw text."""
+"""The context of the words of a sentence in its source: columns and comments of CoNLL-U, or spacing in raw text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Token(NamedTuple):
 
     form: str
     first: int  # index of its first word, counted from 0
-    last: int  # index of its last word, which is ``first`` where it is no range
+    last: int  # index of its last word, equal to ``first`` unless it is a range
     spaced: bool  # whether white space follows it
 
 
@@ -23,7 +23,7 @@ class Annotation:
     rows: tuple[tuple[str, ...], ...]
 
     def comment(self, name: str) -> str | None:
-        """What the comment ``# name = …`` says; None where there is none."""
+        """The value of the comment ``# name = …``, or None without such a comment."""
         for line in self.comments:
             key, equals, value = line.removeprefix("#").partition("=")
             if equals and key.strip() == name:
@@ -31,8 +31,8 @@ class Annotation:
         return None
 
     def tokens(self) -> list[Token]:
-        """The surface tokens in order: where a range covers words, it stands for them; empty nodes are left out."""
-        found: list[Token] = []
+        """The surface tokens in order. A range replaces the words that it covers, and empty nodes are left out."""
+        tokens: list[Token] = []
         covered = 0  # the number of the last word that a range covers
         for row in self.rows:
             number, misc = row[0], row[9].split("|")
@@ -43,23 +43,23 @@ class Annotation:
                 covered = int(last)
             elif int(first) <= covered:
                 continue
-            found.append(Token(row[1], int(first) - 1, int(last or first) - 1, "SpaceAfter=No" not in misc))
-        return found
+            tokens.append(Token(row[1], int(first) - 1, int(last or first) - 1, "SpaceAfter=No" not in misc))
+        return tokens
 
     def text(self) -> str:
         """The sentence as running text: what ``# text`` says, else the tokens with their spacing."""
-        given = self.comment("text")
-        if given is not None:
-            return given
+        text = self.comment("text")
+        if text is not None:
+            return text
         return "".join(token.form + " " * token.spaced for token in self.tokens()).rstrip(" ")
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """Where a sentence stands in raw text, so that a tree can be laid over it.
+    """The position of a sentence in raw text, so that a tree can be laid over it.
 
     ``text`` is the sentence as it is written there; ``spans[i]`` the characters of word i in it, from 0, half-open.
-    ``offset`` is the number of characters in the file before ``text``; line ends count as they stand in the file.
+    ``offset`` is the number of characters in the file before ``text``; line ends count as in the file.
     """
 
     text: str
@@ -71,6 +71,6 @@ class Surface:
         return [(self.offset + start, self.offset + end) for start, end in self.spans]
 
     def spaced(self) -> list[bool]:
-        """Of each word whether white space stands between it and the next; the last word counts as spaced."""
+        """For each word, whether white space follows it. This is always true for the last one."""
         starts = [start for start, _ in self.spans[1:]] + [len(self.text) + 1]
         return [end < start for (_, end), start in zip(self.spans, starts, strict=True)]

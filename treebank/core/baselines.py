@@ -1,4 +1,4 @@
-"""Trees that know nothing of the language: what a parser has to beat. No recursion.
+"""Trees that are built without any knowledge of the language, as baselines. Without recursion.
 
 A baseline is a function from a sentence's gold tree (over the words that a convention counts) and a source of chance
 to brackets. All but ``oracle`` look at nothing but the number of words. A random baseline is drawn over a whole
@@ -37,7 +37,7 @@ def right(gold: Tree, chance: Random) -> Spans:
 
 
 def balanced(gold: Tree, chance: Random) -> Spans:
-    """Brackets of the tree that splits in the middle; of an odd number of words the right part gets one more."""
+    """Brackets of the tree that splits in the middle. The right part of an odd number of words gets one more."""
     return _halve(len(gold), lambda size: size // 2)
 
 
@@ -78,15 +78,15 @@ def random_uniform(gold: Tree, chance: Random) -> Spans:
     """
     link = [0] * max(2 * len(gold) - 1, 1)
     for inner in range(1, len(gold)):
-        place, side = divmod(chance.randrange(4 * inner - 2), 2)
+        node, side = divmod(chance.randrange(4 * inner - 2), 2)
         link[2 * inner - side] = 2 * inner
-        link[2 * inner - 1 + side] = link[place]
-        link[place] = 2 * inner - 1
+        link[2 * inner - 1 + side] = link[node]
+        link[node] = 2 * inner - 1
     return _linked_spans(link)
 
 
 def _linked_spans(link: Sequence[int]) -> Spans:
-    """Brackets of the tree in Knuth's links, children before parents; words are numbered from left to right."""
+    """Brackets of the tree in Knuth's links, children before parents. Words are numbered from left to right."""
     spans: list[tuple[int, int]] = []
     word = 0
     todo = [(link[0], -1)]  # a node, and the word at which it began once its children are under way
@@ -102,12 +102,12 @@ def _linked_spans(link: Sequence[int]) -> Spans:
 
 
 def oracle(gold: Tree, chance: Random) -> Spans:
-    """Brackets of the gold tree, unary chains collapsed and the rest right-binarised: the best a binary tree can do."""
+    """Brackets of the gold tree, right-binarized without unary chains: the upper bound of binary trees."""
     return spans_from_distances(distances_from_tree(gold))
 
 
 def gold(gold: Tree, chance: Random) -> Spans:
-    """Brackets of the gold tree itself, unary chains collapsed: what no convention should call less than perfect."""
+    """Brackets of the gold tree itself, unary chains collapsed, which every convention should score as perfect."""
     return [(start, end) for start, end in gold.collapse_unary().spans if end - start > 1]
 
 
@@ -131,7 +131,7 @@ def merge_probability(length: int, n: int, at_edge: bool) -> float:
 
 
 def uniform_probability(length: int, n: int, at_edge: bool) -> float:
-    """The same for ``random_uniform``: the share of all binary trees that have the bracket, Catalan numbers."""
+    """Probability of a bracket in ``random_uniform``: the share of all binary trees that have it (Catalan numbers)."""
     return exp(_log_catalan(length - 1) + _log_catalan(n - length) - _log_catalan(n - 1))
 
 
@@ -148,7 +148,7 @@ SEEDED: dict[str, Callable[[int, int, bool], float]] = {
 
 
 def find_baseline(name: str) -> Baseline:
-    """The baseline of that name. Raises SynparseError, naming the nearest, if there is none."""
+    """The baseline with this name. Raises UnknownNameError with the nearest name if it is unknown."""
     if name not in BASELINES:
         raise UnknownNameError(f"no baseline {name!r}; {nearest(name, BASELINES)}")
     return BASELINES[name]

@@ -1,4 +1,4 @@
-"""Text in brackets, taken apart: words, tags, spans and labels of each tree, and what is wrong where there is none.
+"""Bracketed text as words, tags, spans and labels of each tree, and the diagnosis of malformed brackets.
 
 A regular expression cuts text into words with their tags, opening brackets and runs of closing ones; a stack of open
 brackets turns them into flat trees. Trees made of ``(LABEL`` and ``(TAG word)`` alone, which nearly all are, take a
@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     rf"\([ \t\n]*+({_WORD}*+)(?:[ \t\n]++({_WORD}++)[ \t\n]*+\)|[ \t\n]*+(\)))?"  # (TAG word) or (LABEL) or (LABEL …
     rf"|(\)[) \t\n]*+)|({_WORD}++)"  # closing brackets; a word without a tag
 )
-# What may stand between two opening brackets: "LABEL", or "TAG word)" and more closing brackets.
+# Text that can occur between two opening brackets: "LABEL", or "TAG word)" and more closing brackets.
 _REGULAR = re.compile(rf"[ \t\n]*+({_WORD}*+)(?:[ \t\n]++({_WORD}++)[ \t\n]*+\)([ \t\n)]*+))?[ \t\n]*+")
 _MOST_PIECES = 1 << 16
 _BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
@@ -37,7 +37,7 @@ def _is_lone_leaf(text: str) -> bool:
 
 
 class Problem(NamedTuple):
-    """Where brackets go wrong (an offset into the text) and the sentence that says so."""
+    """The offset of an error in bracketed text, and the message for it."""
 
     offset: int
     message: str
@@ -77,12 +77,12 @@ def outside(text: str) -> str:
 
 def shorten(text: str) -> str:
     """The beginning of ``text``, at most 30 characters of one line, as a Python string."""
-    shown = text.split("\n", 1)[0].strip()
-    return repr(shown if len(shown) <= 30 else shown[:30] + "…")
+    line = text.split("\n", 1)[0].strip()
+    return repr(line if len(line) <= 30 else line[:30] + "…")
 
 
 def root_offsets(text: str) -> list[int]:
-    """Where each outermost bracket of balanced text opens."""
+    """The offset of each outermost opening bracket of balanced text."""
     offsets = []
     depth = 0
     for match in re.finditer(r"[()]", text):
@@ -163,27 +163,27 @@ def _strip(words: Sequence[str], tags: Sequence[str], spans: Sequence[Any], labe
 
 
 class _Pieces(dict[str, tuple[str, str, int]]):
-    """What stands between two opening brackets -> tag or label, word ("" for a phrase), closing brackets after it.
+    """Text between two opening brackets -> tag or label, word ("" for a phrase), number of closing brackets.
 
-    Pieces such as ``NP `` and ``DT the) `` come again and again, so looking them up beats taking them apart: it makes
-    reading twice as fast. A phrase with a count of -1 stands for a piece of another form.
+    Pieces such as ``NP `` and ``DT the) `` are frequent, so looking them up instead of matching them makes reading
+    twice as fast. A phrase with a count of -1 marks a piece of another form.
     """
 
     def __missing__(self, piece: str) -> tuple[str, str, int]:
         match = _REGULAR.fullmatch(piece)
         label, word, closing = match.groups("") if match else ("", "", "")
-        found = (label, word, closing.count(")")) if match and label not in MARKS else ("", "", -1)
+        parts = (label, word, closing.count(")")) if match and label not in MARKS else ("", "", -1)
         if len(self) >= _MOST_PIECES:
             self.clear()
-        self[piece] = found
-        return found
+        self[piece] = parts
+        return parts
 
 
 _PIECES = _Pieces()  # shared, since treebanks come in thousands of small files; bounded
 
 
 def scan_regular(text: str) -> Parts | None:
-    """The tree of ``text`` that holds one tree, made of ``(LABEL`` and ``(TAG word)`` alone; else None."""
+    """The tree of ``text`` if it is one tree made of ``(LABEL`` and ``(TAG word)`` alone, or None."""
     words: list[str] = []
     tags: list[str] = []
     labels: list[str] = []

@@ -1,4 +1,4 @@
-"""Dependency trees as heads: what they look like, and what is left of them without some words. No recursion.
+"""Properties of dependency trees given as heads, and deletion of words. Without recursion.
 
 ``heads[i]`` is the index of word i's head, ``ROOT`` for a root.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 
 from treebank.core.sentence import ROOT
 
@@ -30,19 +31,19 @@ def is_tree(heads: Sequence[int]) -> bool:
     n = len(heads)
     if len(roots(heads)) != 1 or not all(ROOT <= head < n for head in heads):
         return False
-    seen = [0] * n  # the walk that came by here first
+    visited = [0] * n  # the first walk that visited each word
     for walk in range(1, n + 1):
         i = walk - 1
-        while i != ROOT and not seen[i]:
-            seen[i] = walk
+        while i != ROOT and not visited[i]:
+            visited[i] = walk
             i = heads[i]
-        if i != ROOT and seen[i] == walk:
+        if i != ROOT and visited[i] == walk:
             return False
     return True
 
 
 def is_projective(heads: Sequence[int]) -> bool:
-    """Whether no two arcs cross, drawn above the words; that of a root comes from before the first word.
+    """Whether no two arcs cross above the words, where the arc of a root comes from before the first word.
 
     >>> is_projective([1, ROOT, 1, 2]), is_projective([2, 3, ROOT, 2])
     (True, False)
@@ -72,6 +73,6 @@ def delete(heads: Sequence[int], mask: Sequence[bool]) -> Heads:
             i = heads[i]
         for passed in path:
             above[passed] = above.get(i, i)
-    new = {ROOT: ROOT} | {i: place for place, i in enumerate(i for i, kept in enumerate(mask) if kept)}
+    new = {ROOT: ROOT} | {i: index for index, i in enumerate(compress(range(len(mask)), mask))}
     left = [(i, above.get(heads[i], heads[i])) for i in new if i != ROOT]
     return tuple(ROOT if head == i else new[head] for i, head in left)

@@ -13,7 +13,7 @@ from treebank.core.tree import Tree
 
 
 def distances_from_tree(tree: Tree) -> list[int]:
-    """One height per gap of the right-binarised tree, unary brackets dropped; entry 0 is one more than the largest.
+    """One height per gap of the right-binarized tree without unary brackets. Entry 0 is one more than the maximum.
 
     A word has height 1, a node one more than its higher child, and a gap the height of the node that it splits
     (Du et al. 2020, Algorithm 1).
@@ -51,7 +51,7 @@ def _join(starts: list[int], heights: list[int], distances: list[int], first: in
 
 
 def spans_from_distances(distances: Sequence[float]) -> list[tuple[int, int]]:
-    """Brackets of the binary tree that splits at the widest gap first, the first one on ties; entry 0 is ignored.
+    """Brackets of the binary tree that splits at the widest gap first, the first one on ties. Entry 0 is ignored.
 
     One bracket per gap, the whole sentence included (Du et al. 2020, Algorithm 2). Raises SynparseError for NaN.
 

@@ -1,4 +1,4 @@
-"""Heads from Penn trees by head rules: three tables, and what they do with coordination. No recursion."""
+"""Heads from Penn trees by head rules: three tables and their treatment of coordination. Without recursion."""
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ CONJUNCTIONS = frozenset({"CC", "CONJP"})
 # what can be coordinated with what, by how a label begins; all else with the same label
 _KINDS = ("NN NP NM NX PR CD QP FW", "VB VP MD", "IN TO PP", "JJ AD RB", "S SB SI SQ")
 _KIND = {beginning: kind for kind in _KINDS for beginning in kind.split()}
-Children = Sequence[tuple[int, str]]  # place among the children of a phrase, and label
+Children = Sequence[tuple[int, str]]  # index among the children of a phrase, and label
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HeadRules:
-    """Which child of a phrase holds its head, and on which child each other one depends.
+    """Rules for the head child of a phrase and for the child on which each other one depends.
 
     ``table`` has for each phrase what to look for: from the right or not, and labels of which any will do.
     ``coordination``: conjunctions change ``nothing``; or a head after one gives way to the ``child before`` it; or each
@@ -146,7 +146,7 @@ class HeadRules:
         return cls(name, table, coordination)
 
     def arcs(self, phrase: str, labels: tuple[str, ...]) -> tuple[int, ...]:
-        """For each child of a phrase the place of the one that it depends on; ``ROOT`` for the head."""
+        """For each child of a phrase, the index of the child that it depends on, or ``ROOT`` for the head."""
         everyone = list(enumerate(labels))
         children = [child for child in everyone if child[1] not in ALL_PUNCTUATION_TAGS] or everyone
         if self.coordination == "chain" and (conjuncts := self.conjuncts(phrase, labels)):
@@ -158,15 +158,15 @@ class HeadRules:
         return tuple(ROOT if i == head else head for i in range(len(labels)))
 
     def head(self, phrase: str, children: Children) -> int:
-        """The place of the head among these children."""
+        """The index of the head among these children."""
         for from_right, goals in self.table.get(phrase, self.table["*"]):
-            for place, label in reversed(children) if from_right else children:
+            for index, label in reversed(children) if from_right else children:
                 if label in goals or "*" in goals:
-                    return place
+                    return index
         raise AssertionError("every line of a table ends in *")
 
     def conjuncts(self, phrase: str, labels: Sequence[str]) -> list[tuple[int, int]]:
-        """Where each conjunct of a phrase starts, and where its head is; nothing if the phrase has less than two.
+        """Start and head of each conjunct of a phrase, or an empty list for fewer than two conjuncts.
 
         Conjunctions and punctuation cut the phrase into parts. The part after the last conjunction is a conjunct, and
         so are those before it whose heads are of its kind.
@@ -178,13 +178,13 @@ class HeadRules:
                 parts[-1].append((i, label))
             elif parts[-1]:
                 parts.append([])
-        found = [(part[0][0], self.head(phrase, part)) for part in parts if part]
-        closing = next((head for start, head in found if start > last), None)
+        conjuncts = [(part[0][0], self.head(phrase, part)) for part in parts if part]
+        closing = next((head for start, head in conjuncts if start > last), None)
         if not last or closing is None:
             return []
         same = [
             (start, head)
-            for start, head in found
+            for start, head in conjuncts
             if head <= closing and (phrase == "UCP" or _kind(labels[head]) == _kind(labels[closing]))
         ]
         return same if len(same) > 1 else []
@@ -217,14 +217,14 @@ HEAD_RULES = {
 
 
 def find_rules(name: str) -> HeadRules:
-    """The head rules of that name. Raises SynparseError, naming the nearest, if there are none."""
+    """The head rules with this name. Raises UnknownNameError with the nearest name if it is unknown."""
     if name not in HEAD_RULES:
         raise UnknownNameError(f"no head rules {name!r}; {nearest(name, HEAD_RULES)}")
     return HEAD_RULES[name]
 
 
 def heads_from_tree(tree: Tree, rules: str = "collins") -> Heads:
-    """The heads of the words of a tree, traces left out; one root, and no arcs that cross.
+    """The heads of the words of a tree without traces. There is one root, and no arcs cross.
 
     Each phrase has a head child by the rules named; the heads of the other children depend on its head.
 
@@ -234,37 +234,21 @@ def heads_from_tree(tree: Tree, rules: str = "collins") -> Heads:
     chosen, tree = find_rules(rules), tree.without_traces()
     if not tree.words:
         return ()
+    count = len(tree.spans)
     heads = [ROOT] * len(tree)
-    head_of = [0] * len(tree.spans)  # the word that heads each bracket
-    children = _children(tree)
-    for k in reversed(range(len(children))):  # the sentence as a whole comes first in the list, and so last here
-        words = [head_of[child] if child >= 0 else ~child for child in children[k]]
-        labels = tuple(tree.labels[child] if child >= 0 else tree.tags[~child] for child in children[k])
-        phrase = tree.labels[k - 1] if k else ""
-        for word, governor in zip(
-            words, _arcs(chosen, _looked_up(phrase), tuple(map(_looked_up, labels))), strict=True
-        ):
+    head_of = [*[ROOT] * count, *range(len(tree))]  # the word that heads each node
+    names = (*tree.labels, *tree.tags)
+    *children, tops = tree.children()
+    for k, nodes in [*reversed(list(enumerate(children))), (ROOT, tops)]:
+        words = [head_of[node] for node in nodes]
+        labels = tuple(_looked_up(names[node]) for node in nodes)
+        phrase = _looked_up(tree.labels[k]) if k != ROOT else ""
+        for word, governor in zip(words, _arcs(chosen, phrase, labels), strict=True):
             if governor != ROOT:
                 heads[word] = words[governor]
-            elif k:
-                head_of[k - 1] = word
+            elif k != ROOT:
+                head_of[k] = word
     return tuple(heads)
-
-
-def _children(tree: Tree) -> list[list[int]]:
-    """The children of the sentence as a whole, then of each bracket: k for bracket k, ``~i`` for word i."""
-    children: list[list[int]] = [[] for _ in range(len(tree.spans) + 1)]
-    open_brackets, k = [0], 0
-    ends = [len(tree), *(end for _, end in tree.spans)]
-    for i in range(len(tree)):
-        while ends[open_brackets[-1]] <= i:
-            open_brackets.pop()
-        while k < len(tree.spans) and tree.spans[k][0] == i:
-            children[open_brackets[-1]].append(k)
-            k += 1
-            open_brackets.append(k)
-        children[open_brackets[-1]].append(~i)
-    return children
 
 
 @lru_cache(maxsize=1 << 12)

@@ -25,13 +25,13 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The words that a reader sees (no traces), and whatever annotation the file held.
+    """The words of a sentence without traces, and the annotation that its file has.
 
-    ``tags`` has one part-of-speech tag per word, in the treebank's own tag set, or is empty; ``universal_tags`` the
-    same in that of Universal Dependencies. ``tree`` is the gold tree as annotated, traces included. ``heads[i]`` is the
-    index of word i's head, ``ROOT = -1`` for the root; empty where there is none. ``relations[i]`` names how word i
-    depends on it, such as ``nsubj``; empty where there is none. ``surface`` says where the words stand in raw text that
-    was tokenised here, ``annotation`` what a CoNLL-U file says beside what is above; None where that was not kept.
+    ``tags`` has one part-of-speech tag per word in the treebank's own tag set, ``universal_tags`` in that of Universal
+    Dependencies. ``tree`` is the gold tree as annotated, with traces. ``heads[i]`` is the index of word i's head, or
+    ``ROOT = -1`` for the root. ``relations[i]`` names the relation of word i to its head, such as ``nsubj``. Missing
+    annotation is empty. ``surface`` has the positions of the words in raw text that was tokenized here, ``annotation``
+    the other columns and comments of a CoNLL-U file. Both are None if they were not kept.
     """
 
     words: tuple[str, ...]
@@ -45,7 +45,7 @@ class Sentence:
     annotation: Annotation | None = field(default=None, compare=False)
 
     def with_tree(self, tree: Tree) -> Sentence:
-        """The sentence of another tree; its heads, if it had any, are of other words and go."""
+        """The sentence of another tree, without the heads of this one, which belong to other words."""
         plain = tree.without_traces()
         return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, place=self.place)
 
@@ -63,6 +63,6 @@ class Treebank:
 
     @property
     def label(self) -> str:
-        """Name and note as a score line prints them; of a path the last part, which is the same on every machine."""
+        """Name and note as in a signature. Only the last part of a path is used, so that machines agree."""
         name = os.path.basename(os.path.normpath(self.name)) if os.sep in self.name else self.name
         return f"{name} ({self.note})" if self.note else name

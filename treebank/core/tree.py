@@ -1,7 +1,7 @@
 """Constituency trees, stored flat: the words, and the brackets over them in pre-order.
 
-A flat tree needs no recursion (10,000 words deep is fine), costs the garbage collector little, and
-hands its spans to a scorer for nothing. Words count from 0 and spans are half-open.
+A flat tree needs no recursion (10,000 words deep is fine), and
+has its spans ready for scoring. Words count from 0 and spans are half-open.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def escape(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """An n-ary labelled tree over ``words``; immutable.
+    """An immutable n-ary labeled tree over ``words``.
 
     ``tags[i]`` is the pre-terminal label of word i ("" where there is none). ``spans[k]`` and ``labels[k]`` are the
     k-th bracket in pre-order, pre-terminals not included: a parent comes before its children, a left sibling (with
@@ -56,10 +56,10 @@ class Tree:
         (X (X (W the) (W cat)) (W sat))
         """
         length = len(words)
-        wanted = {(start, end) for start, end in spans if end - start > 1}
+        long_spans = {(start, end) for start, end in spans if end - start > 1}
         if length:
-            wanted.add((0, length))
-        ordered = sorted(wanted, key=lambda span: (span[0], -span[1]))
+            long_spans.add((0, length))
+        ordered = sorted(long_spans, key=lambda span: (span[0], -span[1]))
         stack: list[int] = []
         for start, end in ordered:
             while stack and stack[-1] <= start:
@@ -104,7 +104,7 @@ class Tree:
 
     @classmethod
     def from_nltk(cls, tree: nltk.Tree) -> Tree:
-        """The same tree; a subtree that holds nothing but one string is that word's tag."""
+        """The tree of an nltk tree. The label of a subtree that contains only a string is the tag of that word."""
         words: list[str] = []
         tags: list[str] = []
         starts: list[int] = []
@@ -130,28 +130,51 @@ class Tree:
         return assemble(words, tags, starts, ends, labels)
 
     def to_nltk(self) -> nltk.Tree:
-        """The same tree as an ``nltk.Tree``; a word with a tag becomes a pre-terminal."""
+        """The tree as an ``nltk.Tree``. A word with a tag becomes a pre-terminal."""
         from nltk import Tree as NltkTree
 
-        root = NltkTree("", [])
-        stack: list[tuple[int, NltkTree]] = [(len(self.words), root)]
-        k = 0
-        for i, (word, tag) in enumerate(zip(self.words, self.tags, strict=True)):
-            while stack[-1][0] <= i:
-                stack.pop()
-            while k < len(self.spans) and self.spans[k][0] == i:
-                node = NltkTree(self.labels[k], [])
-                stack[-1][1].append(node)
-                stack.append((self.spans[k][1], node))
+        leaves = [NltkTree(tag, [word]) if tag else word for word, tag in zip(self.words, self.tags, strict=True)]
+        nodes = [*(NltkTree(label, []) for label in self.labels), *leaves]
+        *children, tops = self.children()
+        for node, below in zip(nodes, children, strict=False):
+            node.extend(nodes[child] for child in below)
+        root = [nodes[top] for top in tops]
+        return root[0] if len(root) == 1 and isinstance(root[0], NltkTree) else NltkTree("", root)
+
+    def children(self) -> list[list[int]]:
+        """The children of each bracket, from left to right, and as last list the nodes without a parent.
+
+        Bracket k is node k, word i is node ``len(spans) + i``.
+
+        >>> Tree.from_text("(S (NP a cat) sleeps)").children()
+        [[1, 4], [2, 3], [0]]
+        """
+        count = len(self.spans)
+        children: list[list[int]] = [[] for _ in range(count + 1)]
+        open_brackets, k = [count], 0
+        for word in range(len(self.words)):
+            while open_brackets[-1] < count and self.spans[open_brackets[-1]][1] <= word:
+                open_brackets.pop()
+            while k < count and self.spans[k][0] == word:
+                children[open_brackets[-1]].append(k)
+                open_brackets.append(k)
                 k += 1
-            stack[-1][1].append(NltkTree(tag, [word]) if tag else word)
-        return root[0] if len(root) == 1 and isinstance(root[0], NltkTree) else root
+            children[open_brackets[-1]].append(count + word)
+        return children
+
+    def parents(self) -> list[int]:
+        """The bracket around each node, numbered as in `children`, or -1 for a node without a parent."""
+        parents = [-1] * (len(self.spans) + len(self.words))
+        for k, below in enumerate(self.children()[:-1]):
+            for node in below:
+                parents[node] = k
+        return parents
 
     def __len__(self) -> int:
         return len(self.words)
 
     def __str__(self) -> str:
-        """One line: ``(X (W The) (X (W old) (W man)))``; "" for no words."""
+        """One line: ``(X (W The) (X (W old) (W man)))``, or "" without words."""
         words = tuple(map(escape, self.words)) if "(" in (text := "".join(self.words)) or ")" in text else self.words
         if all(self.tags):
             leaves = [f"({tag} {word})" for word, tag in zip(words, self.tags, strict=True)]
@@ -163,7 +186,7 @@ class Tree:
         return " ".join(leaves)
 
     def keep(self, mask: Sequence[bool]) -> Tree:
-        """The tree of the words whose ``mask`` is true; a bracket left without words vanishes."""
+        """The tree of the words whose ``mask`` is true. A bracket without such words is left out."""
         if len(mask) != len(self.words):
             raise ValueError(f"a mask of {len(mask)} for a tree of {len(self.words)} words")
         if all(mask):
@@ -184,18 +207,18 @@ class Tree:
 
     def collapse_unary(self) -> Tree:
         """The tree with one bracket per span (the topmost) and none over a single word, the whole sentence excepted."""
-        seen: set[Span] = set()
-        kept = []
+        covered: set[Span] = set()
+        topmost = []
         for k, span in enumerate(self.spans):
             length = span[1] - span[0]
-            if span not in seen and (length > 1 or length == len(self.words)):
-                seen.add(span)
-                kept.append(k)
+            if span not in covered and (length > 1 or length == len(self.words)):
+                covered.add(span)
+                topmost.append(k)
         return Tree(
             self.words,
             self.tags,
-            tuple(self.spans[k] for k in kept),
-            tuple(self.labels[k] for k in kept),
+            tuple(self.spans[k] for k in topmost),
+            tuple(self.labels[k] for k in topmost),
         )
 
     def without_labels(self) -> Tree:
@@ -203,14 +226,14 @@ class Tree:
         return Tree(self.words, ("W",) * len(self), self.spans, ("X",) * len(self.spans))
 
     def with_words(self, words: Sequence[str]) -> Tree:
-        """The same brackets over other words, one for one."""
+        """The brackets of this tree over other words, one for one."""
         if len(words) != len(self.words):
             raise ValueError(f"{len(words)} words for a tree of {len(self.words)}")
         return Tree(tuple(words), self.tags, self.spans, self.labels)
 
 
 def assemble(words: list[str], tags: list[str], starts: list[int], ends: list[int], labels: list[str]) -> Tree:
-    """Tree from brackets in pre-order; those without words are left out."""
+    """Tree from brackets in pre-order. Brackets without words are left out."""
     if any(start == end for start, end in zip(starts, ends, strict=True)):
         full = [k for k in range(len(starts)) if starts[k] < ends[k]]
         starts, ends = [starts[k] for k in full], [ends[k] for k in full]

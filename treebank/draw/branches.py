@@ -21,29 +21,13 @@ class Branches:
 
     @cached_property
     def parents(self) -> list[int]:
-        """The bracket around each bracket, then around each word; ``TOP`` where there is none."""
-        tree, stack, k = self.tree, list[int](), 0
-        parents = [TOP] * (len(tree.spans) + len(tree))
-        for word in range(len(tree)):
-            while stack and tree.spans[stack[-1]][1] <= word:
-                stack.pop()
-            while k < len(tree.spans) and tree.spans[k][0] == word:
-                parents[k] = stack[-1] if stack else TOP
-                stack.append(k)
-                k += 1
-            parents[len(tree.spans) + word] = stack[-1] if stack else TOP
-        return parents
+        """The bracket around each bracket, then around each word; ``TOP`` if there is none."""
+        return self.tree.parents()
 
     @cached_property
     def children(self) -> list[list[int]]:
-        """The brackets and words that hang from each bracket, from left to right."""
-        children: list[list[int]] = [[] for _ in self.tree.spans]
-        for child, parent in enumerate(self.parents):
-            if parent != TOP:
-                children[parent].append(child)
-        for several in children:
-            several.sort(key=self.start)
-        return children
+        """The brackets and words directly below each bracket, from left to right."""
+        return self.tree.children()[:-1]
 
     @cached_property
     def depths(self) -> list[int]:

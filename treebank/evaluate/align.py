@@ -37,11 +37,11 @@ def mismatch(
     predicted: Iterable[Sequence[str]],
     gold: Iterable[Sequence[str]],
     *,
-    place: str,
-    gold_place: str,
+    location: str,
+    gold_location: str,
     unit: str = "word",
 ) -> str:
-    """The error message for words that differ: both places and the first difference.
+    """The error message for words that differ: both locations and the first difference.
 
     ``predicted`` and ``gold`` hold alternative readings of the two sentences; the most similar pair is reported.
     """
@@ -49,10 +49,10 @@ def mismatch(
     pairs = [(plain(words), reference) for words in predicted for reference in readings]
     words, reference = max(pairs, key=lambda pair: (common_prefix(*pair), -abs(len(pair[0]) - len(pair[1]))))
     if not words:
-        return f"{place}: an empty sentence, but {gold_place} has {len(reference)} {unit}s"
+        return f"{location}: an empty sentence, but {gold_location} has {len(reference)} {unit}s"
     i = common_prefix(words, reference)
     items = [repr(side[i]) if i < len(side) else f"the end after {i} {unit}s" for side in (words, reference)]
-    return f"{place}: the {unit}s differ from {gold_place}: {unit} {i + 1} is {items[0]}, in gold {items[1]}"
+    return f"{location}: the {unit}s differ from {gold_location}: {unit} {i + 1} is {items[0]}, in gold {items[1]}"
 
 
 def plain(words: Sequence[str]) -> list[str]:
@@ -158,13 +158,13 @@ class TreeView:
             mismatch(
                 [tree.words for tree in trees],
                 [tuple(compress(self.gold.words, mask)) for mask in self._masks()],
-                place=f"{predicted.path}:{predicted.line}",
-                gold_place=str(self.sentence.place),
+                location=f"{predicted.path}:{predicted.line}",
+                gold_location=str(self.sentence.place),
             )
         )
 
     def _mask_of(self, tree: Tree) -> Sequence[bool] | None:
-        """For each token of a predicted tree, whether it is a word of this view; None if the tokens differ."""
+        """For each token of a predicted tree, whether it is a word of this view, or None if the tokens differ."""
         if tree.words == self.gold.words:
             return self.mask
         tokens = align(self.gold.words, self._masks(), tree.words)
@@ -232,13 +232,15 @@ class HeadView:
         ``predicted`` has all words of the gold sentence, or the counted ones only.
         Raises SynparseError if its words differ or if a head is not a word of the sentence.
         """
-        heads, gold, place = predicted.heads, self.sentence.words, f"{predicted.path}:{predicted.line}"
+        heads, gold, location = predicted.heads, self.sentence.words, f"{predicted.path}:{predicted.line}"
         if len(heads) != len(predicted.words) or not all(ROOT <= head < len(heads) for head in heads):
-            raise SynparseError(f"{place}: a head is not a word of the sentence")
+            raise SynparseError(f"{location}: a head is not a word of the sentence")
         words = align(gold, ([True] * len(gold), self.mask), predicted.words)
         if words is None:
             readings = [gold, tuple(compress(gold, self.mask))]
-            raise SynparseError(mismatch([predicted.words], readings, place=place, gold_place=str(self.sentence.place)))
+            raise SynparseError(
+                mismatch([predicted.words], readings, location=location, gold_location=str(self.sentence.place))
+            )
         if len(heads) == len(self.heads):
             return tuple(heads)
         if len(heads) == len(gold):
@@ -272,7 +274,7 @@ def reduce_all(
     noun: str,
     empty: Any = (),
 ) -> list[Any]:
-    """The prediction for each view over its words; ``empty`` for a view without a prediction.
+    """The prediction for each view over its words, or ``empty`` for a view without a prediction.
 
     There is one prediction per view, or one per ``included`` view. ``noun`` names a prediction in error messages.
     Raises SynparseError if the number of predictions or their words do not fit.

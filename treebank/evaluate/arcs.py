@@ -51,7 +51,7 @@ def _distance(words: int) -> str:
 
 
 def recall_by_relation(arcs: Iterable[GoldArc], metric: str) -> Mapping[str, tuple[int, int]] | None:
-    """For each gold relation, the number of predicted arcs and their total; None if gold has no relations.
+    """For each gold relation, the number of predicted arcs and their total, or None if gold has no relations.
 
     ``metric`` chooses the correct direction (UAS) or either direction (UUAS). Frequent relations come first.
     """

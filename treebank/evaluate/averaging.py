@@ -51,7 +51,7 @@ def sentence_score(counts: Counts) -> PRF:
 
 
 def pooled_score(counts: Counts) -> PRF:
-    """The scores of summed counts; 1 if there are no brackets to divide by."""
+    """The scores of summed counts, or 1 if there are no brackets to divide by."""
     matched, predicted, gold = counts
     return PRF(
         matched / predicted if predicted else float(gold == 0),

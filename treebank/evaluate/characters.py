@@ -28,7 +28,7 @@ NOTE = "over characters"
 
 @dataclass(frozen=True, slots=True)
 class WordScore:
-    """How well the words of a system match those of gold, over all sentences together.
+    """Agreement of the words of a system with those of gold, over all sentences together.
 
     ``matched``, ``predicted`` and ``gold`` count words. ``bracketed`` counts the gold words of several characters that
     are a bracket or a leaf of the tree, out of ``multi_character``.
@@ -147,9 +147,9 @@ def _tree(predicted: PredictedTree, sentence: Sentence) -> Tree:
     for tree, spelling in zip(trees, spellings, strict=True):
         if align(characters, [[True] * len(characters)], spelling):
             return tree
-    place = f"{predicted.path}:{predicted.line}"
+    location = f"{predicted.path}:{predicted.line}"
     raise SynparseError(
-        mismatch(spellings, [characters], place=place, gold_place=str(sentence.place), unit="character")
+        mismatch(spellings, [characters], location=location, gold_location=str(sentence.place), unit="character")
     )
 
 

@@ -24,7 +24,7 @@ from treebank.evaluate.uf1 import score_trees
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All scores against one gold treebank: trees, then heads; by convention, then by system.
+    """All scores against one gold treebank: trees before heads, ordered by convention and system.
 
     The ``indices`` of a score refer to the sentences of ``gold``. ``spreads`` are means over models, ``words`` the word
     scores of an evaluation over characters. ``by`` names the detailed tables to print.

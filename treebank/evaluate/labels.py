@@ -100,7 +100,7 @@ def _outermost(brackets: Iterable[tuple[Span, str]]) -> dict[Span, str]:
 
 
 def _explained(pairs: Counter[tuple[str, str]]) -> float:
-    """The share of the entropy of the second items that the first items explain; 1 if there is no entropy."""
+    """The share of the entropy of the second items that the first items explain, or 1 without entropy."""
     first, second = Counter[str](), Counter[str]()
     for (a, b), number in pairs.items():
         first[a] += number

@@ -29,9 +29,9 @@ def sentence_scores(score: Score, gold: Treebank) -> Iterator[SentenceScore]:
 
 
 def worst(score: Score, gold: Treebank, count: int) -> list[SentenceScore]:
-    """The ``count`` sentences with the lowest values; among equal ones those with most missed brackets."""
+    """The ``count`` sentences with the lowest values. Among equal ones, those with most missed brackets come first."""
     sentences = [sentence for sentence in sentence_scores(score, gold) if sentence.counts.gold]
-    return sorted(sentences, key=lambda one: (one.value, one.counts.matched - one.counts.gold, one.number))[:count]
+    return sorted(sentences, key=lambda item: (item.value, item.counts.matched - item.counts.gold, item.number))[:count]
 
 
 def both_trees(score: TreeScore, scored: SentenceScore) -> tuple[Tree, Tree]:

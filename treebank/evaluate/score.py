@@ -30,7 +30,7 @@ class Runs:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the sample (n - 1); 0 for one value."""
+        """Standard deviation of the sample (n - 1), or 0 for one value."""
         return stdev(self.values.values()) if len(self.values) > 1 else 0.0
 
     @property

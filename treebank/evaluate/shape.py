@@ -33,7 +33,7 @@ class SentenceShape(NamedTuple):
 
 
 def sentence_shape(brackets: Bracketing, apostrophes: Collection[int] = ()) -> SentenceShape:
-    """The shape of a tree; ``apostrophes`` are the indices of the words with an apostrophe.
+    """The shape of a tree, where ``apostrophes`` are the indices of the words with an apostrophe.
 
     A word is a first child exactly if a phrase begins with it: the shortest such phrase has it as a child.
     """

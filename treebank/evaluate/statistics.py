@@ -1,4 +1,4 @@
-"""How far a score would move with other sentences of the same kind."""
+"""Confidence intervals and significance tests of scores, by resampling sentences."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ def resampled_sums(columns: np.ndarray, *, resamples: int = RESAMPLES, seed: int
 
     count = len(columns)
     if count * resamples <= BLOCK:
-        found: np.ndarray = times_drawn(count, resamples, seed) @ columns
-        return found
+        sums: np.ndarray = times_drawn(count, resamples, seed) @ columns
+        return sums
     chance = np.random.default_rng(seed)
     rows = np.ascontiguousarray(columns.T)  # summed by numpy itself: threads of a matrix product would only wait here
-    ones = [bool((row == 1).all()) for row in rows]  # whatever is drawn, their sum is the number of sentences
+    constant = [bool((row == 1).all()) for row in rows]  # the sum of ones is the number of sentences
     sums = np.full((resamples, len(rows)), float(count))
     for resample in sums:
         drawn = chance.integers(count, size=count, dtype=np.int32)
         for k, row in enumerate(rows):
-            if not ones[k]:
+            if not constant[k]:
                 resample[k] = row.take(drawn).sum()
     return sums
 
 
 @lru_cache(maxsize=1)
 def times_drawn(count: int, resamples: int, seed: int) -> np.ndarray:
-    """How often each resample has each sentence (resamples, sentences); kept, since all systems get the same."""
+    """Number of times that each resample has each sentence (resamples, sentences), cached for all systems."""
     import numpy as np
 
     chance = np.random.default_rng(seed)
     drawn = (chance.integers(count, size=count, dtype=np.int32) for _ in range(resamples))
-    return np.array([np.bincount(one, minlength=count) for one in drawn], dtype=float)
+    return np.array([np.bincount(indices, minlength=count) for indices in drawn], dtype=float)
 
 
 def bootstrap_interval(
@@ -87,11 +87,11 @@ def paired_bootstrap(
     """
     import numpy as np
 
-    ours, theirs = (np.asarray(rows, dtype=float) for rows in (first, second))
-    sums = [resampled_sums(rows, resamples=resamples, seed=seed) for rows in (ours, theirs)]
+    before, after = (np.asarray(rows, dtype=float) for rows in (first, second))
+    sums = [resampled_sums(rows, resamples=resamples, seed=seed) for rows in (before, after)]
     differences = _difference(sums[0], sums[1], statistic)
     low, high = np.quantile(differences, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    observed = _difference(ours.sum(0)[None], theirs.sum(0)[None], statistic)[0]
+    observed = _difference(before.sum(0)[None], after.sum(0)[None], statistic)[0]
     extreme = np.abs(differences - observed) >= abs(observed) - ROUNDING
     return float(low), float(high), float((1 + extreme.sum()) / (1 + resamples))
 
@@ -111,8 +111,8 @@ def paired_permutation(
     """
     import numpy as np
 
-    ours, theirs = (np.asarray(rows, dtype=float) for rows in (first, second))
-    change, totals = theirs - ours, (ours.sum(0), theirs.sum(0))
+    before, after = (np.asarray(rows, dtype=float) for rows in (first, second))
+    change, totals = after - before, (before.sum(0), after.sum(0))
     observed = abs(_difference(totals[0][None], totals[1][None], statistic)[0])
     moved = np.flatnonzero(change.any(axis=1))  # where both are equal, nothing is exchanged
     change = change[moved]
@@ -133,7 +133,7 @@ def _difference(first: np.ndarray, second: np.ndarray, statistic: Callable[[np.n
 
 
 def wilson_interval(right: float, count: int) -> tuple[float, float]:
-    """The 95 % interval, in percent, of a share that was found ``right`` times of ``count`` (Wilson 1927)."""
+    """The 95 % interval, in percent, of a share of ``right`` out of ``count`` (Wilson 1927)."""
     share = right / count
     middle = (share + Z * Z / (2 * count)) / (1 + Z * Z / count)
     half = Z / (1 + Z * Z / count) * math.sqrt(share * (1 - share) / count + Z * Z / (4 * count * count))

@@ -170,14 +170,14 @@ def parser_system(parser: Parser, info: SystemInfo | None = None) -> System:
 
 
 def tree_predictions(name: str, parse: Callable[[Sequence[Sentence]], Iterable[Tree]]) -> Predict:
-    """``parse`` as the ``predict`` of a system; sentences are numbered in error messages."""
+    """``parse`` as the ``predict`` of a system. Error messages number the sentences."""
     return lambda sentences: [PredictedTree(name, i, "", tree) for i, tree in enumerate(parse(sentences), 1)]
 
 
 def head_predictions(
     name: str, parse: Callable[[Sequence[Sentence]], Iterable[tuple[Sequence[str], Sequence[int]]]]
 ) -> Predict:
-    """``parse`` as the ``predict`` of a system; sentences are numbered in error messages."""
+    """``parse`` as the ``predict`` of a system. Error messages number the sentences."""
     return lambda sentences: [
         PredictedHeads(name, i, tuple(words), tuple(heads)) for i, (words, heads) in enumerate(parse(sentences), 1)
     ]

@@ -126,7 +126,7 @@ def word_table(scores: Sequence[WordScore]) -> Table:
 
 
 def label_tables(scores: Sequence[TreeScore]) -> Iterator[Table]:
-    """Recall by gold label, and the scores of predicted labels; both are the same under every convention."""
+    """Recall by gold label, and the scores of predicted labels. Both are the same under every convention."""
     labels = list(scores[0].by_label)[:MAX_LABELS] if scores else []
     if not labels:
         return
@@ -134,11 +134,12 @@ def label_tables(scores: Sequence[TreeScore]) -> Iterator[Table]:
     rows: list[list[Cell]] = [[score.system, *_cells(score.by_label, labels)] for score in systems]
     rows.append(["(number)", *(scores[0].by_label[label][1] for label in labels)])
     yield Table("Recall of constituents by label, in percent", [Column("System"), *_percentages(*labels)], rows)
-    rows = [
-        [score.system, one.v_measure, one.homogeneity, one.completeness, one.many_to_one, *_cells(one.recall, labels)]
-        for score in systems
-        if (one := score.labels)
-    ]
+    rows = []
+    for score in systems:
+        if labels_score := score.labels:
+            v_measure, many_to_one = labels_score.v_measure, labels_score.many_to_one
+            values = (v_measure, labels_score.homogeneity, labels_score.completeness, many_to_one)
+            rows.append([score.system, *values, *_cells(labels_score.recall, labels)])
     legend = (
         "V-measure is the mean of homogeneity and completeness; each label means its most frequent gold label (M-1)",
     )
@@ -148,7 +149,7 @@ def label_tables(scores: Sequence[TreeScore]) -> Iterator[Table]:
 
 
 def detail_tables(detail: str, trees: Sequence[TreeScore], heads: Sequence[HeadScore]) -> Iterator[Table]:
-    """The tables by length, height, relation or distance; none if no score has this detail."""
+    """The tables by length, height, relation or distance. There is none if no score has this detail."""
     if detail == "length":
         scores: Sequence[Score] = [*trees, *heads]
         for metric in dict.fromkeys(score.metric for score in scores):
@@ -199,11 +200,11 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     ]
     rows: list[list[Cell]] = [
         [
-            f"{one.second.system} - {one.first.system}",
-            *(one.second.convention.name, one.second.metric, one.difference, one.interval),
-            *(one.bootstrap, one.permutation),
+            f"{item.second.system} - {item.first.system}",
+            *(item.second.convention.name, item.second.metric, item.difference, item.interval),
+            *(item.bootstrap, item.permutation),
         ]
-        for one in comparisons
+        for item in comparisons
     ]
     legend = ("p-values: paired bootstrap, and paired permutation of 10,000",)
     return Table("Difference from the first system, in percentage points", columns, rows, legend)

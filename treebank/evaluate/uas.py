@@ -28,7 +28,7 @@ DEFAULT_RULES = "collins"  # for gold trees without heads
 
 
 def count_directed(predicted: Sequence[int], view: HeadView) -> int:
-    """Number of counted words with the correct head; a root in both is correct."""
+    """Number of counted words with the correct head. A word that is a root in both is correct."""
     gold = view.heads
     return sum(predicted[i] == gold[i] or (predicted[i] == i and gold[i] == ROOT) for i in view.counted)
 
@@ -42,7 +42,7 @@ def count_undirected(predicted: Sequence[int], view: HeadView, pairs: Literal["s
 
 
 def _pair(i: int, head: int) -> tuple[int, int]:
-    """The arc of word i without its direction; a root's is (i, i)."""
+    """The arc of word i without its direction, or (i, i) for a root."""
     return (i, i) if head == ROOT else (min(i, head), max(i, head))
 
 

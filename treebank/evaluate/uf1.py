@@ -184,7 +184,7 @@ def score_trees(
 def _predictions(
     gold: Treebank, systems: Sequence[System], included: Sequence[bool]
 ) -> Callable[[System, GoldTrees], dict[str, PredictedTrees]]:
-    """A function from a system and gold trees to the predicted trees by draw; every parser is called once."""
+    """A function from a system and gold trees to the predicted trees by draw. Every parser is called once."""
     raw: dict[int, Sequence[object]] = {}
 
     def predict(system: System, trees: GoldTrees) -> dict[str, PredictedTrees]:
@@ -221,7 +221,7 @@ def score(info: SystemInfo, reference: Reference, predicted: PredictedTrees, *, 
             details,
         ),
         by_height=heights,
-        predicted=[one.spans for one in brackets],
+        predicted=[sentence.spans for sentence in brackets],
         labels=label_scores(reference.constituents, brackets),
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 from treebank.base.errors import SynparseError, TreebankError
 from treebank.base.json_text import parse_json
 from treebank.core.distances import spans_from_distances
-from treebank.core.normalization import restore
+from treebank.core.restore import restore
 from treebank.core.sentence import Place, Sentence
 from treebank.core.tree import Tree
 from treebank.io.lines import OnBad, open_lines, report

@@ -14,11 +14,11 @@ import numpy as np
 
 from induce.analysis.correlation import Correlation, pearson, spearman
 from induce.analysis.vectors import Embedder
+from induce.data.normalization import RECIPES
 from induce.tasks.similarity.pairs import RatedPair, Similarity
 from induce.tasks.similarity.training import cut_words
 from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
-from treebank.core.normalization import RECIPES
 
 BASELINE = "bag-of-words"
 

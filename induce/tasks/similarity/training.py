@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from induce.data.loaders import BatchSettings, pad
+from induce.data.normalization import RECIPES
 from induce.data.tokens import split
 from induce.data.vocabulary import Vocabulary
 from induce.registry import SENTENCE_ENCODERS
@@ -19,7 +20,6 @@ from induce.tasks.batches import RatedBatch
 from induce.tasks.expressions import LengthLoader
 from induce.tasks.similarity.pairs import RatedPair, Similarity
 from treebank.base.errors import SynparseError
-from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
 from treebank.tokenize import tokenization
 

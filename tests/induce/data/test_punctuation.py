@@ -12,6 +12,7 @@ import torch
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
 from induce.data.fragments import FragmentLoader, conflicting_spans
+from induce.data.normalization import RECIPES
 from induce.data.prepared import PreparedCorpus, prepare
 from induce.data.punctuation import (
     JOINED,
@@ -26,7 +27,6 @@ from induce.data.punctuation import (
     joining_marks,
 )
 from induce.settings.presets import resolve
-from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence
 
 OPEN, CLOSE = SEPARATED + 1, SEPARATED + 4

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from induce.data.normalization import RECIPES
 from treebank.convert.transform import Transformation
-from treebank.core.normalization import RECIPES
 from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tags import PENN_TAGS, bare_label, has_penn_tags, tags_are_penn
 from treebank.core.tree import Tree

@@ -1,7 +1,7 @@
-"""What a model sees of a sentence: named recipes, and the way back to the user's own words.
+"""Named recipes that turn the words of a sentence into the forms that a model reads.
 
-A recipe drops some words (punctuation) and rewrites others (case, digits). It also says which words it kept, so
-that ``restore`` can put the dropped ones back into a decoded tree.
+A recipe drops some words (punctuation) and rewrites others (case, digits). It also gives the indices of the remaining
+words, so that `treebank.core.restore` can add the dropped ones to a decoded tree.
 """
 
 from __future__ import annotations
@@ -13,10 +13,7 @@ from functools import lru_cache
 from itertools import compress
 
 from treebank.base.errors import SynparseError
-from treebank.core.dependency import Heads, is_tree
-from treebank.core.sentence import ROOT
 from treebank.core.tags import is_word, tags_are_penn, word_mask
-from treebank.core.tree import Tree
 
 _DIGITS = re.compile(r"\d+")  # decimal digits of any script
 _ASCII_DIGITS = re.compile("[0-9]+")
@@ -24,7 +21,7 @@ _ASCII_DIGITS = re.compile("[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Normalized:
-    """What the model reads: ``forms[j]`` stands for word ``kept[j]`` of the sentence; ``kept`` ascends."""
+    """The forms that a model reads: ``forms[j]`` replaces word ``kept[j]`` of the sentence, in ascending order."""
 
     forms: tuple[str, ...]
     kept: tuple[int, ...]
@@ -75,13 +72,13 @@ def _mikolov(words: Sequence[str], tags: Sequence[str]) -> Normalized:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A named normalisation; calling it with the words of a sentence (and its tags) gives a ``Normalized``."""
+    """A named normalization. Calling it with the words and tags of a sentence returns a ``Normalized``."""
 
     name: str
     apply: Callable[[Sequence[str], Sequence[str]], Normalized]
 
     def __call__(self, words: Sequence[str], tags: Sequence[str] = ()) -> Normalized:
-        """What a model sees of ``words``. ``tags``, one a word or none at all, matter only to ``ptb``."""
+        """The forms for ``words``. ``tags``, one per word or none at all, matter only to ``ptb`` and ``tags``."""
         return self.apply(words, tags)
 
 
@@ -131,7 +128,7 @@ def _tags(words: Sequence[str], tags: Sequence[str]) -> Normalized:
 #: ``cased`` does the same but leaves capitals, which say something of the shape of rare words (data.unknown=shape).
 #: ``ptb`` is the published recipe of PRPN and ON-LSTM: words whose tag is in ``WORD_TAGS`` (or AUX, AUXG), in lower
 #: case, digits as ``N``; for text without tags, and where a sentence's are not the Penn Treebank's
-#: (``tags_are_penn``), it drops what ``words`` drops. ``tags`` has a treebank's tags in the place of the words that
+#: (``tags_are_penn``), it drops what ``words`` drops. ``tags`` has a treebank's tags instead of the words that
 #: ``ptb`` keeps, for models that were published on tags. ``mikolov`` turns a treebank's words into those of the
 #: language-modelling files of Mikolov et al. 2010, and leaves these as they are.
 RECIPES: dict[str, Recipe] = {
@@ -142,76 +139,3 @@ RECIPES: dict[str, Recipe] = {
     "mikolov": Recipe("mikolov", _mikolov),
     "tags": Recipe("tags", _tags),
 }
-
-
-def restore(tree: Tree, words: Sequence[str], kept: Sequence[int], *, tag: str = "W") -> Tree:
-    """The tree over all ``words`` whose kept ones ``tree`` brackets: dropped words back in their places.
-
-    A dropped word becomes a child of the lowest phrase that covers the kept words on both sides of it; before the
-    first kept word or after the last, of the outermost bracket over the whole sentence. Deleting the dropped words
-    gives the brackets of ``tree`` again. With no kept words the result is one flat bracket; with no words, no tree.
-    """
-    if len(tree) != len(kept):
-        raise ValueError(f"a tree of {len(tree)} words for {len(kept)} kept ones")
-    if not kept:
-        return Tree.from_spans(words, (), tag=tag)
-    if len(kept) == len(words):
-        return tree.with_words(words)
-    tags = [tag] * len(words)
-    for i, own in zip(kept, tree.tags, strict=True):
-        tags[i] = own
-    # A phrase reaches from its first kept word to its last, hence over exactly what was dropped between them.
-    spans = [(kept[start], kept[end - 1] + 1) for start, end in tree.spans]
-    if spans and tree.spans[0] == (0, len(kept)):
-        spans[0] = (0, len(words))
-    return Tree(tuple(words), tuple(tags), tuple(spans), tree.labels)
-
-
-def restore_heads(heads: Sequence[int], kept: Sequence[int], count: int) -> Heads:
-    """The heads of ``count`` words of which ``heads`` are those of the ``kept`` ones: dropped words depend on others.
-
-    The head of a dropped word is the lowest kept word that has the kept words on both sides of it below it, itself
-    included; before the first kept word or after the last it is the root. No arc comes to cross another by it. Where
-    the heads make no tree with one root, it is the kept word before, else that after. With no kept words the first
-    word is the root.
-    """
-    if len(heads) != len(kept):
-        raise ValueError(f"heads of {len(heads)} words for {len(kept)} kept ones")
-    if not kept:
-        return (ROOT, *([0] * (count - 1)))[:count]
-    restored = [ROOT] * count
-    for word, head in zip(kept, heads, strict=True):
-        restored[word] = ROOT if head == ROOT else kept[head]
-    depths = _depths(heads) if len(kept) < count and is_tree(heads) else []
-    for left, start, end in zip(range(-1, len(kept)), [-1, *kept], [*kept, count], strict=True):
-        if end - start > 1:
-            head = _between(heads, left, depths) if depths else max(left, 0)
-            restored[start + 1 : end] = [kept[head]] * (end - start - 1)
-    return tuple(restored)
-
-
-def _depths(heads: Sequence[int]) -> list[int]:
-    """How far below the root each word of a tree is, plus one."""
-    depths = [0] * len(heads)
-    for word in range(len(heads)):
-        path = []
-        while word != ROOT and not depths[word]:
-            path.append(word)
-            word = heads[word]
-        above = 0 if word == ROOT else depths[word]
-        for depth, passed in enumerate(reversed(path), above + 1):
-            depths[passed] = depth
-    return depths
-
-
-def _between(heads: Sequence[int], left: int, depths: Sequence[int]) -> int:
-    """The lowest word of a tree with both the word ``left`` and the next below it; the root at either edge."""
-    if not 0 <= left < len(heads) - 1:
-        return heads.index(ROOT)
-    one, other = left, left + 1
-    while one != other:
-        if depths[one] >= depths[other]:
-            one = heads[one]
-        else:
-            other = heads[other]
-    return one

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from induce.data.normalization import RECIPES, Normalized
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import delete, is_projective, is_tree
-from treebank.core.normalization import RECIPES, Normalized, restore, restore_heads
+from treebank.core.restore import restore, restore_heads
 from treebank.core.sentence import ROOT
 from treebank.core.tags import WORD_TAGS, is_word
 from treebank.core.tree import Tree
