@@ -35,7 +35,7 @@ class Arc:
 
 
 def arcs_of(heads: Sequence[int] | Mapping[int, int], inks: Sequence[Ink], relations: Sequence[str] = ()) -> list[Arc]:
-    """An arc for each word with its ink and relation; a word that heads itself counts as a root."""
+    """An arc for each word with its ink and relation. A word that heads itself counts as a root."""
     pairs = heads.items() if isinstance(heads, Mapping) else enumerate(heads)
     return [
         Arc(ROOT if head == word else head, word, inks[word], relations[word] if relations else "")
@@ -44,7 +44,7 @@ def arcs_of(heads: Sequence[int] | Mapping[int, int], inks: Sequence[Ink], relat
 
 
 def levels_of(arcs: Sequence[Arc], count: int) -> list[int]:
-    """How high each arc is, from 1: above all shorter ones that share a gap between words with it; roots on top."""
+    """The level of each arc, from 1: above all shorter arcs that share a gap with it. Roots are on top."""
     heights = [0] * max(count, 1)  # of the highest arc over the gap after each word
     levels = [0] * len(arcs)
     for index in sorted(range(len(arcs)), key=lambda index: (arcs[index].right - arcs[index].left, arcs[index].left)):
@@ -75,7 +75,7 @@ def make_room(arcs: Sequence[Arc], widths: list[float]) -> None:
 
 
 def draw_arcs(arcs: Sequence[Arc], words: Sequence[float], width: float, *, below: bool = False) -> Scene:
-    """The arcs over words whose middles are at ``words``, arrows at the dependents; under the words if ``below``."""
+    """The arcs over (or ``below``) words with middles at ``words``, with arrows at the dependents."""
     levels, ends = levels_of(arcs, len(words)), _slots(arcs)
     step = LABELLED_STEP if any(arc.relation for arc in arcs) else BARE_STEP
     height = (max(levels, default=0) + 0.5) * step + 10
@@ -97,7 +97,7 @@ def draw_arcs(arcs: Sequence[Arc], words: Sequence[float], width: float, *, belo
 
 
 def _relation(arc: Arc, points: Sequence[tuple[float, float]], height: float, below: bool) -> Text:
-    """The name of the relation on its arc; that of a root beside its arrow."""
+    """The name of the relation on its arc, or next to the arrow of a root."""
     if arc.head == ROOT:
         x, y = points[0][0] + 4, points[0][1] - 8
         baseline = y if below else height - y
@@ -107,7 +107,7 @@ def _relation(arc: Arc, points: Sequence[tuple[float, float]], height: float, be
 
 
 def _slots(arcs: Sequence[Arc]) -> dict[Arc, tuple[float, float]]:
-    """How far from the middles of its words each arc's left and right end stand.
+    """Horizontal distances of the two ends of each arc from the middles of its words.
 
     At one word the arcs to the right start beside the middle, the longest first; those to the left likewise.
     """

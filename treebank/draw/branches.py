@@ -1,4 +1,4 @@
-"""The shape of a tree for drawing: who hangs from whom, how deep, and where. No recursion: any depth will do."""
+"""The shape of a tree for drawing: parents, children, depths and positions. Without recursion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Branches:
 
     @cached_property
     def parents(self) -> list[int]:
-        """The bracket around each bracket, then around each word; ``TOP`` if there is none."""
+        """The bracket around each bracket, then around each word, or ``TOP`` without one."""
         return self.tree.parents()
 
     @cached_property
@@ -31,7 +31,7 @@ class Branches:
 
     @cached_property
     def depths(self) -> list[int]:
-        """How many brackets are around each bracket."""
+        """Number of brackets around each bracket."""
         depths: list[int] = []
         for parent in self.parents[: len(self.tree.spans)]:
             depths.append(0 if parent == TOP else depths[parent] + 1)
@@ -39,7 +39,7 @@ class Branches:
 
     @cached_property
     def levels(self) -> int:
-        """How many brackets lie within one another at most."""
+        """Maximum number of nested brackets."""
         return max(self.depths, default=-1) + 1
 
     @cached_property
@@ -53,13 +53,13 @@ class Branches:
         return node - count if node >= count else self.tree.spans[node][0]
 
     def middles(self, words: Sequence[float]) -> list[float]:
-        """Where each bracket stands if ``words`` says where the words do: midway between its outermost children."""
+        """Horizontal position of each bracket, given those of the words: midway between its outermost children."""
         count = len(self.tree.spans)
-        places = [0.0] * count + list(words)
+        positions = [0.0] * count + list(words)
         for k in reversed(range(count)):  # children come after their parents
             hanging = self.children[k]
-            places[k] = (places[hanging[0]] + places[hanging[-1]]) / 2
-        return places[:count]
+            positions[k] = (positions[hanging[0]] + positions[hanging[-1]]) / 2
+        return positions[:count]
 
 
 def shown(name: str, bare: frozenset[str]) -> str:

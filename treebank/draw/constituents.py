@@ -20,7 +20,7 @@ ROUNDS = 30  # of making room for labels; each halves what is missing at least
 
 
 def word_widths(words: Sequence[str], tags: Sequence[str]) -> list[float]:
-    """How many pixels each word needs with its tag, the gap to the next one included."""
+    """Width of each word with its tag in pixels, including the gap to the next one."""
     tags = tags or ("",) * len(words)
     return [
         max(em_width(word) * SIZE, em_width(shown(tag, BARE_TAGS)) * SMALL) + GAP
@@ -30,11 +30,11 @@ def word_widths(words: Sequence[str], tags: Sequence[str]) -> list[float]:
 
 def middles(widths: Sequence[float]) -> list[float]:
     """The middle of each word that is so wide, side by side."""
-    places, left = [], 0.0
+    positions, left = [], 0.0
     for width in widths:
-        places.append(left + width / 2)
+        positions.append(left + width / 2)
         left += width
-    return places
+    return positions
 
 
 def label_halves(branches: Branches) -> list[float]:
@@ -48,11 +48,11 @@ def make_room(branches: Branches, widths: list[float], halves: Sequence[float]) 
         return
     for _ in range(ROUNDS):
         words = middles(widths)
-        places = branches.middles(words)
+        positions = branches.middles(words)
         wider = dict[int, float]()
-        for (start, end), place, half in zip(branches.tree.spans, places, halves, strict=True):
-            left = half - (place - words[start] + widths[start] / 2)
-            right = half - (words[end - 1] + widths[end - 1] / 2 - place)
+        for (start, end), position, half in zip(branches.tree.spans, positions, halves, strict=True):
+            left = half - (position - words[start] + widths[start] / 2)
+            right = half - (words[end - 1] + widths[end - 1] / 2 - position)
             for word, missing in ((start, left), (end - 1, right)):
                 if missing > 0.01:
                     wider[word] = max(wider.get(word, 0.0), missing)
@@ -63,26 +63,26 @@ def make_room(branches: Branches, widths: list[float], halves: Sequence[float]) 
 
 
 def draw_tree(branches: Branches, words: Sequence[float], width: float, inks: Sequence[Ink], below: float) -> Scene:
-    """The brackets over words whose middles are at ``words``; edges end ``below`` pixels under the lowest bracket."""
+    """The brackets over words with middles at ``words``. Edges end ``below`` pixels under the lowest bracket."""
     tree = branches.tree
     step = _step(branches)
     size = SMALL if branches.labelled else 0.0
     bottom = branches.levels * step + below
     scene = Scene(width, bottom)
-    places, depths = branches.middles(words), branches.depths
+    positions, depths = branches.middles(words), branches.depths
     for k, hanging in enumerate(branches.children):
-        top = (places[k], depths[k] * step + size + 5)
+        top = (positions[k], depths[k] * step + size + 5)
         for child in hanging:
-            scene.items.append(Stroke(_edge(branches, child, top, places, words, step, bottom), inks[k]))
+            scene.items.append(Stroke(_edge(branches, child, top, positions, words, step, bottom), inks[k]))
     for word, parent in enumerate(branches.parents[len(tree.spans) :]):
         if parent == TOP:  # a word that no bracket holds
             scene.items.append(Stroke(((words[word], bottom - below / 2), (words[word], bottom)), Ink.FAINT))
     for k, label in enumerate(tree.labels):
         if name := shown(label, BARE_LABELS):
             ink = Ink.PLAIN if inks[k] == Ink.FAINT else inks[k]
-            scene.items.append(Text(places[k], depths[k] * step + SMALL, name, ink, SMALL))
+            scene.items.append(Text(positions[k], depths[k] * step + SMALL, name, ink, SMALL))
         else:
-            scene.items.append(_dot(places[k], depths[k] * step + size + 5, inks[k]))
+            scene.items.append(_dot(positions[k], depths[k] * step + size + 5, inks[k]))
     return scene
 
 
@@ -95,7 +95,7 @@ def _edge(
     branches: Branches,
     child: int,
     top: tuple[float, float],
-    places: Sequence[float],
+    positions: Sequence[float],
     words: Sequence[float],
     step: float,
     bottom: float,
@@ -105,9 +105,9 @@ def _edge(
     size = SMALL if branches.labelled else 0.0
     level = top[1] - size - 5 + step
     if child < count:
-        return top, (places[child], level + (1.0 if size else 5.0))
-    place = words[child - count]
-    return top, (place, level + (1.0 if size else 5.0)), (place, bottom)
+        return top, (positions[child], level + (1.0 if size else 5.0))
+    position = words[child - count]
+    return top, (position, level + (1.0 if size else 5.0)), (position, bottom)
 
 
 def _dot(x: float, y: float, ink: Ink) -> Stroke:

@@ -1,4 +1,4 @@
-"""Pictures as files; the end of the name says of which kind."""
+"""Pictures as files. The suffix of the name chooses the format."""
 
 from __future__ import annotations
 

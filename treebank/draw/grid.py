@@ -13,7 +13,7 @@ LEFT_TO_RIGHT_MARK = "\u200e"  # keeps the words around it in their columns wher
 
 
 class Side(IntFlag):
-    """Where a line leaves its cell."""
+    """The sides on which a line leaves its cell."""
 
     UP = 1
     DOWN = 2
@@ -28,7 +28,7 @@ Piece = tuple[str, Ink]
 
 @dataclass
 class Grid:
-    """Cells by row and column; where a text stands, it hides the lines."""
+    """Cells by row and column. A text hides the lines."""
 
     lines: dict[tuple[int, int], tuple[int, Ink]] = field(default_factory=dict)
     texts: dict[tuple[int, int], Piece] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Grid:
         return max([*ends, *(column + 1 for _, column in self.lines)], default=0)
 
     def mirrored(self) -> Grid:
-        """The same with left and right exchanged; texts stay readable."""
+        """The grid with left and right exchanged. Texts stay readable."""
         width, other = self.width, Grid()
         for (row, column), (sides, ink) in self.lines.items():
             swapped = sides & ~(Side.LEFT | Side.RIGHT)
@@ -78,7 +78,7 @@ class Grid:
         return other
 
     def rows(self) -> Iterator[list[Piece]]:
-        """Each row as pieces of one ink, from left to right, without blanks at its end."""
+        """Each row as pieces of one ink, from left to right, without spaces at the end."""
         by_row: dict[int, dict[int, Piece]] = {}
         for (row, column), (sides, ink) in self.lines.items():
             by_row.setdefault(row, {})[column] = _GLYPHS[sides], ink

@@ -46,7 +46,7 @@ def document(pictures: Sequence[Picture]) -> str:
 
 
 def forest(tree: Tree, inks: Sequence[Ink] = ()) -> str:
-    """``tree`` for the package forest; edges below bracket k are drawn as ``inks[k]`` says."""
+    """``tree`` for the package forest. Edges below bracket k are drawn as ``inks[k]`` says."""
     branches = Branches(tree)
     tops = [node for node, parent in enumerate(branches.parents) if parent == TOP]
     inks = inks or (Ink.PLAIN,) * len(tree.spans)
@@ -72,7 +72,7 @@ def dependency(marked: Marked) -> str:
 
 
 def escaped(text: str) -> str:
-    """``text`` with all that TeX would read as a command spelt so that it is printed; ``?`` for what cannot be."""
+    """``text`` with all that TeX would read as a command escaped, and ``?`` for unprintable characters."""
     return "".join(_SPECIAL.get(character, character if character.isprintable() else "?") for character in text)
 
 
@@ -126,7 +126,7 @@ def _leaf(tree: Tree, word: int, edge: str) -> str:
 
 
 def _arc(word: int, head: int, ink: Ink, relation: str, *, below: bool = False) -> str:
-    """One arrow; words count from 1."""
+    """One arrow. Words are counted from 1."""
     style = [f"edge style={{{ink}}}, label style={{{ink}}}"] if ink in _COMPARED else []
     style += ["edge below"] * below + ["hide label"] * (not relation)
     options = f"[{', '.join(style)}]" if style else ""

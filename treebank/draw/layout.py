@@ -47,7 +47,7 @@ def scene_of(picture: Picture) -> Scene:
 
 
 def _in_words(marked: Marked) -> str:
-    """What a panel shows, for those who do not see it."""
+    """The content of a panel in words, for screen readers."""
     name = f"{marked.analysis.name}: " if marked.analysis.name else ""
     return f"{name}{plain_words(marked.analysis)}" + (f" ({marked.note})" if marked.note else "")
 
@@ -67,7 +67,7 @@ def _place(scene: Scene, panels: Sequence[Scene]) -> None:
 
 
 def _widths(marked: Sequence[Marked]) -> list[float]:
-    """How wide each word must be in all of these panels, so that they stand under each other."""
+    """Width of each word in all panels, so that the words are aligned."""
     widths = [0.0] * len(marked[0].analysis.words)
     for one in marked:
         own = word_widths(one.analysis.words, one.analysis.tags)
@@ -90,27 +90,27 @@ def _missed(marked: Marked) -> list[Arc]:
 
 
 def _panel(marked: Marked, widths: Sequence[float], *, titled: bool) -> Scene:
-    """The picture of one analysis: tree or arcs, words, numbers; mirrored if the words run from right to left."""
+    """The picture of one analysis: tree or arcs, words, numbers. It is mirrored if the words run from right to left."""
     one = marked.analysis
     if not one.words:
         return Scene(60, SIZE * 2, [Text(0, SIZE, "(no words)", Ink.FAINT, SMALL, "start", kind="note")])
     tags = [shown(tag, BARE_TAGS) for tag in one.tags or ("",) * len(one.words)]
     branches = Branches(one.tree) if one.tree is not None else None
     arcs, missed = _arcs(marked), _missed(marked)
-    places, width = middles(widths), sum(widths)
+    positions, width = middles(widths), sum(widths)
     lefts = [0.0, *accumulate(widths)][:-1]
     scene = Scene(width)
     if branches:
         bars = bool(one.distances)
-        scene.put(draw_tree(branches, places, width, marked.brackets, 10 + bars * (BAR + 6)), 0, 0)
+        scene.put(draw_tree(branches, positions, width, marked.brackets, 10 + bars * (BAR + 6)), 0, 0)
         if bars:
             scene.put(draw_distances(one.distances, lefts, width), 0, scene.height - BAR - 2)
         arcs, missed = [], arcs or missed
     elif arcs:
-        scene.put(draw_arcs(arcs, places, width), 0, 0)
-    _words(scene, one.words, tags, places, above=branches is not None)
+        scene.put(draw_arcs(arcs, positions, width), 0, 0)
+    _words(scene, one.words, tags, positions, above=branches is not None)
     if missed:
-        scene.put(draw_arcs(missed, places, width, below=True), 0, scene.height)
+        scene.put(draw_arcs(missed, positions, width, below=True), 0, scene.height)
     if one.distances and not branches:
         scene.put(draw_distances(one.distances, lefts, width), 0, scene.height + 6)
     if one.probabilities:
@@ -120,21 +120,23 @@ def _panel(marked: Marked, widths: Sequence[float], *, titled: bool) -> Scene:
     return _titled(scene, marked) if titled else scene
 
 
-def _words(scene: Scene, words: Sequence[str], tags: Sequence[str], places: Sequence[float], *, above: bool) -> None:
+def _words(scene: Scene, words: Sequence[str], tags: Sequence[str], positions: Sequence[float], *, above: bool) -> None:
     """Add the row of words, and one of tags ``above`` or below it if there are any."""
     if any(tags) and above:
-        _row(scene, tags, places, SMALL, "tag")
-    _row(scene, words, places, SIZE, "word")
+        _row(scene, tags, positions, SMALL, "tag")
+    _row(scene, words, positions, SIZE, "word")
     if any(tags) and not above:
-        _row(scene, tags, places, SMALL, "tag")
+        _row(scene, tags, positions, SMALL, "tag")
 
 
-def _row(scene: Scene, texts: Sequence[str], places: Sequence[float], size: float, kind: str) -> None:
+def _row(scene: Scene, texts: Sequence[str], positions: Sequence[float], size: float, kind: str) -> None:
     """Add one row of texts under what is there."""
     baseline = scene.height + size * 1.1
     ink = Ink.PLAIN if kind == "word" else Ink.FAINT
     scene.items += [
-        Text(place, baseline, text, ink, size, kind=kind) for text, place in zip(texts, places, strict=True) if text
+        Text(position, baseline, text, ink, size, kind=kind)
+        for text, position in zip(texts, positions, strict=True)
+        if text
     ]
     scene.height += size * 1.45
 
@@ -151,7 +153,7 @@ def _titled(panel: Scene, marked: Marked) -> Scene:
 
 
 def _legend() -> Scene:
-    """What each ink means, each with a piece of its line."""
+    """The meaning of each ink with a sample of its line."""
     scene, left = Scene(height=SMALL * 1.5), 0.0
     for ink, text in LEGEND.items():
         scene.items.append(Stroke(((left, SMALL - 4), (left + 30, SMALL - 4)), ink, 2.0))

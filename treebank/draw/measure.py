@@ -1,4 +1,4 @@
-"""How wide text is, in a picture and in a terminal, which way it runs, and which fonts have its letters."""
+"""Width of text in pictures and terminals, writing direction, and fonts by script."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ LATIN_FONTS = ("Noto Sans", "DejaVu Sans", "Helvetica Neue", "Arial", "Liberatio
 
 
 def em_width(text: str) -> float:
-    """How wide ``text`` is in ems, rather too much than too little: the face that will be used is not known."""
+    """Upper bound of the width of ``text`` in ems, since the font is unknown."""
     return sum(map(_em, text))
 
 

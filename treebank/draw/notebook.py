@@ -25,7 +25,7 @@ Drawable = Tree | Sentence | Analysis | tuple[Sequence[str], Sequence[int]]  # t
 
 @dataclass(frozen=True)
 class Drawing:
-    """Pictures that a notebook shows by itself; ``print`` draws them with characters."""
+    """Pictures that a notebook displays and that ``print`` draws with characters."""
 
     pictures: tuple[Picture, ...]
 
@@ -55,7 +55,7 @@ class Drawing:
         return "\n".join(text for pair in zip(trees, heads, strict=True) for text in pair if text)
 
     def save(self, path: str, *, title: str = "Trees") -> None:
-        """Write all pictures to one file; the end of its name says of which kind, as in ``synparse draw -o``."""
+        """Write all pictures to one file. Its suffix chooses the format, as in ``synparse draw -o``."""
         write_pictures(self.pictures, path, title=title)
 
 
@@ -104,7 +104,7 @@ def _analysis(value: Any, name: str) -> Analysis:
 
 
 def display_svg(value: Tree | Sentence) -> str:
-    """The tree or the heads of a sentence as SVG, as a notebook displays it; the words if it has neither."""
+    """The tree or the heads of a sentence as SVG, or its words if it has neither."""
     return svg(scene_of(Picture("", (_analysis(value, ""),))), name=f"picture-{id(value)}")
 
 

@@ -72,7 +72,7 @@ def _lines(pictures: Sequence[Picture], title: str) -> Iterator[str]:
 
 
 def figure(picture: Picture, name: str) -> Iterator[str]:
-    """One picture under its sentence; what is wider than the page is scrolled by itself, also from the keyboard."""
+    """One picture under its sentence. A wide picture scrolls on its own, also from the keyboard."""
     words = escaped(" ".join(picture.words))
     yield f'<figure id="{name}">\n<figcaption dir="auto">{words}</figcaption>'
     yield f'<div class="scroll" tabindex="0" role="group" aria-label="picture of: {words}">'

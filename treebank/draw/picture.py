@@ -1,4 +1,4 @@
-"""What is to be drawn of one sentence: analyses by one or several systems, and which of their parts are in gold."""
+"""The content of a picture: analyses of a sentence by one or several systems, compared with gold."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ GOLD = "gold"
 
 @dataclass(frozen=True)
 class Analysis:
-    """What one system says of a sentence; what it does not say is empty.
+    """The analysis of a sentence by one system. Missing parts are empty.
 
-    ``heads`` and ``relations`` have one entry a word, as in `Sentence`. ``distances`` has one a word, the gap before
+    ``heads`` and ``relations`` have one entry per word, as in `Sentence`. ``distances`` has one a word, the gap before
     it: NaN for a word that the model did not see. ``probabilities[i][j]`` is P(word j heads word i), on the diagonal
     P(word i is the root).
     """
@@ -73,7 +73,7 @@ class Picture:
         return (self.gold or self.analyses[0]).words
 
     def marked(self) -> list[Marked]:
-        """What to draw in order: a gold tree first; gold heads are drawn with each system's own."""
+        """The analyses to draw in order. A gold tree comes first, gold heads are drawn with those of each system."""
         gold = self.gold
         if gold is None:
             return [_plain(analysis) for analysis in self.analyses]
@@ -97,7 +97,7 @@ def counted(words: Sequence[str], tags: Sequence[str]) -> list[bool]:
 
 
 def projected(tree: Tree, mask: Sequence[bool]) -> list[Span | None]:
-    """Each bracket over the words that ``mask`` counts; None for the whole sentence and for less than two words."""
+    """Each bracket over the words that ``mask`` selects, or None for the full sentence and for fewer than two words."""
     before = list(accumulate(map(int, mask), initial=0))
     spans = [(before[start], before[end]) for start, end in tree.spans]
     return [span if 1 < span[1] - span[0] < before[-1] else None for span in spans]

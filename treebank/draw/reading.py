@@ -1,4 +1,4 @@
-"""Analyses from files of any format that holds them: brackets, JSON lines, CoNLL-U; told by name or by first line."""
+"""Analyses from files of any format that holds them: brackets, JSON lines, CoNLL-U."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def of_json(found: dict[str, Any], name: str) -> Analysis:
 
 
 def read_analyses(path: str, name: str = "", *, analyse: Analyse = of_json) -> Iterator[tuple[Place, Analysis]]:
-    """Every analysis of a file in order, with its place; ``analyse`` reads the objects of JSON lines.
+    """Every analysis of a file in order, with its place. ``analyse`` reads the objects of JSON lines.
 
-    Raises SynparseError for a file of plain text, and TreebankError with file and line for what cannot be read.
+    Raises SynparseError for a file of plain text, and TreebankError with file and line if it cannot be read.
     """
     detected = detect(path)
     if detected is TEXT:

@@ -1,4 +1,4 @@
-"""What a picture is made of before it becomes SVG or PDF: texts, strokes and boxes at places in pixels.
+"""Pictures before they become SVG or PDF: texts, strokes and boxes at positions in pixels.
 
 x grows to the right and y downwards. Colours are named by what they say (``Ink``), so that a page can choose its own
 for dark and light.
@@ -12,7 +12,7 @@ from typing import Literal
 
 
 class Ink(StrEnum):
-    """What a colour says."""
+    """The meaning of a color."""
 
     PLAIN = "plain"  # words, trees that are compared with nothing
     FAINT = "faint"  # what is not compared, numbers, notes
@@ -50,7 +50,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """``text`` on the baseline ``y``; ``x`` is its left end, middle or right end, as ``anchor`` says."""
+    """``text`` on the baseline ``y``, where ``x`` is its left end, middle or right end, as ``anchor`` says."""
 
     x: float
     y: float
@@ -65,7 +65,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Stroke:
-    """A line through ``points``, its corners rounded by ``radius``; or, ``filled``, the area that it encloses."""
+    """A line through ``points``, its corners rounded by ``radius``, or the enclosed area if ``filled``."""
 
     points: tuple[Point, ...]
     ink: Ink = Ink.PLAIN
@@ -92,7 +92,7 @@ Item = Text | Stroke | Box
 
 @dataclass(slots=True)
 class Scene:
-    """A picture of so many pixels; ``title`` and ``description`` say in words what it shows."""
+    """A picture with its size in pixels, and its content in words: ``title`` and ``description``."""
 
     width: float = 0.0
     height: float = 0.0
@@ -107,7 +107,7 @@ class Scene:
         self.height = max(self.height, y + other.height)
 
     def mirrored(self) -> Scene:
-        """The same with left and right exchanged; texts stay readable."""
+        """The scene with left and right exchanged. Texts stay readable."""
         return replace(self, items=[_mirrored(item, self.width) for item in self.items])
 
 

@@ -13,7 +13,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def escaped(text: str) -> str:
-    """``text`` for XML and HTML; what neither can hold becomes U+FFFD."""
+    """``text`` escaped for XML and HTML. Invalid characters become U+FFFD."""
     text = _NOT_IN_XML.sub("\ufffd", text)
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         text = text.replace(character, entity)
@@ -21,7 +21,7 @@ def escaped(text: str) -> str:
 
 
 def svg(scene: Scene, *, inks: Mapping[Ink, str] = LIGHT, paper: str = PAPER, name: str = "picture") -> str:
-    """The scene as an SVG element; ``name`` makes the ids of its title and description its own.
+    """The scene as an SVG element, where ``name`` makes the ids of its title and description its own.
 
     ``paper`` is the colour behind it, "" for none.
     """
@@ -63,18 +63,20 @@ def _text(item: Text, color: str) -> str:
     families = ", ".join(f"'{family}'" for family in fonts_for(item.text))
     style = ' font-style="italic"' * item.italic + ' font-weight="bold"' * item.bold
     anchor = f' text-anchor="{item.anchor}"' if item.anchor != "start" else ""
-    place = f'x="{_number(item.x)}" y="{_number(item.y)}" font-size="{_number(item.size)}"'
+    position = f'x="{_number(item.x)}" y="{_number(item.y)}" font-size="{_number(item.size)}"'
     kind = f'class="{item.kind} {item.ink}"'
-    return f'<text {kind} {place} font-family="{families}, sans-serif"{anchor}{style} fill="{color}">' + (
+    return f'<text {kind} {position} font-family="{families}, sans-serif"{anchor}{style} fill="{color}">' + (
         f"{escaped(item.text)}</text>"
     )
 
 
 def _box(item: Box, color: str) -> str:
-    place = f'x="{_number(item.x)}" y="{_number(item.y)}" width="{_number(item.width)}" height="{_number(item.height)}"'
+    corner = (
+        f'x="{_number(item.x)}" y="{_number(item.y)}" width="{_number(item.width)}" height="{_number(item.height)}"'
+    )
     frame = f' stroke="{color}" stroke-width="1.2"' if item.framed else ""
     opacity = f' fill-opacity="{item.opacity:g}"' if item.opacity < 1 else ""
-    return f'<rect class="{item.ink}" {place} fill="{color}"{opacity}{frame}/>'
+    return f'<rect class="{item.ink}" {corner} fill="{color}"{opacity}{frame}/>'
 
 
 def _stroke(item: Stroke, color: str) -> str:

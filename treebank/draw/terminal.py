@@ -1,4 +1,4 @@
-"""Pictures made of characters: trees that stand, or lie where the window is too narrow; arcs for heads."""
+"""Pictures made of characters: trees, rotated if the window is too narrow, and arcs for heads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
+from treebank.base.errors import printable
 from treebank.core.sentence import ROOT
+from treebank.core.tree import Tree
 from treebank.draw.arcs import Arc, arcs_of, levels_of
 from treebank.draw.branches import BARE_LABELS, BARE_TAGS, Branches, shown
 from treebank.draw.constituents import make_room
@@ -38,8 +40,8 @@ LONGEST_BAR = 12  # columns of a distance beside a tree that lies
 def drawn(picture: Picture, width: int) -> Iterator[list[Piece]]:
     """The rows of a picture for a window ``width`` columns wide, as pieces of one ink each."""
     if picture.title:
-        yield [(picture.title, Ink.FAINT)]
-    marked = picture.marked()
+        yield [(printable(picture.title), Ink.FAINT)]
+    marked = [replace(one, analysis=_harmless(one.analysis)) for one in picture.marked()]
     for one in marked:
         title = " — ".join(filter(None, [one.analysis.name, one.note])) if len(marked) > 1 or one.note else ""
         if title:
@@ -52,6 +54,25 @@ def drawn(picture: Picture, width: int) -> Iterator[list[Piece]]:
 def plain(picture: Picture, width: int) -> str:
     """The picture as text without colour."""
     return "\n".join("".join(text for text, _ in row).rstrip() for row in drawn(picture, width))
+
+
+def _harmless(analysis: Analysis) -> Analysis:
+    """The analysis with escape sequences in its texts spelled out, since they come from files."""
+    tree = analysis.tree
+    if tree is not None:
+        tree = Tree(_printable(tree.words), _printable(tree.tags), tree.spans, _printable(tree.labels))
+    return replace(
+        analysis,
+        name=printable(analysis.name),
+        words=_printable(analysis.words),
+        tags=_printable(analysis.tags),
+        relations=_printable(analysis.relations),
+        tree=tree,
+    )
+
+
+def _printable(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(printable, texts))
 
 
 def _drawn(marked: Marked, width: int) -> Iterator[list[Piece]]:
@@ -143,7 +164,7 @@ def _lying_tree(marked: Marked) -> Grid:
 
 
 def _lying_bare_tree(marked: Marked) -> Grid:
-    """The same without labels, which take most of the room."""
+    """A rotated tree without labels, which take most of the width."""
     one = marked.analysis
     assert one.tree is not None
     bare = replace(one.tree, labels=("",) * len(one.tree.labels))
@@ -175,7 +196,7 @@ def _ends(arcs: Sequence[Arc]) -> tuple[Counter[int], Counter[int]]:
 
 
 def _arcs(grid: Grid, arcs: Sequence[Arc], words: Sequence[int], *, row: int, upwards: bool) -> int:
-    """Draw arcs from ``row`` on; what comes back is the first row below them."""
+    """Draw arcs from ``row`` on and return the first row below them."""
     levels = levels_of(arcs, len(words))
     count = max(levels, default=0)
     at_word = row + count if upwards else row  # the row of the arrows
@@ -198,7 +219,7 @@ def _arcs(grid: Grid, arcs: Sequence[Arc], words: Sequence[int], *, row: int, up
 
 
 def _slot(counts: dict[tuple[int, bool], int], word: int, rightward: bool) -> int:
-    """How many columns beside the middle of ``word`` the next arc on that side ends."""
+    """Distance in columns between the middle of ``word`` and the end of the next arc on that side."""
     counts[word, rightward] = counts.get((word, rightward), 0) + 1
     return counts[word, rightward]
 
@@ -221,7 +242,7 @@ def _table_of_heads(marked: Marked) -> Grid:
 
 
 def _lying_heads(marked: Marked) -> Grid:
-    """The same with the arcs on the right."""
+    """The table of heads with arcs on the right."""
     one, grid = marked.analysis, _table_of_heads(marked)
     arcs = arcs_of(one.heads, marked.arcs)
     right = grid.width + 1

@@ -130,3 +130,17 @@ def test_a_deep_tree_is_told_in_brackets() -> None:
     deep = Tree.from_spans(words, [(i, 5000) for i in range(5000)])
     lines = plain(picture(deep), 80).splitlines()
     assert lines == ["(too wide to draw in 80 columns)", str(deep)]
+
+
+def test_escape_sequences_in_words_and_labels_are_spelled_out() -> None:
+    tree = Tree(("\x1b[31mthe", "cat"), ("DT", "N\x1bN"), ((0, 2),), ("N\x07P",))
+    for analysis in (Analysis.of_tree(tree), Analysis("a\x1bb", tree.words, heads=(1, -1))):
+        text = plain(Picture("t\x1b", (analysis,)), 80)
+        assert not {"\x1b", "\x07"} & set(text)
+        assert "\\x1b[31mthe" in text
+
+
+def test_heads_of_a_long_sentence_are_a_table() -> None:
+    words = tuple(f"w{i}" for i in range(300))
+    text = plain(Picture("", (Analysis("", words, heads=tuple(range(-1, 299))),)), 10_000)
+    assert len(text.splitlines()) == len(words)
