@@ -317,11 +317,11 @@ def known(table: Mapping[str, Entry], name: str, kind: str) -> Entry:
 
 
 def canonical(table: Iterable[str], name: str) -> str:
-    """The key of ``table`` that ``name`` spells but for capitals, hyphens and underscores; else ``name`` itself."""
+    """The key of ``table`` that equals ``name`` except for capitals, hyphens and underscores, or ``name`` itself."""
     if name in table:
         return name
-    spelt = [key for key in table if _bare(key) == _bare(name)]
-    return spelt[0] if len(spelt) == 1 else name
+    matches = [key for key in table if _bare(key) == _bare(name)]
+    return matches[0] if len(matches) == 1 else name
 
 
 def _bare(name: str) -> str:
@@ -334,7 +334,7 @@ def model_class(name: str) -> Any:
 
 
 def models_of(task: str) -> Mapping[str, ModelEntry]:
-    """What --model can name where there is this --task; "" is plain text."""
+    """Models that can learn ``task``, or text if it is empty."""
     return known(TASKS, task, "task").models if task else MODELS
 
 
@@ -371,15 +371,17 @@ def _decoder_options(name: str) -> dict[str, Any]:
 
 def with_defaults(name: str, defaults: Mapping[str, str]) -> str:
     """The decoder's specification with those of ``defaults`` that it has and does not set itself."""
-    kind, given = name.partition(":")[0], _decoder_options(name)
-    missing = [option.name for option in DECODERS[kind].options if option.name in defaults and option.name not in given]
+    kind, options = name.partition(":")[0], _decoder_options(name)
+    declared = [option.name for option in DECODERS[kind].options if option.name in defaults]
+    missing = [option for option in declared if option not in options]
     return ":".join([name, *(f"{option}={defaults[option]}" for option in missing)])
 
 
 def parse_priors(texts: Iterable[str]) -> tuple[Prior, ...]:
-    """Priors from ``NAME:STRENGTH`` each; ``none`` stands for the empty list.
+    """Priors from ``NAME:STRENGTH`` each.
 
-    Raises SynparseError for an unknown name or a strength that is missing or out of range.
+    The name ``none`` is ignored, so that it means the empty list. Raises SynparseError for an unknown name, or for a
+    strength that is missing or out of range.
     """
     priors = []
     for text in texts:
@@ -396,7 +398,7 @@ def parse_priors(texts: Iterable[str]) -> tuple[Prior, ...]:
 
 
 def _number(text: str) -> float:
-    """A finite number; -1 for what is none."""
+    """``text`` as a finite number, or -1."""
     try:
         value = float(text)
     except ValueError:
@@ -427,7 +429,7 @@ def check_loader(model: str, reads: tuple[type[Batch], ...], loader: str) -> Non
 
 
 def decoders_of(gives: tuple[type[Structure], ...], output: Output | None = None) -> list[str]:
-    """The decoders that read one of ``gives``, those of the first structure first; only those that give ``output``."""
+    """Names of the decoders of the structures ``gives``, in their order, with ``output`` only those of this output."""
     return [
         name
         for structure in gives
@@ -453,11 +455,11 @@ def fitting_decoder(
         return "biased" if branches_right and gives[0] is Distances else fitting[0]
     needs = decoder_entry(name).reads
     if needs not in gives:
-        given = " and ".join(structure.name for structure in gives)
-        raise SynparseError(f"model {model!r} gives {given}; decoder {name!r} needs {needs.name} (try {fitting[0]!r})")
+        names = " and ".join(structure.name for structure in gives)
+        raise SynparseError(f"model {model!r} gives {names}; decoder {name!r} needs {needs.name} (try {fitting[0]!r})")
     return name
 
 
 def structure_called(name: str) -> type[Structure] | None:
-    """The structure whose rows stand under ``name`` in JSON lines; None if there is none."""
+    """The structure that is called ``name`` in JSON lines, or None."""
     return next((entry.reads for entry in DECODERS.values() if entry.reads.name == name), None)

@@ -56,7 +56,7 @@ def weight(default: float, help: str) -> Any:
 
 def defaults_of(kind: type) -> dict[str, Any]:
     """Default of each setting in a dataclass of settings."""
-    return {one.name: one.default for one in fields(kind)}
+    return {declared.name: declared.default for declared in fields(kind)}
 
 
 def make_settings(table: str, kind: type, values: Mapping[str, Any]) -> Any:
@@ -65,10 +65,10 @@ def make_settings(table: str, kind: type, values: Mapping[str, Any]) -> Any:
     Raises SynparseError for unknown names and for values that are not allowed, and ValueError if the method ``check``
     of the dataclass finds that they do not fit together.
     """
-    declared = {one.name: one for one in fields(kind)}
+    names = [declared.name for declared in fields(kind)]
     for key in values:
-        if key not in declared:
-            raise UnknownNameError(f"setting {key!r}: [{table}] has no setting {key!r}; {nearest(key, declared)}")
+        if key not in names:
+            raise UnknownNameError(f"setting {key!r}: [{table}] has no setting {key!r}; {nearest(key, names)}")
     settings = kind(**values)
     check_values(table, settings)
     getattr(settings, "check", lambda: None)()

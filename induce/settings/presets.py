@@ -1,4 +1,4 @@
-"""Settings of a run from a preset (TOML) and ``table.key=value`` changes; descriptions of all settings of a model."""
+"""Settings of a run from a preset (TOML) and ``table.key=value`` changes, and descriptions of the settings."""
 
 from __future__ import annotations
 
@@ -85,16 +85,19 @@ def _config(name: str, content: Mapping[str, Any]) -> RunConfig:
 
 
 def _read_preset(name: str, extending: Sequence[str] = ()) -> dict[str, Any]:
-    """Tables of a preset with those of the preset that it extends; ``extending`` are the presets that extend it."""
+    """Tables of a preset with those of the preset that it extends.
+
+    ``extending`` are the presets that extend this one.
+    """
     if name in extending:
         raise SynparseError(f"preset {name} extends itself: {' -> '.join([*extending, name])}")
-    own = _user_preset(name) if name.endswith(".toml") else _shipped_preset(name)
-    base = own.pop("extends", None)
+    content = _user_preset(name) if name.endswith(".toml") else _shipped_preset(name)
+    base = content.pop("extends", None)
     if base is None:
-        return own
+        return content
     if name.endswith(".toml") and base.endswith(".toml"):
         base = str(Path(name).parent / base)
-    return _extended(_read_preset(base, [*extending, name]), own)
+    return _extended(_read_preset(base, [*extending, name]), content)
 
 
 def _extended(base: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,7 +229,7 @@ def _apply(config: RunConfig, change: str) -> RunConfig:
 
 
 def _with_component(config: RunConfig, table: str, name: str) -> RunConfig:
-    """``config`` with another loader or optimizer; settings that both have keep their values."""
+    """``config`` with another loader or optimizer. Settings that both have keep their values."""
     kind, values = component_class(table, name), asdict(getattr(config, table))
     shared = {key: values[key] for key in defaults_of(kind) if key in values}
     tables: dict[str, Any] = {f"{table}_name": name, table: make_settings(table, kind, shared)}
@@ -261,7 +264,7 @@ def _value(config: RunConfig, table: str, key: str, change: str) -> Any:
 
 def _values(config: RunConfig, table: str) -> dict[str, Any]:
     part = getattr(config, table)
-    return dict(part) if isinstance(part, Mapping) else {one.name: getattr(part, one.name) for one in fields(part)}
+    return dict(part) if isinstance(part, Mapping) else {item.name: getattr(part, item.name) for item in fields(part)}
 
 
 def _convert(text: str, old: Any, change: str) -> Any:

@@ -23,7 +23,7 @@ FREQUENT = f"{TEXT} and data.vocabulary="  # condition: the vocabulary consists 
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """How text becomes a sequence of token indices."""
+    """Settings of the text: normalization, tokens, vocabulary and the share to learn from."""
 
     normalization: str = setting("words", choices=tuple(RECIPES), when=TEXT, help="normalization recipe")
     tokenization: str = setting(
@@ -78,7 +78,7 @@ class DataConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """How long and how exactly a model is trained."""
+    """Settings of training that do not depend on the optimizer."""
 
     epochs: int = setting(40, at_least=1, at_most=1e9, when=BY_GRADIENTS, help="maximum number of training epochs")
     precision: str = setting(
@@ -99,7 +99,7 @@ class TrainConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ParseConfig:
-    """How trees are decoded from the trained model."""
+    """Settings of decoding and of the preferences that it applies."""
 
     decoder: str = setting(
         "",
@@ -267,7 +267,7 @@ def value_of(config: RunConfig, name: str) -> Any:
 
 
 def holds(condition: str, config: RunConfig) -> bool:
-    """Whether the condition of a setting (see `setting`) holds in a run; the empty condition holds always."""
+    """Whether the condition of a setting (see `setting`) holds in a run. The empty condition always holds."""
     return all(_holds(part, config) for part in condition.split(" and ") if part)
 
 
@@ -281,13 +281,11 @@ def _holds(comparison: str, config: RunConfig) -> bool:
 
 def declared_settings(config: RunConfig) -> dict[str, Any]:
     """Dataclass fields of all settings of a run, ``table.key`` -> field. Loads torch."""
-    declared = {f"model.{one.name}": one for one in fields(kind_of(config).Config)}
-    for table in (*COMPONENTS, *TABLES):
-        declared |= {f"{table}.{one.name}": one for one in fields(getattr(config, table))}
-    return declared
+    tables = {"model": kind_of(config).Config, **{table: getattr(config, table) for table in (*COMPONENTS, *TABLES)}}
+    return {f"{table}.{item.name}": item for table, settings in tables.items() for item in fields(settings)}
 
 
 def effective_settings(config: RunConfig) -> dict[str, Any]:
     """Dataclass fields of the settings that have an effect in a run, ``table.key`` -> field. Loads torch."""
     declared = declared_settings(config)
-    return {name: one for name, one in declared.items() if holds(one.metadata.get("when", ""), config)}
+    return {name: item for name, item in declared.items() if holds(item.metadata.get("when", ""), config)}
