@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 from treebank.base.errors import SynparseError, TreebankError
-from treebank.base.garbage import no_collections
 from treebank.base.tables import Table
 from treebank.core.sentence import Treebank
 from treebank.corpora.catalog import bound_of, digest, load_whole, up_to
@@ -85,11 +83,7 @@ def evaluate(
     ``groups`` maps a pattern to the folders of its models, for mean and deviation.
     Raises SynparseError if something cannot be read, scored or aligned.
     """
-    with nullcontext() if models else no_collections():  # a model may leave cycles
-        return _evaluate(plan, models, groups or {})
-
-
-def _evaluate(plan: EvaluationPlan, models: Sequence[System], groups: Mapping[str, Sequence[str]]) -> Evaluation:
+    groups = groups or {}
     gold = load_gold(plan)
     systems = [*models, *map(file_system, plan.predicted), *(baseline(name, plan.seed) for name in plan.baselines)]
     conventions = choose_conventions(plan, gold, systems)
