@@ -193,7 +193,6 @@ def test_the_tables_of_skills(tmp_path: Path) -> None:
     done = [job for job in todo if job.name in ("S1-ocn-1", "S1-ocn-2", "ADC-scratch-1")]
     assert done[-1].call == (
         "task",
-        "task",
         "transfer",
         "--from-scratch",
         "--sketch",

@@ -416,7 +416,7 @@ def test_a_signal_ends_training_and_keeps_the_model(call: Caller, number: signal
     out, err = process.communicate()
     assert (process.returncode, out) == (128 + number, b"")
     *rest, finished, decoder, where = err.decode().splitlines()
-    assert decoder.startswith("decoder unbiased: the text does not clearly branch to one side (")
+    assert decoder.startswith("decoder unbiased: the text does not clearly branch to one side: ")
     assert "stopping and saving the model …" in rest
     assert finished.startswith("interrupted after ")
     assert where == "model folder: cut; to continue: synparse train --resume -o cut"

@@ -75,7 +75,7 @@ def test_malformed_file_is_reported(name: str, content: str, problem: str, tmp_p
 
 def test_missing_folder_of_a_collection_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SYNPARSE_PAIRS", raising=False)
-    with pytest.raises(SynparseError, match="use --pairs-folder DIR or SYNPARSE_PAIRS"):
+    with pytest.raises(SynparseError, match="use --folder DIR or SYNPARSE_PAIRS"):
         read_pairs("blimp")
     with pytest.raises(SynparseError, match=r"contains none of BLiMP\.zip"):
         read_pairs("blimp", folder=str(tmp_path))
