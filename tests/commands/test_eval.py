@@ -31,6 +31,7 @@ class FakeParser:
     name = "fake"
     output = "trees"
     token = "word"
+    tokenization = ""
     learned_from = ""
     decoded = "model:fake|decoder:biased"
     shown: list[tuple[str, ...]] = []  # noqa: RUF012
