@@ -1,4 +1,4 @@
-"""``synparse embed``, and fine-tuning on rated pairs, from the outside."""
+"""Extraction of sentence vectors, and fine-tuning on rated pairs, from the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def options(name: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny UDGN, and the same fine-tuned with its parser frozen; tests only read them."""
+    """Folder with a tiny UDGN and a copy fine-tuned with its parser frozen. Tests must not change it."""
     path = tmp_path_factory.mktemp("similarity")
     (path / "text.txt").write_text(toy_text(60), encoding="utf-8")
     (path / "pairs.csv").write_text(PAIRS, encoding="utf-8")
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_vectors(call: Caller, model: Path, tmp_path: Path) -> None:
+def test_extract_writes_a_vector_per_sentence(call: Caller, model: Path, tmp_path: Path) -> None:
     text = tmp_path / "in.txt"
     text.write_text("The dog saw a cat .\n.\nThe dog\n", encoding="utf-8")
     lines = [json.loads(line) for line in call.result("extract", "--what", "vectors", text, "-m", model).splitlines()]
@@ -69,13 +69,13 @@ def test_fine_tuning_keeps_words_settings_and_frozen_trees(call: Caller, folder:
     assert vectors[0] != vectors[1]
     words = [(folder / name / "best" / "vocabulary.txt").read_bytes() for name in ("udgn", "tuned")]
     assert words[0] == words[1]
-    shown = call.result("info", "-m", folder / "tuned")
-    assert "model.frozen=parser" in shown
-    assert "development squared error by epoch:" in shown
-    assert "model.embedding_size=16" in shown
+    info = call.result("info", "-m", folder / "tuned")
+    assert "model.frozen=parser" in info
+    assert "development squared error by epoch:" in info
+    assert "model.embedding_size=16" in info
 
 
-def test_the_table(call: Caller, folder: Path) -> None:
+def test_eval_reports_correlations_of_files_and_genres(call: Caller, folder: Path) -> None:
     command = ["task", "eval", "similarity", folder / "pairs.csv", "-m", folder / "udgn", "-m", folder / "tuned"]
     lines = call.result(*command).splitlines()
     assert lines[1].split()[:4] == ["System", "Measure", "Mean", "pairs.csv"]
@@ -83,9 +83,9 @@ def test_the_table(call: Caller, folder: Path) -> None:
     assert "|model:udgn, fine-tuned|task:similarity|" in lines[-1]
     report = call.json(*command)
     assert report["pairs"] == {"pairs.csv": 24, "pairs.csv: main-forums": 12, "pairs.csv: main-news": 12}
-    whole = report["scores"][2]["groups"]["pairs.csv"]["spearman"]
-    assert report["scores"][2]["value"] == whole["value"]
-    assert whole["interval"][0] <= whole["value"] <= whole["interval"][1]
+    correlation = report["scores"][2]["groups"]["pairs.csv"]["spearman"]
+    assert report["scores"][2]["value"] == correlation["value"]
+    assert correlation["interval"][0] <= correlation["value"] <= correlation["interval"][1]
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_the_table(call: Caller, folder: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_done(
+def test_invalid_requests_are_refused(
     call: Caller, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], problem: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names = {"udgn": folder / "udgn", "tuned": folder / "tuned", "pairs": folder / "pairs.csv"}
     names["start"] = f"task.pretrained={folder / 'udgn'}"
-    found = call.refusal(*(part.format(**names) for part in arguments))
-    assert found.startswith(problem.format(**names))
+    message = call.refusal(*(part.format(**names) for part in arguments))
+    assert message.startswith(problem.format(**names))

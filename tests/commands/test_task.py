@@ -1,4 +1,4 @@
-"""A model of a task, through every command; a model that keeps a stack on plain text, too."""
+"""Models of tasks, and a model of plain text that predicts a stack, in every command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def options(*settings: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tiny models of both tasks and of plain text; tests only read them."""
+    """Folder with tiny models of both tasks and of plain text. Tests must not change it."""
     path = tmp_path_factory.mktemp("tasks")
     (path / "text.txt").write_text(toy_text(60), encoding="utf-8")
     tiny = options(*SETTINGS["ordered-memory"], "train.epochs=1")
@@ -46,7 +46,7 @@ def _work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["listops", "text"])
-def test_extract_and_decode_give_what_parse_gives(call: Caller, folder: Path, name: str) -> None:
+def test_extract_and_decode_reproduce_the_trees_of_parse(call: Caller, folder: Path, name: str) -> None:
     trees = call.result("parse", "-m", folder / name, "in.txt")
     lines = call.result("extract", "-m", folder / name, "in.txt", "--what", "stack")
     Path("stack.jsonl").write_text(lines, encoding="utf-8")
@@ -72,46 +72,46 @@ def test_decode_reads_a_stack_without_words(call: Caller) -> None:
         ('{"stack": [1, 2], "decoder": "biased"}', "decoder 'biased' needs distances, and this line has stack"),
     ],
 )
-def test_a_bad_stack(call: Caller, line: str, problem: str) -> None:
+def test_malformed_stack_is_reported(call: Caller, line: str, problem: str) -> None:
     Path("s.jsonl").write_text(line + "\n", encoding="utf-8")
     assert call.refusal("decode", "s.jsonl").startswith(f"s.jsonl:1: {problem}")
 
 
-def test_accuracy_by_the_value_of_a_setting(call: Caller, folder: Path) -> None:
+def test_sweep_groups_accuracy_by_a_setting(call: Caller, folder: Path) -> None:
     Path("test.tsv").write_text("9\t( ( ( [MAX 2 ) 9 ) ] )\n7\t7\n1\t( ( ( [MIN 2 ) 1 ) ] )\n", encoding="utf-8")
     scores = call.result("task", "eval", "listops", "test.tsv", "-m", folder / "listops", "--format", "json")
     (score,) = json.loads(scores)["scores"]
     low, high = score["interval"]
     assert 0 <= low <= score["value"] <= high <= 100
-    assert high - low > 30  # of three examples
+    assert high - low > 30  # there are only three examples
     Path("scores.json").write_text(scores, encoding="utf-8")
-    found = call.json("analyze", "sweep", "scores.json", "--setting", "task.expressions")
-    rows = {row["metric"]: (row["setting"], row["mean"]) for row in found["scores"]}
+    report = call.json("analyze", "sweep", "scores.json", "--setting", "task.expressions")
+    rows = {row["metric"]: (row["setting"], row["mean"]) for row in report["scores"]}
     assert rows == {"accuracy": (200, score["value"]), "UF1": (200, score["trees"]["value"])}
 
 
-def test_texts_and_pairs_by_the_value_of_a_setting(folder: Path) -> None:
+def test_sweep_groups_perplexity_and_minimal_pairs_by_a_setting(folder: Path) -> None:
     run = {"run": str(folder / "text"), "signature": "s"}
     text = {"text": {"name": "t.txt"}, "scores": [{**run, "metric": "PPL", "value": 3.0}]}
-    found = sweep(text, "model.slots")
-    assert (found.data, found.names, [runs.mean for by in found.scores.values() for runs in by.values()]) == (
+    result = sweep(text, "model.slots")
+    assert (result.data, result.names, [runs.mean for by in result.scores.values() for runs in by.values()]) == (
         "t.txt",
         ["PPL"],
         [3.0],
     )
     pairs = {"chance": 50.0, "scores": [{"run": "", "mean": 50.0, "signature": "s"}, {**run, "mean": 61.0}]}
-    found = sweep(pairs, "model.slots")
-    assert [runs.mean for by in found.scores.values() for runs in by.values()] == [61.0]
+    result = sweep(pairs, "model.slots")
+    assert [runs.mean for by in result.scores.values() for runs in by.values()] == [61.0]
     with pytest.raises(ValueError, match="contains no scores of models"):
         sweep({"text": {"name": "t"}, "scores": [{**run, "metric": "PPL", "value": None}]}, "model.slots")
 
 
-def test_pictures_are_drawn(call: Caller, folder: Path) -> None:
+def test_parse_draws_trees_of_expressions(call: Caller, folder: Path) -> None:
     picture = call.result("parse", "-m", folder / "listops", "in.txt", "--format", "drawing")
     assert all(word in picture for word in ("[MAX", "[MIN", "9"))
 
 
-def test_eval_tells_accuracy_by_size_and_the_trees(call: Caller, folder: Path) -> None:
+def test_eval_reports_accuracy_by_size_and_tree_scores(call: Caller, folder: Path) -> None:
     lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "1\t( ( ( [MIN ( ( ( [MAX 2 ) 9 ) ] ) ) 1 ) ] )", "7\t7"]
     Path("test.tsv").write_text("\n".join(lines * 4) + "\n", encoding="utf-8")
     out = call.result("task", "eval", "listops", "test.tsv", "-m", folder / "listops", "-m", folder / "lstm")
@@ -132,7 +132,7 @@ def test_eval_tells_accuracy_by_size_and_the_trees(call: Caller, folder: Path) -
     assert json.loads(shorter)["scores"][0]["groups"]["learned"][1] == 4
 
 
-def test_eval_of_generated_pairs(call: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_eval_generates_pairs_without_a_file(call: Caller, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("induce.tasks.evaluation.GENERATED", 60)
     out = call.json("task", "eval", "logic", "-m", folder / "logic")
     (score,) = out["scores"]
@@ -140,7 +140,7 @@ def test_eval_of_generated_pairs(call: Caller, folder: Path, monkeypatch: pytest
     assert score["trees"]["sentences"] == 120
 
 
-def test_training_on_files_and_going_on(call: Caller) -> None:
+def test_training_on_files_can_be_resumed(call: Caller) -> None:
     lines = ["9\t( ( ( [MAX 2 ) 9 ) ] )", "2\t( ( ( [MIN 2 ) 9 ) ] )"] * 30
     Path("train.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     arguments = ["listops", "train.tsv", "-o", "run", *options(*TINY, SHORT, *OM)]
@@ -155,7 +155,7 @@ def test_training_on_files_and_going_on(call: Caller) -> None:
     assert (stored["settings"]["task_name"], stored["epoch"]) == ("listops", 3)
 
 
-def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
+def test_incompatible_models_and_options_are_refused(call: Caller, folder: Path) -> None:
     problem = call.refusal("task", "eval", "logic", "-m", folder / "listops")
     assert problem == f"{folder / 'listops'}: this model has learned listops, not task 'logic'"
     problem = call.refusal("task", "eval", "logic", "-m", folder / "text")
@@ -171,15 +171,15 @@ def test_what_does_not_go_together(call: Caller, folder: Path) -> None:
     assert problem == "there is no task 'sums'; known: craft, listops, logic, similarity"
 
 
-def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
+def test_model_of_a_task_is_refused_by_text_commands(call: Caller) -> None:
     settings = options("task.expressions=40", "task.longest=6", "train.epochs=1", "model.hidden_size=8")
     call.result("task", "train", "listops", "--model", "tree-lstm", "-o", "run", *settings)
     problem = (
         "run: this 'tree-lstm' was trained on the task listops, not on text; score it with synparse task eval listops"
     )
     assert call.refusal("perplexity", "in.txt", "-m", "run") == problem
-    gives_none = "model 'tree-lstm' gives no trees; score it with synparse task eval listops"
-    assert call.refusal("parse", "-m", "run", "in.txt") == gives_none
+    refusal = "model 'tree-lstm' gives no trees; score it with synparse task eval listops"
+    assert call.refusal("parse", "-m", "run", "in.txt") == refusal
     Path("gold.conllu").write_text("1\ta\t_\tX\tX\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
     problem = call.refusal("analyze", "channels", "-m", "run", "--gold", "gold.conllu")
     assert problem == "run: model 'tree-lstm' has no channels or attention heads; 'udgn' has"
@@ -188,7 +188,7 @@ def test_a_model_that_has_only_learned_a_task(call: Caller) -> None:
     assert "accuracy|task:listops" in call.result("task", "eval", "listops", "test.tsv", "-m", "run")
 
 
-def test_the_first_slot_is_that_of_the_released_program(folder: Path) -> None:
+def test_first_slot_equals_that_of_the_released_program(folder: Path) -> None:
     from induce.parsing.load import load_parser
     from induce.structures import StackDecisions
 
@@ -198,8 +198,8 @@ def test_the_first_slot_is_that_of_the_released_program(folder: Path) -> None:
     assert all(reading.structure is StackDecisions and reading.row[0] == 5 for reading in readings)
 
 
-def test_mean_and_deviation_over_the_runs_of_a_pattern(call: Caller, folder: Path) -> None:
-    """Two names of one model have its accuracy as their mean."""
+def test_eval_reports_mean_and_deviation_of_a_pattern(call: Caller, folder: Path) -> None:
+    """The mean of two links to one model is its accuracy."""
     Path("test.tsv").write_text("9\t( ( ( [MAX 2 ) 9 ) ] )\n7\t7\n", encoding="utf-8")
     for name in ("seed-1", "seed-2"):
         Path(name).symlink_to(folder / "lstm")

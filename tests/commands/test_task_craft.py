@@ -1,4 +1,4 @@
-"""Craft from the command line: training, a run that was killed, segments, scores."""
+"""Craft from the command line: training, resuming, segments, scores and transfer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = [
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small policy."""
+    """Model folder of a small policy."""
     from cli.main import run
 
     folder = tmp_path_factory.mktemp("craft") / "run"
@@ -29,15 +29,15 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six demonstrations, with an empty line behind the first."""
-    path = tmp_path_factory.mktemp("shown") / "shown.txt"
+def demonstrations(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """File of six demonstrations, with an empty line after the first."""
+    path = tmp_path_factory.mktemp("demonstrations") / "demonstrations.txt"
     lines = list(map(str, Craft().generate(CraftSettings(), "test", 6)))
     path.write_text("\n".join([lines[0], "", *lines[1:]]) + "\n", encoding="utf-8")
     return path
 
 
-def test_what_is_trained_is_told(trained: Path) -> None:
+def test_training_logs_loss_and_accuracy(trained: Path) -> None:
     log = [json.loads(line) for line in (trained / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     checks = [line for line in log if line["event"] == "check"]
     assert len(checks) == 2
@@ -45,97 +45,103 @@ def test_what_is_trained_is_told(trained: Path) -> None:
     assert 0 < checks[1]["development_accuracy"] < 1
 
 
-def test_a_run_that_goes_on_ends_with_the_same_weights(trained: Path, tmp_path: Path, call: Caller) -> None:
+def test_resumed_run_ends_with_the_same_weights(trained: Path, tmp_path: Path, call: Caller) -> None:
     run = tmp_path / "run"
     call.result("task", "train", "craft", *SMALL, "--set", "train.epochs=1", "-o", run)
     call.result("train", "--resume", "--set", "train.epochs=2", "-o", run)
     assert (run / "last/weights.safetensors").read_bytes() == (trained / "last/weights.safetensors").read_bytes()
 
 
-def test_segments_of_trajectories(trained: Path, shown: Path, call: Caller) -> None:
-    lines = shown.read_text(encoding="utf-8").splitlines()
-    trees = call.result("parse", "-m", trained, shown).splitlines()
+def test_parse_and_extract_segment_trajectories(trained: Path, demonstrations: Path, call: Caller) -> None:
+    lines = demonstrations.read_text(encoding="utf-8").splitlines()
+    trees = call.result("parse", "-m", trained, demonstrations).splitlines()
     assert len(trees) == 7
     for line, tree in zip(lines, trees, strict=True):
         assert re.findall(r"\(W (\w+)\)", tree) == line.split()[2:]
-    extracted = [json.loads(line) for line in call.result("extract", "-m", trained, shown).splitlines()]
-    assert [len(one["distances"]) for one in extracted] == [len(line.split()[2:]) for line in lines]
-    assert all(one["distances"][0] == 1 for one in extracted if one["words"])
-    binary = call.result("parse", "-m", trained, "--decoder", "unbiased", shown)
-    assert binary.count("(X") == sum(max(0, len(one["words"]) - 1) for one in extracted)
+    extracted = [json.loads(line) for line in call.result("extract", "-m", trained, demonstrations).splitlines()]
+    assert [len(line["distances"]) for line in extracted] == [len(text.split()[2:]) for text in lines]
+    assert all(line["distances"][0] == 1 for line in extracted if line["words"])
+    binary = call.result("parse", "-m", trained, "--decoder", "unbiased", demonstrations)
+    assert binary.count("(X") == sum(max(0, len(line["words"]) - 1) for line in extracted)
 
 
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
         ("AC use", "1: expected a task, a map and actions"),
-        ("BD {map} use", r"1: task 'BD' is none that this model has learned \(AC CD DA\)"),
+        ("BD {map} use", r"1: task 'BD' is not one of the tasks of this model \(AC CD DA\)"),
         ("AC {map} jump", "1: 'jump' is not an action"),
         ("AC ./. use", "1: a map has 8 lines of 8 cells"),
     ],
 )
-def test_what_is_no_trajectory(trained: Path, tmp_path: Path, call: Caller, line: str, problem: str) -> None:
+def test_malformed_trajectory_is_refused(trained: Path, tmp_path: Path, call: Caller, line: str, problem: str) -> None:
     world = ">w.i..../......../......../......../......../......../......../........"
-    path = tmp_path / "shown.txt"
+    path = tmp_path / "demonstrations.txt"
     path.write_text(line.format(map=world) + "\n", encoding="utf-8")
     assert re.search(problem, call.refusal("parse", "-m", trained, path))
 
 
-def test_scores(trained: Path, shown: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_eval_reports_scores_and_options(
+    trained: Path, demonstrations: Path, tmp_path: Path, call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
-    document = call.json("task", "eval", "craft", "-m", trained, "-m", trained / "best", shown)
-    one, same, mean = document["scores"]
-    assert one["values"] == same["values"] == mean["values"]
+    document = call.json("task", "eval", "craft", "-m", trained, "-m", trained / "best", demonstrations)
+    score, same_score, mean = document["scores"]
+    assert score["values"] == same_score["values"] == mean["values"]
     assert set(mean["deviations"].values()) == {0.0}
-    assert set(one["values"]) == {
+    assert set(score["values"]) == {
         *("actions", "F1 tol 0", "F1 tol 1", "F1 own", "align", "NMI"),
         *(f"{measure} {sketch}" for measure in ("success", "calls") for sketch in ("AC", "CD", "DA")),
     }
-    assert all(0 <= value <= 100 for value in one["values"].values())
-    assert one["values"]["F1 tol 0"] >= 50  # the last end is given
-    assert list(one["options"]) == ["A (get wood)", "C (get iron)", "D (get grass)"]
+    assert all(0 <= value <= 100 for value in score["values"].values())
+    assert score["values"]["F1 tol 0"] >= 50  # the last end is given
+    assert list(score["options"]) == ["A (get wood)", "C (get iron)", "D (get grass)"]
     (tmp_path / "scores.json").write_text(json.dumps(document), encoding="utf-8")
     swept = call.json("analyze", "sweep", tmp_path / "scores.json", "--setting", "model.temperature")
     measured = {row["metric"]: row for row in swept["scores"]}
-    assert measured.keys() == one["values"].keys()
+    assert measured.keys() == score["values"].keys()
     assert measured["NMI"]["setting"] == load_preset("craft-small").model["temperature"]
-    table = call.result("task", "eval", "craft", "-m", trained, shown)
+    table = call.result("task", "eval", "craft", "-m", trained, demonstrations)
     assert "success of each option by itself" in table
     assert "|demonstrations:6|" in table
 
 
 @pytest.mark.parametrize("model", ["moe", "ompn", "compile"])
-def test_baselines(tmp_path: Path, shown: Path, call: Caller, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+def test_baselines_are_trained_scored_and_parse(
+    tmp_path: Path, demonstrations: Path, call: Caller, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 3)
     size = ["model.slot_size=6"] if model == "ompn" else ["model.hidden_size=6"]
-    settings = [word for one in (*size, "task.expressions=15", "train.epochs=1") for word in ("--set", one)]
+    settings = [word for setting in (*size, "task.expressions=15", "train.epochs=1") for word in ("--set", setting)]
     call.result("task", "train", "craft", "--model", model, *settings, "-o", tmp_path / "run")
-    score = call.json("task", "eval", "craft", "-m", tmp_path / "run", shown)["scores"][0]
+    score = call.json("task", "eval", "craft", "-m", tmp_path / "run", demonstrations)["scores"][0]
     assert ("NMI" in score["values"]) == (model != "ompn")
-    assert ("success AC" in score["values"]) == (model != "compile")  # which reads what is done before it says a word
+    assert ("success AC" in score["values"]) == (model != "compile")  # CompILE reads complete demonstrations
     assert "options" not in score
-    assert len(call.result("parse", "-m", tmp_path / "run", shown).splitlines()) == 7
+    assert len(call.result("parse", "-m", tmp_path / "run", demonstrations).splitlines()) == 7
 
 
-def test_options_along_demonstrations(trained: Path, shown: Path, tmp_path: Path, call: Caller) -> None:
-    lines = [line.split() for line in shown.read_text(encoding="utf-8").splitlines() if line]
+def test_options_are_reported_along_demonstrations(
+    trained: Path, demonstrations: Path, tmp_path: Path, call: Caller
+) -> None:
+    lines = [line.split() for line in demonstrations.read_text(encoding="utf-8").splitlines() if line]
     picture = tmp_path / "steps.svg"
-    found = call.json("task", "options", "-m", trained, shown, "--plot", picture)
-    assert [(one["task"], one["actions"]) for one in found] == [(line[0], line[2:]) for line in lines]
-    for one in found:
-        assert one["switch"][0] == 1
-        assert all(abs(sum(choice) - 1) < 1e-5 and len(choice) == 3 for choice in one["options"])
-        assert len(one["switch"]) == len(one["options"]) == one["ends"][-1] + 1
+    analyses = call.json("task", "options", "-m", trained, demonstrations, "--plot", picture)
+    assert [(analysis["task"], analysis["actions"]) for analysis in analyses] == [(line[0], line[2:]) for line in lines]
+    for analysis in analyses:
+        assert analysis["switch"][0] == 1
+        assert all(abs(sum(choice) - 1) < 1e-5 and len(choice) == 3 for choice in analysis["options"])
+        assert len(analysis["switch"]) == len(analysis["options"]) == analysis["ends"][-1] + 1
     drawn = picture.read_text(encoding="utf-8")
-    assert drawn.count(">switch<") == len(found)
-    assert drawn.count(">option 3<") == len(found)
+    assert drawn.count(">switch<") == len(analyses)
+    assert drawn.count(">option 3<") == len(analyses)
     table = call.result("task", "options", "-m", trained).splitlines()
     assert [line for line in table if line in ("AC", "CD", "DA")] == ["AC", "CD", "DA"]
     assert sum(bool(re.search(r" use +[ACD] ", line)) for line in table) == 6
     assert "end the name in .svg" in call.refusal("task", "options", "-m", trained, "--plot", "steps.bmp")
 
 
-def test_curves(trained: Path, tmp_path: Path, call: Caller) -> None:
+def test_curves_report_accuracy_by_step(trained: Path, tmp_path: Path, call: Caller) -> None:
     picture = tmp_path / "curves.svg"
     curve = call.json("task", "curves", "-m", trained, "--plot", picture)[0]
     assert [step for step, _ in curve["points"]] == [3, 6]
@@ -149,10 +155,10 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     monkeypatch.setattr("induce.tasks.craft.evaluation.WORLDS", 2)
     monkeypatch.setattr("induce.tasks.craft.evaluation.GENERATED", 3)
     run, small = tmp_path / "new", ("--set", "loader.batch_size=32", "--set", "train.epochs=1")
-    code, _, told = call("task", "transfer", "-m", trained, "--sketch", "DCA", *small, "-o", run)
-    assert code == 0, told
-    assert "iteration 1/1: 128 calls, success" in told
-    assert f"next: synparse task eval craft -m {run}" in told
+    code, _, messages = call("task", "transfer", "-m", trained, "--sketch", "DCA", *small, "-o", run)
+    assert code == 0, messages
+    assert "iteration 1/1: 128 calls, success" in messages
+    assert f"next: synparse task eval craft -m {run}" in messages
     score = call.json("task", "eval", "craft", "-m", run)["scores"][0]
     assert {"success DCA", "calls DCA", "NMI"} <= score["values"].keys()
     assert "calls of the options of" in call.result("info", "-m", run)
@@ -166,7 +172,7 @@ def test_options_learn_a_new_task(trained: Path, tmp_path: Path, call: Caller, m
     assert "transfer --resume" in call.refusal("train", "--resume", "-o", run)
 
 
-def test_what_does_not_go_together(trained: Path, call: Caller) -> None:
+def test_incompatible_settings_are_refused(trained: Path, call: Caller) -> None:
     assert "has learned craft, not task 'listops'" in call.refusal("task", "eval", "listops", "-m", trained)
     assert "moe" in call.refusal("task", "train", "craft", "--model", "lstm", "-o", trained / "new", code=2)
     problem = call.refusal("task", "train", "craft", *SMALL, "--set", "task.sketches=AC", "-o", trained / "new")

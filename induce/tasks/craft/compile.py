@@ -1,11 +1,11 @@
-"""CompILE (Kipf et al. 2019), a baseline of the thesis: segments of demonstrations and their kinds are hidden.
+"""CompILE (Kipf et al. 2019), a baseline of the thesis: segments of demonstrations and their types are hidden.
 
-A recurrent network reads a whole demonstration, actions included, and says where the first segment ends and of which
-kind it is; then it reads again from there, until it has the required number of segments. A policy chooses each
-action by what is seen and by the kind of the segment. Both ends and kinds are drawn, softly (Gumbel-softmax).
+A recurrent network reads a complete demonstration, actions included, and predicts the end and the type of the first
+segment. It then continues from that end, until it has predicted the required number of segments. A policy chooses each
+action from the observation and the type of the segment. Ends and types are sampled softly (Gumbel-softmax).
 
 Shapes: B demonstrations, N steps, P = N + 1 positions where a segment can end (before each step, and after the last), F
-features of an observation, H units, K kinds, A actions.
+features of an observation, H units, K types, A actions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from induce.settings.field import count, setting
 from induce.structures import Distances
 from induce.tasks.batches import DemonstrationBatch
 
-NEVER = -1e9  # score of a position where nothing can end
+NEVER = -1e9  # score of a position that cannot be an end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,24 +34,22 @@ class CompileConfig:
 
     features: int = setting(1075, at_least=1, at_most=1e6, help="numbers in an observation")
     hidden_size: int = count(128, "units of a hidden layer")
-    options: int = setting(3, at_least=1, at_most=1000, help="kinds of segments")
+    options: int = setting(3, at_least=1, at_most=1000, help="types of segments")
     segments: int = setting(2, at_least=1, at_most=1000, help="segments of each demonstration")
-    tasks: int = setting(
-        3, at_least=1, at_most=1e6, help="tasks in the demonstrations; the model does not ask which it is"
-    )
-    rate: float = setting(3.0, at_least=1e-3, at_most=1e6, help="steps that a segment has, before anything is known")
+    tasks: int = setting(3, at_least=1, at_most=1e6, help="tasks in the demonstrations; not used by the model")
+    rate: float = setting(3.0, at_least=1e-3, at_most=1e6, help="prior mean of the number of steps in a segment")
     temperature: float = setting(1.0, at_least=1e-3, at_most=1e6, help="temperature of samples")
-    end_weight: float = setting(0.1, at_least=0, at_most=1e6, help="of the divergence of ends from what is expected")
-    kind_weight: float = setting(0.1, at_least=0, at_most=1e6, help="of the divergence of kinds from even chances")
+    end_weight: float = setting(0.1, at_least=0, at_most=1e6, help="weight of the divergence of ends from their prior")
+    kind_weight: float = setting(0.1, at_least=0, at_most=1e6, help="weight of the divergence of types from uniform")
 
 
 class Segments(NamedTuple):
     """Predicted segments of B demonstrations."""
 
-    ends: list[Tensor]  # (B, P) scores of where each segment but the last ends, `NEVER` where it cannot
-    kinds: list[Tensor]  # (B, K) scores of each segment's kind
-    drawn_ends: list[Tensor]  # (B, P), and of the last segment, too; each sums to 1
-    drawn_kinds: list[Tensor]  # (B, K)
+    ends: list[Tensor]  # (B, P) scores of the end of each segment but the last; `NEVER` at impossible positions
+    kinds: list[Tensor]  # (B, K) scores of each segment's type
+    drawn_ends: list[Tensor]  # (B, P) sampled, including that of the last segment; each sums to 1
+    drawn_kinds: list[Tensor]  # (B, K) sampled
 
 
 class Trace(NamedTuple):
@@ -59,11 +57,11 @@ class Trace(NamedTuple):
 
     actions: Tensor  # (B, N, A) probabilities
     end: Tensor  # (B, N) the probability that a segment ends before this step; 1 before the first step
-    choice: Tensor  # (B, N, K) kinds
+    choice: Tensor  # (B, N, K) types
 
 
 class Compile(Model):
-    """A model of segments of complete demonstrations, which cannot act by itself."""
+    """A model of segments of complete demonstrations. It is not a policy that can act."""
 
     Config = CompileConfig
     reads = (DemonstrationBatch,)
@@ -120,12 +118,12 @@ class Compile(Model):
         return functional.gumbel_softmax(scores, self.config.temperature)
 
     def run_with(self, batch: DemonstrationBatch, segments: Segments) -> tuple[Tensor, Tensor]:
-        """Membership of steps in segments (M, B, N), and log-probabilities of actions in these (M, B, N, A)."""
+        """Membership of steps in the M segments (M, B, N), and log-probabilities of actions in them (M, B, N, A)."""
         inside = shares(segments.drawn_ends)[:, :, :-1]
-        seen, kinds = self.seen(batch.observations), self.wanted(torch.stack(segments.drawn_kinds))
-        return inside, self.policy(seen + kinds[:, :, None]).log_softmax(-1)
+        observed, kinds = self.seen(batch.observations), self.wanted(torch.stack(segments.drawn_kinds))
+        return inside, self.policy(observed + kinds[:, :, None]).log_softmax(-1)
 
-    def along(self, batch: DemonstrationBatch) -> Trace:
+    def trace(self, batch: DemonstrationBatch) -> Trace:
         """Predictions for demonstrations."""
         segments = self.read(batch)
         inside, actions = self.run_with(batch, segments)
@@ -135,21 +133,21 @@ class Compile(Model):
         return Trace((inside[..., None] * actions.exp()).sum(0), end, choice)
 
     def loss(self, batch: DemonstrationBatch, state: None = None) -> Loss:
-        """The bound of the paper: actions by their segments' kinds, and how far ends and kinds are from expected."""
+        """Negative evidence lower bound: NLL of actions, and divergence of ends and types from their priors."""
         segments = self.read(batch)
         inside, actions = self.run_with(batch, segments)
         real = real_words(batch.tokens, batch.lengths)
         actions_taken = (batch.tokens - FIRST).clamp(min=0)
         chosen = actions.gather(-1, actions_taken.expand(len(actions), -1, -1)[..., None])[..., 0]
         nll = -(inside * chosen).sum(0)[real].mean()
-        right = ((inside[..., None] * actions.exp()).sum(0).argmax(-1) == actions_taken) & real
+        correct = ((inside[..., None] * actions.exp()).sum(0).argmax(-1) == actions_taken) & real
         count = int(real.sum())
-        far = self.config.end_weight * self._ends_apart(segments) + self.config.kind_weight * sum(
-            map(uneven, segments.kinds)
+        divergence = self.config.end_weight * self._end_divergence(segments) + self.config.kind_weight * sum(
+            map(type_divergence, segments.kinds)
         )
-        return Loss(nll + far / count, nll, count, correct=int(right.sum()))
+        return Loss(nll + divergence / count, nll, count, correct=int(correct.sum()))
 
-    def _ends_apart(self, segments: Segments) -> Tensor:
+    def _end_divergence(self, segments: Segments) -> Tensor:
         """Divergence, summed over demonstrations, of ends from their prior: `rate` steps after the previous end."""
         total = torch.zeros((), device=segments.drawn_ends[0].device)
         last = torch.zeros_like(segments.drawn_ends[0])
@@ -165,7 +163,7 @@ class Compile(Model):
     def structure(self, batch: SentenceBatch, query: Query) -> Distances:
         """The gap before each action is the probability that a segment ends there."""
         assert isinstance(batch, DemonstrationBatch)
-        return Distances(self.along(batch).end, batch.lengths)
+        return Distances(self.trace(batch).end, batch.lengths)
 
 
 def shares(ends: list[Tensor]) -> Tensor:
@@ -178,8 +176,8 @@ def shares(ends: list[Tensor]) -> Tensor:
     return torch.stack(memberships)
 
 
-def uneven(scores: Tensor) -> Tensor:
-    """Divergence of kinds (B, K) from even chances, summed over demonstrations."""
+def type_divergence(scores: Tensor) -> Tensor:
+    """Divergence of types (B, K) from uniform probabilities, summed over demonstrations."""
     logs = scores.log_softmax(-1)
     return (logs.exp() * (logs - logs.new_tensor(1 / logs.shape[-1]).log())).sum()
 
@@ -187,6 +185,6 @@ def uneven(scores: Tensor) -> Tensor:
 def poisson(positions: int, rate: float) -> Tensor:
     """Prior probability (P, P) that a segment that starts at one position ends at a later one."""
     steps = torch.arange(positions, dtype=torch.float64)
-    chances = (steps * torch.tensor(rate, dtype=torch.float64).log() - rate - (steps + 1).lgamma()).exp()
-    away = torch.arange(positions) - torch.arange(positions)[:, None]
-    return torch.where(away > 0, chances[away.clamp(min=0)], 0.0)
+    probabilities = (steps * torch.tensor(rate, dtype=torch.float64).log() - rate - (steps + 1).lgamma()).exp()
+    offsets = torch.arange(positions) - torch.arange(positions)[:, None]
+    return torch.where(offsets > 0, probabilities[offsets.clamp(min=0)], 0.0)

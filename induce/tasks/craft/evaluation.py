@@ -24,7 +24,7 @@ from induce.tasks.evaluation import read_run
 from treebank.base.errors import SynparseError
 from treebank.base.version import VERSION
 
-GENERATED = 300  # demonstrations, where no file is given
+GENERATED = 300  # demonstrations, if no file is given
 WORLDS = 100  # for each task and option
 SEED = 2022  # of these worlds
 
@@ -72,7 +72,7 @@ class CraftEvaluation:
         return {"task": self.task, "data": self.data, "scores": [score.to_json() for score in self.scores]}
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Title, columns and rows of each table that is demonstrations."""
+        """Title, columns and rows of each table."""
         measures = list(dict.fromkeys(name for score in self.scores for name in score.values))
         rows = [[score.system, *(score.cell(name) for name in measures)] for score in self.scores]
         tables = [("In percent", ["System", *measures], rows)]
@@ -94,8 +94,8 @@ def score_craft(
 ) -> CraftEvaluation:
     """The policies in ``runs`` on demonstrations in files, or on generated ones, of up to ``largest`` actions.
 
-    Several runs of one model also give their mean, and the deviation of single runs. Raises SynparseError for a model
-    of another task, and where there is no demonstration.
+    Several runs of one model also give their mean, and the deviation of single runs. Raises SynparseError if a model
+    has learned another task or there is no demonstration.
     """
     checkpoints = {run: read_run(run, task) for run in runs}
     data = (" ".join(paths) or "generated") + (f" (up to {largest} actions)" if largest else "")
@@ -114,9 +114,9 @@ def score_craft(
 
 
 def load_test(paths: Sequence[str], checkpoint: Checkpoint, *, largest: int | None = None) -> Demonstrations:
-    """The demonstrations of files, or of the generated test part where there are none, of up to ``largest`` actions.
+    """The demonstrations of files, or of the generated test part if there are none, of up to ``largest`` actions.
 
-    Raises SynparseError if there is none, or one of a task that the model of ``checkpoint`` has not learned.
+    Raises SynparseError if there is no demonstration, or if the model of ``checkpoint`` has not learned its task.
     """
     config = checkpoint.config.task
     craft, sketches = Craft(), read_sketches(config.sketches)
@@ -132,7 +132,7 @@ def load_test(paths: Sequence[str], checkpoint: Checkpoint, *, largest: int | No
 def score_policy(
     name: str, checkpoint: Checkpoint, demonstrations: Demonstrations, data: str, *, device: str = "cpu"
 ) -> CraftScore:
-    """Segments and options of a model along demonstrations, and what it does in worlds that are new to it."""
+    """Segments and options of a model along demonstrations, and its success in new worlds."""
     model: Any = build_model(checkpoint).to(device)
     values = segment_scores(model, demonstrations, checkpoint, device)
     for number, sketch in enumerate(demonstrations.sketches if isinstance(model, Policy) else ()):
@@ -154,17 +154,18 @@ def score_policy(
 def segment_scores(model: Any, demonstrations: Demonstrations, checkpoint: Checkpoint, device: str) -> dict[str, float]:
     """Scores in percent: correct actions, F1 of ends, aligned steps, mutual information of options and subtasks.
 
-    ``F1`` and ``align`` use as many predicted ends as there are, including the last one, as the released program does.
-    ``F1 own`` uses ends with a probability of one half or more, without the last one, which is given.
+    ``F1`` and ``align`` use as many predicted ends as there are gold ends, including the last one, as the released
+    program does. ``F1 own`` uses ends with a probability of one half or more, without the last one,
+    which is given.
     """
     items, with_options = demonstrations.encode(checkpoint.vocabulary), hasattr(model.config, "options")
     rows: dict[str, list[float]] = {name: [] for name in ("F1 tol 0", "F1 tol 1", "F1 own", "align")}
-    chosen, subtasks, right, weights = [], [], 0, []
+    chosen, subtasks, correct, weights = [], [], 0, []
     for part in batches_by_cost(items.lengths):
         batch = make_batch(items, part).to(device)
-        trace = model.along(batch)
-        best_actions = trace.actions[..., : len(ACTIONS)].argmax(-1)  # without being done
-        right += int(((best_actions + FIRST == batch.tokens) & (batch.tokens > 0)).sum())
+        trace = model.trace(batch)
+        best_actions = trace.actions[..., : len(ACTIONS)].argmax(-1)  # without the entry of being done
+        correct += int(((best_actions + FIRST == batch.tokens) & (batch.tokens > 0)).sum())
         gaps = trace.end.cpu().tolist()
         choices = trace.choice.argmax(-1).cpu().numpy() if with_options else np.zeros((0, 0))
         for row, index in enumerate(part):
@@ -179,7 +180,7 @@ def segment_scores(model: Any, demonstrations: Demonstrations, checkpoint: Check
             if with_options:
                 chosen.append(choices[row, :length])
                 subtasks.append(subtasks_of(demonstration))
-    values = {"actions": 100 * right / sum(weights)}
+    values = {"actions": 100 * correct / sum(weights)}
     values |= {name: 100 * float(np.mean(row)) for name, row in rows.items() if name != "align"}
     values["align"] = 100 * float(np.average(rows["align"], weights=weights))
     if with_options:
@@ -188,7 +189,7 @@ def segment_scores(model: Any, demonstrations: Demonstrations, checkpoint: Check
 
 
 def subtasks_of(demonstrations: Demonstration) -> np.ndarray:
-    """The number of the subtask (T,) that each step belongs to, the same in all tasks."""
+    """Index in `SUBTASKS` of the subtask of each step (T,)."""
     letters = np.array([list(SUBTASKS).index(letter) for letter in demonstrations.sketch])
     return np.repeat(letters, np.diff([-1, *demonstrations.ends]))
 

@@ -1,7 +1,7 @@
 """Option-Controller Network (Shen 2022, thesis, chapter 5), and the mixture of experts that it is compared with.
 
-Read from the top: the settings, cells, which are what options and controllers are made of, the soft call and return,
-behaviour cloning. ``docs/models/ocn.md`` maps the thesis's equations to these functions.
+In this order: the settings; cells, the networks of options and controllers; the soft call and return; behavior
+cloning. ``docs/models/ocn.md`` maps the thesis's equations to these functions.
 
 Shapes: B demonstrations, N steps, F features of an observation, C cells with parameters of their own (K options, one
 controller), D units inside a cell, H of its hidden state, A actions.
@@ -23,7 +23,7 @@ from induce.settings.field import count, setting
 from induce.structures import Distances
 from induce.tasks.batches import DemonstrationBatch
 
-LEAST = 1e-9  # probability of an action in the loss
+MIN_PROBABILITY = 1e-9  # probability of an action in the loss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class OptionControllerConfig:
     inner_size: int = count(128, "units inside the network of a cell")
     options: int = setting(3, at_least=1, at_most=1000, help="skills that can be learned")
     tasks: int = setting(3, at_least=1, at_most=1e6, help="tasks, each with a first state of the controller")
-    temperature: float = setting(10.0, at_least=1e-3, at_most=1e6, help="of the controller's choice")
+    temperature: float = setting(10.0, at_least=1e-3, at_most=1e6, help="temperature of the controller's choice")
 
 
 class CellOutput(NamedTuple):
@@ -47,7 +47,7 @@ class CellOutput(NamedTuple):
 
 
 class Cells(nn.Module):
-    """C cells side by side: an MLP of two layers over observation and state, and three readings of it."""
+    """C cells in parallel: an MLP of two layers over observation and state, with three outputs."""
 
     def __init__(self, cells: int, features: int, inner: int, hidden: int, actions: int) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class State(NamedTuple):
     """The state between two steps."""
 
     controller: Tensor  # (1, B, H)
-    choice: Tensor  # (B, K) the options that are at work
+    choice: Tensor  # (B, K) the active options
     options: Tensor  # (K, B, H)
 
 
@@ -106,7 +106,7 @@ class Trace(NamedTuple):
 
     actions: Tensor  # (B, N, A) probabilities
     end: Tensor  # (B, N) the probability that the subtask before this step was done; 1 before the first step
-    choice: Tensor  # (B, N, K) the options that are at work
+    choice: Tensor  # (B, N, K) the active options
 
 
 class Move(NamedTuple):
@@ -116,9 +116,9 @@ class Move(NamedTuple):
     """
 
     scores: Tensor  # (K, B, A) of actions, by options that continue
-    before: Tensor  # (B, K) the options that were at work
-    choice: Tensor  # (B, K) the controller's choice, should control come back
-    end: Tensor  # (B,) the probability that it does
+    before: Tensor  # (B, K) the active options before the step
+    choice: Tensor  # (B, K) the controller's choice if control returns
+    end: Tensor  # (B,) the probability that control returns
 
     def shares(self) -> tuple[Tensor, Tensor]:
         """Weights (B, K) of options that continue and that are called (eq. 5.2.13, 5.2.16 and 5.2.17)."""
@@ -219,25 +219,25 @@ class OptionController(OptionProgram):
         move, called, at_work = self.moves(observations, tasks)
         return Trace(*(part.transpose(0, 1) for part in (actions_of(move, called), move.end, at_work)))
 
-    def along(self, batch: DemonstrationBatch) -> Trace:
+    def trace(self, batch: DemonstrationBatch) -> Trace:
         """`run` for demonstrations."""
         return self.run(batch.observations, batch.sketches)
 
     def act(self, observations: Tensor, state: State, *, first: bool) -> tuple[Tensor, Tensor, State]:
         """Probabilities of actions (B, A), of an end before this step (B,), and the new state, for ``observations``
-        (B, F) that have only just been made."""
+        (B, F)."""
         looked = self.options.look(observations), self.controller.look(observations)
         called = self.restart(looked[0])
         move, new = self.step(looked, called.hidden, state, first=first)
         return actions_of(move, called.scores), move.end, new
 
     def loss(self, batch: DemonstrationBatch, state: None = None) -> Loss:
-        """Behaviour cloning: the mean negative log-likelihood of the actions actions (eq. 5.2.18)."""
+        """Behavior cloning: the mean negative log-likelihood of the actions (eq. 5.2.18)."""
         trace = self.run(batch.observations, batch.sketches)
         real = real_words(batch.tokens, batch.lengths)
         actions = (batch.tokens - FIRST).clamp(min=0)
         probability = trace.actions.gather(-1, actions[..., None])[..., 0][real]
-        nll = -probability.clamp(min=LEAST).log().mean()
+        nll = -probability.clamp(min=MIN_PROBABILITY).log().mean()
         correct = (trace.actions.argmax(-1) == actions) & real
         return Loss(nll, nll, int(real.sum()), correct=int(correct.sum()))
 
@@ -253,15 +253,15 @@ class MixtureOfExperts(OptionController):
     def step(
         self, looked: tuple[Tensor, Tensor], restarted: Tensor, state: State, *, first: bool = False
     ) -> tuple[Move, State]:
-        """The move of one step, in which control always returns."""
+        """One step, in which control always returns."""
         choice, controller = self.choose(looked[1], state.controller)
-        unasked = choice.new_zeros(*restarted.shape[:2], self.options.sizes[2])
-        move = Move(unasked, state.choice, choice, torch.ones_like(choice[:, 0]))
+        continued = choice.new_zeros(*restarted.shape[:2], self.options.sizes[2])
+        move = Move(continued, state.choice, choice, torch.ones_like(choice[:, 0]))
         return move, State(controller, choice, restarted)
 
 
 def actions_of(move: Move, called: Tensor) -> Tensor:
-    """Probabilities (…, B, A) of actions, ``called`` (…, K, B, A) being the scores of options that are called."""
+    """Probabilities (…, B, A) of actions, from ``move`` and the scores ``called`` (…, K, B, A) of called options."""
     shares = zip(move.shares(), (move.scores, called), strict=True)
     mixed: Any = sum(torch.einsum("...bk,...kba->...ba", share, scores.softmax(-1)) for share, scores in shares)
     return mixed

@@ -1,4 +1,4 @@
-"""Segments of trajectories: a line holds a task, a map and actions, and gives a tree over the actions."""
+"""Trees over the actions of trajectories. A line contains a task, a map and actions."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ class TrajectoryParser(ModelParser):
     """A trained policy with a decoder."""
 
     def read_block(self, block: Sequence[Sentence]) -> Iterator[Reading]:
-        """What the model says of each trajectory; its words are the actions. An empty line has none.
+        """Predictions for each trajectory, with its actions as words. An empty line has no words.
 
-        Raises SynparseError for a line that is no trajectory, and for a task that the model has not learned.
+        Raises SynparseError if a line is not a trajectory or the model has not learned its task.
         """
         sketches = read_sketches(self.checkpoint.config.task.sketches)
-        shown = [self._followed(sentence, sketches) for sentence in block]
-        wanted = [index for index, one in enumerate(shown) if one is not None]
-        rows: list[list[float]] = [[] for _ in shown]
-        items = replay([one for one in shown if one is not None], sketches)
+        trajectories = [self._trajectory(sentence, sketches) for sentence in block]
+        nonempty = [index for index, trajectory in enumerate(trajectories) if trajectory is not None]
+        rows: list[list[float]] = [[] for _ in trajectories]
+        items = replay([trajectory for trajectory in trajectories if trajectory is not None], sketches)
         for chosen in batches_by_cost(items.lengths):
             with torch.inference_mode():
                 batch = make_batch(items, chosen).to(self.device)
                 structure = self.model.structure(batch, Query(self.structure, self.layer, self.distances))
-            for place, row in zip(chosen, structure.rows(), strict=True):
-                rows[wanted[place]] = row
-        for one, row in zip(shown, rows, strict=True):
-            words = () if one is None else one.actions
+            for item, row in zip(chosen, structure.rows(), strict=True):
+                rows[nonempty[item]] = row
+        for trajectory, row in zip(trajectories, rows, strict=True):
+            words = () if trajectory is None else trajectory.actions
             yield Reading(words, tuple(range(len(words))), self.structure, row)
 
-    def _followed(self, sentence: Sentence, sketches: Sequence[str]) -> Demonstration | None:
-        """The trajectory on a line; None if it is empty."""
+    def _trajectory(self, sentence: Sentence, sketches: Sequence[str]) -> Demonstration | None:
+        """The trajectory on a line, or None if the line is empty."""
         if not sentence.words:
             return None
         if len(sentence.words) < 3:
@@ -49,7 +49,7 @@ class TrajectoryParser(ModelParser):
         try:
             sketch = read_sketch(sentence.words[0])
             if sketch not in sketches:
-                raise SynparseError(f"task {sketch!r} is none that this model has learned ({' '.join(sketches)})")
+                raise SynparseError(f"task {sketch!r} is not one of the tasks of this model ({' '.join(sketches)})")
             return follow(sketch, sentence.words[1], sentence.words[2:])
         except (ValueError, SynparseError) as error:
             raise SynparseError(f"{sentence.place}: {error}") from None

@@ -1,4 +1,4 @@
-"""What a policy with options does along demonstrations, and how policies were learned: numbers and plots of them."""
+"""Tables and plots of the steps of a policy with options along demonstrations, and of learning curves."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from treebank.draw.scene import Scene
 
 
 @dataclass(frozen=True)
-class Along:
-    """What a model finds at each of T steps of a demonstration (figure 18 of the thesis)."""
+class StepAnalysis:
+    """Predictions of a model at each of T steps of a demonstration (figure 18 of the thesis)."""
 
     shown: Demonstration
     ends: Sequence[float]  # (T,) the probability that the subtask before the step was done ("switch")
-    choices: Sequence[Sequence[float]]  # (T, K) the options that are at work
+    choices: Sequence[Sequence[float]]  # (T, K) weights of the active options
 
     @property
     def columns(self) -> list[str]:
@@ -39,14 +39,14 @@ class Along:
         """A row for each step."""
         subtasks = [list(SUBTASKS)[number] for number in subtasks_of(self.shown)]
         return [
-            [str(place), action, subtask, *(f"{value:.2f}" for value in (end, *choice))]
-            for place, (action, subtask, end, choice) in enumerate(
+            [str(step), action, subtask, *(f"{value:.2f}" for value in (end, *choice))]
+            for step, (action, subtask, end, choice) in enumerate(
                 zip(self.shown.actions, subtasks, self.ends, self.choices, strict=True), 1
             )
         ]
 
     def scene(self) -> Scene:
-        """The same as lines over the steps."""
+        """Plot of the predictions as lines over the steps."""
         lines = [Line("switch", list(enumerate(self.ends)))]
         for number, values in enumerate(zip(*self.choices, strict=True), 1):
             lines.append(Line(f"option {number}", list(enumerate(values))))
@@ -56,16 +56,16 @@ class Along:
         return draw_lines(lines, title=title, across=across, up=f"{title}, probability", names=self.shown.actions)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain lists."""
-        shown = {"task": self.shown.sketch, "actions": list(self.shown.actions), "ends": list(self.shown.ends)}
-        return {**shown, "switch": list(self.ends), "options": [list(one) for one in self.choices]}
+        """The analysis as a JSON object."""
+        document = {"task": self.shown.sketch, "actions": list(self.shown.actions), "ends": list(self.shown.ends)}
+        return {**document, "switch": list(self.ends), "options": [list(weights) for weights in self.choices]}
 
 
 @torch.inference_mode()
-def follow_options(run: str, paths: Sequence[str]) -> list[Along]:
-    """What the model in ``run`` finds along the demonstrations in files, or along a generated one of each of its tasks.
+def follow_options(run: str, paths: Sequence[str]) -> list[StepAnalysis]:
+    """Analyze the demonstrations in files, or one generated for each task, with the model in ``run``.
 
-    Raises SynparseError for a model without options, and for a task that it has not learned.
+    Raises SynparseError if the model has no options or has not learned a task.
     """
     checkpoint = read_run(run, "craft")
     model = build_model(checkpoint)
@@ -73,31 +73,31 @@ def follow_options(run: str, paths: Sequence[str]) -> list[Along]:
         raise SynparseError(f"{run}: this {checkpoint.config.model_name} has no options")
     sketches = read_sketches(checkpoint.config.task.sketches)
     if paths:
-        given = [one for one, _ in read_demonstrations(paths)]
+        demonstrations = [demonstration for demonstration, _ in read_demonstrations(paths)]
     else:
-        given = list(Craft().generate(checkpoint.config.task, "test", len(sketches)))
-    unknown = next((one.sketch for one in given if one.sketch not in sketches), "")
+        demonstrations = list(Craft().generate(checkpoint.config.task, "test", len(sketches)))
+    unknown = next((each.sketch for each in demonstrations if each.sketch not in sketches), "")
     if unknown:
-        raise SynparseError(f"task {unknown!r} is none that this model has learned ({' '.join(sketches)})")
-    items, found = replay(given, sketches), []
-    for place, one in enumerate(given):
-        batch = make_batch(items, [place])
+        raise SynparseError(f"task {unknown!r} is not one of the tasks of this model ({' '.join(sketches)})")
+    items, analyses = replay(demonstrations, sketches), []
+    for index, demonstration in enumerate(demonstrations):
+        batch = make_batch(items, [index])
         trace = model.run(batch.observations, batch.sketches)
-        found.append(Along(one, trace.end[0].tolist(), trace.choice[0].tolist()))
-    return found
+        analyses.append(StepAnalysis(demonstration, trace.end[0].tolist(), trace.choice[0].tolist()))
+    return analyses
 
 
 def learning_curves(runs: Sequence[str]) -> list[Line]:
-    """Of each run the share, in percent, of what it does right, over its steps: updates, or calls of options.
+    """Accuracy of each run in percent over its steps: updates, or calls of options.
 
-    Of one that learns from demonstrations it is that of the actions in the development part, of one that learns by
-    reinforcement that of the episodes. Raises SynparseError for a run of which nothing of that kind is known.
+    For a run that learns from demonstrations, it is the share of correct actions in the development set. For a run that
+    learns by reinforcement, it is the share of solved episodes. Raises SynparseError if a run has no such history.
     """
     lines = []
     for run in runs:
         history = read(find(Path(run))).facts.history
         points = [(float(check.step), 100 * (check.development_accuracy or 0.0)) for check in history]
         if not any(check.development_accuracy is not None for check in history):
-            raise SynparseError(f"{run}: this run has no accuracy by step; curves are of tasks")
+            raise SynparseError(f"{run}: no accuracy by step in this run; curves need a run of a task")
         lines.append(Line(run, points))
     return lines

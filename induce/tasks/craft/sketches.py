@@ -12,11 +12,11 @@ from treebank.base.registry import nearest
 
 
 class Subtask(NamedTuple):
-    """One thing to do."""
+    """A subtask with its goal."""
 
     name: str
-    goal: str  # the kind that has to be used, to a gain
-    ringed: bool = False  # whether the goal lies behind water or stone
+    goal: str  # type of the object that has to be used with a gain
+    ringed: bool = False  # whether the goal is surrounded by water or stone
 
 
 SUBTASKS = {  # A to D as in table 12 of the thesis
@@ -53,23 +53,25 @@ NAMED = {  # the tasks of Lu et al. 2021
 def read_sketch(text: str) -> str:
     """The letters of a sketch, or of the task called ``text``.
 
-    Raises SynparseError for an unknown letter, for something that is there once and wanted twice, and for two rings.
+    Raises SynparseError if a letter is unknown, an object is required twice, or there is more than one ringed goal.
     """
     letters = NAMED.get(text, text)
     if not letters or any(letter not in SUBTASKS for letter in letters):
         raise UnknownNameError(
-            f"{text!r} is no task of Craft: write letters of {''.join(SUBTASKS)}, such as AC, or a name; "
+            f"{text!r} is not a task of Craft; write letters of {''.join(SUBTASKS)}, such as AC, or a name; "
             f"{nearest(text, NAMED)}"
         )
     goals = [SUBTASKS[letter].goal for letter in letters]
-    twice = next((goal for goal in COLLECTED if goals.count(goal) > 1), "")
-    if twice or sum(SUBTASKS[letter].ringed for letter in letters) > 1:
-        raise SynparseError(f"task {text!r} cannot be done: " + (f"{twice} is there once" if twice else "two rings"))
+    repeated = next((goal for goal in COLLECTED if goals.count(goal) > 1), "")
+    if repeated or sum(SUBTASKS[letter].ringed for letter in letters) > 1:
+        raise SynparseError(
+            f"task {text!r} cannot be done: " + (f"a world has one {repeated}" if repeated else "two rings")
+        )
     return letters
 
 
 def read_sketches(text: str) -> tuple[str, ...]:
-    """The sketches in ``text``, which blanks or commas separate. Raises SynparseError as `read_sketch` does."""
+    """The sketches in ``text``, separated by spaces or commas. Raises SynparseError as `read_sketch` does."""
     sketches = tuple(map(read_sketch, text.replace(",", " ").split()))
     if not sketches or len(set(sketches)) < len(sketches):
         raise SynparseError(f"setting task.sketches = {text!r}: name different tasks, such as 'AC CD DA'")
@@ -77,12 +79,12 @@ def read_sketches(text: str) -> tuple[str, ...]:
 
 
 def treasure_of(sketch: str) -> Treasure:
-    """What has to be in a world, beside what is in every one, for ``sketch`` to be done."""
+    """Objects that a world for ``sketch`` needs in addition to those in every world."""
     tasks = [SUBTASKS[letter] for letter in sketch]
-    scattered = tuple(one.goal for one in tasks if one.goal in RINGS and not one.ringed)
-    return Treasure(scattered, next((one.goal for one in tasks if one.ringed), ""))
+    scattered = tuple(task.goal for task in tasks if task.goal in RINGS and not task.ringed)
+    return Treasure(scattered, next((task.goal for task in tasks if task.ringed), ""))
 
 
 def goals_of(sketch: str) -> np.ndarray:
-    """The kinds (L,) that the subtasks want used, in their order."""
+    """Object types (L,) that the subtasks use, in their order."""
     return np.array([KIND[SUBTASKS[letter].goal] for letter in sketch])

@@ -1,6 +1,6 @@
-"""Learning a new task with options that are there already: only a controller is new (thesis, algorithm 4).
+"""Learning a new task with trained options: only the controller is new (thesis, algorithm 4).
 
-What comes of it is a run like any other: the options as they were, beside a controller that has the new task alone.
+The result is an ordinary training run. Its model has the given options and a controller for the new task only.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from treebank.base.registry import nearest
 if TYPE_CHECKING:
     from induce.tasks.craft.ppo import Learner
 
-WORLDS = 64  # side by side
+WORLDS = 64  # worlds run in parallel
 PUBLISHED = ("train.epochs=60", "optimizer.learning_rate=0.0003", "loader.batch_size=1024", "optimizer.clip=0.5")
-CERTAIN = 40.0  # score of the only action of an option that always does the same
+SURE_SCORE = 40.0  # score of the only action of an option that always does the same
 SAVE_SECONDS = 30.0
-CHANGEABLE = ("train.epochs", "optimizer.learning_rate")  # when a run goes on
+CHANGEABLE = ("train.epochs", "optimizer.learning_rate")  # settings that may change when a run is resumed
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferRequest:
-    """What is asked for; without ``runs`` the single actions stand in the place of options."""
+    """Settings of a transfer. Without ``runs`` each option is a single action."""
 
     run: str
     runs: Sequence[str] = ()
     sketch: str = "ADC"
     reward: str = "sparse"
-    unfrozen: bool = False  # the options learn, too
+    unfrozen: bool = False  # whether the options are trained, too
     settings: Sequence[str] = ()
     seed: int | None = None
     resume: bool = False
@@ -61,21 +61,21 @@ class TransferRequest:
 
 @dataclass(frozen=True)
 class Learned:
-    """After each iteration: so many calls in worlds side by side, then as many updates as they allow."""
+    """Report of one iteration: calls of options in parallel worlds, then updates on these calls."""
 
     epoch: int
     epochs: int
-    calls: int  # since the beginning
+    calls: int  # since the start of the run
     actions: int
-    episodes: int  # that ended in this iteration
-    success: float  # share of them in which the whole task was done
-    reward: float  # mean of what was got in an episode, over those that ended
+    episodes: int  # episodes that ended in this iteration
+    success: float  # share of these episodes in which the task was completed
+    reward: float  # mean reward of an episode, over those that ended
     seconds: float
 
 
 @dataclass
 class Position:
-    """How far a run has come."""
+    """Progress of a run."""
 
     epoch: int = 0
     calls: int = 0
@@ -86,7 +86,7 @@ class Position:
 
 
 class Transfer:
-    """One run: a model whose options are frozen, unless they are to learn, too, and the learner of its controller."""
+    """One run: a model and the learner of its controller. The options are frozen unless ``unfrozen`` is set."""
 
     def __init__(
         self, request: TransferRequest, config: RunConfig, model: OptionController, facts: RunFacts, lock: RunLock
@@ -96,7 +96,7 @@ class Transfer:
         self.learner: Learner | None = None
 
     def start(self) -> Learner:
-        """The learner in worlds that no iteration before this one has seen."""
+        """The learner, with worlds that earlier iterations have not used."""
         from induce.tasks.craft.ppo import CalledWorlds, Learner
 
         config, about = self.config, self.facts.task_facts
@@ -107,8 +107,8 @@ class Transfer:
         about = {"clip": config.optimizer.clip, "seed": seed, "unfrozen": about.get("unfrozen", False)}
         return Learner(worlds, width=width, rate=rate, batch=config.loader.batch_size, **about)
 
-    def take_up(self, checkpoint: store.Checkpoint) -> None:
-        """Go on from what ``checkpoint`` holds."""
+    def restore(self, checkpoint: store.Checkpoint) -> None:
+        """Restore learner and progress from ``checkpoint``. Raises CheckpointError if its state is incompatible."""
         state, self.history = checkpoint.trainer(), list(checkpoint.facts.history)
         try:
             self.position = Position(**state["transfer"])
@@ -116,14 +116,14 @@ class Transfer:
             self.learner.load_state(state)
         except (AttributeError, KeyError, TypeError, RuntimeError, ValueError) as error:
             problem = f"{type(error).__name__}: {one_line(error)}"
-            raise store.CheckpointError(f"{checkpoint.folder}: this run cannot go on ({problem})") from None
+            raise store.CheckpointError(f"{checkpoint.folder}: cannot resume this run ({problem})") from None
         log = self.folder / LOG
         if log.exists() and log.stat().st_size > self.position.log_bytes:
             with log.open("r+b") as stream:
                 stream.truncate(self.position.log_bytes)
 
     def learn(self, *, max_minutes: float | None = None, stop: Callable[[], bool] = never) -> Iterator[Learned]:
-        """Iterate to the end, for ``max_minutes`` at most, or until ``stop``; the model is kept in the end."""
+        """Iterate to the end, for at most ``max_minutes`` or until ``stop()`` is true, and save the model."""
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
         limits, saved = Limits(deadline, stop), time.monotonic()
         try:
@@ -141,11 +141,11 @@ class Transfer:
         self.learner = self.learner or self.start()
         called = self.learner.iterate(1 - at.epoch / self.config.train.epochs)
         at.epoch += 1
-        at.calls += sum(len(one.reward) for one in called)
-        at.actions += sum(int(one.actions.sum()) for one in called)
-        ended = sum(int(one.over.sum()) for one in called)
-        solved = sum(int(one.solved.sum()) for one in called) / max(1, ended)
-        reward = sum(float(one.reward.sum()) for one in called) / max(1, ended)
+        at.calls += sum(len(result.reward) for result in called)
+        at.actions += sum(int(result.actions.sum()) for result in called)
+        ended = sum(int(result.over.sum()) for result in called)
+        solved = sum(int(result.solved.sum()) for result in called) / max(1, ended)
+        reward = sum(float(result.reward.sum()) for result in called) / max(1, ended)
         at.episodes += ended
         at.seconds += time.monotonic() - began
         event = Learned(at.epoch, self.config.train.epochs, at.calls, at.actions, ended, solved, reward, at.seconds)
@@ -161,13 +161,13 @@ class Transfer:
             self.position.log_bytes = log.tell()
 
     def save(self) -> None:
-        """Write the model, and all that is needed to go on."""
+        """Write the model and the state for resuming."""
         at, learner = self.position, self.learner or self.start()
         learner.export(self.model)
         if not all(bool(value.isfinite().all()) for value in self.model.state_dict().values()):
             raise SynparseError(
-                f"{self.folder}: after iteration {at.epoch} weights are no longer numbers; what was written before is "
-                "kept; lower optimizer.learning_rate, and begin anew"
+                f"{self.folder}: weights are not finite after iteration {at.epoch}; the previous checkpoint is "
+                "unchanged; start a new run with a lower optimizer.learning_rate"
             )
         facts = replace(
             self.facts,
@@ -185,16 +185,16 @@ class Transfer:
 
 
 def prepare_transfer(request: TransferRequest) -> Transfer:
-    """What learns the new task, or goes on doing so. The folder is touched when all else is known to be right.
+    """Prepare a new or resumed run. The folder is changed only after all other checks.
 
-    Raises SynparseError for options that do not go together, and where stable-baselines3 is missing.
+    Raises SynparseError if the options are incompatible or stable-baselines3 is missing.
     """
     _require()
     folder = Path(request.run)
     if request.resume:
         return _resumed(request, folder)
     if request.reward not in REWARDS:
-        raise UnknownNameError(f"{request.reward!r} is no reward; {nearest(request.reward, REWARDS)}")
+        raise UnknownNameError(f"{request.reward!r} is not a reward; {nearest(request.reward, REWARDS)}")
     models, configs = [], []
     for run in request.runs:
         checkpoint = store.read(store.find(Path(run)))
@@ -215,7 +215,7 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     seed = [] if request.seed is None else [f"train.seed={request.seed}"]
     for change in request.settings:
         if change.startswith(("model.", "task.", "data.", "parse.")):
-            problem = "only those of [train], [loader] and [optimizer] can be chosen here; options keep theirs"
+            problem = "only [train], [loader] and [optimizer] can be changed; other settings come from the options"
             raise SynparseError(f"setting {change}: {problem}")
     config = changed(config, [*PUBLISHED, *request.settings, *seed])
     weights = "".join(f"{name}{value.tolist()}" for name, value in model.options.state_dict().items())
@@ -226,31 +226,31 @@ def prepare_transfer(request: TransferRequest) -> Transfer:
     )
     check_free(folder, overwrite=request.overwrite)
     lock = RunLock(folder)
-    check_free(folder, overwrite=request.overwrite)  # again: another training may have begun meanwhile
+    check_free(folder, overwrite=request.overwrite)  # again: another training may have started in the meantime
     clear(folder)
     return Transfer(request, config, model, facts, lock)
 
 
 def _resumed(request: TransferRequest, folder: Path) -> Transfer:
     if not resumable(folder):
-        raise SynparseError(f"{folder}: there is nothing to go on with")
+        raise SynparseError(f"{folder}: not a run that can be resumed")
     if any(change.partition("=")[0] not in CHANGEABLE for change in request.settings):
         raise SynparseError(f"only {' and '.join(CHANGEABLE)} can change on --resume")
     lock = RunLock(folder)
     settle_run(folder)
     checkpoint = store.read(folder / "last")
     if not checkpoint.facts.task_facts:
-        raise SynparseError(f"{folder}: this run learns from demonstrations; go on with: synparse train --resume")
+        raise SynparseError(f"{folder}: this run learns from demonstrations; resume it with: synparse train --resume")
     facts = checkpoint.facts
-    kept = RunFacts(task_facts=facts.task_facts, texts=facts.texts, training=facts.training)
+    run_facts = RunFacts(task_facts=facts.task_facts, texts=facts.texts, training=facts.training)
     config = changed(checkpoint.config, request.settings)
-    transfer = Transfer(request, config, store.build_model(checkpoint), kept, lock)
-    transfer.take_up(checkpoint)
+    transfer = Transfer(request, config, store.build_model(checkpoint), run_facts, lock)
+    transfer.restore(checkpoint)
     return transfer
 
 
 def _require() -> None:
-    """Raises SynparseError where stable-baselines3 or gymnasium is missing."""
+    """Raises SynparseError if stable-baselines3 or gymnasium is missing."""
     try:
         import stable_baselines3  # noqa: F401
     except ImportError as error:
@@ -258,15 +258,15 @@ def _require() -> None:
 
 
 def join(models: Sequence[OptionController]) -> OptionController:
-    """One model of the options of all ``models``, with a controller that has learned nothing, for one task.
+    """One model with the options of all ``models`` and an untrained controller for one task.
 
-    Raises SynparseError for models of different kinds or sizes.
+    Raises SynparseError if the models have different types, sizes or temperatures.
     """
     first = models[0]
     shared = replace(first.config, options=1, tasks=1)
     for model in models[1:]:
         if type(model) is not type(first) or replace(model.config, options=1, tasks=1) != shared:
-            raise SynparseError("options of models of different kinds, sizes or temperatures do not go together")
+            raise SynparseError("the models differ in type, size or temperature; their options cannot be joined")
     count = sum(model.config.options for model in models)
     joined = type(first)(replace(shared, options=count), len(ACTIONS) + 2)
     parts = [model.options.state_dict() for model in models]
@@ -276,12 +276,12 @@ def join(models: Sequence[OptionController]) -> OptionController:
 
 
 def single_actions(width: int) -> MixtureOfExperts:
-    """Options each of which always takes one action: learning from scratch, by a controller that is ``width`` wide."""
+    """A model in which each option always takes one action, with a controller of ``width`` inner units."""
     config = OptionControllerConfig(hidden_size=1, inner_size=width, options=len(ACTIONS), tasks=1, temperature=1.0)
     model = MixtureOfExperts(config, len(ACTIONS) + 2)
     with torch.no_grad():
         for parameter in model.options.parameters():
             parameter.zero_()
         for action in range(len(ACTIONS)):
-            model.options.outer_bias[action, 0, action] = CERTAIN
+            model.options.outer_bias[action, 0, action] = SURE_SCORE
     return model.requires_grad_(False)

@@ -1,5 +1,5 @@
-"""What makes one vector of an expression, for a task's classifier.
+"""Encoders, which compute one vector for each expression for the classifier of a task.
 
-An encoder has ``size``, the length of its vector, ``gives`` as every model, and is called with tokens (R, N) padded at
-the end, their lengths (R,) and the gold trees, which only those of `induce.tasks.encoders.trees` look at.
+An encoder has the attributes ``size``, the length of its vector, and ``gives``, like every model. It is called with
+tokens (R, N) padded at the end, their lengths (R,) and the gold trees, which only `induce.tasks.encoders.trees` uses.
 """

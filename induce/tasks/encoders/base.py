@@ -14,7 +14,7 @@ from induce.tasks.batches import LabelledBatch, Side
 class Encoder(nn.Module):
     """A module that computes one vector of ``size`` units for each expression.
 
-    A subclass has a dataclass of settings, ``Config``, and is made from these and the number of symbols. If
+    A subclass has a dataclass of settings, ``Config``, and is constructed from these and the number of symbols. If
     ``joins_sides`` is true, it computes one vector for each example of ``sides`` expressions instead.
     """
 

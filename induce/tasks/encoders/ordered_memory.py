@@ -18,7 +18,7 @@ from induce.tasks.encoders.base import Encoder
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryEncoderConfig:
-    """Sizes and rates; the defaults are those of the published ListOps run."""
+    """Sizes and rates. The defaults are those of the published ListOps run."""
 
     slot_size: int = count(128, "units of a memory slot and of a word embedding")
     slots: int = count(21, "memory slots")
@@ -31,7 +31,7 @@ class MemoryEncoderConfig:
     classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
 
     def check(self) -> None:
-        """Raises ValueError for an attention or a padding that there is not, and for fewer than two slots."""
+        """Raises ValueError if ``attention`` or ``padding`` is unknown or there are fewer than two slots."""
         for name, known in (("attention", tuple(ATTENTIONS)), ("padding", ("exact", "released"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} = {getattr(self, name)!r} is none of {', '.join(known)}")
@@ -40,7 +40,7 @@ class MemoryEncoderConfig:
 
 
 class MemoryEncoder(Encoder):
-    """Ordered Memory: the top slot behind the last token."""
+    """Ordered Memory. The vector is the top slot after the last token."""
 
     Config = MemoryEncoderConfig
     gives = (StackDecisions,)
@@ -68,9 +68,9 @@ class MemoryEncoder(Encoder):
         if self.config.padding == "exact":
             output, positions, _ = self.layer(self.dropout(self.embedding(tokens.t())), real.t(), slots=slots)
             return last_real(output, lengths), positions
-        count = tokens.shape[1]  # each row moves to the right
-        places = torch.arange(count, device=tokens.device) + lengths.to(tokens.device)[:, None] - count
-        moved, present = tokens.gather(1, places % count), places >= 0
+        count = tokens.shape[1]  # padding moves to the front of each row
+        sources = torch.arange(count, device=tokens.device) + lengths.to(tokens.device)[:, None] - count
+        moved, present = tokens.gather(1, sources % count), sources >= 0
         output, positions, _ = self.layer(self.dropout(self.embedding(moved.t())), present.t(), slots=slots)
         back = torch.arange(count, device=tokens.device) - lengths.to(tokens.device)[:, None]
         index = (back % count).t()[..., None].expand_as(positions)
@@ -81,7 +81,7 @@ class MemoryEncoder(Encoder):
         return self.run(tokens, lengths)[0]
 
     def structure(self, tokens: Tensor, lengths: Tensor) -> StackDecisions:
-        """Slots for ``tokens`` (R, N); that of a first one is the number of slots, as in the released program."""
+        """Slots for ``tokens`` (R, N). That of the first token is the number of slots, as in the released program."""
         slots = self.run(tokens, lengths)[1].argmax(-1).t().contiguous()
         slots[:, 0] = self.config.test_slots
         return StackDecisions(slots, lengths)

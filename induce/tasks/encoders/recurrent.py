@@ -30,7 +30,7 @@ class LstmEncoderConfig:
 
 
 class LstmEncoder(Encoder):
-    """An LSTM: its state behind the last token."""
+    """An LSTM. The vector is its state after the last token."""
 
     Config = LstmEncoderConfig
 
@@ -63,7 +63,7 @@ class OnLstmEncoderConfig:
 
 
 class OnLstmEncoder(Encoder):
-    """An ON-LSTM: its state behind the last token."""
+    """An ON-LSTM. The vector is its state after the last token."""
 
     Config = OnLstmEncoderConfig
     gives = (Distances,)
@@ -81,7 +81,7 @@ class OnLstmEncoder(Encoder):
         self.layers = nn.ModuleList(layers)
 
     def run(self, tokens: Tensor) -> Any:
-        """What the last layer computes."""
+        """Output of the last layer for ``tokens`` (R, N)."""
         x = self.embedding_dropout(self.embedding(tokens.t()))
         for k, layer in enumerate(cast("list[OnLstmLayer]", list(self.layers))):
             output = layer(self.dropout(x) if k else x, layer.initial_state(len(tokens)))

@@ -1,6 +1,6 @@
 """A Transformer as the encoder of a task's expressions, and a Universal Transformer (Dehghani et al. 2018).
 
-The latter has a fixed number of steps; that each place may halt by itself is not here.
+The latter has a fixed number of steps. Halting of single positions is not implemented.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class TransformerEncoderConfig:
     embedding_dropout: float = dropout_rate(0.1, "dropout of the embedded words")
     dropout: float = dropout_rate(0.1, "dropout inside the layers")
     classifier_dropout: float = dropout_rate(0.2, "dropout before the classifier")
-    together: bool = setting(False, help="both expressions in one sequence, as published; false: each by itself")
-    universal: bool = setting(False, help="one layer, depth times over, with signals of place and step before each")
+    together: bool = setting(False, help="encode both expressions in one sequence (published) or separately")
+    universal: bool = setting(False, help="apply one layer depth times, each time with position and step encodings")
 
 
 class TransformerEncoder(Encoder):
-    """A Transformer with sinusoidal positions: its state at a mark before the first token.
+    """A Transformer with sinusoidal positions. The vector is its state at a boundary token before the first token.
 
-    With ``together`` a pair is one sequence, a mark, the first expression, a mark, the second one, a mark, and what
-    stands at the last mark is the vector of the pair (the thesis, table 5, after Radford et al. 2018).
+    With ``together`` a pair is one sequence: start token, first expression, separator, second expression, end token.
+    The state at the end token is the vector of the pair (thesis, table 5, after Radford et al. 2018).
     """
 
     Config = TransformerEncoderConfig
@@ -60,14 +60,14 @@ class TransformerEncoder(Encoder):
         self.norm = nn.LayerNorm(size)
 
     def forward(self, tokens: Tensor, lengths: Tensor, trees: Sequence[Side]) -> Tensor:
-        """Vectors (R, D); with ``together``, where there are pairs, one for each of them (R / 2, D)."""
+        """Vectors (R, D) of expressions, or (R / 2, D) of pairs with ``together``."""
         if self.marks is None:
-            marked = nn.functional.pad(tokens, (1, 0))  # number 0 is the boundary mark
+            marked = nn.functional.pad(tokens, (1, 0))  # index 0 is the boundary token
             return self.run(self.embedding(marked), lengths + 1)[:, 0]
         return self.ends(self.embedding(tokens), lengths, self.marks)
 
     def ends(self, embedded: Tensor, lengths: Tensor, marks: Tensor) -> Tensor:
-        """States at the last marks of sequences of `sides` expressions each, all first ones given before all others."""
+        """States at the end tokens of sequences of `sides` expressions. First expressions precede all second ones."""
         start, between, end = marks[:, None]
         count = len(lengths) // self.sides
         rows = []
@@ -80,19 +80,19 @@ class TransformerEncoder(Encoder):
         return states[torch.arange(count, device=embedded.device), sizes - 1]
 
     def run(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """Normalised final states (R, N, D) of embedded sequences."""
-        places = positions(x.shape[1], self.size).to(x)
+        """Normalized final states (R, N, D) of embedded sequences."""
+        encodings = positions(x.shape[1], self.size).to(x)
         padding = ~real_words(x[..., 0], lengths)
         if not self.config.universal:
-            return cast(Tensor, self.norm(self.layers(self.dropout(x + places), src_key_padding_mask=padding)))
+            return cast(Tensor, self.norm(self.layers(self.dropout(x + encodings), src_key_padding_mask=padding)))
         x = self.dropout(x)
         for step in positions(self.config.depth, self.size).to(x):
-            x = self.layers(x + places + step, src_key_padding_mask=padding)
+            x = self.layers(x + encodings + step, src_key_padding_mask=padding)
         return cast(Tensor, self.norm(x))
 
 
 def positions(count: int, size: int) -> Tensor:
-    """Sines and cosines (count, size) of the first ``count`` places (Vaswani et al. 2017, section 3.5)."""
+    """Sines and cosines (count, size) of the first ``count`` positions (Vaswani et al. 2017, section 3.5)."""
     rates = torch.exp(torch.arange(0, size, 2) * (-math.log(10_000.0) / size))
     angles = torch.arange(count)[:, None] * rates
     return torch.cat((angles.sin(), angles.cos()), -1)

@@ -1,7 +1,7 @@
-"""What makes one vector of an expression by its gold tree, from the words up: TreeRNN, TreeLSTM and TreeCell.
+"""Encoders that compose the vector of an expression along its gold tree: TreeRNN, TreeLSTM and TreeCell.
 
-They are the baselines that are told the structure which the others have to find. All joins of a batch that lie equally
-high are computed at once.
+These baselines receive the structure that the other encoders have to induce. All joins of a batch at the same height
+are computed at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TreeEncoderConfig:
 
 
 class TreeEncoder(Encoder):
-    """Words and joins bottom-up; a subclass says what a word's state is, and what that of a join."""
+    """Bottom-up composition of words. A subclass defines the states of words and joins."""
 
     Config = TreeEncoderConfig
 
@@ -58,46 +58,47 @@ class TreeEncoder(Encoder):
 
 
 def plan(trees: Sequence[Side]) -> tuple[list[int], list[list[tuple[int, int]]], list[int]]:
-    """Numbers of all words; for each height the pairs of nodes to join; and the root of each tree.
+    """Order of computation for a batch of trees.
 
-    Nodes are numbered words first, then joins from the lowest to the highest.
+    Returns the symbol indices of all words, the pairs of nodes to join for each height, and the root of each tree. The
+    words have the lowest node numbers, followed by the joins from the lowest to the highest.
     """
     ids: list[int] = []
     heights: list[list[int]] = []
     starts = []
     by_height: dict[int, list[tuple[int, int]]] = {}  # height -> tree and node of each join
-    for number, tree in enumerate(trees):
+    for index, tree in enumerate(trees):
         starts.append(len(ids))
-        ids += [tree.ids[place] for place in tree.leaves]
+        ids += [tree.ids[leaf] for leaf in tree.leaves]
         height = [0] * len(tree.leaves)
         for left, right in tree.joins:
             height.append(1 + max(height[left], height[right]))
-            by_height.setdefault(height[-1], []).append((number, len(height) - 1))
+            by_height.setdefault(height[-1], []).append((index, len(height) - 1))
         heights.append(height)
-    places = [[start + i for i in range(len(tree.leaves))] for start, tree in zip(starts, trees, strict=True)]
-    for place, height in zip(places, heights, strict=True):
-        place += [-1] * (len(height) - len(place))
+    numbers = [[start + i for i in range(len(tree.leaves))] for start, tree in zip(starts, trees, strict=True)]
+    for nodes, height in zip(numbers, heights, strict=True):
+        nodes += [-1] * (len(height) - len(nodes))  # filled in below
     count, levels = len(ids), []
     for height_now in sorted(by_height):
         pairs = []
-        for number, node in by_height[height_now]:
-            left, right = trees[number].joins[node - len(trees[number].leaves)]
-            pairs.append((places[number][left], places[number][right]))
-            places[number][node] = count
+        for index, node in by_height[height_now]:
+            left, right = trees[index].joins[node - len(trees[index].leaves)]
+            pairs.append((numbers[index][left], numbers[index][right]))
+            numbers[index][node] = count
             count += 1
         levels.append(pairs)
-    return ids, levels, [place[-1] for place in places]
+    return ids, levels, [nodes[-1] for nodes in numbers]
 
 
 class TreeRnn(TreeEncoder):
-    """tanh of a linear map of both parts (Socher et al. 2011; Bowman, Manning & Potts 2015)."""
+    """Tree-RNN: tanh of a linear map of both parts (Socher et al. 2011, Bowman, Manning & Potts 2015)."""
 
     def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
         super().__init__(config, symbols)
         self.map = nn.Linear(2 * self.size, self.size)
 
     def words(self, x: Tensor) -> Tensor:
-        """The embeddings."""
+        """The embeddings ``x``."""
         return x
 
     def join(self, left: Tensor, right: Tensor) -> Tensor:
@@ -106,7 +107,7 @@ class TreeRnn(TreeEncoder):
 
 
 class TreeLstm(TreeEncoder):
-    """A binary TreeLSTM (Tai, Socher & Manning 2015, section 3.2); a state is h and c side by side."""
+    """A binary TreeLSTM (Tai, Socher & Manning 2015, section 3.2). A state is the concatenation of h and c."""
 
     def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
         super().__init__(config, symbols)
@@ -128,7 +129,7 @@ class TreeLstm(TreeEncoder):
 
 
 class TreeCell(TreeEncoder):
-    """The recursive cell of Ordered Memory alone; the left part takes the place of the memory."""
+    """The recursive cell of Ordered Memory, with the left part as its memory."""
 
     def __init__(self, config: TreeEncoderConfig, symbols: int) -> None:
         super().__init__(config, symbols)

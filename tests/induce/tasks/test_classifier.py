@@ -63,8 +63,8 @@ def test_scores_do_not_depend_on_padding_and_order(task: str, name: str) -> None
     vocabulary = examples.vocabulary(0, 0)
     model = make_model(config, len(vocabulary)).double().eval()
     loader = ExpressionLoader(encode(examples.examples, vocabulary), BatchSettings(batch_size=4), device="cpu")
-    together = loader.batch(range(12))
-    scores = model(together.tokens, together.lengths, together.trees)
+    batch = loader.batch(range(12))
+    scores = model(batch.tokens, batch.lengths, batch.trees)
     for k in range(12):
         alone = loader.batch([k])
         torch.testing.assert_close(model(alone.tokens, alone.lengths, alone.trees)[0], scores[k])
@@ -151,24 +151,24 @@ def test_conflicting_settings_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("universal", [False, True])
 def test_transformer_joins_both_formulas(universal: bool) -> None:
-    """Padding changes nothing, the order of the two sides does, and one layer has fewer weights than two."""
+    """Scores depend on the order of the two sides, not on padding. A universal encoder has one layer."""
     torch.manual_seed(1)
-    more = ["model.together=true", f"model.universal={str(universal).lower()}", "model.depth=2"]
-    config = settings("logic", "transformer", *more)
+    changes = ["model.together=true", f"model.universal={str(universal).lower()}", "model.depth=2"]
+    config = settings("logic", "transformer", *changes)
     examples = Examples(find_task("logic"), find_task("logic").generate(config.task, "train", 6))
     vocabulary = examples.vocabulary(0, 0)
     model = make_model(config, len(vocabulary)).double().eval()
     loader = ExpressionLoader(encode(examples.examples, vocabulary), BatchSettings(batch_size=4), device="cpu")
-    together = loader.batch(range(6))
-    scores = model(together.tokens, together.lengths, together.trees)
+    batch = loader.batch(range(6))
+    scores = model(batch.tokens, batch.lengths, batch.trees)
     assert scores.shape == (6, 7)
     for k in range(6):
         alone = loader.batch([k])
         torch.testing.assert_close(model(alone.tokens, alone.lengths, alone.trees)[0], scores[k])
-    turned = model(together.tokens.roll(6, 0), together.lengths.roll(6), together.trees)
-    assert not torch.allclose(turned, scores)
+    reversed_scores = model(batch.tokens.roll(6, 0), batch.lengths.roll(6), batch.trees)
+    assert not torch.allclose(reversed_scores, scores)
     assert len(model.encoder.layers.layers) == (1 if universal else 2)
-    model.loss(together).objective.backward()
+    model.loss(batch).objective.backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 

@@ -48,7 +48,7 @@ def test_evaluation_is_deterministic_whatever_the_padding() -> None:
         assert (drawn.sum(1) == 1).all()
         assert (scores[2, 6:] == NEVER).all()
         assert (scores[:, 0] == NEVER).all()
-    trace = model.along(demonstrations)
+    trace = model.trace(demonstrations)
     torch.testing.assert_close(trace.actions.sum(-1)[0], torch.ones(9).double())
     torch.testing.assert_close(trace.choice.sum(-1)[0], torch.ones(9).double())
     assert set(trace.end.flatten().tolist()) <= {0.0, 1.0}

@@ -97,7 +97,7 @@ def test_generated_demonstrations_are_deterministic_and_in_one_part() -> None:
     ("line", "problem"),
     [
         ("AC ../..", "3: expected a task, a map and actions"),
-        ("AX {map} use", "3: 'AX' is no task of Craft"),
+        ("AX {map} use", "3: 'AX' is not a task of Craft"),
         ("A {map} jump", "3: 'jump' is not an action"),
         ("A {map} down", "3: the actions do 0 of the 1 subtasks of A"),
         ("A {map} use use", "3: A is done after 1 of the 2 actions"),

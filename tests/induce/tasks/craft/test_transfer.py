@@ -80,7 +80,7 @@ def test_options_of_models_are_merged() -> None:
     assert (both.config.options, both.config.tasks) == (4, 1)
     torch.testing.assert_close(both.options.inner, torch.cat([first.options.inner, second.options.inner]))
     assert not any(parameter.requires_grad for parameter in both.parameters())
-    with pytest.raises(SynparseError, match="do not go together"):
+    with pytest.raises(SynparseError, match="cannot be joined"):
         join([first, policy(3, inner_size=5)])
 
 
@@ -141,7 +141,7 @@ def test_weights_that_are_nan_are_reported_and_not_saved(trained: Path, tmp_path
     assert again.learner is not None
     assert again.learner.options is not None
     again.learner.options.parameters[0].data[:] = float("nan")
-    with pytest.raises(SynparseError, match="iteration 1 weights are no longer numbers"):
+    with pytest.raises(SynparseError, match="weights are not finite after iteration 1"):
         again.save()
     assert build_model(read(find(run)))  # as it was written before
 
@@ -149,9 +149,9 @@ def test_weights_that_are_nan_are_reported_and_not_saved(trained: Path, tmp_path
 def test_invalid_requests_are_refused(trained: Path, tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3", reason="needs the extra [skills]")
     for invalid, problem in (
-        (request(tmp_path / "new", trained, settings=("model.options=3",)), "only those of \\[train\\]"),
-        (request(tmp_path / "new", trained, sketch="AQ"), "no task of Craft"),
-        (request(tmp_path / "new", resume=True), "nothing to go on with"),
+        (request(tmp_path / "new", trained, settings=("model.options=3",)), "only \\[train\\]"),
+        (request(tmp_path / "new", trained, sketch="AQ"), "not a task of Craft"),
+        (request(tmp_path / "new", resume=True), "not a run that can be resumed"),
         (request(trained, resume=True, settings=()), "learns from demonstrations"),
         (request(trained, trained), "there is a model already"),
     ):

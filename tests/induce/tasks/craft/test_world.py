@@ -179,9 +179,9 @@ def test_sketches_are_letters_or_names() -> None:
     assert read_sketches("AC, make-bridge") == ("AC", "CAF")
     assert all(set(letters) <= set(SUBTASKS) for letters in NAMED.values())
     for text, problem in (
-        ("AX", "'AX' is no task of Craft"),
+        ("AX", "'AX' is not a task of Craft"),
         ("make-brigde", "make-bridge"),
-        ("AA", "wood is there once"),
+        ("AA", "a world has one wood"),
         ("YZ", "two rings"),
     ):
         with pytest.raises(SynparseError, match=problem):
