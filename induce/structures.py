@@ -1,9 +1,9 @@
-"""What models say of sentences: the meeting point of models and decoders.
+"""Structures that models predict and decoders read, such as distances, heads and span scores.
 
-A structure is that of a batch of sentences, boundary marks already cut off; ``lengths`` (B,) counts the words of each
-sentence, and entries from there on are padding. ``rows`` cuts it into what a decoder takes, one row a sentence, and
-``to_json`` and ``from_json`` say how such a row stands in a line of `synparse extract` and `synparse decode`, under the
-key ``name``. A new kind is a class here and a decoder that reads it.
+A structure belongs to a batch of sentences, without boundary tokens. ``lengths`` (B,) are the numbers of words; all
+entries after them are padding. ``rows`` splits a structure into one row per sentence, the input of a decoder.
+``to_json`` and ``from_json`` convert a row to and from its value under the key ``name`` in the lines that
+`synparse extract` writes and `synparse decode` reads. A new type needs a class here and a decoder that reads it.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 
 class Structure:
-    """What every structure offers."""
+    """Base class of all structures."""
 
     name: ClassVar[str]  # the key of a row in JSON lines
     probabilities: bool = False  # whether the numbers are probabilities
     rows_are: ClassVar[str]  # a row in words, for error messages
-    entries: ClassVar[str]  # what there is one of for each word, in the plural
+    entries: ClassVar[str]  # name of the entries, one for each word, in the plural
 
     def rows(self) -> list[Any]:
-        """A row for each sentence, on the CPU, as a decoder takes it."""
+        """Rows for a decoder, one for each sentence, on the CPU."""
         raise TypeError(f"{type(self).__name__} does not say what its rows are")
 
     @classmethod
     def trivial(cls, length: int) -> Any:
-        """The row of a sentence that is too short for the model: every decoder finds the one tree that there is."""
+        """Row of a sentence that is too short for the model, from which every decoder makes the only possible tree."""
         raise TypeError(f"{cls.__name__} has no row for {length} words")
 
     @classmethod
@@ -47,29 +47,29 @@ class Structure:
 
     @classmethod
     def from_json(cls, value: Any) -> Any:
-        """The row that ``to_json`` wrote. Raises ValueError that says what was expected."""
+        """Convert the value written by ``to_json`` to a row. Raises ValueError if the value has another form."""
         return value
 
     @classmethod
     def words_of(cls, row: Any) -> int:
-        """How many words a row is of."""
+        """Number of words in the sentence of ``row``."""
         return len(row)
 
     @classmethod
     def sharpness(cls, row: Any) -> dict[str, float]:
-        """Measures of how clearly ``row`` (three or more words) prefers one tree, by name; empty without any."""
+        """Measures of how clearly ``row`` (three or more words) prefers one tree, by name, or an empty dictionary."""
         return {}
 
     @classmethod
     def support(cls, row: Any, phrases: Sequence[Span]) -> list[float]:
-        """Support of ``row`` for each of ``phrases``, in any order; empty if the structure does not say."""
+        """Support of ``row`` for each of ``phrases``, in any order, or an empty list if it is not defined."""
         return []
 
     @classmethod
     def confidence(cls, row: Any, spans: Sequence[Sequence[Any]]) -> float | None:
-        """Mean support for the phrases of a tree, the full sentence excluded; None if there is none.
+        """Mean support for the phrases of a tree except the full sentence, or None if there are no such phrases.
 
-        ``spans`` are the brackets that a decoder made of ``row``. The support is the margin of distances, in the
+        ``spans`` are the brackets that a decoder predicted from ``row``. The support is the margin of distances, in the
         model's unit, or the probability or share of votes of a span.
         """
         phrases = [(start, end) for start, end, *_ in spans if 1 < end - start < cls.words_of(row)]
@@ -79,15 +79,15 @@ class Structure:
 
     @classmethod
     def drawn_numbers(cls, row: Any) -> dict[str, Any]:
-        """Numbers beside a picture of the tree: ``distances`` (N,) or ``probabilities`` (N, N) of heads; or empty."""
+        """Numbers to draw next to the tree: ``distances`` (N,), ``probabilities`` (N, N) of heads, or nothing."""
         return {}
 
-    #: what rows of this structure vote for in an ensemble that sums probabilities: trees, heads, or nothing
+    #: target of the votes of a row in an ensemble that sums probabilities: ``trees``, ``heads``, or empty
     votes_for: ClassVar[str] = ""
 
     @classmethod
     def votes(cls, row: Any) -> np.ndarray:
-        """Votes for spans (N, N + 1) or for heads (N, N), the root on the diagonal; see ``votes_for``."""
+        """Votes for spans (N, N + 1), or for heads (N, N) with the root on the diagonal, according to ``votes_for``."""
         import numpy as np
 
         return np.asarray(row, dtype=float)
@@ -102,8 +102,8 @@ def _cut(values: Tensor, lengths: Tensor) -> list[Any]:
 class Distances(Structure):
     """Syntactic distances.
 
-    ``values`` (B, N): entry i is the gap *before* word i, larger splits earlier. Entry 0 lies before the sentence:
-    the decoder `unbiased` ignores it, `biased` reads it.
+    ``values`` (B, N): entry i is the distance of the gap *before* word i; gaps with larger distances are split first.
+    Entry 0 is before the sentence: the decoder `unbiased` ignores it, and `biased` reads it.
     """
 
     name = "distances"
@@ -113,12 +113,12 @@ class Distances(Structure):
     lengths: Tensor
 
     def rows(self) -> list[list[float]]:
-        """The gap before each word."""
+        """Distance of the gap before each word, one list per sentence."""
         return _cut(self.values, self.lengths)
 
     @classmethod
     def trivial(cls, length: int) -> list[float]:
-        """No gap is wider than another."""
+        """Equal distances for all gaps."""
         return [0.0] * length
 
     @classmethod
@@ -143,7 +143,7 @@ class Distances(Structure):
 
     @classmethod
     def from_json(cls, value: Any) -> list[float]:
-        """Numbers, infinities among them."""
+        """Convert a list of numbers, which may include infinities. Raises ValueError for another value."""
         return _floats(value, cls)
 
 
@@ -151,8 +151,8 @@ class Distances(Structure):
 class Heights(Structure):
     """Distances and heights.
 
-    ``values`` (B, N, 2): of word i the gap before it, as in `Distances`, and its height: the higher of two words is the
-    likelier head.
+    ``values`` (B, N, 2): for word i, the distance of the gap before it, as in `Distances`, and its height. The word
+    with the greater height is the more probable head.
     """
 
     name = "heights"
@@ -162,12 +162,12 @@ class Heights(Structure):
     lengths: Tensor
 
     def rows(self) -> list[list[list[float]]]:
-        """The gap before each word, and its height."""
+        """Distance of the gap before each word and height of the word, one list of pairs per sentence."""
         return _cut(self.values, self.lengths)
 
     @classmethod
     def trivial(cls, length: int) -> list[list[float]]:
-        """All words are of one height."""
+        """Equal distances and equal heights for all words."""
         return [[0.0, 0.0]] * length
 
     @classmethod
@@ -201,8 +201,8 @@ class HeadDistribution(Structure):
     """Distributions over the head of each word.
 
     ``probability`` (B, N, N): entry (i, j) is P(word j heads word i); the diagonal is P(word i is the root), or 0 if a
-    model does not estimate it. If they are no ``probabilities``, the entries are scores of at least 0 whose rows need
-    not sum to 1.
+    model does not estimate it. If ``probabilities`` is false, the entries are non-negative scores whose rows need not
+    sum to 1.
     """
 
     name = "heads"
@@ -213,13 +213,13 @@ class HeadDistribution(Structure):
     probabilities: bool = True
 
     def rows(self) -> list[np.ndarray]:
-        """Square matrix (N, N) of each sentence."""
+        """Square matrices (N, N), one per sentence."""
         squares = self.probability.cpu().numpy()
         return [square[:n, :n].copy() for square, n in zip(squares, self.lengths.tolist(), strict=True)]
 
     @classmethod
     def trivial(cls, length: int) -> list[list[float]]:
-        """All heads are equally probable."""
+        """Equal probabilities for all heads."""
         return [[1.0] * length] * length
 
     @classmethod
@@ -247,10 +247,10 @@ class HeadDistribution(Structure):
 
 @dataclass(frozen=True)
 class StackDecisions(Structure):
-    """Where the head of a stack is after the reductions before each word.
+    """Position of the top of a stack after the reductions before each word.
 
-    ``slots`` (B, N): the number of a slot of the stack, 0 the newest. A word that chooses a slot above the one where
-    the word before it was put joins what lies between.
+    ``slots`` (B, N): the index of a slot of the stack, 0 for the newest. If a word selects a slot above the slot of the
+    previous word, the slots between them are joined.
     """
 
     name = "stack"
@@ -265,7 +265,7 @@ class StackDecisions(Structure):
 
     @classmethod
     def trivial(cls, length: int) -> list[int]:
-        """Every word stays where the one before it is."""
+        """The same slot for every word."""
         return [0] * length
 
     @classmethod
@@ -283,7 +283,7 @@ class StackDecisions(Structure):
 
 @dataclass(frozen=True)
 class SpanScores(Structure):
-    """Probability of each span of words to be a constituent, or another score of it.
+    """Probability that each span of words is a constituent, or another score of the span.
 
     ``score`` (B, N, N + 1): entry (i, j) is the score of the words i to j - 1; entries with j <= i have no meaning. The
     marginals of a grammar are ``probabilities``; scores of other models can be any finite numbers. ``symbols``
@@ -312,12 +312,12 @@ class SpanScores(Structure):
 
     @classmethod
     def trivial(cls, length: int) -> list[list[float]]:
-        """All spans are equally probable."""
+        """Equal scores for all spans."""
         return [[0.0] * (length + 1)] * length
 
     @classmethod
     def sharpness(cls, row: Any) -> dict[str, float]:
-        """Entropy and largest probabilities of the spans; empty if the scores are not probabilities."""
+        """Entropy and largest probabilities of the spans, or an empty dictionary if they are not probabilities."""
         return span_sharpness(row)
 
     votes_for = "trees"
@@ -334,16 +334,16 @@ class SpanScores(Structure):
 
     @classmethod
     def from_json(cls, value: Any) -> list[list[float]]:
-        """Lists of numbers, each one longer than there are lists."""
+        """Convert N lists of N + 1 numbers. Raises ValueError for another value."""
         rows = _list(value, cls)
         return [_floats(row, cls, length=len(rows) + 1) for row in rows]
 
 
 @dataclass(frozen=True)
 class Brackets(Structure):
-    """Trees that a model has decoded itself.
+    """Trees that the model itself decoded.
 
-    ``spans``: for each sentence its spans ``(start, end)``, or ``(start, end, label)`` where the model names them.
+    ``spans``: the spans ``(start, end)`` of each sentence, or ``(start, end, label)`` if the model labels them.
     """
 
     name = "brackets"
@@ -358,12 +358,12 @@ class Brackets(Structure):
 
     @classmethod
     def trivial(cls, length: int) -> list[tuple[Any, ...]]:
-        """Only the whole."""
+        """The full-sentence span alone."""
         return [(0, length)] if length > 1 else []
 
     @classmethod
     def to_json(cls, row: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-        """A list of two or three for each span."""
+        """A list of two or three items for each span."""
         return [list(span) for span in row]
 
     @classmethod
@@ -377,13 +377,13 @@ class Brackets(Structure):
 
     @classmethod
     def words_of(cls, row: Sequence[tuple[Any, ...]]) -> int:
-        """The farthest end: spans do not say how many words there are."""
+        """Largest end of a span, because the spans do not state the number of words."""
         return max((span[1] for span in row), default=0)
 
 
 @dataclass(frozen=True)
 class Heads(Structure):
-    """Heads that a model has decoded itself: ``heads`` has for each sentence the head of each word, ``ROOT = -1``."""
+    """Heads that the model itself decoded: the heads of the words of each sentence, ``ROOT = -1`` for the root."""
 
     name = "arcs"
     rows_are = f"a list of whole numbers, the head of each word, {ROOT} for the root"
@@ -397,7 +397,7 @@ class Heads(Structure):
 
     @classmethod
     def trivial(cls, length: int) -> list[int]:
-        """Each word heads the next one."""
+        """A chain in which each word is the head of the next word."""
         return list(range(-1, length - 1))
 
     @classmethod
@@ -425,7 +425,7 @@ def _list(value: Any, kind: type[Structure]) -> list[Any]:
 
 
 def _floats(value: Any, kind: type[Structure], *, length: int | None = None) -> list[float]:
-    """A list of numbers, ``length`` of them if that is given, as floats."""
+    """Convert a list of numbers (``length`` of them, if given) to floats. Raises ValueError for another value."""
     if not isinstance(value, list) or any(type(number) not in (int, float) for number in value):
         raise ValueError(_expected(kind))
     if length is not None and len(value) != length:

@@ -1,4 +1,4 @@
-"""What every model offers, whatever its paper: the contract that training, parsing and scoring rely on."""
+"""Interface of all models: the contract that training, parsing and scoring rely on."""
 
 from __future__ import annotations
 
@@ -25,95 +25,107 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a model makes of one batch."""
+    """Loss of a model on one batch, with the numbers that training reports."""
 
-    objective: Tensor  # scalar: what is minimised, penalties included
+    objective: Tensor  # scalar: the loss that training minimizes, including penalties
     nll: Tensor  # scalar: mean negative log-likelihood in nats, to report
-    count: int  # what ``nll`` is the mean over
+    count: int  # number of items that ``nll`` is the mean over
     state: Any = None  # to carry into the next segment of a stream (detach it first)
-    correct: int | None = None  # of a task: how many labels were found
-    rows: int | None = None  # what ``objective`` is the mean over, where that is not ``count``
+    correct: int | None = None  # of a task: number of labels predicted correctly
+    rows: int | None = None  # number of items that ``objective`` is the mean over, if it is not ``count``
 
     @property
     def weight(self) -> int:
-        """By what the objectives of the parts of a batch are weighed."""
+        """Weight of this objective when the objectives of the parts of a batch are averaged."""
         return self.count if self.rows is None else self.rows
 
 
 class Query(NamedTuple):
-    """Which structure is asked for."""
+    """Structure that is requested from a model."""
 
     structure: type[Structure]
     layer: int = 1  # from 1, for models that have trees in each layer
-    distances: str = "lm"  # set of distances: of the language model, or one that learned from trees
+    distances: str = "lm"  # set of distances: those of the language model, or a set learned from trees
     symbols: bool = False  # whether span scores are requested by nonterminal as well
 
 
 class Model(nn.Module):
-    """A model that learns by gradients.
+    """A model that is trained by gradient descent.
 
-    A subclass names its settings (``Config``, a frozen dataclass whose ``check()`` raises ValueError where they do not
-    fit together), the batches that it learns from and the structures that it gives, and has ``loss`` and ``structure``.
-    It is made from its settings and the number of words in the vocabulary alone.
+    A subclass defines its settings (``Config``, a frozen dataclass whose ``check()`` raises ValueError if they are
+    inconsistent), the types of batches that it learns from (``reads``), the structures that it predicts (``gives``),
+    and the methods ``loss`` and ``structure``. It is constructed from its settings and the vocabulary size alone.
     """
 
     Config: ClassVar[type]
     reads: ClassVar[tuple[type[Batch], ...]]
-    gives: ClassVar[tuple[type[Structure], ...]] = ()  # nothing: a language model without trees
-    max_length: ClassVar[int | None] = None  # words of a sentence that it can parse, if that is limited
-    shortest: ClassVar[int] = 1  # words of a sentence that it can learn from and parse
+    gives: ClassVar[tuple[type[Structure], ...]] = ()  # empty: a language model without trees
+    max_length: ClassVar[int | None] = None  # words of the longest sentence that it can parse, or None
+    shortest: ClassVar[int] = 1  # words of the shortest sentence that it can learn from and parse
     #: types of batches whose loss needs statistics of the whole batch; several processes cannot divide these
     whole_batch: tuple[type[Batch], ...] = ()
     estimates_root: ClassVar[bool] = False  # whether the diagonal of head distributions is P(word is the root)
-    measure: ClassVar[str] = "perplexity"  # as which `Loss.nll` is told, or the name of what stands in its place
-    rounds: ClassVar[bool] = False  # whether it may learn from products of rounded factors (`induce.layers.rounding`)
-    precision = "float32"  # of these
+    measure: ClassVar[str] = "perplexity"  # quantity that is reported for `Loss.nll`, by name
+    rounds: ClassVar[bool] = False  # whether training may round the factors of products (`induce.layers.rounding`)
+    precision = "float32"  # of the rounded factors
 
     def prepare(self, corpus: EncodedCorpus) -> None:
-        """Before the first step: what can be had from the whole text, such as word classes, goes into buffers."""
+        """Compute buffers from the training corpus, such as word classes, before the first step."""
 
     def initial_state(self, columns: int) -> Any:
-        """What is carried along a stream, before its first word, for ``columns`` columns; None: nothing is."""
+        """State before the first word of a stream of ``columns`` columns, or None if the model has no state."""
         return None
 
     def loss(self, batch: Any, state: Any = None) -> Loss:
-        """The loss of a batch of a type in ``reads``; a segment of a stream goes on from ``state``."""
+        """Loss of a batch of a type in ``reads``.
+
+        A segment of a stream continues from ``state``. Raises NotTrained if the model has no loss.
+        """
         raise NotTrained(f"{type(self).__name__} has no loss")
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
-        """What ``query`` asks for of whole sentences; to be called in evaluation mode."""
+        """The structure requested by ``query`` for a batch of full sentences, in evaluation mode.
+
+        Raises NotTrained if the model predicts no structure.
+        """
         raise NotTrained(f"{type(self).__name__} gives no structure")
 
     def edge_statistics(self) -> EdgeStatistics | None:
-        """Counts of the training text for priors that need them, or None."""
+        """Counts of the training corpus for the priors that need them, or None."""
         return None
 
     def word_log_probabilities(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability in nats of each word of whole sentences, where the model has one; in evaluation mode.
+        """Log-probability of each word of full sentences, in nats, in evaluation mode.
 
-        (B, N + 1) of a model of next words, the mark behind the last word included; (B, N) of one of masked words,
-        each word when it alone is masked. 0 at padding. Raises NotTrained for a model that only knows sentences.
+        (B, N + 1) for a next-word model, which includes the end-of-sentence token; (B, N) for a masked language model,
+        where each word is masked alone. 0 at padding. Raises NotTrained if the model has no probabilities of words.
         """
         raise NotTrained(f"{type(self).__name__} has no probabilities of words")
 
     def log_probability(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability of each sentence (B,) in nats; of a model of masked words the sum over these (pseudo)."""
+        """Log-probability of each sentence (B,) in nats.
+
+        The pseudo-log-probability for a masked language model: the sum over its masked words.
+        """
         return self.word_log_probabilities(batch).sum(1)
 
     def word_vectors(self, batch: SentenceBatch) -> Tensor:
-        """What the model knows of each word of whole sentences (B, N, E): its final states, or of a model of next words
-        those that the output layer reads behind each word. Raises NotTrained for a model without any."""
+        """Vectors of the words of full sentences (B, N, E).
+
+        These are the final states; for a next-word model, the states after each word, which the output layer reads.
+        Raises NotTrained if the model has no vectors of words.
+        """
         raise NotTrained(f"{type(self).__name__} has no vectors of words")
 
     def sentence_vectors(self, batch: SentenceBatch) -> Tensor:
-        """The mean of each sentence's word vectors (B, E); zeros for a sentence without a word."""
+        """Mean of the word vectors of each sentence (B, E), or zeros if it has no words."""
         vectors = self.word_vectors(batch)
         count = batch.lengths.to(vectors.device)[:, None]
         real = torch.arange(vectors.shape[1], device=vectors.device) < count
         return (vectors * real[..., None]).sum(1) / count.clamp(min=1)
 
     def check_lengths(self, batch: SentenceBatch) -> None:
-        """Raises SentenceTooLong for the first sentence of more than ``max_length`` words."""
+        """Raise SentenceTooLong for the first sentence of more than ``max_length`` words."""
         if self.max_length is None:
             return
         for index, length in enumerate(batch.lengths.tolist()):
@@ -121,26 +133,26 @@ class Model(nn.Module):
                 raise SentenceTooLong(index, length, self.max_length)
 
     def parsing_cost(self, length: int) -> float:
-        """What a sentence of ``length`` words adds to a parsing batch, whose budget is 4,096: linear by default."""
+        """Cost of a sentence of ``length`` words in a parsing batch, whose budget is 4,096: linear by default."""
         return length + 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class FitStep:
-    """Where `FittedModel.fit` stands."""
+    """Progress of `FittedModel.fit` after one step."""
 
-    done: int  # steps
+    done: int  # steps so far
     total: int
-    nll: float  # mean negative log-likelihood in nats over this step's text, before what it changed
-    count: int  # what that is the mean over
-    check: bool = False  # whether to score the development text now, and keep the model if it is the best
+    nll: float  # mean negative log-likelihood in nats over the text of this step, before its update
+    count: int  # number of items that ``nll`` is the mean over
+    check: bool = False  # whether to score the development set now and save the model if it is the best
 
 
 class CountSharing:
-    """Division of expected counts among processes that fit one model; this one is for a single process."""
+    """Division of expected counts among the processes that fit one model, here a single process."""
 
     def share(self, items: Sequence[Item]) -> Sequence[Item]:
-        """The part of ``items`` that this process counts in."""
+        """The part of ``items`` that this process counts."""
         return items
 
     def add_up(self, *arrays: np.ndarray) -> None:
@@ -151,28 +163,32 @@ class CountSharing:
 
 
 class FittedModel(Model):
-    """A model that learns without gradients, such as a grammar by expectation maximisation.
+    """A model that is fitted without gradients, such as a grammar by expectation-maximization.
 
-    All that it learns lives in buffers, so that a checkpoint holds it. ``seed`` is that of the run; ``group`` are the
-    processes that learn together, each of which has the whole text, counts in its share of it, and adds up.
+    All learned values are buffers, so that a checkpoint contains them. ``seed`` is the seed of the training run.
+    ``group`` connects the processes that fit one model: each reads the full corpus, counts in its share of it, and adds
+    its counts to those of the others.
     """
 
     seed: int = 1
     group: CountSharing = CountSharing()
 
     def loss(self, batch: Any, state: Any = None) -> Loss:
-        """What development text is scored by: the negative log-probability of its sentences, a mean over words."""
+        """Negative log-probability of the sentences per word, which scores the development set."""
         nats = -self.log_probability(batch).sum() / max(1, batch.token_count)
         return Loss(nats, nats, batch.token_count)
 
     def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
-        """Learn, one `FitStep` at a time. After each the buffers hold everything, and ``fit(corpus, step.done)`` goes
-        on as if nothing had been in between."""
+        """Learn from ``corpus`` and yield a `FitStep` after each step.
+
+        The buffers then contain the full state: ``fit(corpus, step.done)`` continues with the same result as an
+        uninterrupted run. Raises NotTrained if the model cannot be fitted.
+        """
         raise NotTrained(f"{type(self).__name__} has no fit")
 
 
 class SentenceTooLong(SynparseError):
-    """A sentence of a batch has more words than its model can parse; ``index`` is its row."""
+    """Error for a sentence with more words than the model can parse, at row ``index`` of the batch."""
 
     def __init__(self, index: int, length: int, limit: int) -> None:
         super().__init__(f"{length:,} words are too many for this model, which parses at most {limit:,}")
@@ -183,7 +199,7 @@ class SentenceTooLong(SynparseError):
 
 
 class NotTrained(TypeError):
-    """A model was asked for what it does not offer."""
+    """Error for a request that a model does not support."""
 
 
 def scores_words(kind: type[Model]) -> bool:
@@ -202,19 +218,19 @@ def has_vectors(kind: type[Model]) -> bool:
 
 
 def bounded(tokens: Tensor) -> Tensor:
-    """``tokens`` (B, N) with a boundary mark before and behind each sentence: (B, N + 2)."""
+    """Sentences ``tokens`` (B, N) with a boundary token before and after each: (B, N + 2)."""
     return functional.pad(tokens, (1, 1))
 
 
 class NextWords(NamedTuple):
-    """A batch as a next-word model reads it, steps down and columns or sentences across."""
+    """A batch as a next-word model reads it: one row per step, one column per sentence or stream."""
 
-    tokens: Tensor  # (T, B): of sentences each between boundary marks
+    tokens: Tensor  # (T, B); each sentence is between boundary tokens
     targets: Tensor  # (T, B): the tokens that follow
-    target_mask: Tensor | None = None  # (T, B): false for padding; None: there is none
+    target_mask: Tensor | None = None  # (T, B): false for padding; None if there is no padding
 
     def chosen(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Of ``rows`` (T B, E) those that have a target, and these targets."""
+        """The rows of ``rows`` (T B, E) that have a target, and these targets."""
         targets = self.targets.flatten()
         if self.target_mask is None:
             return rows, targets
@@ -223,18 +239,22 @@ class NextWords(NamedTuple):
 
 
 def next_words(batch: StreamBatch | SentenceBatch) -> NextWords:
-    """A segment of a stream as it is; of sentences every word and the mark behind each as targets, T = N + 2."""
+    """Inputs and targets of a next-word model.
+
+    A segment of a stream is not changed. In sentences, each word and the end-of-sentence token is a target; T = N + 2.
+    """
     if isinstance(batch, StreamBatch):
         return NextWords(batch.tokens, batch.targets)
     tokens = bounded(batch.tokens).t().contiguous()
-    place = torch.arange(len(tokens), device=tokens.device)[:, None]
-    return NextWords(tokens, tokens.roll(-1, 0), place <= batch.lengths.to(tokens.device))
+    index = torch.arange(len(tokens), device=tokens.device)[:, None]
+    return NextWords(tokens, tokens.roll(-1, 0), index <= batch.lengths.to(tokens.device))
 
 
 def gold_distances(batch: Batch) -> Tensor | None:
-    """The gold distances (T, B) of a batch in the shape of `next_words`, NaN where there are none; None if it has none.
+    """Gold distances (T, B) of a batch in the shape of `next_words`, or None if the batch has no trees.
 
-    This is the one place that asks a batch whether it has trees: the models that learn from them can do without.
+    Positions without a gold distance are NaN. Models that learn from trees call this function for every batch, so that
+    they also learn from batches without trees.
     """
     if isinstance(batch, SupervisedBatch):
         return functional.pad(batch.distances, (1, 1), value=float("nan")).t()
@@ -242,7 +262,7 @@ def gold_distances(batch: Batch) -> Tensor | None:
 
 
 def detach(state: Any) -> Any:
-    """``state`` (tensors in nested lists and tuples) cut off from the graph that computed it."""
+    """``state`` (tensors in nested lists and tuples) detached from the graph that computed it."""
     if isinstance(state, Tensor):
         return state.detach()
     if isinstance(state, tuple) and hasattr(state, "_fields"):

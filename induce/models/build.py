@@ -1,4 +1,4 @@
-"""An untrained model from the settings of a run."""
+"""Construction of untrained models from the settings of a training run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from induce.settings.run import RunConfig, kind_of, model_settings
 
 
 def make_model(config: RunConfig, vocabulary_size: int) -> Model:
-    """The untrained model of a run over ``vocabulary_size`` words; with a classifier around it where it is an encoder.
+    """Construct the untrained model of a training run for a vocabulary of ``vocabulary_size`` words.
 
-    Raises SynparseError where its settings are unknown, of another type or do not fit together.
+    An encoder is wrapped in the classifier of its task. Raises SynparseError if a setting is unknown or of another
+    type, or if the settings are inconsistent.
     """
     kind = kind_of(config)
     model = kind(model_settings(kind.Config, config.model, config.model_name), vocabulary_size)

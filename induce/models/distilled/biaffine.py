@@ -1,8 +1,8 @@
-"""A biaffine parser (Dozat and Manning 2017) that learns the heads which other parsers give: no words of its own to
-predict, no gold.
+"""Biaffine dependency parser (Dozat and Manning 2017) that is distilled from the heads predicted by other parsers.
 
-A grammar knows classes of words; what reads whole sentences, and learns from all of the grammar's heads at once, can
-become better than its teacher. Read from the top: the settings, the network, the loss. See docs/models/biaffine.md.
+It uses no gold trees and does not predict words. A grammar such as DMV sees only word classes. The student reads full
+sentences and learns from all predictions of the teacher, so it can become more accurate than the teacher. The order in
+this file: settings, network, loss. See docs/models/biaffine.md.
 
 Shapes: B sentences, N words, E units of an embedding, H of one direction of the LSTM, A of the arcs.
 """
@@ -27,12 +27,12 @@ from induce.structures import HeadDistribution
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-FARTHEST = 10  # words apart, from where on all distances are one
+FARTHEST = 10  # in words; larger distances share one weight
 
 
 @dataclass(frozen=True, kw_only=True)
 class BiaffineConfig:
-    """Sizes and rates; the defaults are ours, for a CPU and texts of some 10,000 sentences."""
+    """Sizes and rates, with defaults for training on a CPU with about 10,000 sentences."""
 
     embedding_size: int = count(64, "units of a word embedding")
     hidden_size: int = setting(100, at_least=1, at_most=1e6, help="units of one direction of the LSTM")
@@ -71,18 +71,19 @@ class Biaffine(Model):
         self.pairs = nn.Linear(config.arc_size, config.arc_size, bias=False)
         self.heading = nn.Linear(config.arc_size, 1)
         self.rooting = nn.Linear(config.arc_size, 1)
-        self.distance = nn.Parameter(torch.zeros(2, FARTHEST))  # of a head before the word, and behind it
+        self.distance = nn.Parameter(torch.zeros(2, FARTHEST))  # of a head before the word, and after it
 
     def prepare(self, corpus: EncodedCorpus) -> None:
-        """Which endings the words have."""
+        """Store the endings of the words of the vocabulary."""
         self.reader.learn_endings(corpus)
 
-    def scores(self, tokens: Tensor, lengths: Tensor, seen: Tensor) -> Tensor:
-        """Of word j as head of word i (B, N, N), of word i as the root on the diagonal; -inf where j is padding.
+    def scores(self, tokens: Tensor, lengths: Tensor, input_tokens: Tensor) -> Tensor:
+        """Scores (B, N, N) of word j as the head of word i, and of word i as the root on the diagonal.
 
-        ``seen`` are the ``tokens`` with some of them unknown; endings are known all the same.
+        Scores are -inf if j is padding. ``input_tokens`` are the ``tokens`` with some words replaced by the unknown
+        word; the endings of these words are still read.
         """
-        states, count = self.reader(tokens, lengths, seen), tokens.shape[1]
+        states, count = self.reader(tokens, lengths, input_tokens), tokens.shape[1]
         head, dependent = (functional.leaky_relu(side(states)) for side in (self.head, self.dependent))
         arcs = self.pairs(dependent) @ head.transpose(1, 2) / math.sqrt(self.config.arc_size)
         arcs = arcs + self.heading(head).transpose(1, 2) + self._near(count)
@@ -91,28 +92,32 @@ class Biaffine(Model):
         return arcs.masked_fill(~real_words(tokens, lengths)[:, None], -math.inf)
 
     def _near(self, count: int) -> Tensor:
-        """What each distance adds (N, N)."""
-        place = torch.arange(count, device=self.distance.device)
-        apart = place - place[:, None]
-        return self.distance[(apart > 0).long(), apart.abs().clamp(1, FARTHEST) - 1]
+        """Score (N, N) of the distance between word and head."""
+        index = torch.arange(count, device=self.distance.device)
+        distance = index - index[:, None]
+        return self.distance[(distance > 0).long(), distance.abs().clamp(1, FARTHEST) - 1]
 
     def loss(self, batch: HeadSupervisedBatch, state: None = None) -> Loss:
-        """The cross-entropy of the given heads, in nats a word."""
-        seen = some_unknown(batch.tokens, batch.uniforms, self.config.unknown_rate) if self.training else batch.tokens
-        mean, count = head_loss(self.scores(batch.tokens, batch.lengths, seen), batch.heads)
+        """Cross-entropy of the heads predicted by the teacher, in nats per word."""
+        input_tokens = (
+            some_unknown(batch.tokens, batch.uniforms, self.config.unknown_rate) if self.training else batch.tokens
+        )
+        mean, count = head_loss(self.scores(batch.tokens, batch.lengths, input_tokens), batch.heads)
         return Loss(mean, mean, count)
 
     def structure(self, batch: SentenceBatch, query: Query) -> HeadDistribution:
-        """The distributions of whole sentences."""
+        """Head distributions of full sentences."""
         scores = self.scores(batch.tokens, batch.lengths, batch.tokens)
         return HeadDistribution(scores.softmax(-1), batch.lengths)
 
 
 def head_loss(scores: Tensor, heads: Tensor) -> tuple[Tensor, int]:
-    """Mean cross-entropy of ``heads`` (B, N, N) under ``scores`` of the same shape, over the rows that sum to 1; how
-    many these are."""
-    told = heads.sum(2) > 0
-    given, found = heads[told], scores[told].log_softmax(1)
-    nats = -(given * found.masked_fill(given == 0, 0.0)).sum()
-    count = int(told.sum())
+    """Mean cross-entropy of ``heads`` (B, N, N) under ``scores`` (B, N, N), in nats, and the number of its rows.
+
+    Rows of ``heads`` whose sum is 0 do not count.
+    """
+    labeled = heads.sum(2) > 0
+    targets, log_probabilities = heads[labeled], scores[labeled].log_softmax(1)
+    nats = -(targets * log_probabilities.masked_fill(targets == 0, 0.0)).sum()
+    count = int(labeled.sum())
     return nats / max(1, count), count

@@ -1,8 +1,8 @@
-"""A chart parser (Stern, Andreas and Klein 2017) that learns the trees which other parsers give: no gold.
+"""Chart parser (Stern, Andreas and Klein 2017) that is distilled from the trees predicted by other parsers.
 
-A score for each span of words from the states of an LSTM at both its ends, and the tree with the largest sum. It reads
-a sentence some five times as fast as the grammars that it learns from. Read from the top: the settings, the
-network, the loss. See docs/models/chart.md.
+It uses no gold trees. It scores each span from the LSTM states at both its ends, and predicts the tree with the largest
+sum of scores. It parses about five times as fast as the grammars that it is distilled from. The order in this file:
+settings, network, loss. See docs/models/chart.md.
 
 Shapes: B sentences, N words, H units of one direction of the LSTM, A of the ends of spans.
 """
@@ -27,13 +27,13 @@ from induce.structures import SpanScores
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-WIDEST = 40  # words, from where on all spans are as wide
-GAPS = 4  # what a gap tells of the marks in it: that they separate, join, close, open
+WIDEST = 40  # in words; wider spans share one weight
+GAPS = 4  # features of the punctuation in a gap: it separates, joins, closes, opens
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChartConfig:
-    """Sizes and rates; the defaults are ours, for a CPU."""
+    """Sizes and rates, with defaults for training on a CPU."""
 
     embedding_size: int = count(64, "units of a word embedding")
     hidden_size: int = setting(128, at_least=1, at_most=1e6, help="units of one direction of the LSTM")
@@ -47,7 +47,7 @@ class ChartConfig:
 
 
 class Chart(Model):
-    """Probabilities that spans of words are constituents, each by itself."""
+    """Probability that each span of words is a constituent, independent of the other spans."""
 
     Config = ChartConfig
     reads = (SpanTargetBatch,)
@@ -73,32 +73,32 @@ class Chart(Model):
         self.width = nn.Parameter(torch.zeros(WIDEST + 1))
 
     def prepare(self, corpus: EncodedCorpus) -> None:
-        """Which endings the words have."""
+        """Store the endings of the words of the vocabulary."""
         self.reader.learn_endings(corpus)
 
-    def scores(self, batch: SentenceBatch, seen: Tensor) -> Tensor:
-        """Of the spans from word i up to j (B, N, N + 1); ``seen`` are the words (B, N), some of them unknown.
+    def scores(self, batch: SentenceBatch, input_tokens: Tensor) -> Tensor:
+        """Scores (B, N, N + 1) of the spans from word i up to j, j excluded.
 
-        A gap between two words is the state that comes from the left beside that which comes from the right, and
-        what marks stood there.
+        ``input_tokens`` (B, N) are the words of the batch with some of them replaced by the unknown word. A gap between
+        two words is represented by the LSTM states from the left and from the right, and by its punctuation.
         """
-        states = self.reader(bounded(batch.tokens), batch.lengths + 2, bounded(seen))
+        states = self.reader(bounded(batch.tokens), batch.lengths + 2, bounded(input_tokens))
         left, right = states.chunk(2, -1)
         gaps = torch.cat([left[:, :-1], right[:, 1:], _marks(batch)], -1)
         start, end = (functional.leaky_relu(side(gaps)) for side in (self.start, self.end))
         scores = self.pairs(start) @ end.transpose(1, 2) / math.sqrt(self.config.span_size)
         scores = scores + self.starting(start) + self.ending(end).transpose(1, 2)
-        place = torch.arange(scores.shape[1], device=scores.device)
-        scores = scores + self.width[(place - place[:, None]).clamp(0, WIDEST)]
+        index = torch.arange(scores.shape[1], device=scores.device)
+        scores = scores + self.width[(index - index[:, None]).clamp(0, WIDEST)]
         return scores[:, :-1]
 
     def loss(self, batch: SpanTargetBatch, state: None = None) -> Loss:
-        """The cross-entropy of the given spans, each by itself, in nats a word; whole sentences are left out."""
+        """Binary cross-entropy of the teacher's spans, full sentences excluded, in nats per word."""
         tokens = batch.tokens
         rate = self.config.unknown_rate if self.training else 0.0
-        seen = some_unknown(tokens, torch.rand(tokens.shape, device=tokens.device), rate) if rate else tokens
+        input_tokens = some_unknown(tokens, torch.rand(tokens.shape, device=tokens.device), rate) if rate else tokens
         open_spans = inner_spans(batch.lengths, tokens.shape[1])
-        scores = self.scores(batch, seen)[open_spans]
+        scores = self.scores(batch, input_tokens)[open_spans]
         nats = functional.binary_cross_entropy_with_logits(scores, batch.spans[open_spans], reduction="sum")
         mean = nats / max(1, batch.token_count)
         return Loss(mean, mean, batch.token_count)
@@ -108,12 +108,12 @@ class Chart(Model):
         return SpanScores(self.scores(batch, batch.tokens).sigmoid(), batch.lengths)
 
     def parsing_cost(self, length: int) -> float:
-        """Square: a table of spans."""
+        """Quadratic in the length, because the scores form a table of spans."""
         return length + 2.0 + length**2 / 8
 
 
 def inner_spans(lengths: Tensor, count: int) -> Tensor:
-    """Which spans (B, N, N + 1), N = ``count``, are of two words or more, and not the whole sentence."""
+    """Mask (B, N, N + 1), N = ``count``, of the spans of two or more words except the full sentence."""
     start = torch.arange(count, device=lengths.device)[:, None]
     end = torch.arange(count + 1, device=lengths.device)
     last = lengths[:, None, None]
@@ -121,14 +121,14 @@ def inner_spans(lengths: Tensor, count: int) -> Tensor:
 
 
 def _marks(batch: SentenceBatch) -> Tensor:
-    """What the marks in each gap between two words (B, N + 1, 4) do, 1 or 0: separate, join, close, open brackets."""
+    """Features (B, N + 1, 4) of the punctuation in each gap, 1 or 0: separates, joins, closes or opens brackets."""
     tokens = batch.tokens
-    found = torch.zeros(len(tokens), tokens.shape[1] + 1, GAPS, device=tokens.device)
+    features = torch.zeros(len(tokens), tokens.shape[1] + 1, GAPS, device=tokens.device)
     if isinstance(batch, FragmentBatch):
         gaps = batch.gaps[:, 1:].long()
         inside = torch.arange(1, tokens.shape[1], device=tokens.device) < batch.lengths.to(tokens.device)[:, None]
         separated = (gaps != NOTHING) & (gaps != JOINED)
         closing, opening = (gaps - SEPARATED) // (MOST + 1), (gaps - SEPARATED) % (MOST + 1)
         kinds = [separated, gaps == JOINED, separated & (closing > 0), separated & (opening > 0)]
-        found[:, 1:-1] = (torch.stack(kinds, -1) & inside[..., None]).to(found.dtype)
-    return found
+        features[:, 1:-1] = (torch.stack(kinds, -1) & inside[..., None]).to(features.dtype)
+    return features

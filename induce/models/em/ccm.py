@@ -1,7 +1,7 @@
-"""Constituent-context model (Klein and Manning 2002) over word classes that are induced from the same text, or tags.
+"""Constituent-context model (Klein and Manning 2002) over induced word classes or tags.
 
-Learned by expectation maximisation, without gradients, on short sentences, beginning with trees that are split at
-random places. It gives the probability of each bracket. See docs/models/ccm.md.
+The model is fitted by expectation-maximization on short sentences, from trees that are split at random positions. It
+predicts the probability of each bracket. The word classes are induced from the same corpus. See docs/models/ccm.md.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from treebank.base.errors import SynparseError
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-MOST_CLASSES = 1000  # where each word is a class of its own
+MOST_CLASSES = 1000  # if each word is its own class
 LONGEST = 1000  # words of a sentence whose tables fit into a gigabyte
 TABLE = 2_000_000  # numbers of the largest table of a block of sentences
 
 
 @dataclass(frozen=True, kw_only=True)
 class CcmConfig:
-    """Settings."""
+    """Settings of the constituent-context model."""
 
     classes: int = setting(40, at_least=0, at_most=10_000, help="word classes; 0: each word is one, for texts of tags")
     endings: float = setting(1.0, at_least=0, at_most=1e6, help="weight of the last letters of words in their classes")
@@ -55,7 +55,7 @@ class CcmConfig:
 
 
 class Ccm(FittedModel):
-    """Classes of words and expected counts of their sequences and contexts, all in buffers; K classes."""
+    """Constituent-context model: K word classes and expected counts of sequences and contexts, in buffers."""
 
     Config: ClassVar[type] = CcmConfig
     reads: ClassVar[tuple[type[Batch], ...]] = (SentenceBatch,)
@@ -86,14 +86,17 @@ class Ccm(FittedModel):
     contexts: Tensor  # (2, (K + 1)^2)
 
     def tables(self) -> SpanTables:
-        """What has been counted."""
+        """The current counts."""
         smoothing = self.config.smooth_constituent, self.config.smooth_distituent
         return SpanTables(self.keys.cpu().numpy(), self.sequences.cpu().numpy(), self.contexts.cpu().numpy(), smoothing)
 
     # learning
 
     def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
-        """One pass of EM a step. The first step also finds the classes, and counts the spans of random trees."""
+        """Run one pass of EM per step.
+
+        The first step also induces the word classes and counts the spans of random trees.
+        """
         text = FlatText(corpus)
         chosen = self._choose_sentences(text)
         if not start:
@@ -101,8 +104,8 @@ class Ccm(FittedModel):
             self.group.equalize(self)
         blocks = list(self._blocks(text, chosen))
         if not start:
-            found = np.concatenate([spans.sequences.ravel() for spans in blocks] or [np.zeros(0, dtype=np.int64)])
-            self.keys.copy_(torch.from_numpy(frequent_keys(found, self.config.sequences)))
+            keys = np.concatenate([spans.sequences.ravel() for spans in blocks] or [np.zeros(0, dtype=np.int64)])
+            self.keys.copy_(torch.from_numpy(frequent_keys(keys, self.config.sequences)))
             self._learn(blocks, random=True)
         count = int(drawn(text.lengths[chosen]).sum())
         for step in range(start, self.config.passes):
@@ -112,7 +115,10 @@ class Ccm(FittedModel):
             yield FitStep(done=done, total=self.config.passes, nll=nll, count=count, check=done == self.config.passes)
 
     def _choose_sentences(self, text: FlatText) -> np.ndarray:
-        """Those of two words or more that are short enough; if there are none, the shortest."""
+        """Indices of the sentences of at most ``longest`` words, or of the shortest ones if all are longer.
+
+        Sentences of one word are left out.
+        """
         usable = text.lengths >= 2
         shortest = int(text.lengths[usable].min(initial=LONGEST))
         fit = np.flatnonzero(usable & (text.lengths <= max(shortest, self.config.longest)))
@@ -131,13 +137,16 @@ class Ccm(FittedModel):
         self.classes.copy_(torch.from_numpy(classes))
 
     def _blocks(self, text: FlatText, chosen: np.ndarray) -> Iterator[Spans]:
-        """The spans of sentences of one length at a time."""
+        """The spans of all sentences, one block of equal length at a time."""
         classes = self.classes.cpu().numpy()
         for rows, count in blocks_of_one_length(text.lengths[chosen], self.power):
             yield Spans.of(classes[text.ids[text.places(chosen[rows], count)]], self.class_count)
 
     def _learn(self, blocks: list[Spans], *, random: bool = False) -> float:
-        """Count anew, under what has been counted or in ``random`` trees; the log-likelihood of classes before."""
+        """Replace the counts by expected counts and return the log-likelihood of the classes under the previous counts.
+
+        With ``random``, count the spans of random trees instead; the result is then 0.
+        """
         tables = self.tables()
         counts, total = tables.empty(), np.zeros(1)
         scorer = SpanScorer(tables)
@@ -147,8 +156,8 @@ class Ccm(FittedModel):
                 split = random_split_probability(len(spans.classes))[..., None]
                 counts.add(spans, entries, spans.constituency(split))
                 continue
-            found, logs = scorer.trees(spans, entries)
-            counts.add(spans, entries, spans.constituency(found.probability))
+            expected, logs = scorer.trees(spans, entries)
+            counts.add(spans, entries, spans.constituency(expected.probability))
             total += logs.sum()
         self.group.add_up(counts.sequences, counts.contexts, total)
         self.sequences.copy_(torch.from_numpy(counts.sequences))
@@ -158,18 +167,18 @@ class Ccm(FittedModel):
     # reading sentences
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
-        """The probability (B, N, N + 1) of each bracket. Raises SynparseError for a sentence too long for memory."""
+        """Probability (B, N, N + 1) of each bracket. Raises SentenceTooLong above ``max_length`` words."""
         self.check_lengths(batch)
         tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
         score = np.zeros((*tokens.shape, tokens.shape[1] + 1))
-        for rows, count, found, _ in self._trees(tokens, lengths):
-            score[rows, :count, : count + 1] = found.probability.transpose(2, 0, 1)
+        for rows, count, expected, _ in self._trees(tokens, lengths):
+            score[rows, :count, : count + 1] = expected.probability.transpose(2, 0, 1)
         return SpanScores(torch.from_numpy(score).to(batch.tokens.device), batch.lengths)
 
     def loss(self, batch: SentenceBatch, state: object = None) -> Loss:
         """Mean negative log-likelihood of the sequences and contexts of all spans in sentences up to ``longest``.
 
-        Each word is made once for every span that it is in, so that no probability of a sentence can be had from it.
+        The model generates each word once per span that contains it, so this is not a probability of the sentence.
         """
         tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
         total, count = 0.0, 0
@@ -181,7 +190,7 @@ class Ccm(FittedModel):
     def _trees(
         self, tokens: np.ndarray, lengths: np.ndarray
     ) -> Iterator[tuple[np.ndarray, int, BracketCounts, np.ndarray]]:
-        """Rows of ``tokens`` (B, N) of one length, that length, their brackets, their log-likelihoods."""
+        """Rows of ``tokens`` (B, N) of one length, the length, their brackets and their log-likelihoods."""
         tables = self.tables()
         scorer, classes = SpanScorer(tables), self.classes.cpu().numpy()
         for rows, count in blocks_of_one_length(lengths, self.power):
@@ -193,7 +202,7 @@ class Ccm(FittedModel):
         return scorer.trees(spans, entries)
 
     def parsing_cost(self, length: int) -> float:
-        """A batch fills the tables."""
+        """Cost at which a full batch fills the tables."""
         return float(4096 * max(length, 4) ** self.power / TABLE)
 
 
@@ -210,7 +219,7 @@ class SpanScorer:
         return expected, expected.log_total + fixed - log_tree_count(len(ratios))
 
     def weights(self, spans: Spans, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Log of what each bracket (N, N + 1, B) weighs; log-likelihood (B,) of all spans were there no bracket."""
+        """Log weights of brackets (N, N + 1, B), and the log-likelihood (B,) of all spans without brackets."""
         rows = self.sequences[:, entries] + self.contexts[:, spans.contexts]  # (2, S, B)
         count, batch = spans.classes.shape
         words, open_ = spans.ends - spans.starts == 1, spans.open
@@ -220,7 +229,7 @@ class SpanScorer:
 
 
 def drawn(count: Any) -> Any:
-    """How many sequences and contexts there are in ``count`` words, a number or an array: two a span."""
+    """Number of sequences and contexts, two per span, in sentences of ``count`` words (a number or an array)."""
     return (count + 1) * (count + 2)
 
 
@@ -230,8 +239,8 @@ def log_tree_count(count: int) -> float:
 
 
 def blocks_of_one_length(lengths: np.ndarray, power: int = 2) -> Iterator[tuple[np.ndarray, int]]:
-    """Indices of sentences of the same length, from 2, and that length; as many as fit into a table.
+    """Blocks of sentences of equal length: their indices and the length, which is at least 2.
 
-    A sentence of N words takes N ** ``power`` numbers there.
+    A block contains as many sentences as fit into a table. A sentence of N words takes N ** ``power`` numbers.
     """
     return batches_of_equal_length(lengths, lambda count: TABLE // count**power, min_length=2)

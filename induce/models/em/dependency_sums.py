@@ -1,12 +1,13 @@
-"""Inside and outside sums of projective dependency trees with valence, for many sentences of like length at a time.
+"""Inside and outside sums of projective dependency trees with valence, for many sentences of similar length.
 
-The grammar is split-head (Eisner 1996; Klein and Manning 2004): a word makes its children on one side from the nearest
-outwards and then stops there; what comes next depends on whether it has a child on that side already. All tables are in
-the layout ``[side, word, width, sentence]``. Side 0 reads the sentence from left to right, side 1 from right to left,
-and *word* counts in that reading, so that on either side a word's children come after it and one code serves both; the
-other side's table, read from its end, holds the half spans that lie on the way from a head to its child. The entry
-(word a, width w) is about the words a … a + w. Sentences stand last, so that each sum over places to cut a span is a
-product of two slices, one of them reversed, with unbroken runs of numbers inside.
+The grammar is split-head (Eisner 1996; Klein and Manning 2004): a head generates its dependents on one side from the
+nearest outwards and then stops. Each decision depends on whether the head already has a dependent on that side.
+
+All tables have the layout ``[side, word, width, sentence]``. Side 0 reads the sentence from left to right, side 1 from
+right to left, and *word* is an index in that direction. On both sides the dependents of a word therefore follow it, and
+the same code handles both. The table of the other side, read from its end, contains the half spans between a head and
+its dependent. The entry (word a, width w) describes the words a … a + w. Sentences are the last axis, so each sum over
+the split points of a span is a product of two contiguous slices, one of them reversed.
 
 For one side, with b = a + w, and ``back`` the other side's finished half spans (head b, reaching back to a + 1 … b):
 
@@ -15,10 +16,10 @@ For one side, with b = a + w, and ``back`` the other side's finished half spans 
     done[a, w] = open[a, w] stop[a, 1]          done[a, 0] = stop[a, 0]
     Z          = Σ_a root[a] done(side 0)[a, N - 1 - a] done(side 1)[N - 1 - a, a]
 
-The outside pass is the derivative of log Z, taken by hand in the opposite order; times the weight itself it is the
-expected number of uses of each weight. Numbers are probabilities with one scale a sentence, not logarithms, in the
-precision of the weights (float32 takes half the time); a sentence that leaves their range all the same is done again in
-float64 with another scale, and then by the plain twin, in logarithms.
+The outside pass computes the derivative of log Z in the opposite order. The derivative times the weight is the expected
+number of uses of the weight. The tables contain probabilities with one scale per sentence, not logarithms, in the
+precision of the weights (float32 takes half the time). A sentence that leaves the range of numbers is computed again in
+float64 with another scale, and if that fails, in logarithms (`plain_dependency_sums`).
 
 Fragments are described in `dependency_tables`.
 """
@@ -33,24 +34,24 @@ from induce.models.em.dependency_tables import Array, Fragments, TreeCounts, Tre
 from induce.models.em.plain_dependency_sums import plain_tree_counts
 
 Precision = type[np.floating]
-TOLERANCE = {np.float32: 1e-3, np.float64: 1e-6}  # by how much a word may have more or less than one head
+TOLERANCE = {np.float32: 1e-3, np.float64: 1e-6}  # maximum difference from one head per word
 
 
 class Workspace:
-    """Arrays that are used again from batch to batch: fresh memory costs more than the sums that are done in it."""
+    """Arrays that are reused for all batches, because allocation takes longer than the sums."""
 
     def __init__(self) -> None:
         self._memory: dict[tuple[str, Precision], Array] = {}
 
     def empty(self, name: str, shape: tuple[int, ...], precision: Precision = np.float64) -> Array:
-        """An array called ``name`` with numbers of its last holder in it, who loses it."""
+        """Array ``name`` with arbitrary content; it overwrites the array that was last returned for ``name``."""
         size, key = math.prod(shape), (name, precision)
         if key not in self._memory or len(self._memory[key]) < size:
             self._memory[key] = np.zeros(size, dtype=precision)
         return self._memory[key][:size].reshape(shape)
 
     def zeros(self, name: str, shape: tuple[int, ...], precision: Precision = np.float64) -> Array:
-        """The same, filled with 0."""
+        """Array ``name`` filled with 0; see `empty`."""
         array = self.empty(name, shape, precision)
         array.fill(0.0)
         return array
@@ -59,14 +60,14 @@ class Workspace:
 def tree_counts(
     weights: TreeWeights, fragments: Fragments | None = None, *, workspace: Workspace | None = None
 ) -> TreeCounts:
-    """Expected uses of all weights and the log of the sum over trees, for sentences of like length.
+    """Expected uses of all weights and the log of the sum over trees, for sentences of similar length.
 
-    A sentence to which no tree gives a weight above 0 has counts of 0 and a log of -inf. With a ``workspace`` the
-    counts are good until it is used again.
+    If no tree of a sentence has a positive weight, its counts are 0 and its log is -inf. With a ``workspace``, the
+    counts are valid until it is used again.
     """
     counts, growth = _counts(weights, fragments, _scale(weights), workspace or Workspace())
     for again in (_with_other_scale, _in_logarithms):
-        sums = counts.root.sum(0) + counts.first.sum((0, 1, 2)) + counts.later.sum((0, 1, 2))  # one head a word
+        sums = counts.root.sum(0) + counts.first.sum((0, 1, 2)) + counts.later.sum((0, 1, 2))  # one head per word
         lost = np.flatnonzero(~(np.abs(sums / weights.words - 1) < TOLERANCE[weights.precision]))
         if not len(lost):
             break
@@ -82,7 +83,7 @@ def tree_counts(
 def _counts(
     weights: TreeWeights, fragments: Fragments | None, scale: Array, workspace: Workspace
 ) -> tuple[TreeCounts, Array]:
-    """Expected uses with the arcs of each sentence times ``scale`` (B,); and the scale that its half spans ask for."""
+    """Expected uses with arcs multiplied by ``scale`` (B,), and the scale that suits the half spans."""
     chart = _Chart(weights, fragments, scale, workspace)
     with np.errstate(all="ignore"):
         chart.inside()
@@ -98,9 +99,10 @@ def _in_logarithms(weights: TreeWeights, fragments: Fragments | None, scale: Arr
 
 
 class _Chart:
-    """The tables of one batch, (2, N, N, B). Those with ``_end`` are under the last word of a half span, not its head.
+    """Inside and outside tables (2, N, N, B) of one batch.
 
-    Without fragments `same` arcs are all arcs, `crossing` is None, and the tables with ``inner`` are the plain ones.
+    Tables named ``…_end`` are indexed by the last word of a half span instead of its head. Without fragments, ``same``
+    contains all arcs, there is no ``crossing``, and the tables named ``…inner…`` equal the tables without it.
     """
 
     def __init__(self, weights: TreeWeights, fragments: Fragments | None, scale: Array, workspace: Workspace) -> None:
@@ -113,16 +115,16 @@ class _Chart:
         self.first = np.multiply(weights.first, self.scale, out=workspace.empty("first", self.shape, precision))
         self.later = np.multiply(weights.later, self.scale, out=workspace.empty("later", self.shape, precision))
         self.stop, self.root, self.words = weights.stop, weights.root, weights.words
-        # What lies outside a table's triangle is old numbers: each meets a 0 in a table of derivatives.
+        # Entries outside the triangle of a table are arbitrary: each is multiplied by a derivative of 0.
         self._any = lambda *names: [workspace.empty(name, self.shape, precision) for name in names]
         self.same, self.open, self.done_end = self._any("same", "open", "done_end")
         self.rest, self.done = self._zeros("rest", "done")
         self.done[:, :, 0] = self.done_end[:, :, 0] = weights.stop[:, :, 0]
-        self.open[:, :, 0] = 0  # a head without children there is no part of a later arc
+        self.open[:, :, 0] = 0  # a head without dependents on this side has no later arc
         self.open_inner, self.done_inner, self.done_inner_end = self.open, self.done, self.done_end
         if fragments is not None:
             same = np.where(fragments.crossing > 0, precision(1), precision(fragments.penalty**-2))
-            self.first *= same * fragments.cover[:, :, :1]  # what does not depend on the place of the cut
+            self.first *= same * fragments.cover[:, :, :1]  # factors that do not depend on the split point
             self.later *= same
             self.crossing, self.open_inner = self._any("crossing", "open_inner")
             self.open_inner[:, :, 0] = 0
@@ -139,7 +141,7 @@ class _Chart:
                 self._add_half_spans(side, width, heads, lasts)
 
     def _add_arcs(self, side: int, width: int, heads: slice, lasts: slice) -> None:
-        back = self.done_inner[1 - side, ::-1]  # under its head, in the reading of this side
+        back = self.done_inner[1 - side, ::-1]  # indexed by its head, in the direction of this side
         arcs = self.first[side, heads, width] * back[lasts, width - 1]
         if width > 1:
             rest = _products(self.open_inner[side, heads, 1:width], back[lasts, width - 2 :: -1])
@@ -164,7 +166,7 @@ class _Chart:
             self.done_inner[side, heads, width] = self.done_inner_end[side, lasts, width] = done * cover
 
     def growth(self) -> Array:
-        """By what factor (B,), in logarithms, half spans grow with each word, as far as they stay in range."""
+        """Log of the factor (B,) by which half spans grow per word, measured while they are in range."""
         peaks = np.maximum(self.done.max((0, 1)), 0)  # (N, B)
         fit = (peaks > 1e-200) & (peaks < 1e200)
         width = (
@@ -174,9 +176,9 @@ class _Chart:
         return np.where(width > 0, np.log(np.where(width > 0, ends, 1.0)) / np.maximum(width, 1), 0.0)
 
     def outside(self) -> TreeCounts:
-        """Expected uses, from wide to narrow: each derivative is gathered once all that it is made of is there."""
+        """Expected uses, computed from wide to narrow spans, after all derivatives that each depends on."""
         count, words = self.count, np.arange(self.count)
-        beyond = self.words - 1 - words[:, None]  # (N, B): words behind each word
+        beyond = self.words - 1 - words[:, None]  # (N, B): words after each word
         inside, columns = beyond >= 0, np.arange(self.shape[3])
         to_end = words[:, None], np.maximum(beyond, 0), columns
         right, left = self.done[0][to_end], self.done[1, count - 1 - words, words]  # (N, B)
@@ -208,9 +210,9 @@ class _Chart:
         return TreeCounts(first, later, stop, parts * inverse, log_total)
 
     def _leave_half_spans(self, side: int, width: int, heads: slice, lasts: slice) -> Array:
-        """The derivatives by half spans of one width, unfinished and finished; returns the expected stops."""
+        """Compute the derivatives by all half spans of one width and return the expected stops."""
         wider = self.d_open_end[side, lasts, width + 1 :]
-        done = _products(self.same_end[side, heads, 1 : self.count - width], wider)  # as the child of a word before it
+        done = _products(self.same_end[side, heads, 1 : self.count - width], wider)  # as a dependent of an earlier word
         inner = self._as_inner_child(side, width, heads)
         if self.fragments is not None:
             cover = self.fragments.cover[side, heads, width]
@@ -219,12 +221,12 @@ class _Chart:
         done += inner
         done += self.d_done[side, heads, width]
         if width:
-            # the head's part of a later arc, whose child's part begins behind it
+            # the head's part of a later arc; the dependent's part begins after it
             back_end = self.done_inner_end[1 - side, ::-1]
-            behind = slice(width + 1, self.count)
+            after = slice(width + 1, self.count)
             before = slice(self.count - width - 1)
             open_ = done * self.stop[side, heads, 1]
-            further = _products(self.d_rest[side, before, width + 1 :], back_end[behind, : self.count - width - 1])
+            further = _products(self.d_rest[side, before, width + 1 :], back_end[after, : self.count - width - 1])
             if self.fragments is not None:
                 further *= self.fragments.cover[side, before, width]
             open_[: self.count - width - 1] += further
@@ -233,11 +235,11 @@ class _Chart:
         return used
 
     def _as_inner_child(self, side: int, width: int, heads: slice) -> Array:
-        """The derivative by finished half spans of one width as what lies between an arc's cut and its child."""
+        """Derivative by finished half spans of one width between the split point of an arc and its dependent."""
         count, other = self.count, 1 - side
         if width == count - 1:
             return np.zeros((1, self.shape[3]), dtype=self.precision)
-        # in the reading of the other side the arc's head stands before, and the half span reaches back to it
+        # in the direction of the other side, the head of the arc precedes the half span
         back = self.d_first[other, width:, width + 1].copy()
         further = slice(count - width - 1)
         back[1:] += _products(
@@ -246,7 +248,7 @@ class _Chart:
         return back[::-1]
 
     def _leave_arcs(self, side: int, width: int, heads: slice, lasts: slice) -> tuple[Array, Array]:
-        """The derivatives by what lies under the arcs of one width; returns the expected uses of these arcs."""
+        """Compute the derivatives by the parts of arcs of one width and return the expected uses of the arcs."""
         wider, reach = self.d_open[side, heads, width:], slice(self.count - width)
         arcs = _products(wider, self.done[side, lasts, reach])
         if self.fragments is not None:
@@ -259,20 +261,20 @@ class _Chart:
         return first * back, later * self.rest[side, heads, width]
 
 
-def _products(one: Array, other: Array) -> Array:
-    """Σ_k one[:, k] other[:, k] of two tables (A, K, B)."""
-    result: Array = np.einsum("akb,akb->ab", one, other)
+def _products(left: Array, right: Array) -> Array:
+    """Σ_k left[:, k] right[:, k] of two tables (A, K, B)."""
+    result: Array = np.einsum("akb,akb->ab", left, right)
     return result
 
 
 def _by_end(tables: Array, result: Array) -> None:
-    """Copy tables (2, N, N, B) of half spans under their heads to ``result`` under their last words."""
+    """Copy tables (2, N, N, B) of half spans, indexed by head, to ``result``, indexed by last word."""
     for width in range(tables.shape[2]):
         result[:, width:, width] = tables[:, : tables.shape[1] - width, width]
 
 
 def _scale(weights: TreeWeights) -> Array:
-    """What to multiply arcs with (B,), so that half spans of any width stay near 1: 1 / a word's mean weight."""
+    """Factor of the arcs (B,) that keeps half spans of any width near 1: the inverse of the mean weight of a word."""
     count = weights.root.shape[0]
     stops = weights.stop[:, :, 0].prod(0)  # (N, B)
     into = np.zeros_like(weights.root)

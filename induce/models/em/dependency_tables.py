@@ -1,9 +1,9 @@
-"""What sums over dependency trees read and give: tables ``[side, word, width, sentence]`` (see `dependency_inside`).
+"""Weights and expected counts of dependency trees: tables ``[side, word, width, sentence]`` (see `dependency_sums`).
 
-*Fragments* are the stretches of words between punctuation marks. An arc between two of them is multiplied by
-``penalty`` for each of these three half spans that does not reach to the end of its word's fragment: the head's own on
-that side as far as it has been built, and the child's on both sides. So a fragment prefers to be one subtree
-(after the constraints of Spitkovsky, Alshawi and Jurafsky 2011, here a preference).
+*Fragments* are the sequences of words between punctuation marks. An arc between two fragments involves three half
+spans: the head's on the side of the arc, as far as it is built, and the dependent's on both sides. The arc is multiplied
+by ``penalty`` for each of them that does not reach the end of the fragment of its word. A fragment is therefore
+preferred as one subtree. Spitkovsky, Alshawi and Jurafsky (2011) use constraints instead of this preference.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ Array = np.ndarray
 
 @dataclass(frozen=True)
 class TreeWeights:
-    """Weights, not below 0, of all that a tree of N words is made of, for B sentences.
+    """Non-negative weights of the parts of trees over N words, for B sentences.
 
-    ``first``, ``later`` (2, N, N, B): of the arc from word a to word a + w in the reading of that side, as its head's
-    first child there or a later one; entries with w = 0 or a + w >= N are not read. ``stop`` (2, N, 2, B): of making no
-    (further) child on that side, without a child there and with one. ``root`` (N, B). ``lengths`` (B,): the words of
-    each sentence, where some have less than N; what stands behind them, finite numbers, has no part in anything.
+    ``first``, ``later`` (2, N, N, B): of the arc from word a to word a + w in the direction of that side, for the first
+    dependent of the head on that side and for later ones. Entries with w = 0 or a + w >= N are not read.
+    ``stop`` (2, N, 2, B): of no further dependent on that side, without and with a dependent there. ``root`` (N, B).
+    ``lengths`` (B,): the words of each sentence, if some have fewer than N; the entries after them must be finite and
+    do not affect the result.
     """
 
     first: Array
@@ -33,29 +34,29 @@ class TreeWeights:
 
     @property
     def words(self) -> Array:
-        """The words of each sentence (B,)."""
+        """Number of words of each sentence (B,)."""
         return np.full(self.root.shape[1], len(self.root)) if self.lengths is None else self.lengths
 
     @property
     def precision(self) -> type[np.floating]:
-        """float32 or float64, in which the sums are done."""
+        """Precision of the sums: float32 or float64."""
         return np.float32 if self.first.dtype == np.float32 else np.float64
 
     def of_precision(self, precision: type[np.floating]) -> TreeWeights:
-        """The same numbers in another precision."""
+        """Copy of the weights in ``precision``."""
         tables = (self.first, self.later, self.stop, self.root)
         first, later, stop, root = (table.astype(precision, copy=False) for table in tables)
         return TreeWeights(first, later, stop, root, self.lengths)
 
     def select(self, chosen: Array) -> TreeWeights:
-        """Those of some of the sentences."""
+        """Weights of the sentences with indices ``chosen``."""
         tables = (self.first, self.later, self.stop, self.root, self.words)
         return TreeWeights(*(table[..., chosen] for table in tables))
 
 
 @dataclass(frozen=True)
 class TreeCounts:
-    """Expected uses of each weight, in the shapes of `TreeWeights`; ``log_total`` (B,): log of the sum over trees."""
+    """Expected uses of each weight, in the shapes of `TreeWeights`, and the log of the sum over trees (B,)."""
 
     first: Array
     later: Array
@@ -66,10 +67,10 @@ class TreeCounts:
 
 @dataclass(frozen=True)
 class Fragments:
-    """Where arcs leave their fragment, for B sentences of N words; see the head of this file.
+    """Tables of the arcs that leave their fragment, for B sentences of N words (see the module docstring).
 
-    ``cover`` (2, N, N, B): 1 where the half span (a, w) reaches the end of a's fragment, else the penalty. ``crossing``
-    (2, N, N, B): 1.0 where a and a + w lie in different fragments. ``penalty``: above 0, at most 1.
+    ``cover`` (2, N, N, B): 1 if the half span (a, w) reaches the end of the fragment of a, else the penalty.
+    ``crossing`` (2, N, N, B): 1.0 if a and a + w are in different fragments. ``penalty``: above 0, at most 1.
     """
 
     cover: Array
@@ -77,24 +78,30 @@ class Fragments:
     penalty: float
 
     def of_precision(self, precision: type[np.floating]) -> Fragments:
-        """The same numbers in another precision."""
+        """Copy of the tables in ``precision``."""
         cover, crossing = (table.astype(precision, copy=False) for table in (self.cover, self.crossing))
         return Fragments(cover, crossing, self.penalty)
 
     def select(self, chosen: Array) -> Fragments:
-        """Those of some of the sentences; one may come more than once."""
+        """Tables of the sentences with indices ``chosen``, which may repeat."""
         return Fragments(self.cover[..., chosen], self.crossing[..., chosen], self.penalty)
 
     @classmethod
     def of(cls, numbers: Array, penalty: float) -> Fragments:
-        """From the number of each word's fragment (N, B), which never falls; words behind a sentence have another."""
+        """Construct the tables from the index of the fragment of each word (N, B), which never decreases.
+
+        Padding must have an index that differs from those of the words.
+        """
         count = len(numbers)
         ends = np.arange(count)[:, None] + np.arange(count)  # (N, N): a + w
         inside = np.minimum(ends, count - 1)
         crossing, cover = [], []
         for side in (numbers, numbers[::-1]):
             crosses = side[inside] != side[:, None]  # (N, N, B)
-            ends_here = [side[1:] != side[:-1], np.ones_like(side[:1], dtype=bool)]  # the word is its fragment's last
+            ends_here = [
+                side[1:] != side[:-1],
+                np.ones_like(side[:1], dtype=bool),
+            ]  # the word is the last of its fragment
             following = np.concatenate(ends_here)
             cover.append(np.where(crosses | following[inside], 1.0, penalty))
             crossing.append(crosses.astype(np.float64))
@@ -102,7 +109,7 @@ class Fragments:
 
 
 def by_reading(matrix: Array) -> Array:
-    """From ``matrix`` (N, N, …) of [head, child] to the layout (2, N, N, …) of [side, word, width]; rest 0."""
+    """Convert ``matrix`` (N, N, …) of [head, dependent] to (2, N, N, …) of [side, word, width], with 0 elsewhere."""
     count = len(matrix)
     result = np.zeros((2, *matrix.shape), dtype=matrix.dtype)
     for width in range(1, count):
@@ -113,7 +120,7 @@ def by_reading(matrix: Array) -> Array:
 
 
 def by_head(tables: Array) -> Array:
-    """The opposite of `by_reading`: (2, N, N, …) of [side, word, width] to (N, N, …) of [head, child]."""
+    """Inverse of `by_reading`: convert (2, N, N, …) of [side, word, width] to (N, N, …) of [head, dependent]."""
     count = tables.shape[1]
     result = np.zeros(tables.shape[1:], dtype=tables.dtype)
     for width in range(1, count):

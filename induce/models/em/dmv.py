@@ -1,8 +1,9 @@
-"""Dependency model with valence (Klein and Manning 2004) over word classes that are induced from the same text.
+"""Dependency model with valence (Klein and Manning 2004) over induced word classes.
 
-Learned by expectation maximisation, without gradients: classes first, then which classes are predicates, then the
-grammar, from a harmonic start, on short sentences before longer ones. One model holds several *members*, grammars over
-other classes and with other preferences, and parses with the mean of their arc marginals. See docs/models/dmv.md.
+The model is fitted by expectation-maximization, without gradients. It first induces the word classes, then estimates
+how likely each class is to be a predicate, then fits the grammar from a harmonic start, with short sentences first. One
+model contains several *members*: grammars with different classes and preferences. It parses with the mean of their arc
+marginals. See docs/models/dmv.md.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from treebank.base.errors import SynparseError
 if TYPE_CHECKING:
     from induce.data.corpus import EncodedCorpus
 
-SHORTEST = 0.75  # length of a sentence beside the longest one of its block
+SHORTEST = 0.75  # minimum ratio of a sentence's length to the longest of its block
 TABLE = 200_000  # numbers of a table for one block of sentences: large enough for speed, small enough for the cache
-TOGETHER = 2_000_000  # the same for the sentences that a parser hands over at once
-MOST_CLASSES = 1000  # where each word is a class of its own
+TOGETHER = 2_000_000  # the same for the sentences of one parsing batch
+MOST_CLASSES = 1000  # if each word is its own class
 LONGEST = 2000  # words of a sentence whose tables fit into a few gigabytes
-PREDICATE_LENGTHS = (3, 12)  # words of the sentences that say which classes are predicates
+PREDICATE_LENGTHS = (3, 12)  # words of the shortest and longest sentence for predicate ratios
 GOLDEN = 0.6180339887498949
 #: settings that differ from member to member -> multiples of the golden ratio and of 1/7 between two members, so that
 #: the values of a setting are spread evenly and those of two settings are independent
@@ -44,7 +45,10 @@ MEMBER_STEPS = {"classes": (1, 0), "length_bias": (2, 1), "frequency_power": (3,
 
 @dataclass(frozen=True, kw_only=True)
 class DmvConfig:
-    """Settings; those with ``low`` and ``high`` differ from member to member, a single member takes the middle."""
+    """Settings of DMV.
+
+    Values between ``…_low`` and ``…_high`` differ between members; a single member uses the mean of both.
+    """
 
     members: int = setting(12, at_least=1, at_most=1000, help="grammars that vote")
     classes_low: int = setting(
@@ -61,7 +65,9 @@ class DmvConfig:
     middle_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to middle_length")
     long_length: int = setting(30, at_least=1, at_most=1e6, help="and in the end")
     long_passes: int = setting(5, at_least=0, at_most=1e6, help="passes over sentences up to long_length")
-    sentences: int = setting(2000, at_least=1, at_most=1e9, help="most sentences of a pass, drawn anew for each stage")
+    sentences: int = setting(
+        2000, at_least=1, at_most=1e9, help="most sentences of a pass, sampled again for each stage"
+    )
     length_bias_low: float = setting(0.1, at_least=0, at_most=100, help="an arc weighs exp(-bias (distance - 1))")
     length_bias_high: float = setting(0.25, at_least=0, at_most=100, help="upper end of the range of length_bias")
     annealed: float = setting(0.0, at_least=0, at_most=1, help="share of the members that begin with a stronger bias")
@@ -94,7 +100,7 @@ class DmvConfig:
     )
 
     def check(self) -> None:
-        """Raises ValueError where settings do not fit together."""
+        """Raise ValueError if the settings are inconsistent."""
         for name in MEMBER_STEPS:
             if getattr(self, f"{name}_low") > getattr(self, f"{name}_high"):
                 raise ValueError(f"model.{name}_low must not be above model.{name}_high")
@@ -119,7 +125,10 @@ class DmvConfig:
 
 
 class Dmv(FittedModel):
-    """The members' classes, weights of words and grammars, all in buffers; K is the largest number of classes."""
+    """Dependency model with valence: classes, word weights and grammars of all members, in buffers.
+
+    K is the largest number of classes.
+    """
 
     Config: ClassVar[type] = DmvConfig
     reads: ClassVar[tuple[type[Batch], ...]] = (FragmentBatch,)
@@ -162,18 +171,18 @@ class Dmv(FittedModel):
 
     @property
     def class_count(self) -> int:
-        """K."""
+        """Number of classes K."""
         return self.vocabulary_size if self.words_are_classes else self.config.classes_high
 
     def between(self, name: str, member: int) -> float:
-        """The value of a setting that differs from member to member; the values are spread evenly over its range."""
+        """Value of setting ``name`` for one member, spread evenly over the range of the setting."""
         low, high = getattr(self.config, f"{name}_low"), getattr(self.config, f"{name}_high")
         golden, sevenths = MEMBER_STEPS[name]
         share = (0.5 + member * GOLDEN * golden + member * sevenths / 7) % 1 if self.config.members > 1 else 0.5
         return float(low + share * (high - low))
 
     def preferences(self, member: int) -> Preferences:
-        """What is not learned of a member."""
+        """Fixed preferences of a member."""
         return Preferences(self.between("length_bias", member), self.config.fragment_penalty)
 
     def grammar(self, member: int) -> ValenceGrammar:
@@ -183,7 +192,10 @@ class Dmv(FittedModel):
     # learning
 
     def fit(self, corpus: EncodedCorpus, start: int = 0) -> Iterator[FitStep]:
-        """Member after member, one pass of EM a step; a member's first step also finds its classes and its start."""
+        """Fit one member after the other, one pass of EM per step.
+
+        The first step of a member also induces its classes and computes its harmonic start.
+        """
         text = FlatText(corpus)
         total = self.config.members * self.config.passes
         for member in range(start // self.config.passes, self.config.members):
@@ -195,10 +207,10 @@ class Dmv(FittedModel):
     # reading sentences
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
-        """The mean over members of the probability (B, N, N) of each head, with that of the root on the diagonal.
+        """Mean over members of the head probabilities (B, N, N), with the root on the diagonal.
 
-        A batch without fragments is read as sentences without punctuation. Raises SynparseError for a sentence that
-        is too long for memory.
+        A batch without fragments is read as sentences without punctuation. Raises SentenceTooLong for a sentence of
+        more than ``max_length`` words.
         """
         tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
         self.check_lengths(batch)
@@ -220,7 +232,7 @@ class Dmv(FittedModel):
         """Head distributions (B, N, N), summed over ``members``, of sentences ``ids`` (N, B) of ``lengths`` (B,)."""
         count, batch = ids.shape
         blocks = [self._block(member, ids, fragments, lengths) for member in members]
-        classes = [block.classes + place * self.class_count for place, block in enumerate(blocks)]
+        classes = [block.classes + index * self.class_count for index, block in enumerate(blocks)]
         head, root = (np.concatenate([getattr(block, name) for block in blocks], 1) for name in ("head", "root"))
         every = SentenceBlock(
             np.concatenate(classes, 1), blocks[0].fragments, head, root, np.tile(lengths, len(members)), len(members)
@@ -237,35 +249,35 @@ class Dmv(FittedModel):
     def log_probability(self, batch: SentenceBatch) -> Tensor:
         """Log-probability of each sentence (B,) in nats: the mean over members of P(classes), P(words | classes).
 
-        Preferences for near, rare or predicate heads have no part in it: these are no probabilities.
+        The preferences for near, rare or predicate heads are not included, because they are not probabilities.
         """
         tokens, lengths = batch.tokens.cpu().numpy(), batch.lengths.cpu().numpy()
         members = self.ready()
         logs = np.zeros((len(members), len(lengths)))
-        for place, member in enumerate(members):
+        for index, member in enumerate(members):
             sums, words = GrammarSums(Preferences(0.0, 1.0)), np.log(self.word_given_class[member].cpu().numpy())
             for rows, count in blocks_of_like_length(lengths, np.ones(len(lengths), dtype=bool)):
                 ids = tokens[rows, :count].T
-                ones = np.ones(ids.shape)
+                unweighted = np.ones(ids.shape)
                 classes = self.classes[member].cpu().numpy()[ids]
-                block = SentenceBlock(classes, np.zeros_like(ids), ones, ones, lengths[rows])
+                block = SentenceBlock(classes, np.zeros_like(ids), unweighted, unweighted, lengths[rows])
                 emitted = np.where(np.arange(count)[:, None] < lengths[rows], words[ids], 0.0).sum(0)
-                logs[place, rows] = sums.trees(self.grammar(member), block).log_total + emitted
+                logs[index, rows] = sums.trees(self.grammar(member), block).log_total + emitted
         mixture = np.logaddexp.reduce(logs, 0) - np.log(len(members))
         return torch.from_numpy(mixture).to(batch.lengths.device)
 
     def ready(self) -> list[int]:
-        """The members that take part: all that have had every pass, or if there are none, any that has begun."""
+        """Members that predict: the completely fitted ones, else those with at least one pass, else the first."""
         passes = self.passes.tolist()
         done = [member for member, count in enumerate(passes) if count == self.config.passes]
         return done or [member for member, count in enumerate(passes) if count] or [0]
 
     def parsing_cost(self, length: int) -> float:
-        """Square: a batch fills the tables some times."""
+        """Quadratic in the length: a batch fills the tables several times."""
         return 4096 * max(length, 4) ** 2 / TOGETHER
 
     def _block(self, member: int, ids: np.ndarray, fragments: np.ndarray, lengths: np.ndarray) -> SentenceBlock:
-        """Sentences (N, B) of ``lengths`` (B,) as a member sees them."""
+        """Sentences (N, B) of ``lengths`` (B,), with the classes and word weights of a member."""
         tables = [table[member].cpu().numpy() for table in (self.classes, self.head_weight, self.root_weight)]
         classes, head, root = (table[ids] for table in tables)
         inside = np.arange(len(ids))[:, None] < lengths
@@ -275,10 +287,10 @@ class Dmv(FittedModel):
 def blocks_of_like_length(
     lengths: np.ndarray, whole: np.ndarray, *, table: int = TABLE
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """Indices of sentences that share a block, and the longest length; those without words are left out.
+    """Blocks of sentences of similar length: their indices and the largest length.
 
-    Sentences of one fragment (``whole``, (B,)) are grouped by themselves: without penalties their sums take half the
-    time. A block has at most ``table`` numbers in one table.
+    Empty sentences are left out. Sentences of one fragment (``whole``, (B,)) have blocks of their own, because sums
+    without penalties take half the time. One table of a block has at most ``table`` numbers.
     """
     for group in (np.flatnonzero(whole), np.flatnonzero(~whole)):
         batches = batches_of_similar_length(lengths[group], lambda count: table // count**2, min_ratio=SHORTEST)
@@ -287,7 +299,7 @@ def blocks_of_like_length(
 
 
 class _Learner:
-    """EM of one member. What it keeps beside the model's buffers can be made again at any pass."""
+    """EM of one member. Its own state can be computed again at any pass from the buffers of the model."""
 
     def __init__(self, model: Dmv, text: FlatText, member: int) -> None:
         self.model, self.text, self.member = model, text, member
@@ -299,11 +311,11 @@ class _Learner:
 
     @property
     def seed(self) -> int:
-        """A number of its own for each member and seed of the run."""
+        """Seed of the member, which also depends on the seed of the training run."""
         return self.model.seed * 1000 + self.member
 
     def step(self, done: int) -> tuple[float, int]:
-        """One pass after ``done`` of them: mean negative log-likelihood of classes, a word, and the number of words."""
+        """Run one pass after ``done`` passes and return the mean NLL of the classes and the number of words."""
         if done == 0:
             self._prepare()
             self.model.group.equalize(self.model)
@@ -316,29 +328,35 @@ class _Learner:
         return -total / max(1, count), count
 
     def _learn(self, grammar: ValenceGrammar | None) -> float:
-        """A grammar from the expected uses under ``grammar``, or under harmonic weights; the log-likelihood before."""
+        """Fit the grammar to expected uses under ``grammar`` and return the log-likelihood under ``grammar``.
+
+        With None, the expected uses are those of harmonic heads.
+        """
         counts, total, group = ValenceGrammar.zeros(self.model.class_count), np.zeros(1), self.model.group
         for block in group.share(self.blocks):
             trees = self.sums.harmonic_heads(block) if grammar is None else self.sums.trees(grammar, block)
             self.sums.add(counts, block, trees)
             total += trees.log_total.sum()
         group.add_up(counts.root, counts.stop, counts.choose, total)
-        found = ValenceGrammar.from_counts(counts, self.smoothing)
+        estimate = ValenceGrammar.from_counts(counts, self.smoothing)
         for name in ("root", "stop", "choose"):
-            getattr(self.model, name)[self.member] = torch.from_numpy(getattr(found, name))
+            getattr(self.model, name)[self.member] = torch.from_numpy(getattr(estimate, name))
         return float(total[0])
 
     def _preferences(self, stage: int) -> Preferences:
-        """Those of the member; if it is annealed its bias towards near heads falls from stage to stage."""
-        own, config = self.model.preferences(self.member), self.model.config
+        """Preferences of the member at a stage.
+
+        If the member is annealed, its bias towards near heads decreases from stage to stage.
+        """
+        preferences, config = self.model.preferences(self.member), self.model.config
         annealed = (self.member * config.annealed) % 1 + config.annealed >= 1
         if not annealed:
-            return own
+            return preferences
         share = stage / (len(config.stages) - 1)
-        return replace(own, length_bias=(1 - share) * config.annealed_bias + share * own.length_bias)
+        return replace(preferences, length_bias=(1 - share) * config.annealed_bias + share * preferences.length_bias)
 
     def _prepare(self) -> None:
-        """Classes, predicates and weights of words."""
+        """Compute the classes, predicate ratios and word weights of the member."""
         config, model, text = self.model.config, self.model, self.text
         if model.words_are_classes:
             classes, size = np.arange(model.vocabulary_size), model.vocabulary_size
@@ -370,7 +388,10 @@ class _Learner:
         return predicate_ratios(classes[ids], lengths, weights[ids], count=size, seed=self.seed)
 
     def _choose_sentences(self, done: int) -> None:
-        """The sentences of the stage that pass ``done`` is in: if there are none that short, all."""
+        """Prepare the sentences of the stage that contains pass ``done``.
+
+        If no sentence is short enough for the stage, the shortest ones are used.
+        """
         stages = self.model.config.stages
         ends = np.cumsum([passes for _, passes in stages])
         stage = int(np.searchsorted(ends, done, side="right"))
@@ -388,6 +409,6 @@ class _Learner:
         lengths = self.text.lengths[fit]
         whole = self.text.fragments[self.text.offsets[fit] + lengths - 1] == 0
         for rows, count in blocks_of_like_length(lengths, whole):
-            places = self.text.places(fit[rows], count)
-            ids, fragments = self.text.ids[places], self.text.fragments[places]
+            positions = self.text.places(fit[rows], count)
+            ids, fragments = self.text.ids[positions], self.text.fragments[positions]
             self.blocks.append(self.model._block(self.member, ids, fragments, self.text.lengths[fit[rows]]))

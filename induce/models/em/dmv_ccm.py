@@ -1,8 +1,8 @@
-"""The dependency model with valence and the constituent-context model as one (Klein and Manning 2004).
+"""Product of the dependency model with valence and the constituent-context model (Klein and Manning 2004).
 
-Both score the same tree: a dependency tree whose heads take their right children first, then their left ones, is a
-binary tree of brackets, too, and its score is the product of the two models'. Each is fitted by EM to the trees that
-they find together. See docs/models/ccm.md.
+Both models score the same tree. A dependency tree whose heads attach their right dependents first, then their left
+dependents, is also a binary tree of brackets. Its score is the product of the scores of the two models. EM fits each
+model to the expected trees of the product. See docs/models/ccm.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DmvCcmConfig(CcmConfig):
 
 
 class DmvCcm(Ccm):
-    """What `Ccm` holds, and a plain grammar with valence over the same K classes."""
+    """Product of a `Ccm` and a grammar with valence that is not extended, over the same K classes."""
 
     Config: ClassVar[type] = DmvCcmConfig
     gives: ClassVar[tuple[type[Structure], ...]] = (SpanScores, HeadDistribution)
@@ -65,7 +65,10 @@ class DmvCcm(Ccm):
         return ValenceGrammar(*(table.cpu().numpy() for table in (self.root, self.stop, self.choose)))
 
     def _learn(self, blocks: list[Spans], *, random: bool = False) -> float:
-        """Count anew, under both models, or in the beginning in harmonic and in random trees; the log-likelihood."""
+        """Replace the counts by the expected counts under both models and return the previous log-likelihood.
+
+        With ``random``, count in harmonic heads and in random trees instead, which starts EM.
+        """
         tables, sums = self.tables(), _sums()
         spans_seen, uses, total = tables.empty(), ValenceGrammar.zeros(self.class_count), np.zeros(1)
         scorer = SpanScorer(tables)
@@ -75,9 +78,9 @@ class DmvCcm(Ccm):
                 sums.add(uses, block, sums.harmonic_heads(block))
                 brackets = random_split_probability(len(spans.classes))[..., None]
             else:
-                found, logs = self._joint(scorer, spans, entries)
-                sums.add(uses, block, found.trees)
-                brackets, total = found.brackets, total + logs.sum()
+                expected, logs = self._joint(scorer, spans, entries)
+                sums.add(uses, block, expected.trees)
+                brackets, total = expected.brackets, total + logs.sum()
             spans_seen.add(spans, entries, spans.constituency(brackets))
         counted = spans_seen.sequences, spans_seen.contexts, uses.root, uses.stop, uses.choose
         self.group.add_up(*counted, total)
@@ -91,17 +94,17 @@ class DmvCcm(Ccm):
         return float(total[0])
 
     def _joint(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[JointCounts, np.ndarray]:
-        """What trees under both models are made of, and the log (B,) of the sum over them."""
+        """Expected counts of the trees under both models, and the log (B,) of the sum over the trees."""
         ratios, fixed = scorer.weights(spans, entries)
         expected = joint_counts(_sums().weights(self.grammar(), _block(spans)), ratios)
         return expected, expected.trees.log_total + fixed
 
     def _brackets(self, scorer: SpanScorer, spans: Spans, entries: np.ndarray) -> tuple[BracketCounts, np.ndarray]:
-        found, logs = self._joint(scorer, spans, entries)
-        return BracketCounts(found.brackets, found.trees.log_total), logs
+        expected, logs = self._joint(scorer, spans, entries)
+        return BracketCounts(expected.brackets, expected.trees.log_total), logs
 
     def structure(self, batch: SentenceBatch, query: Query) -> Structure:
-        """The probability of each bracket (B, N, N + 1), or of each head (B, N, N), the root's on the diagonal.
+        """Probability of each bracket (B, N, N + 1), or of each head (B, N, N) with the root on the diagonal.
 
         Raises SynparseError for a sentence of more than 80 words: time and memory grow with the fourth power.
         """
@@ -122,12 +125,14 @@ class DmvCcm(Ccm):
 
 
 def _sums() -> GrammarSums:
-    """Sums of a grammar without preferences of its own."""
+    """Sums under a grammar without preferences."""
     return GrammarSums(Preferences(length_bias=0.0, penalty=1.0))
 
 
 def _block(spans: Spans) -> SentenceBlock:
-    """The sentences of ``spans`` as a grammar reads them: every word weighs the same, and nothing is cut."""
+    """The sentences of ``spans`` as input of a grammar, with equal weights for all words and one fragment."""
     count, batch = spans.classes.shape
-    ones = np.ones((count, batch))
-    return SentenceBlock(spans.classes, np.zeros((count, batch), dtype=np.int64), ones, ones, np.full(batch, count))
+    unweighted = np.ones((count, batch))
+    return SentenceBlock(
+        spans.classes, np.zeros((count, batch), dtype=np.int64), unweighted, unweighted, np.full(batch, count)
+    )

@@ -1,9 +1,9 @@
-"""Sums over dependency trees with valence whose brackets have weights, too: the product of two models of one tree.
+"""Sums over dependency trees with valence whose brackets also have weights: the product of two models of one tree.
 
-A head takes its right children first, nearest outwards, then its left ones (Klein and Manning 2004), and each child
-that it takes makes a bracket over all that it has then. So a dependency tree of N words is a binary tree of N - 1
-brackets, and weighs the product of its arcs, stops, root and brackets. With (i, j, h) for words i up to j, j not
-included, and the head h among them:
+A head attaches its right dependents first, from the nearest outwards, then its left dependents (Klein and Manning
+2004). Each attachment makes a bracket over all words that the head covers at that point. A dependency tree of N words
+is therefore a binary tree of N - 1 brackets. Its weight is the product of the weights of its arcs, stops, root and
+brackets. With (i, j, h) for the words i up to j, j excluded, and the head h among them:
 
     right[h, j]   = bracket[h, j] Σ_k right[h, k] arcs[k, j, h]                      right[h, h + 1] = 1
     left[i, j, h] = bracket[i, j] Σ_{k≤h} arcs[i, k, h] left[k, j, h]                left[h, j, h] = right[h, j] stop
@@ -11,8 +11,8 @@ included, and the head h among them:
     arcs[k, j, h] = Σ_c arc[h, c] done[k, j, c]                                      h outside of k … j
     Z             = Σ_h root[h] done[0, N, h]
 
-``arcs`` sums over the child before the place of the split is known (Eisner and Satta 1999), so that time grows with
-N^4. An arc is its head's first on that side if and only if the child's span is next to the head. Everything is
+``arcs`` sums over the dependent before the split point is known (Eisner and Satta 1999), so time grows with N^4. An arc
+is the first of its head on that side if and only if the span of the dependent is next to the head. All sums are
 logarithms, and expected uses are derivatives by autograd.
 """
 
@@ -27,19 +27,19 @@ from torch.nn import functional
 
 from induce.models.em.dependency_tables import Array, TreeCounts, TreeWeights
 
-LOWEST = -1e30  # in the place of log 0, whose derivative is none
+LOWEST = -1e30  # replaces log 0, which has no derivative
 
 
 @dataclass(frozen=True)
 class JointCounts:
-    """Expected uses of what dependency trees are made of, and the probability (N, N + 1, B) of each bracket."""
+    """Expected uses of arcs, stops and roots, and the probability (N, N + 1, B) of each bracket."""
 
     trees: TreeCounts
     brackets: Array
 
 
 def joint_counts(weights: TreeWeights, log_brackets: Array) -> JointCounts:
-    """Of B sentences of N words each, from weights above 0 and the logs (N, N + 1, B) of weights of brackets."""
+    """Expected counts of B sentences of N words, from positive weights and log weights of brackets (N, N + 1, B)."""
     tables = [np.log(np.maximum(table, 1e-300)) for table in (weights.first, weights.later, weights.stop, weights.root)]
     with torch.enable_grad(), torch.inference_mode(False):
         logs = [torch.from_numpy(table).requires_grad_() for table in (*tables, log_brackets.copy())]
@@ -56,19 +56,19 @@ def joint_log_total(first: Tensor, later: Tensor, stop: Tensor, root: Tensor, br
     words = torch.arange(count)
     arcs = _Arcs(_by_pair(first), _by_pair(later))
     stops = torch.stack([stop[0], stop[1].flip(0)])  # (2, N, 2, B) of [side, head, v]
-    right, left, under = [root * 0], list[Tensor](), list[Tensor]()  # entry width - 1: (places, [heads,] B)
+    right, left, under = [root * 0], list[Tensor](), list[Tensor]()  # entry width - 1: (spans, [heads,] B)
     for width in range(1, count + 1):
         starts = words[: count - width + 1]
-        weight = brackets[starts, starts + width]  # (places, B)
+        weight = brackets[starts, starts + width]  # (spans, B)
         if width > 1:
             ways = [right[k - 1][starts] + under[width - k - 1][starts + k, starts] for k in range(1, width)]
             right.append(weight + torch.logsumexp(torch.stack(ways), 0))
-        at_left = right[width - 1] + stops[0, starts, min(width - 1, 1)]  # (places, B): the head is the first word
+        at_left = right[width - 1] + stops[0, starts, min(width - 1, 1)]  # (spans, B): the head is the first word
         if width == 1:
             left.append(at_left[:, None])
         else:
             left.append(torch.cat([at_left[:, None], _left_children(starts, width, under, left, weight)], 1))
-        heads = starts[:, None] + words[:width]  # (places, width)
+        heads = starts[:, None] + words[:width]  # (spans, width)
         has_left = (words[:width] > 0).long().expand_as(heads)
         done = left[width - 1] + stops[1, heads, has_left]
         under.append(arcs.over(done, heads))
@@ -76,9 +76,9 @@ def joint_log_total(first: Tensor, later: Tensor, stop: Tensor, root: Tensor, br
 
 
 def _left_children(starts: Tensor, width: int, under: list[Tensor], left: list[Tensor], weight: Tensor) -> Tensor:
-    """``left`` (places, width - 1, B) of spans of one width whose head is not their first word, in order of heads."""
+    """``left`` (spans, width - 1, B) of spans of one width whose head is not their first word, in order of heads."""
     ways = []
-    for k in range(1, width):  # words of the outermost left child's span; the head is one of those behind it
+    for k in range(1, width):  # words of the outermost left dependent's span; the head follows it
         heads = starts[:, None] + torch.arange(k, width)
         part = under[k - 1][starts[:, None], heads] + left[width - k - 1][starts + k]
         ways.append(functional.pad(part, (0, 0, k - 1, 0), value=LOWEST))
@@ -86,7 +86,7 @@ def _left_children(starts: Tensor, width: int, under: list[Tensor], left: list[T
 
 
 def _by_pair(table: Tensor) -> Tensor:
-    """From [side, word, width, B] (see `dependency_inside`) to [head, child, B]; `LOWEST` where both are one word."""
+    """Convert [side, word, width, B] (see `dependency_sums`) to [head, dependent, B], with `LOWEST` on the diagonal."""
     count = table.shape[1]
     head, child = torch.arange(count)[:, None], torch.arange(count)
     side = (child < head).long()
@@ -96,18 +96,18 @@ def _by_pair(table: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class _Arcs:
-    """Logs of arcs (N, N, B) of [head, child], as the head's first on that side or a later one."""
+    """Logs of arcs (N, N, B) of [head, dependent], for the first dependent on that side and for later ones."""
 
     first: Tensor
     later: Tensor
 
     def over(self, done: Tensor, heads: Tensor) -> Tensor:
-        """``arcs`` (places, N, B) of spans of one width: by the word outside that heads the head of the span.
+        """``arcs`` (spans, N, B) of spans of one width, for each word outside a span as the head of the span's head.
 
-        ``done`` (places, width, B), ``heads`` (places, width). What is said of words inside is never read.
+        ``done`` (spans, width, B), ``heads`` (spans, width). Entries for words inside a span are never read.
         """
         above = torch.arange(len(self.first))[:, None]
-        spans = heads[:, None]  # (places, 1, width)
-        beside = (above == spans[..., :1] - 1) | (above == spans[..., -1:] + 1)  # (places, N, 1)
-        arcs = torch.where(beside[..., None], self.first[above, spans], self.later[above, spans])
+        spans = heads[:, None]  # (spans, 1, width)
+        adjacent = (above == spans[..., :1] - 1) | (above == spans[..., -1:] + 1)  # (spans, N, 1)
+        arcs = torch.where(adjacent[..., None], self.first[above, spans], self.later[above, spans])
         return torch.logsumexp(arcs + done[:, None], 2)

@@ -1,4 +1,4 @@
-"""The plain twin of `dependency_inside`: the same sums in logarithms, derivatives by autograd; never out of range."""
+"""Reference version of `dependency_sums` in logarithms with derivatives by autograd, which is never out of range."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from torch import Tensor
 
 from induce.models.em.dependency_tables import Fragments, TreeCounts, TreeWeights
 
-LOWEST = -1e30  # in the place of log 0, whose derivative is none
+LOWEST = -1e30  # replaces log 0, which has no derivative
 
 
 def plain_tree_counts(weights: TreeWeights, fragments: Fragments | None = None) -> TreeCounts:
-    """What `tree_counts` gives: each expected use is the derivative of the log total by the log of a weight."""
+    """Result of `tree_counts`, with expected uses as derivatives of the log total by the logs of the weights."""
     tables = [weights.first, weights.later, weights.stop, weights.root]
-    with torch.inference_mode(False), torch.enable_grad():  # whoever parses has turned gradients off
+    with torch.inference_mode(False), torch.enable_grad():  # parsing disables gradients
         logs = [torch.from_numpy(_log(table)).requires_grad_() for table in tables]
         total = log_total(*logs, fragments=fragments, words=weights.words)
         counts = torch.autograd.grad(total.sum(), logs, allow_unused=True)
     possible = total.detach().numpy() > LOWEST / 2
-    found = [np.zeros_like(tables[i]) if count is None else count.numpy() * possible for i, count in enumerate(counts)]
-    first, later, stop, root = found
+    uses = [np.zeros_like(tables[i]) if count is None else count.numpy() * possible for i, count in enumerate(counts)]
+    first, later, stop, root = uses
     return TreeCounts(first, later, stop, root, np.where(possible, total.detach().numpy(), -np.inf))
 
 
@@ -45,13 +45,13 @@ def log_total(
         for side in (0, 1):
             crosses = crossing[side, :heads, width]
             ways = []
-            for cut in range(width):  # the head's half span before this arc; the child's on its inner side is the rest
+            for cut in range(width):  # width of the head's half span; the rest belongs to the dependent
                 rest = width - 1 - cut
                 back = finished[1 - side][rest].flip(0)[-heads:]  # by its head, in this side's reading
                 back_cover = cover[1 - side].flip(0)[width:, rest]
                 arc = first[side, :heads, width] if cut == 0 else later[side, :heads, width]
-                own = unfinished[side][cut][:heads]
-                ways.append(arc + own + back + crosses * (cover[side, :heads, cut] + back_cover))
+                before_length = unfinished[side][cut][:heads]
+                ways.append(arc + before_length + back + crosses * (cover[side, :heads, cut] + back_cover))
             arcs[side].append(torch.logsumexp(torch.stack(ways), 0))
         for side in (0, 1):
             ways = []
@@ -65,16 +65,16 @@ def log_total(
     totals = torch.zeros_like(root[0])
     words = np.full(root.shape[1], count) if words is None else words
     for length in np.unique(words).tolist():
-        own = torch.from_numpy(words == length)
+        before_length = torch.from_numpy(words == length)
         right = [finished[0][length - 1 - a][a] for a in range(length)]
         left = [finished[1][a][count - 1 - a] for a in range(length)]
         parts = root[:length] + torch.stack(right) + torch.stack(left)
-        totals = torch.where(own, torch.logsumexp(parts, 0), totals)
+        totals = torch.where(before_length, torch.logsumexp(parts, 0), totals)
     return totals
 
 
 def _fragment_tables(fragments: Fragments | None, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Logs of `Fragments.cover`, and `Fragments.crossing`; without fragments, zeros."""
+    """Logs of `Fragments.cover`, and `Fragments.crossing`, or zeros without fragments."""
     if fragments is None:
         return torch.zeros_like(like), torch.zeros_like(like)
     return torch.from_numpy(np.log(fragments.cover)).to(like.dtype), torch.from_numpy(fragments.crossing).to(like.dtype)

@@ -1,8 +1,8 @@
-"""Which word classes are predicates, from raw text: in a short sentence one word is the root, and the others are not.
+"""Estimation from raw text of the word classes that are predicates.
 
-Each sentence of a few words has exactly one root, whose class is drawn from ``root``; the classes of the others are
-drawn from ``other``. A mixture of two distributions, fitted by EM; which word is the root is not known. Function words
-are frequent in any sentence, so words also carry a fixed weight as root (see `frequency_weights`).
+Each short sentence has exactly one root, whose class is drawn from ``root``. The classes of the other words are drawn
+from ``other``. EM fits this mixture of two distributions; the position of the root is latent. Function words are
+frequent in all sentences, so each word also has a fixed weight as root (see `frequency_weights`).
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ SMOOTHING = 0.1  # added to each expected count
 
 
 def frequency_weights(share: Array, *, scale: float, power: float) -> Array:
-    """(1 + share / scale) ^ -power: how readily words are heads, by their share of the text. Near 1 for rare words."""
+    """Weights (1 + share / scale) ^ -power of words as heads, by their share of the corpus: near 1 for rare words."""
     weights: Array = (1 + share / scale) ** -power
     return weights
 
 
 def predicate_ratios(classes: Array, lengths: Array, weights: Array, *, count: int, seed: int = 0) -> Array:
-    """P(class | root) / P(class | other word) of each of ``count`` classes; 1 everywhere if there is no sentence.
+    """Ratios P(class | root) / P(class | other word) of ``count`` classes, or 1 if there are no sentences.
 
-    ``classes``, ``weights`` (T,): of all words of the sentences, one after the other; ``lengths`` (S,) above 0.
-    The best of a few random starts by likelihood.
+    ``classes``, ``weights`` (T,): of the words of all sentences in order. ``lengths`` (S,), at least 1. The result is
+    the random start with the greatest likelihood.
     """
     if not len(lengths):
         return np.ones(count)
@@ -33,18 +33,18 @@ def predicate_ratios(classes: Array, lengths: Array, weights: Array, *, count: i
     draw = np.random.default_rng(seed)
     best, ratios = -np.inf, np.ones(count)
     for _ in range(RESTARTS):
-        found = np.exp(0.5 * draw.standard_normal(count))
+        candidate = np.exp(0.5 * draw.standard_normal(count))
         for _ in range(PASSES):
-            found, likelihood = _step(found, classes, starts, lengths, weights, count)
+            candidate, likelihood = _step(candidate, classes, starts, lengths, weights, count)
         if likelihood > best:
-            best, ratios = likelihood, found
+            best, ratios = likelihood, candidate
     return ratios
 
 
 def _step(
     ratios: Array, classes: Array, starts: Array, lengths: Array, weights: Array, count: int
 ) -> tuple[Array, float]:
-    """One pass of EM: new ratios, and the log likelihood under the old ones up to what no ratio changes."""
+    """One pass of EM: new ratios, and the log-likelihood under the old ratios up to a constant."""
     scores = weights * ratios[classes]
     sums = np.add.reduceat(scores, starts)
     is_root = scores / np.repeat(sums, lengths)

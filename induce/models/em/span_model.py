@@ -46,8 +46,8 @@ class Spans:
         with np.errstate(over="ignore"):
             codes = _mixed(classes.astype(np.uint64) + np.uint64(1))
             sums = np.zeros((count + 1, batch), dtype=np.uint64)
-            for place in range(count):
-                sums[place + 1] = sums[place] * STEP + codes[place]
+            for index in range(count):
+                sums[index + 1] = sums[index] * STEP + codes[index]
             powers = np.cumprod(np.concatenate([np.ones(1, np.uint64), np.full(count, STEP)]))
             keys = _mixed(sums[ends] - sums[starts] * powers[ends - starts, None])
         edged = np.full((count + 2, batch), size)
@@ -78,10 +78,10 @@ def _mixed(numbers: Array) -> Array:
 
 def frequent_keys(keys: Array, most: int) -> Array:
     """The ``most`` most frequent of ``keys`` in ascending order, filled up with `UNUSED`."""
-    found, counts = np.unique(keys, return_counts=True)
-    if len(found) > most:
-        found = np.sort(found[np.argsort(-counts, kind="stable")[:most]])
-    return np.concatenate([found, np.full(most - len(found), UNUSED)])
+    unique, counts = np.unique(keys, return_counts=True)
+    if len(unique) > most:
+        unique = np.sort(unique[np.argsort(-counts, kind="stable")[:most]])
+    return np.concatenate([unique, np.full(most - len(unique), UNUSED)])
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ class SpanTables:
 
     def entries(self, spans: Spans) -> Array:
         """The entry (S, B) of each sequence."""
-        places = np.minimum(np.searchsorted(self.keys, spans.sequences), len(self.keys) - 1)
-        return np.where(self.keys[places] == spans.sequences, places, len(self.keys))
+        indices = np.minimum(np.searchsorted(self.keys, spans.sequences), len(self.keys) - 1)
+        return np.where(self.keys[indices] == spans.sequences, indices, len(self.keys))
 
     def add(self, spans: Spans, entries: Array, probability: Array) -> None:
         """Count spans that are constituents with this ``probability`` (S, B)."""

@@ -38,8 +38,8 @@ def target_log_probabilities(hidden: Tensor, weight: Tensor, bias: Tensor, targe
     """Log-probabilities (R,) in nats of ``targets`` (R,) under softmax(hidden (R, E) weight (V, E)ᵀ + bias (V,))."""
     blocks = zip(hidden.split(ROWS), targets.split(ROWS), strict=True)
     parts = [
-        -functional.cross_entropy(functional.linear(rows, weight, bias), wanted, reduction="none")
-        for rows, wanted in blocks
+        -functional.cross_entropy(functional.linear(rows, weight, bias), labels, reduction="none")
+        for rows, labels in blocks
     ]
     return torch.cat(parts) if parts else hidden.new_zeros(0)
 
@@ -74,11 +74,11 @@ def masked_word_log_probabilities(
     training, so such a model has no probability of them: theirs is 0 here, and they count for nothing.
     """
     tokens, lengths = batch.tokens, batch.lengths.to(batch.tokens.device)
-    row, place = (tokens > 1).nonzero(as_tuple=True)
+    row, column = (tokens > 1).nonzero(as_tuple=True)
     scores = weight.new_zeros(tokens.shape)
-    for rows, places in zip(*(part.split(max(1, COPIES // tokens.shape[1])) for part in (row, place)), strict=True):
+    for rows, columns in zip(*(part.split(max(1, COPIES // tokens.shape[1])) for part in (row, column)), strict=True):
         copies = tokens[rows]
-        copies[torch.arange(len(rows), device=rows.device), places] = mask
-        hidden = read(copies, lengths[rows])[torch.arange(len(rows), device=rows.device), places]
-        scores[rows, places] = target_log_probabilities(hidden, weight, bias, tokens[rows, places])
+        copies[torch.arange(len(rows), device=rows.device), columns] = mask
+        hidden = read(copies, lengths[rows])[torch.arange(len(rows), device=rows.device), columns]
+        scores[rows, columns] = target_log_probabilities(hidden, weight, bias, tokens[rows, columns])
     return scores

@@ -64,14 +64,14 @@ class CompoundPcfg(Grammar):
         divergence = 0.5 * (mean**2 + log_variance.exp() - 1 - log_variance).sum(-1)
         z = mean + (log_variance / 2).exp() * torch.randn_like(mean) if self.training else mean
         symbols = self.config.nonterminals + self.config.preterminals
-        root = self.root(_beside(self.start, z))[:, 0].softmax(-1)
-        rules = self.rules(_beside(self.nonterminal, z)).softmax(-1)
-        words = self.words(_beside(self.preterminal, z)).log_softmax(-1)  # (B, T, V)
+        root = self.root(_concatenate_pairs(self.start, z))[:, 0].softmax(-1)
+        rules = self.rules(_concatenate_pairs(self.nonterminal, z)).softmax(-1)
+        words = self.words(_concatenate_pairs(self.preterminal, z)).log_softmax(-1)  # (B, T, V)
         shaped = rules.view(len(z), self.config.nonterminals, symbols, symbols)
         return Tables(words.transpose(1, 2), FullRules(root, shaped), divergence)
 
 
-def _beside(symbols: Tensor, z: Tensor) -> Tensor:
+def _concatenate_pairs(symbols: Tensor, z: Tensor) -> Tensor:
     """Each symbol's embedding (K, E) beside each sentence's vector (B, Z): (B, K, E + Z)."""
     rows = (len(z), len(symbols), -1)
     return torch.cat([symbols[None].expand(rows), z[:, None].expand(rows)], -1)

@@ -143,8 +143,8 @@ class Grammar(Model):
                 shares = tables.rules.symbol_marginals(emitted(tables, tokens), growth=float(self.growth))[1]
                 for width in range(2, count):
                     spans = count - width + 1
-                    places = torch.stack([begins[:, :spans], begins[:, width:]])  # (2, rows, spans)
-                    counts += torch.einsum("ebs,sba->ea", places.to(shares[width].dtype), shares[width])
+                    edges = torch.stack([begins[:, :spans], begins[:, width:]])  # (2, rows, spans)
+                    counts += torch.einsum("ebs,sba->ea", edges.to(shares[width].dtype), shares[width])
         self.edges.lerp_(counts.nan_to_num(0.0, 0.0, 0.0), COUNTED_MEMORY)
 
     def edge_statistics(self) -> EdgeStatistics:
@@ -182,11 +182,11 @@ class Grammar(Model):
         for rows, tokens in same_length(batch):
             count = tokens.shape[1]
             for start, end in pieces(count):
-                found: list[list[tuple[int, int, int]]] = [[] for _ in rows]
+                best: list[list[tuple[int, int, int]]] = [[] for _ in rows]
                 if end - start > 1:
                     tables = self.tables(tokens[:, start:end])
-                    found = tables.rules.best_trees(emitted(tables, tokens[:, start:end]))
-                for row, spans in zip(rows.tolist(), found, strict=True):
+                    best = tables.rules.best_trees(emitted(tables, tokens[:, start:end]))
+                for row, spans in zip(rows.tolist(), best, strict=True):
                     trees[row] += [(start + i, start + j, f"NT{label}") for i, j, label in spans]
                     if end < count:
                         trees[row].append((start, count, "NT"))

@@ -92,9 +92,9 @@ class Rules(ABC):
         """Inside probabilities and gradients of log Z."""
         with torch.inference_mode(False), torch.enable_grad():
             rules = type(self)(*(part.detach().clone() for part in self))
-            one = emissions.new_ones(()).clone().requires_grad_()  # makes every chart part of the graph
+            factor = emissions.new_ones(()).clone().requires_grad_()  # makes every chart part of the graph
             units = [part.clone() for part in weights] if weights is not None else None
-            z, charts = rules.inside(emissions.clone() * one, units)
+            z, charts = rules.inside(emissions.clone() * factor, units)
             inside = charts[2:]
             gradients = torch.autograd.grad(torch.where(z > 0, z, 1.0).log().sum(), inside)
         if weights is not None:

@@ -39,14 +39,14 @@ def test_loss_is_the_cross_entropy_of_the_rows_that_say_something() -> None:
     scores[1, :, 2] = -math.inf  # padding
     heads = torch.tensor([[[0.5, 0.5, 0], [0, 0, 0], [0, 0.25, 0.75]], [[0, 1, 0], [1, 0, 0], [0, 0, 0]]]).double()
     total, count = 0.0, 0
-    for square, given in zip(scores.tolist(), heads.tolist(), strict=True):
-        for row, shares in zip(square, given, strict=True):
+    for square, target in zip(scores.tolist(), heads.tolist(), strict=True):
+        for row, shares in zip(square, target, strict=True):
             if sum(shares):
                 log_sum = math.log(sum(math.exp(score) for score in row))
                 total -= sum(share * (score - log_sum) for share, score in zip(shares, row, strict=True) if share)
                 count += 1
-    mean, found = head_loss(scores, heads)
-    assert found == count == 4
+    mean, rows = head_loss(scores, heads)
+    assert rows == count == 4
     assert mean.item() == pytest.approx(total / count, abs=1e-12)
 
 
@@ -54,8 +54,8 @@ def test_heads_are_distributions_over_words_and_the_root() -> None:
     model = Biaffine(TINY, 12).eval()
     batch = batch_of(5, 3, 1)
     with torch.inference_mode():
-        found = model.structure(SentenceBatch(batch.tokens, batch.lengths), Query(HeadDistribution))
-    for square, count in zip(found.rows(), (5, 3, 1), strict=True):
+        structure = model.structure(SentenceBatch(batch.tokens, batch.lengths), Query(HeadDistribution))
+    for square, count in zip(structure.rows(), (5, 3, 1), strict=True):
         assert square.shape == (count, count)
         np.testing.assert_allclose(square.sum(1), 1, atol=1e-6)
 
@@ -69,9 +69,9 @@ def test_it_learns_the_given_heads() -> None:
         model.loss(batch).objective.backward()
         optimizer.step()
     with torch.inference_mode():
-        found = model.eval().structure(batch, Query(HeadDistribution))
-    for square, given in zip(found.rows(), batch.heads.numpy(), strict=True):
-        assert (square.argmax(1) == given[: len(square), : len(square)].argmax(1)).all()
+        structure = model.eval().structure(batch, Query(HeadDistribution))
+    for square, target in zip(structure.rows(), batch.heads.numpy(), strict=True):
+        assert (square.argmax(1) == target[: len(square), : len(square)].argmax(1)).all()
 
 
 def test_words_are_known_by_their_endings() -> None:
@@ -89,10 +89,10 @@ def test_words_are_known_by_their_endings() -> None:
 
 def test_words_become_unknown_at_random_in_training_and_only_there() -> None:
     batch = batch_of(6, 4)
-    seen = some_unknown(batch.tokens, batch.uniforms, 0.5)
+    noisy = some_unknown(batch.tokens, batch.uniforms, 0.5)
     real = batch.tokens > 0
-    assert (seen[real] == 1).eq(batch.uniforms[real] < 0.5).all()
-    assert (seen[~real] == 0).all()
+    assert (noisy[real] == 1).eq(batch.uniforms[real] < 0.5).all()
+    assert (noisy[~real] == 0).all()
     model = Biaffine(BiaffineConfig(embedding_size=8, hidden_size=6, arc_size=5, dropout=0.0, unknown_rate=0.9), 12)
     trained, scored = model.loss(batch), model.eval().loss(batch)
     assert trained.nll != scored.nll

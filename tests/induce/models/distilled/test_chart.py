@@ -29,9 +29,9 @@ def batch_of(count: int, rows: int = 3) -> SpanTargetBatch:
 
 
 def test_inner_spans_are_of_two_words_or_more_and_not_the_whole() -> None:
-    found = inner_spans(torch.tensor([4, 3]), 4)
-    assert [tuple(one) for one in found[0].nonzero().tolist()] == [(0, 2), (0, 3), (1, 3), (1, 4), (2, 4)]
-    assert [tuple(one) for one in found[1].nonzero().tolist()] == [(0, 2), (1, 3)]
+    inner = inner_spans(torch.tensor([4, 3]), 4)
+    assert [tuple(span) for span in inner[0].nonzero().tolist()] == [(0, 2), (0, 3), (1, 3), (1, 4), (2, 4)]
+    assert [tuple(span) for span in inner[1].nonzero().tolist()] == [(0, 2), (1, 3)]
 
 
 def test_loss_is_the_cross_entropy_of_each_inner_span() -> None:
@@ -45,8 +45,8 @@ def test_loss_is_the_cross_entropy_of_each_inner_span() -> None:
     nats = 0.0
     for row in range(3):
         for start, end in [(0, 2), (0, 3), (1, 3), (1, 4), (2, 4)]:
-            share, found = batch.spans[row, start, end].item(), probability[row, start, end].item()
-            nats -= share * math.log(found) + (1 - share) * math.log(1 - found)
+            share, chance = batch.spans[row, start, end].item(), probability[row, start, end].item()
+            nats -= share * math.log(chance) + (1 - share) * math.log(1 - chance)
     assert loss.count == 12
     assert loss.nll.item() == pytest.approx(nats / 12, abs=1e-9)
 
@@ -84,11 +84,11 @@ def test_targets_are_shares_of_the_reference_trees() -> None:
     corpus, held_out = read_corpora(
         [Sentence(words)] * 4, "words", development_share=0.5, references=lambda text: ([left, right] for _ in text)
     )
-    for one in (corpus, held_out):
-        references = one.encode(corpus.vocabulary(20, 1)).references
+    for text_part in (corpus, held_out):
+        references = text_part.encode(corpus.vocabulary(20, 1)).references
         assert references is not None
         shares = references.shares(np.array([1, 0]), 4)
-        found = {(int(i), int(j)): float(shares[0, i, j]) for i, j in zip(*shares[0].nonzero(), strict=True)}
-        assert found == {(0, 2): 0.5, (0, 3): 0.5, (0, 4): 1.0, (1, 4): 0.5, (2, 4): 0.5}
+        targets = {(int(i), int(j)): float(shares[0, i, j]) for i, j in zip(*shares[0].nonzero(), strict=True)}
+        assert targets == {(0, 2): 0.5, (0, 3): 0.5, (0, 4): 1.0, (1, 4): 0.5, (2, 4): 0.5}
         assert (shares[0] == shares[1]).all()
         assert references.weights(np.array([0]), 4, 0.25)[0, 1].tolist() == [0.25, 0.25, 0.25, 0.25, 1.0]

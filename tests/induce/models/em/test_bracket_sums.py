@@ -19,9 +19,9 @@ def trees(start: int, end: int) -> Iterator[tuple[tuple[Span, ...], float]]:
         yield (), 1.0
         return
     for middle in range(start + 1, end):
-        for left, one in trees(start, middle):
-            for right, other in trees(middle, end):
-                yield ((start, end), *left, *right), one * other / (end - start - 1)
+        for left, left_chance in trees(start, middle):
+            for right, right_chance in trees(middle, end):
+                yield ((start, end), *left, *right), left_chance * right_chance / (end - start - 1)
 
 
 def random_weights(count: int, batch: int, spread: float = 1.0) -> np.ndarray:
@@ -31,15 +31,15 @@ def random_weights(count: int, batch: int, spread: float = 1.0) -> np.ndarray:
 @pytest.mark.parametrize("count", range(1, 7))
 def test_all_trees(count: int) -> None:
     weights = random_weights(count, 3)
-    found = bracket_counts(weights)
+    counts = bracket_counts(weights)
     total, expected = np.zeros(3), np.zeros_like(weights)
     for spans, _ in trees(0, count):
         weight = np.exp(sum((weights[span] for span in spans), np.zeros(3)))
         total += weight
         for span in spans:
             expected[span] += weight
-    np.testing.assert_allclose(found.log_total, np.log(total), atol=1e-12)
-    np.testing.assert_allclose(found.probability, expected / total, atol=1e-12)
+    np.testing.assert_allclose(counts.log_total, np.log(total), atol=1e-12)
+    np.testing.assert_allclose(counts.probability, expected / total, atol=1e-12)
 
 
 @pytest.mark.parametrize("count", range(1, 7))
@@ -54,14 +54,14 @@ def test_random_splits(count: int) -> None:
 def test_derivatives() -> None:
     """The probability of a bracket is the derivative of log Z by the log of its weight."""
     weights, step = random_weights(7, 1), 1e-5
-    found = bracket_counts(weights).probability
+    probability = bracket_counts(weights).probability
     for span in [(0, 7), (0, 2), (2, 5), (5, 7)]:
         totals = []
         for sign in (1, -1):
             moved = weights.copy()
             moved[span] += sign * step
             totals.append(bracket_counts(moved).log_total)
-        np.testing.assert_allclose((totals[0] - totals[1]) / (2 * step), found[span], atol=1e-8)
+        np.testing.assert_allclose((totals[0] - totals[1]) / (2 * step), probability[span], atol=1e-8)
 
 
 def test_many_words_and_large_weights() -> None:
@@ -69,5 +69,5 @@ def test_many_words_and_large_weights() -> None:
     heavy = bracket_counts(random_weights(120, 1, 300.0))
     assert float(heavy.log_total[0]) > 710  # e^710 is the largest float64
     assert heavy.probability.sum() == pytest.approx(119)
-    found = bracket_counts(np.zeros((120, 121, 1)))
-    assert float(found.log_total[0]) == pytest.approx(lgamma(2 * 119 + 1) - lgamma(120) - lgamma(121))
+    uniform = bracket_counts(np.zeros((120, 121, 1)))
+    assert float(uniform.log_total[0]) == pytest.approx(lgamma(2 * 119 + 1) - lgamma(120) - lgamma(121))

@@ -70,15 +70,15 @@ def test_likelihood_and_brackets_from_the_definition() -> None:
     every = list(trees(0, 5))
     total, expected = 0.0, np.zeros((5, 6))
     for brackets, _ in every:
-        own = {*brackets, *((i, i + 1) for i in range(5))}
-        inside = [(start, end) in own for start, end in zip(spans.starts, spans.ends, strict=True)]
+        constituents = {*brackets, *((i, i + 1) for i in range(5))}
+        inside = [(start, end) in constituents for start, end in zip(spans.starts, spans.ends, strict=True)]
         weight = np.exp(np.where(inside, rows[0], rows[1]).sum()) / len(every)
         total += weight
         for span in brackets:
             expected[span] += weight
-    found, logs = SpanScorer(tables).trees(spans, entries)
+    counts, logs = SpanScorer(tables).trees(spans, entries)
     assert logs[0] == pytest.approx(np.log(total))
-    np.testing.assert_allclose(found.probability[..., 0], expected / total)
+    np.testing.assert_allclose(counts.probability[..., 0], expected / total)
     assert log_tree_count(5) == pytest.approx(np.log(len(every)))
 
 
@@ -88,11 +88,11 @@ def test_spans_know_their_words_and_their_context() -> None:
     named = {}
     for sentence in range(2):
         words = ((1, 2, 1, 2), (0, 1, 2, 0))[sentence]
-        for place, (start, end) in enumerate(zip(spans.starts, spans.ends, strict=True)):
-            key = named.setdefault(words[start:end], spans.sequences[place, sentence])
-            assert key == spans.sequences[place, sentence]
+        for index, (start, end) in enumerate(zip(spans.starts, spans.ends, strict=True)):
+            key = named.setdefault(words[start:end], spans.sequences[index, sentence])
+            assert key == spans.sequences[index, sentence]
             around = (3, *words, 3)
-            assert spans.contexts[place, sentence] == around[start] * 4 + around[end + 1]
+            assert spans.contexts[index, sentence] == around[start] * 4 + around[end + 1]
     assert len(set(named.values())) == len(named)
 
 
@@ -113,7 +113,9 @@ def test_passes_make_the_text_likelier() -> None:
 
 def test_tags_make_better_trees_than_chance() -> None:
     """On short sentences of the built-in sample."""
-    gold = [one for one in sample_treebank("train").sentences if len(one.words) <= 12 and one.tree][:300]
+    gold = [example for example in sample_treebank("train").sentences if len(example.words) <= 12 and example.tree][
+        :300
+    ]
     corpus = corpus_of(gold, "tags", 1)
     assert {"DT", "NN", "VBZ"} <= set(corpus.vocabulary.words)
     model = learned(corpus, classes=0, passes=15, sequences=10_000)
@@ -153,11 +155,11 @@ def test_heads_and_brackets_of_two_models() -> None:
         np.testing.assert_allclose(head.sum(1), 1)
         assert bracket.sum() == pytest.approx(len(head) - 1)
     alone = learned(corpus).structure(batch, Query(SpanScores)).rows()
-    assert any(abs(one - other).max() > 0.05 for one, other in zip(brackets, alone, strict=True))
+    assert any(abs(row - other).max() > 0.05 for row, other in zip(brackets, alone, strict=True))
     model.sequences.zero_()
     assert any(
-        abs(one - other).max() > 0.01
-        for one, other in zip(model.structure(batch, Query(HeadDistribution)).rows(), heads, strict=True)
+        abs(row - other).max() > 0.01
+        for row, other in zip(model.structure(batch, Query(HeadDistribution)).rows(), heads, strict=True)
     )
 
 
@@ -194,7 +196,7 @@ def test_fewer_sequences_and_sentences() -> None:
     ids=["one word", "one sentence", "two words", "one type", "mostly punctuation"],
 )
 def test_any_text_will_do(sentences: list[str]) -> None:
-    corpus = corpus_of([Sentence(tuple(one.split())) for one in sentences])
+    corpus = corpus_of([Sentence(tuple(sentence.split())) for sentence in sentences])
     batch = corpus.sentences(np.arange(len(corpus)))
     for model in (fresh(corpus), joint(corpus)):
         list(model.fit(corpus))
@@ -216,8 +218,8 @@ def test_what_cannot_be_done() -> None:
     with pytest.raises(SynparseError, match="it is for texts of tags"):
         Ccm(CcmConfig(classes=0), 5000)
     corpus = sample(30)
-    for model, told in ((fresh(corpus), "1,001 words are too many"), (joint(corpus), "81 words are too many")):
+    for model, message in ((fresh(corpus), "1,001 words are too many"), (joint(corpus), "81 words are too many")):
         tokens = torch.ones(1, (model.max_length or 0) + 1, dtype=torch.int64)
         for structure in model.gives:
-            with pytest.raises(SynparseError, match=told):
+            with pytest.raises(SynparseError, match=message):
                 model.structure(SentenceBatch(tokens, torch.tensor([(model.max_length or 0) + 1])), Query(structure))

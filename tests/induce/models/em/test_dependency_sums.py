@@ -33,8 +33,8 @@ def random_weights(count: int, batch: int, seed: int = 0, spread: float = 1.0) -
 
 def children(heads: tuple[int, ...], word: int, side: int) -> list[int]:
     """The children of ``word`` on one side (0 right, 1 left), nearest first."""
-    found = [child for child, head in enumerate(heads) if head == word and (child > word) == (side == 0)]
-    return sorted(found, reverse=side == 1)
+    dependents = [child for child, head in enumerate(heads) if head == word and (child > word) == (side == 0)]
+    return sorted(dependents, reverse=side == 1)
 
 
 def reach(heads: tuple[int, ...], word: int, side: int, before: int | None = None) -> int:
@@ -56,11 +56,11 @@ def uses(heads: tuple[int, ...], numbers: np.ndarray | None, penalty: float) -> 
         if head == ROOT:
             root[word] = 1
         for side in (0, 1):
-            own = children(heads, word, side)
-            place = word if side == 0 else count - 1 - word
-            stop[side, place, int(bool(own))] += 1
-            for child in own:
-                (first if child == own[0] else later)[word, child] += 1
+            dependents = children(heads, word, side)
+            position = word if side == 0 else count - 1 - word
+            stop[side, position, int(bool(dependents))] += 1
+            for child in dependents:
+                (first if child == dependents[0] else later)[word, child] += 1
                 if numbers is not None and numbers[word] != numbers[child]:
                     ends = [(word, reach(heads, word, side, child), side)]
                     ends += [(child, reach(heads, child, towards), towards) for towards in (0, 1)]
@@ -88,10 +88,10 @@ def by_all_trees(weights: TreeWeights, numbers: np.ndarray | None, penalty: floa
     return TreeCounts(*(getattr(counts, name) for name in NAMES), np.log(counts.log_total))
 
 
-def assert_same(one: TreeCounts, other: TreeCounts, tolerance: float = 1e-10) -> None:
+def assert_same(actual: TreeCounts, expected: TreeCounts, tolerance: float = 1e-10) -> None:
     for name in (*NAMES, "log_total"):
         np.testing.assert_allclose(
-            getattr(one, name), getattr(other, name), rtol=tolerance, atol=tolerance, err_msg=name
+            getattr(actual, name), getattr(expected, name), rtol=tolerance, atol=tolerance, err_msg=name
         )
 
 
@@ -124,13 +124,13 @@ def test_counts_are_finite_differences() -> None:
     fragments = Fragments.of(some_fragments(6, 1), 0.3)
     counts, step = tree_counts(weights, fragments), 1e-5
     for name in NAMES:
-        for place in np.ndindex(getattr(weights, name).shape):
+        for index in np.ndindex(getattr(weights, name).shape):
             totals = []
             for sign in (1, -1):
                 moved = TreeWeights(*(getattr(weights, other).copy() for other in NAMES))
-                getattr(moved, name)[place] *= np.exp(sign * step)
+                getattr(moved, name)[index] *= np.exp(sign * step)
                 totals.append(tree_counts(moved, fragments).log_total[0])
-            assert getattr(counts, name)[place] == pytest.approx((totals[0] - totals[1]) / (2 * step), abs=1e-7)
+            assert getattr(counts, name)[index] == pytest.approx((totals[0] - totals[1]) / (2 * step), abs=1e-7)
 
 
 def test_every_word_has_one_head() -> None:
@@ -170,11 +170,11 @@ def test_no_tree_at_all_has_no_counts() -> None:
 def test_sentences_of_a_batch_do_not_touch() -> None:
     weights = random_weights(7, 5)
     numbers = some_fragments(7, 5)
-    together = tree_counts(weights, Fragments.of(numbers, 0.1))
+    batched = tree_counts(weights, Fragments.of(numbers, 0.1))
     for sentence in range(5):
         alone = TreeWeights(*(getattr(weights, name)[..., [sentence]] for name in NAMES))
         counts = tree_counts(alone, Fragments.of(numbers[:, [sentence]], 0.1))
-        np.testing.assert_allclose(counts.first[..., 0], together.first[..., sentence], rtol=1e-12)
+        np.testing.assert_allclose(counts.first[..., 0], batched.first[..., sentence], rtol=1e-12)
 
 
 @pytest.mark.parametrize("fragmented", [False, True])
@@ -182,26 +182,26 @@ def test_sentences_of_other_lengths_side_by_side(fragmented: bool) -> None:
     """Each has what it has by itself, whatever stands behind it; the plain twin agrees."""
     count, lengths = 9, np.array([9, 4, 1, 7])
     weights = random_weights(count, 4)
-    together = TreeWeights(*(getattr(weights, name) for name in NAMES), lengths)
+    batched = TreeWeights(*(getattr(weights, name) for name in NAMES), lengths)
     numbers = some_fragments(count, 4)
     numbers[np.arange(count)[:, None] >= lengths] = 99
-    counts = tree_counts(together, Fragments.of(numbers, 0.1) if fragmented else None)
-    assert_same(counts, plain_tree_counts(together, Fragments.of(numbers, 0.1) if fragmented else None))
+    counts = tree_counts(batched, Fragments.of(numbers, 0.1) if fragmented else None)
+    assert_same(counts, plain_tree_counts(batched, Fragments.of(numbers, 0.1) if fragmented else None))
     for sentence, length in enumerate(lengths.tolist()):
-        kept = slice(0, length), slice(count - length, count)  # words in the reading of either side
+        word_slices = slice(0, length), slice(count - length, count)  # words in the reading of either side
         first, later, stop = (
-            np.stack([getattr(weights, name)[side, kept[side]][..., [sentence]] for side in (0, 1)])
+            np.stack([getattr(weights, name)[side, word_slices[side]][..., [sentence]] for side in (0, 1)])
             for name in ("first", "later", "stop")
         )
         alone = TreeWeights(first[:, :, :length], later[:, :, :length], stop, weights.root[:length, [sentence]])
         fragments = Fragments.of(numbers[:length, [sentence]], 0.1) if fragmented else None
-        wanted = tree_counts(alone, fragments)
-        assert counts.log_total[sentence] == pytest.approx(wanted.log_total[0], abs=1e-10)
-        np.testing.assert_allclose(counts.root[:length, sentence], wanted.root[:, 0], atol=1e-10)
+        expected = tree_counts(alone, fragments)
+        assert counts.log_total[sentence] == pytest.approx(expected.log_total[0], abs=1e-10)
+        np.testing.assert_allclose(counts.root[:length, sentence], expected.root[:, 0], atol=1e-10)
         for side in (0, 1):
-            found = counts.first[side, kept[side], :length, sentence]
-            np.testing.assert_allclose(found, wanted.first[side, ..., 0], atol=1e-10)
-        assert counts.first[..., sentence].sum() == pytest.approx(wanted.first.sum())
+            actual = counts.first[side, word_slices[side], :length, sentence]
+            np.testing.assert_allclose(actual, expected.first[side, ..., 0], atol=1e-10)
+        assert counts.first[..., sentence].sum() == pytest.approx(expected.first.sum())
 
 
 def test_memory_that_is_used_again_changes_nothing() -> None:
@@ -236,10 +236,10 @@ def test_single_precision_agrees(fragmented: bool) -> None:
     fragments = Fragments.of(some_fragments(40, 6), 0.1) if fragmented else None
     for table in (weights.first, weights.later):
         table[..., 3] *= np.exp(5 * np.random.default_rng(1).normal(size=table.shape[:-1]))
-    wanted = tree_counts(weights, fragments)
+    expected = tree_counts(weights, fragments)
     single = fragments.of_precision(np.float32) if fragments else None
-    found = tree_counts(weights.of_precision(np.float32), single)
-    assert found.first.dtype == np.float32
+    actual = tree_counts(weights.of_precision(np.float32), single)
+    assert actual.first.dtype == np.float32
     for name in NAMES:
-        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), atol=2e-4, err_msg=name)
-    np.testing.assert_allclose(found.log_total, wanted.log_total, rtol=1e-4)
+        np.testing.assert_allclose(getattr(actual, name), getattr(expected, name), atol=2e-4, err_msg=name)
+    np.testing.assert_allclose(actual.log_total, expected.log_total, rtol=1e-4)

@@ -89,13 +89,13 @@ def test_steps_say_where_learning_stands() -> None:
 
 def test_seeds_and_members_differ() -> None:
     corpus = sample()
-    one = learned(corpus)
-    other = fresh(corpus)
-    other.seed = 2
-    list(other.fit(corpus))
-    assert not torch.equal(one.choose, other.choose)
-    assert not torch.equal(one.choose[0], one.choose[1])
-    assert len({one.preferences(member) for member in range(2)}) == 2
+    first = learned(corpus)
+    second = fresh(corpus)
+    second.seed = 2
+    list(second.fit(corpus))
+    assert not torch.equal(first.choose, second.choose)
+    assert not torch.equal(first.choose[0], first.choose[1])
+    assert len({first.preferences(member) for member in range(2)}) == 2
 
 
 def test_every_word_has_one_head() -> None:
@@ -116,11 +116,11 @@ def test_batches_do_not_matter() -> None:
     """Order, company and padding leave a sentence's heads alone."""
     corpus = sample()
     model = learned(corpus)
-    together = heads_of(model, batch_of(corpus, [3, 9, 5]))
-    for place, index in enumerate([3, 9, 5]):
+    batched = heads_of(model, batch_of(corpus, [3, 9, 5]))
+    for row, index in enumerate([3, 9, 5]):
         alone = heads_of(model, batch_of(corpus, [index]))
         count = alone.shape[1]
-        torch.testing.assert_close(together[place : place + 1, :count, :count], alone)
+        torch.testing.assert_close(batched[row : row + 1, :count, :count], alone)
 
 
 def test_members_vote_together_as_they_do_one_by_one() -> None:
@@ -129,26 +129,26 @@ def test_members_vote_together_as_they_do_one_by_one() -> None:
     model = learned(corpus, members=3)
     batch = batch_of(corpus, range(20))
     tokens, lengths, fragments = (part.numpy() for part in (batch.tokens, batch.lengths, batch.fragments))
-    wanted = np.zeros((*tokens.shape, tokens.shape[1]))
+    expected = np.zeros((*tokens.shape, tokens.shape[1]))
     for member in range(3):
         block = model._block(member, tokens.T, fragments.T, lengths)
         trees = GrammarSums(model.preferences(member)).trees(model.grammar(member), block)
         arcs = by_head(trees.first + trees.later)
         arcs[np.arange(len(arcs)), np.arange(len(arcs))] = trees.root
-        wanted += arcs.transpose(2, 1, 0) / 3
-    np.testing.assert_allclose(heads_of(model, batch).numpy(), wanted, atol=1e-5)
+        expected += arcs.transpose(2, 1, 0) / 3
+    np.testing.assert_allclose(heads_of(model, batch).numpy(), expected, atol=1e-5)
 
 
 def test_blocks_hold_every_sentence_once() -> None:
     draw = np.random.default_rng(0)
     lengths, whole = draw.integers(0, 30, 200), draw.random(200) < 0.5
-    seen: list[int] = []
+    indices: list[int] = []
     for rows, count in blocks_of_like_length(lengths, whole, table=3000):
         assert lengths[rows].max() == count
         assert len(rows) * count**2 <= 3000
         assert len(set(whole[rows].tolist())) == 1
-        seen += rows.tolist()
-    assert sorted(seen) == np.flatnonzero(lengths).tolist()
+        indices += rows.tolist()
+    assert sorted(indices) == np.flatnonzero(lengths).tolist()
 
 
 def test_punctuation_matters_and_can_be_missing() -> None:
@@ -175,9 +175,9 @@ def test_log_probabilities_are_of_words() -> None:
     model = learned(corpus, classes_low=2, classes_high=2)
     size = len(corpus.vocabulary)
     pairs = torch.cartesian_prod(torch.arange(size), torch.arange(size))
-    two = model.log_probability(SentenceBatch(pairs, torch.full((len(pairs),), 2)))
-    one = model.log_probability(SentenceBatch(torch.arange(size)[:, None], torch.ones(size, dtype=torch.int64)))
-    assert 0 < float(one.exp().sum() + two.exp().sum()) < 1
+    log_pairs = model.log_probability(SentenceBatch(pairs, torch.full((len(pairs),), 2)))
+    log_words = model.log_probability(SentenceBatch(torch.arange(size)[:, None], torch.ones(size, dtype=torch.int64)))
+    assert 0 < float(log_words.exp().sum() + log_pairs.exp().sum()) < 1
 
 
 @pytest.mark.parametrize(
@@ -194,10 +194,10 @@ def test_log_probabilities_are_of_words() -> None:
     ids=["one word", "one sentence", "two fragments", "one type", "mostly punctuation", "no blanks", "100 words"],
 )
 def test_any_text_will_do(sentences: list[str]) -> None:
-    corpus = corpus_of([Sentence(tuple(one.split())) for one in sentences])
+    corpus = corpus_of([Sentence(tuple(sentence.split())) for sentence in sentences])
     model = learned(corpus)
-    found = heads_of(model, batch_of(corpus, range(len(corpus))))
-    assert torch.isfinite(found).all()
+    heads = heads_of(model, batch_of(corpus, range(len(corpus))))
+    assert torch.isfinite(heads).all()
     assert torch.isfinite(model.log_probability(batch_of(corpus, range(len(corpus))))).all()
 
 

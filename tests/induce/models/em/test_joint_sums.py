@@ -13,7 +13,7 @@ from treebank.core.sentence import ROOT
 
 def brackets_of(heads: tuple[int, ...]) -> set[tuple[int, int]]:
     """What each head covers after each of its children, the right ones first, straight from the definition."""
-    found = set()
+    brackets = set()
 
     def cover(word: int) -> tuple[int, int]:
         start, end = word, word + 1
@@ -21,35 +21,35 @@ def brackets_of(heads: tuple[int, ...]) -> set[tuple[int, int]]:
             for child in children(heads, word, side):
                 first, last = cover(child)
                 start, end = min(start, first), max(end, last)
-                found.add((start, end))
+                brackets.add((start, end))
         return start, end
 
     cover(heads.index(ROOT))
-    return found
+    return brackets
 
 
 @pytest.mark.parametrize("count", range(2, 6))
 def test_all_trees(count: int) -> None:
     weights = random_weights(count, 2)
     brackets = np.random.default_rng(count).normal(size=(count, count + 1, 2))
-    found = joint_counts(weights, brackets)
+    counts = joint_counts(weights, brackets)
     tables = weights.first, weights.later, weights.stop, weights.root
     total, expected, chances = np.zeros(2), [np.zeros_like(table) for table in tables], np.zeros_like(brackets)
     for heads in projective_trees(count):
-        own = brackets_of(heads)
-        assert len(own) == count - 1
+        tree_brackets = brackets_of(heads)
+        assert len(tree_brackets) == count - 1
         used, _ = uses(heads, None, 1.0)
         logs = [(use[..., None] * np.log(table)).reshape(-1, 2).sum(0) for use, table in zip(used, tables, strict=True)]
-        weight = np.exp(sum(logs) + sum(brackets[span] for span in own))
+        weight = np.exp(sum(logs) + sum(brackets[span] for span in tree_brackets))
         total += weight
         for sums, use in zip(expected, used, strict=True):
             sums += use[..., None] * weight
-        for span in own:
+        for span in tree_brackets:
             chances[span] += weight
-    np.testing.assert_allclose(found.trees.log_total, np.log(total))
-    np.testing.assert_allclose(found.brackets, chances / total, atol=1e-12)
+    np.testing.assert_allclose(counts.trees.log_total, np.log(total))
+    np.testing.assert_allclose(counts.brackets, chances / total, atol=1e-12)
     for name, sums in zip(("first", "later", "stop", "root"), expected, strict=True):
-        np.testing.assert_allclose(getattr(found.trees, name), sums / total, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(getattr(counts.trees, name), sums / total, atol=1e-12, err_msg=name)
 
 
 def test_without_brackets_it_is_the_grammar() -> None:

@@ -22,8 +22,12 @@ def a_grammar(seed: int = 0) -> ValenceGrammar:
 
 def a_block(count: int, batch: int, seed: int = 0, weighted: bool = False) -> SentenceBlock:
     draw = np.random.default_rng(seed)
-    ones = np.ones((count, batch))
-    weights = (draw.uniform(0.2, 1, (count, batch)), draw.uniform(0.2, 1, (count, batch))) if weighted else (ones, ones)
+    unweighted = np.ones((count, batch))
+    weights = (
+        (draw.uniform(0.2, 1, (count, batch)), draw.uniform(0.2, 1, (count, batch)))
+        if weighted
+        else (unweighted, unweighted)
+    )
     fragments = (draw.random((count, batch)) < 0.3).cumsum(0)
     lengths = np.full(batch, count)
     return SentenceBlock(draw.integers(0, CLASSES, (count, batch)), fragments, *weights, lengths)
@@ -37,16 +41,16 @@ def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, length_
     for sentence in range(batch):
         classes = block.classes[:, sentence]
         for side in (0, 1):
-            for place in range(count):
-                head = place if side == 0 else count - 1 - place
-                stop[side, place, :, sentence] = grammar.stop[classes[head], side]
-                for width in range(1, count - place):
+            for position in range(count):
+                head = position if side == 0 else count - 1 - position
+                stop[side, position, :, sentence] = grammar.stop[classes[head], side]
+                for width in range(1, count - position):
                     child = head + width if side == 0 else head - width
                     preference = block.head[head, sentence] * np.exp(-length_bias * (width - 1))
                     for v, table in ((0, first), (1, later)):
                         goes_on = 1 - grammar.stop[classes[head], side, v]
                         chosen = grammar.choose[classes[head], side, v, classes[child]]
-                        table[side, place, width, sentence] = preference * goes_on * chosen
+                        table[side, position, width, sentence] = preference * goes_on * chosen
         root[:, sentence] = grammar.root[classes] * block.root[:, sentence]
     return TreeWeights(first, later, stop, root)
 
@@ -54,10 +58,10 @@ def weights_by_definition(grammar: ValenceGrammar, block: SentenceBlock, length_
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_sums_follow_the_definition(count: int) -> None:
     grammar, block = a_grammar(), a_block(count, 2, weighted=True)
-    found = GrammarSums(Preferences(length_bias=0.3, penalty=0.2)).trees(grammar, block)
-    wanted = by_all_trees(weights_by_definition(grammar, block, 0.3), block.fragments, 0.2)
+    actual = GrammarSums(Preferences(length_bias=0.3, penalty=0.2)).trees(grammar, block)
+    expected = by_all_trees(weights_by_definition(grammar, block, 0.3), block.fragments, 0.2)
     for name in ("first", "later", "stop", "root", "log_total"):
-        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), atol=1e-10, err_msg=name)
+        np.testing.assert_allclose(getattr(actual, name), getattr(expected, name), atol=1e-10, err_msg=name)
 
 
 def test_probabilities_of_all_sentences_sum_to_one() -> None:
@@ -67,9 +71,9 @@ def test_probabilities_of_all_sentences_sum_to_one() -> None:
     sums, total = GrammarSums(PLAIN), 0.0
     for count in range(1, 6):
         every = np.array(np.meshgrid(*[np.arange(CLASSES)] * count, indexing="ij")).reshape(count, -1)
-        ones = np.ones(every.shape)
+        unweighted = np.ones(every.shape)
         lengths = np.full(every.shape[1], count)
-        block = SentenceBlock(every, np.zeros(every.shape, dtype=int), ones, ones, lengths)
+        block = SentenceBlock(every, np.zeros(every.shape, dtype=int), unweighted, unweighted, lengths)
         total += float(np.exp(sums.trees(grammar, block).log_total).sum())
     assert 0.98 < total < 1
 
@@ -107,8 +111,8 @@ def test_counts_add_up() -> None:
 
 def test_harmonic_start_by_definition() -> None:
     """Three words, a mark after the second: heads drawn one by one, and children as if from a Poisson distribution."""
-    fragments, ones, head = np.array([[0], [0], [1]]), np.ones((3, 1)), np.array([[0.5], [1.0], [1.0]])
-    block = SentenceBlock(np.zeros((3, 1), dtype=int), fragments, head, ones, np.array([3]))
+    fragments, unweighted, head = np.array([[0], [0], [1]]), np.ones((3, 1)), np.array([[0.5], [1.0], [1.0]])
+    block = SentenceBlock(np.zeros((3, 1), dtype=int), fragments, head, unweighted, np.array([3]))
     counts = GrammarSums(Preferences(length_bias=9.0, penalty=0.1)).harmonic_heads(block)
     np.testing.assert_allclose(counts.root[:, 0], 1 / 3)
     arcs = by_head(counts.first + counts.later)[..., 0]

@@ -9,23 +9,23 @@ from tests.induce.models.grammars.test_rules import KINDS, S, grammar, labelled_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("own", [False, True], ids=["shared", "own-grammars"])
+@pytest.mark.parametrize("separate", [False, True], ids=["shared", "own-grammars"])
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_finds_the_best_of_all_labelled_trees(kind: str, own: bool, count: int) -> None:
-    rules, emissions = grammar(kind, batch=(2,) if own else ()), words(2, count)
-    found = rules.best_trees(emissions)
+def test_finds_the_best_of_all_labelled_trees(kind: str, separate: bool, count: int) -> None:
+    rules, emissions = grammar(kind, batch=(2,) if separate else ()), words(2, count)
+    best_spans = rules.best_trees(emissions)
     for k in range(2):
-        mine = of_sentence(rules, k) if own else rules
-        table, probabilities = mine.table().tolist(), emissions[k].exp().tolist()
+        sentence_rules = of_sentence(rules, k) if separate else rules
+        table, probabilities = sentence_rules.table().tolist(), emissions[k].exp().tolist()
         trees = [
-            (mine.root[top].item() * p, spans)
+            (sentence_rules.root[top].item() * p, spans)
             for top in range(S)
             for p, spans in labelled_trees(top, 0, count, table, probabilities)
         ]
         best = max(p for p, _ in trees)
         shapes = {tuple(sorted(spans)) for p, spans in trees if p > best * (1 - 1e-9)}
-        assert tuple(sorted(found[k])) in shapes
-        assert _probability(found[k], mine, table, emissions[k]) == pytest.approx(best)
+        assert tuple(sorted(best_spans[k])) in shapes
+        assert _probability(best_spans[k], sentence_rules, table, emissions[k]) == pytest.approx(best)
 
 
 def _probability(spans: list, rules: object, table: list, emissions: torch.Tensor) -> float:

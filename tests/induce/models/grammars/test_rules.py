@@ -55,10 +55,10 @@ def labelled_trees(
     result = []
     for middle in range(start + 1, end):
         below = [labelled_trees(child, start, middle, table, emissions) for child in range(S + T)]
-        beside = [labelled_trees(child, middle, end, table, emissions) for child in range(S + T)]
+        siblings = [labelled_trees(child, middle, end, table, emissions) for child in range(S + T)]
         for left, right in product(range(S + T), range(S + T)):
             rule = table[symbol][left][right]
-            pairs = product(below[left], beside[right])
+            pairs = product(below[left], siblings[right])
             result += [(rule * p * q, ((start, end, symbol), *x, *y)) for (p, x), (q, y) in pairs]
     return result
 
@@ -116,18 +116,18 @@ def test_equals_the_sum_over_all_unlabelled_trees(kind: str, count: int) -> None
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("own", [False, True], ids=["shared", "own-grammars"])
+@pytest.mark.parametrize("separate", [False, True], ids=["shared", "own-grammars"])
 @pytest.mark.parametrize("count", [2, 3, 4, 9])
-def test_equals_plain_loops(kind: str, weighted: bool, own: bool, count: int) -> None:
+def test_equals_plain_loops(kind: str, weighted: bool, separate: bool, count: int) -> None:
     batch = 3
-    rules, emissions = grammar(kind, batch=(batch,) if own else ()), words(batch, count)
+    rules, emissions = grammar(kind, batch=(batch,) if separate else ()), words(batch, count)
     leaves = [emissions.requires_grad_(), *(part.requires_grad_() for part in rules)]
     draw = torch.Generator().manual_seed(3)
     weights = torch.rand(batch, count, count + 1, generator=draw, dtype=torch.float64) if weighted else None
     pull = torch.tensor([0.7, -1.2, 2.0], dtype=torch.float64)
     plain = torch.stack([
         inside_plain.log_partition(
-            emissions[k], of_sentence(rules, k) if own else rules, weights=None if weights is None else weights[k]
+            emissions[k], of_sentence(rules, k) if separate else rules, weights=None if weights is None else weights[k]
         )
         for k in range(batch)
     ])  # fmt: skip
@@ -135,8 +135,8 @@ def test_equals_plain_loops(kind: str, weighted: bool, own: bool, count: int) ->
     assert torch.allclose(fast, plain, rtol=0, atol=1e-10)
     expected = torch.autograd.grad((plain * pull).sum(), leaves)
     got = torch.autograd.grad((fast * pull).sum(), leaves)
-    for one, other in zip(got, expected, strict=True):
-        assert torch.allclose(one, other, rtol=1e-10, atol=1e-10)
+    for actual, other in zip(got, expected, strict=True):
+        assert torch.allclose(actual, other, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
