@@ -1,4 +1,4 @@
-"""Names that a user types -> where the code is, and all that has to be known of it before torch is loaded."""
+"""Components by the names that users type: location of the code, and facts that are needed before torch loads."""
 
 from __future__ import annotations
 
@@ -44,26 +44,26 @@ class ModelEntry:
     """A model, or an encoder of a task."""
 
     place: str  # "module:class"
-    preset: str = ""  # the one that suits a CPU: a name, or a path that ends in .toml
+    preset: str = ""  # default preset, for a CPU: a name, or a path that ends in .toml
     layered: bool = False  # whether each layer has trees of its own
-    learns_trees: bool = False  # whether it is trained with a treebank, too
-    sets: tuple[str, ...] = ()  # sets of distances beside those of the language model
+    learns_trees: bool = False  # whether it can also learn from a treebank
+    sets: tuple[str, ...] = ()  # sets of distances besides those of the language model
     teacher_output: Output | None = None  # structures of other parsers that it can learn from
-    needs_teacher: bool = False  # whether it learns from nothing else
+    needs_teacher: bool = False  # whether it learns only from a teacher
 
 
 @dataclass(frozen=True)
 class DecoderOption:
-    """An option of a decoder: a number from 0 on, or one of ``choices``.
+    """An option of a decoder: a nonnegative number, or one of ``choices``.
 
-    It is written after the decoder's name, ``nary:tolerance=0.5``, or by its value alone, ``nary:0.5``.
+    It is written after the name of the decoder, as in ``nary:tolerance=0.5``, or by its value alone, ``nary:0.5``.
     """
 
     name: str
     choices: tuple[str, ...] = ()
 
     def parse(self, text: str) -> Any:
-        """The value in ``text``. Raises ValueError that says what is possible."""
+        """The value in ``text``. Raises ValueError, with the valid values, if it is not valid."""
         if self.choices:
             if text not in self.choices:
                 raise ValueError(f"{self.name} is {' or '.join(self.choices)}, not {text!r}")
@@ -81,7 +81,7 @@ class DecoderEntry:
     place: str  # "module:function"
     reads: type[Structure]
     gives: Output = "trees"
-    together: str = ""  # "module:function" from the rows of several sentences to their trees or heads, if it is faster
+    batch_function: str = ""  # "module:function" from rows of several sentences to their trees or heads, if faster
     options: tuple[DecoderOption, ...] = ()  # keyword arguments of the function
 
 
@@ -107,16 +107,16 @@ class Prior:
 
 @dataclass(frozen=True)
 class TaskEntry:
-    """A task: labelled expressions are learned from, or demonstrations."""
+    """A task with labeled examples or demonstrations."""
 
     place: str  # "module:class"
     preset: str
-    models: Mapping[str, ModelEntry]  # what --model names where there is this --task
-    examples: str = "induce.tasks.examples:load_examples"  # "module:function": what is learned from
+    models: Mapping[str, ModelEntry]  # the choices of --model for this task
+    examples: str = "induce.tasks.examples:load_examples"  # "module:function" that loads the training examples
     score: str = "induce.tasks.evaluation:score_task"  # "module:function" of ``synparse task eval``
-    parser: str = "induce.parsing.parser:ModelParser"  # "module:class": from a line to a tree
-    classifier: str = "induce.tasks.classifier:make_classifier"  # "module:function": a model from an encoder
-    settle: str = ""  # "module:function" of settings and --model: settings that follow from others
+    parser: str = "induce.parsing.parser:ModelParser"  # "module:class" of the parser from lines to trees
+    classifier: str = "induce.tasks.classifier:make_classifier"  # "module:function" that makes a model from an encoder
+    settle: str = ""  # "module:function" from settings and --model to dependent settings
 
     @property
     def settings(self) -> type:
@@ -187,7 +187,7 @@ MODELS: dict[str, ModelEntry] = {
     ),
 }
 
-ENCODERS: dict[str, ModelEntry] = {  # of the expressions of a task
+ENCODERS: dict[str, ModelEntry] = {  # encoders of expressions
     "ordered-memory": ModelEntry("induce.tasks.encoders.ordered_memory:MemoryEncoder"),
     "lstm": ModelEntry("induce.tasks.encoders.recurrent:LstmEncoder"),
     "onlstm": ModelEntry("induce.tasks.encoders.recurrent:OnLstmEncoder"),
@@ -197,14 +197,14 @@ ENCODERS: dict[str, ModelEntry] = {  # of the expressions of a task
     "tree-cell": ModelEntry("induce.tasks.encoders.trees:TreeCell"),
 }
 
-POLICIES: dict[str, ModelEntry] = {  # what chooses actions
+POLICIES: dict[str, ModelEntry] = {  # models that choose actions
     "ocn": ModelEntry("induce.tasks.craft.ocn:OptionController"),
     "moe": ModelEntry("induce.tasks.craft.ocn:MixtureOfExperts"),
     "ompn": ModelEntry("induce.tasks.craft.ompn:OrderedMemoryPolicy"),
     "compile": ModelEntry("induce.tasks.craft.compile:Compile"),
 }
 
-SENTENCE_ENCODERS: dict[str, ModelEntry] = {  # of pairs of sentences; trained as language models before
+SENTENCE_ENCODERS: dict[str, ModelEntry] = {  # encoders of pairs of sentences; pretrained as language models
     "udgn": ModelEntry("induce.tasks.similarity.models:UdgnPairs"),
     "structformer": ModelEntry("induce.tasks.similarity.models:StructFormerPairs"),
     "transformer": ModelEntry("induce.tasks.similarity.models:TransformerPairs"),
@@ -252,7 +252,7 @@ OPTIMIZERS: dict[str, OptimizerEntry] = {
 #: whether the diagonal of a head distribution, P(word is the root), counts in the sum over arcs
 ROOT_RULE = DecoderOption("root", ("free", "counted"))
 
-#: the first one that reads a structure is its default
+#: decoders by name; the first one that reads a structure is its default
 DECODERS: dict[str, DecoderEntry] = {
     "unbiased": DecoderEntry("induce.decoding.distances:unbiased", Distances),
     "biased": DecoderEntry("induce.decoding.distances:biased", Distances),
@@ -265,20 +265,20 @@ DECODERS: dict[str, DecoderEntry] = {
         "induce.decoding.heads:eisner",
         HeadDistribution,
         "heads",
-        together="induce.decoding.heads:eisner_together",
+        batch_function="induce.decoding.heads:eisner_together",
         options=(ROOT_RULE,),
     ),
     "mbr-heads": DecoderEntry(
         "induce.decoding.heads:mbr_heads",
         HeadDistribution,
         "heads",
-        together="induce.decoding.heads:mbr_heads_together",
+        batch_function="induce.decoding.heads:mbr_heads_together",
     ),
     "mbr-arcs": DecoderEntry(
         "induce.decoding.heads:mbr_arcs",
         HeadDistribution,
         "heads",
-        together="induce.decoding.heads:mbr_arcs_together",
+        batch_function="induce.decoding.heads:mbr_arcs_together",
     ),
     "argmax": DecoderEntry("induce.decoding.heads:argmax", HeadDistribution, "heads"),
     "heads-to-tree": DecoderEntry("induce.decoding.phrases:heads_to_tree", HeadDistribution, options=(ROOT_RULE,)),
@@ -303,9 +303,9 @@ PRIORS: dict[str, PriorEntry] = {
 NO_PRIORS = "none"
 
 
-def load(place: str) -> Any:
-    """The object at ``"module:object"``."""
-    module, _, name = place.partition(":")
+def load(location: str) -> Any:
+    """Import the object at ``"module:object"``."""
+    module, _, name = location.partition(":")
     return getattr(import_module(module), name)
 
 
@@ -415,8 +415,8 @@ def decoder(name: str) -> Any:
 def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """Function from the rows of several sentences to their trees or heads."""
     entry = decoder_entry(name)
-    if entry.together:
-        return partial(load(entry.together), **_decoder_options(name))
+    if entry.batch_function:
+        return partial(load(entry.batch_function), **_decoder_options(name))
     decode = decoder(name)
     return lambda rows: list(map(decode, rows))
 

@@ -67,7 +67,10 @@ class StreamBatch(Batch):
 
 @dataclass(frozen=True)
 class SupervisedStreamBatch(StreamBatch):
-    """A segment with the ``distances`` (T, B) of gold trees, the gap before each word; NaN without a tree."""
+    """A segment with the ``distances`` (T, B) of gold trees.
+
+    The value of a word is that of the gap before it, NaN without a tree.
+    """
 
     distances: Tensor
 
@@ -142,14 +145,17 @@ class FragmentBatch(SentenceBatch):
 
 @dataclass(frozen=True)
 class SupervisedBatch(SentenceBatch):
-    """Sentences with the ``distances`` (B, N) of gold trees, the gap before each word; NaN without a tree."""
+    """Sentences with the ``distances`` (B, N) of gold trees.
+
+    The value of a word is that of the gap before it, NaN without a tree.
+    """
 
     distances: Tensor
 
 
 @dataclass(frozen=True)
 class SpanSupervisedBatch(FragmentBatch):
-    """Sentences with a factor ``weights`` (B, N, N + 1) for each span; less than 1 for dispreferred spans."""
+    """Sentences with a factor for each span, ``weights`` (B, N, N + 1), which is below 1 for dispreferred spans."""
 
     weights: Tensor
 

@@ -1,4 +1,4 @@
-"""The word classes of a text as a table that people and other programs read."""
+"""The word classes of a text as a table."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassTable:
-    """The words of a text, most frequent first, each with its class and how often it occurs; classes count from 0."""
+    """Words of a text, most frequent first, with their classes (from 0) and numbers of occurrences."""
 
     words: tuple[str, ...]
     classes: tuple[int, ...]
     counts: tuple[int, ...]
 
     def lines(self) -> Iterator[str]:
-        """``class, word, count`` between tabs: the class that covers most of the text first, its frequent words first.
+        """Lines ``class, word, count``, separated by tabs: the most frequent class first, its frequent words first.
 
-        Words that are too rare for a class of their own stand as shape and last letters, such as ``<unk:C-ing>``.
+        Rare words are replaced by their shape and last letters, such as ``<unk:C-ing>``.
         """
         totals = np.bincount(self.classes, self.counts)
         order = sorted(
@@ -39,11 +39,11 @@ class ClassTable:
 def classify_words(
     sentences: Iterable[Sentence], *, classes: int = 40, minimum_count: int = 3, endings: float = 1.0, seed: int = 1
 ) -> ClassTable:
-    """The classes of the words of ``sentences``, punctuation left out. Raises SynparseError if there is no word."""
+    """Classes of the words of ``sentences``, without punctuation. Raises SynparseError if there is no word."""
     text, _ = read_corpora(sentences, "cased")
     if not text.words:
         raise SynparseError("there is no word in this text")
     corpus = text.encode(text.vocabulary(10**9, minimum_count, "shape"))
-    words, found, counts = classes_of(corpus, classes, endings, seed)
-    seen = [i for i in np.argsort(-counts, kind="stable").tolist() if counts[i]]
-    return ClassTable(tuple(words[i] for i in seen), tuple(found[seen].tolist()), tuple(counts[seen].tolist()))
+    words, labels, counts = classes_of(corpus, classes, endings, seed)
+    order = [i for i in np.argsort(-counts, kind="stable").tolist() if counts[i]]
+    return ClassTable(tuple(words[i] for i in order), tuple(labels[order].tolist()), tuple(counts[order].tolist()))

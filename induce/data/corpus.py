@@ -123,7 +123,7 @@ class EncodedCorpus:
         return SentenceBatch(torch.from_numpy(tokens.astype(np.int64)), torch.from_numpy(lengths))
 
     def rows_of(self, values: np.ndarray, chosen: np.ndarray, padding: float) -> tuple[np.ndarray, np.ndarray]:
-        """Rows (B, N) of ``values``, an array parallel to ``ids``, for the ``chosen`` sentences; lengths (B,)."""
+        """Rows (B, N) of ``values``, an array parallel to ``ids``, and lengths (B,) of the ``chosen`` sentences."""
         starts = self.offsets[chosen]
         lengths = self.offsets[np.asarray(chosen) + 1] - 1 - starts
         columns = np.arange(lengths.max(initial=1))
@@ -163,14 +163,14 @@ class Corpus:
     def add(
         self,
         forms: Sequence[str],
-        kept: Sequence[int] = (),
+        word_indices: Sequence[int] = (),
         words: Sequence[str] = (),
         *,
         distances: Sequence[int] = (),
     ) -> None:
         """Append one sentence, with the ``distances`` of its tree if a model learns from it.
 
-        If some words were dropped, ``kept`` are the indices of ``forms`` among ``words``, the original sentence.
+        If words were dropped, ``word_indices`` are the indices of ``forms`` among ``words``, the original sentence.
         """
         if distances:
             self.trees.append((len(self.ids), distances))
@@ -185,14 +185,17 @@ class Corpus:
         self.ids.append(0)
         self.offsets.append(len(self.ids))
         before = bytearray(len(forms) + 1)
-        if kept and kept[-1] >= len(forms):
-            for index, marks in dropped(words, kept):
+        if word_indices and word_indices[-1] >= len(forms):
+            for index, marks in dropped(words, word_indices):
                 before[index] = self.singles.gap(marks)
         self.gaps += before
         self.digest.update(" ".join(forms).encode("utf-8", "surrogatepass") + b"\n")
 
     def refer(self, trees: Sequence[Iterable[tuple[int, int]]]) -> None:
-        """Add the spans of the reference trees of the last sentence; to be called for every sentence or for none."""
+        """Add the spans of the reference trees of the last sentence.
+
+        Call this method for every sentence or for none.
+        """
         self.reference_trees = len(trees)
         for span in sorted(chain.from_iterable(trees)):
             self.reference_spans.extend(span)
@@ -200,9 +203,10 @@ class Corpus:
         self.digest.update(self.reference_spans[2 * self.reference_offsets[-2] :].tobytes())
 
     def refer_heads(self, heads: np.ndarray) -> None:
-        """Add the head distributions (N, N) of the last sentence; to be called for every sentence or for none.
+        """Add the head distributions (N, N) of the last sentence.
 
-        The rows are normalized to sum to 1, unless their sum is below `MIN_HEAD_MASS`.
+        Call this method for every sentence or for none. Rows are normalized to sum to 1, unless their sum is below
+        `MIN_HEAD_MASS`.
         """
         sums = heads.sum(1, keepdims=True)
         shares = np.divide(heads, sums, out=np.zeros(heads.shape), where=sums > MIN_HEAD_MASS)
@@ -240,9 +244,9 @@ class Corpus:
         return self._joining
 
     def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedCorpus:
-        """The text as indices of ``vocabulary``; the marks ``joining`` join words.
+        """The text as indices of ``vocabulary``.
 
-        The last result is kept, so that several runs over one text share it.
+        The punctuation marks in ``joining`` join words. The last result is cached, so that several runs share it.
         """
         if self._encoded is None or self._encoded[:2] != (vocabulary.words, tuple(joining)):
             self._encoded = vocabulary.words, tuple(joining), self._encode(vocabulary, joining)
@@ -325,19 +329,19 @@ def read_corpora(
     return training, development
 
 
-def gold_distances(tree: Tree, kept: Sequence[int]) -> list[int]:
-    """Distances of ``tree``, without traces, between the words whose indices are ``kept``."""
+def gold_distances(tree: Tree, word_indices: Sequence[int]) -> list[int]:
+    """Distances of ``tree``, without traces, between the words whose indices are ``word_indices``."""
     without_traces = tree.without_traces()
     mask = [False] * len(without_traces)
-    for index in kept:
+    for index in word_indices:
         mask[index] = True
     return distances_from_tree(without_traces.keep(mask))
 
 
-def spans_between(tree: Tree, kept: Sequence[int]) -> list[tuple[int, int]]:
-    """Spans of ``tree`` with two or more of the words whose indices are ``kept``."""
+def spans_between(tree: Tree, word_indices: Sequence[int]) -> list[tuple[int, int]]:
+    """Spans of ``tree`` with two or more of the words whose indices are ``word_indices``."""
     mask = [False] * len(tree)
-    for index in kept:
+    for index in word_indices:
         mask[index] = True
     return [(start, end) for start, end in tree.keep(mask).spans if end - start > 1]
 

@@ -1,4 +1,4 @@
-"""A corpus in the form that models read that count: all words in one row, without the marks between sentences."""
+"""A corpus as one array of words without boundary tokens, for models that are trained by counting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FlatText:
-    """A corpus as the learner wants it: words without the marks between sentences, and what is counted once."""
+    """Words of a corpus without boundary tokens, and their counts."""
 
     def __init__(self, corpus: EncodedCorpus) -> None:
         self.lengths = corpus.lengths
@@ -25,13 +25,16 @@ class FlatText:
         self.neighbours = Neighbours.of(self.ids, self.offsets, breaks, size)
         self.counts = np.bincount(self.ids, minlength=size).astype(np.float64)
         pseudo = np.array([word.startswith("<unk") for word in self.words])
-        self.share = np.where(pseudo, 0.0, self.counts / max(1, len(self.ids)))  # a pseudo-word stands for rare words
-        stretches = np.cumsum(breaks)
+        self.share = np.where(pseudo, 0.0, self.counts / max(1, len(self.ids)))  # a pseudo-word represents rare words
+        fragments = np.cumsum(breaks)
         self.fragments = (
-            stretches - np.repeat(stretches[self.offsets[:-1]], self.lengths) if len(self.ids) else stretches
+            fragments - np.repeat(fragments[self.offsets[:-1]], self.lengths) if len(self.ids) else fragments
         )
 
     def places(self, rows: np.ndarray, count: int) -> np.ndarray:
-        """Where the words (N, B) of sentences of up to ``count`` words stand; behind them any places."""
-        places: np.ndarray = np.minimum(self.offsets[rows] + np.arange(count)[:, None], len(self.ids) - 1)
-        return places
+        """Indices (N, B) of the words of the sentences ``rows``, which have at most ``count`` words.
+
+        The indices after the end of a sentence are arbitrary.
+        """
+        indices: np.ndarray = np.minimum(self.offsets[rows] + np.arange(count)[:, None], len(self.ids) - 1)
+        return indices

@@ -79,9 +79,9 @@ class FragmentLoader:
     ``first_longest`` words in the first pass and ``longer`` more in each later pass, up to ``longest``. Progress, from
     0 to 1, counts the words of all passes. After ``steady`` of the training the learning rate falls. Spans that are in
     no reference tree are multiplied by exp(-``focus_penalty``) in the first ``focus_share`` of the training; the
-    penalty then falls to 0 within ``focus_fade``. Spans that
-    conflict with brackets or joined words (`conflicting_spans`) are multiplied by exp(-``crossing_penalty``) in all
-    passes. The model is checked without either.
+    penalty then falls to 0 within ``focus_fade``. Spans that conflict with brackets or joined words
+    (`conflicting_spans`) are multiplied by exp(-``crossing_penalty``) in all passes. The model is scored without
+    either penalty.
     """
 
     Config: ClassVar[type] = FragmentSettings
@@ -149,7 +149,7 @@ class FragmentLoader:
         return SpanSupervisedBatch(batch.tokens, batch.lengths, gaps, weights).to(self.device)
 
     def _weights(self, chosen: np.ndarray, lengths: Tensor, gaps: Tensor, penalty: float) -> Tensor | None:
-        """Factors (B, N, N + 1) of the spans of the ``chosen`` sentences; None if all are 1."""
+        """Factors (B, N, N + 1) of the spans of the ``chosen`` sentences, or None if all are 1."""
         import torch
 
         weights = None

@@ -35,7 +35,7 @@ class Loader(Protocol):
     Config: ClassVar[type]
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
-        """Steps of pass ``number`` (from 1) after ``start``; ``rng`` is a `numpy.random.RandomState`."""
+        """Steps of pass ``number`` (from 1) after ``start``, shuffled by ``rng``, a `numpy.random.RandomState`."""
         ...
 
     def check(self) -> Iterator[Batch]:

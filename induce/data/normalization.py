@@ -52,10 +52,10 @@ _FRACTION = re.compile(r"\\?/")  # the treebank writes 3\/4
 
 @lru_cache(maxsize=1 << 17)
 def fold_mikolov(word: str) -> str | None:
-    """``word`` as in the language-modelling files of Mikolov et al. 2010, None for punctuation, which they leave out.
+    """``word`` as in the language modeling files of Mikolov et al. (2010), or None for punctuation.
 
-    Lower case, ``N`` for a number (``N\\/N`` for a fraction); ``$``, ``%``, ``&``, ``'`` and ``30-year`` stay as they
-    are, and so do all words of those files.
+    Words are lowercased, and numbers become ``N`` (fractions ``N\\/N``). ``$``, ``%``, ``&``, ``'`` and ``30-year`` do
+    not change, nor do the words of those files.
     """
     lower = word.lower()
     if lower in _LEFT_OUT:
@@ -66,8 +66,8 @@ def fold_mikolov(word: str) -> str | None:
 
 def _mikolov(words: Sequence[str], tags: Sequence[str]) -> Normalized:
     forms = [fold_mikolov(word) for word in words]
-    kept = tuple(i for i, form in enumerate(forms) if form is not None)
-    return Normalized(tuple(form for form in forms if form is not None), kept)
+    indices = tuple(i for i, form in enumerate(forms) if form is not None)
+    return Normalized(tuple(form for form in forms if form is not None), indices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ def _words(words: Sequence[str], tags: Sequence[str]) -> Normalized:
     forms = tuple(map(_word_or_none, words))
     if None not in forms:
         return Normalized(forms, tuple(range(len(words))))  # type: ignore[arg-type]
-    kept = tuple(i for i, form in enumerate(forms) if form is not None)
-    return Normalized(tuple(form for form in forms if form is not None), kept)
+    indices = tuple(i for i, form in enumerate(forms) if form is not None)
+    return Normalized(tuple(form for form in forms if form is not None), indices)
 
 
 @lru_cache(maxsize=1 << 17)
@@ -101,8 +101,8 @@ def _cased_or_none(word: str) -> str | None:
 
 def _cased(words: Sequence[str], tags: Sequence[str]) -> Normalized:
     forms = tuple(map(_cased_or_none, words))
-    kept = tuple(i for i, form in enumerate(forms) if form is not None)
-    return Normalized(tuple(form for form in forms if form is not None), kept)
+    indices = tuple(i for i, form in enumerate(forms) if form is not None)
+    return Normalized(tuple(form for form in forms if form is not None), indices)
 
 
 def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
@@ -110,8 +110,8 @@ def _ptb(words: Sequence[str], tags: Sequence[str]) -> Normalized:
         mask = word_mask("words+aux", words, tags)
     else:
         mask = word_mask("letters", words, ())
-    kept = tuple(compress(range(len(words)), mask))
-    return Normalized(tuple(fold_published(words[i]) for i in kept), kept)
+    indices = tuple(compress(range(len(words)), mask))
+    return Normalized(tuple(fold_published(words[i]) for i in indices), indices)
 
 
 def _tags(words: Sequence[str], tags: Sequence[str]) -> Normalized:
@@ -120,17 +120,20 @@ def _tags(words: Sequence[str], tags: Sequence[str]) -> Normalized:
             "normalization 'tags' needs part-of-speech tags, and a sentence here has none; give a treebank"
         )
     mask = word_mask("words", words, tags) if tags_are_penn(words, tags) else word_mask("letters", words, ())
-    kept = tuple(compress(range(len(words)), mask))
-    return Normalized(tuple(tags[i] for i in kept), kept)
+    indices = tuple(compress(range(len(words)), mask))
+    return Normalized(tuple(tags[i] for i in indices), indices)
 
 
-#: ``raw`` keeps all as it is. ``words`` lowers, folds digits to ``0`` and drops punctuation and symbols (``is_word``).
-#: ``cased`` does the same but leaves capitals, which say something of the shape of rare words (data.unknown=shape).
-#: ``ptb`` is the published recipe of PRPN and ON-LSTM: words whose tag is in ``WORD_TAGS`` (or AUX, AUXG), in lower
-#: case, digits as ``N``; for text without tags, and where a sentence's are not the Penn Treebank's
-#: (``tags_are_penn``), it drops what ``words`` drops. ``tags`` has a treebank's tags instead of the words that
-#: ``ptb`` keeps, for models that were published on tags. ``mikolov`` turns a treebank's words into those of the
-#: language-modelling files of Mikolov et al. 2010, and leaves these as they are.
+#: Recipes by name (``data.normalization``).
+#:
+#: - ``raw`` changes nothing.
+#: - ``words`` lowercases, replaces digits by ``0``, and drops punctuation and symbols (``is_word``).
+#: - ``cased`` does the same without lowercasing: capitals are part of the shape of rare words (data.unknown=shape).
+#: - ``ptb`` is the published recipe of PRPN and ON-LSTM: words whose tag is in ``WORD_TAGS`` (or AUX, AUXG), in lower
+#:   case, digits as ``N``. If a sentence has no tags of the Penn Treebank (``tags_are_penn``), it drops the same words
+#:   as ``words``.
+#: - ``mikolov`` turns the words of a treebank into those of the language modeling files of Mikolov et al. (2010).
+#: - ``tags`` has the tags of the words that ``ptb`` selects, for models that were published on tags.
 RECIPES: dict[str, Recipe] = {
     "raw": Recipe("raw", _raw),
     "words": Recipe("words", _words),

@@ -1,10 +1,15 @@
-"""A corpus on disk: its words as numbers in arrays that are mapped into memory, so that training holds none of it.
+"""A corpus on disk, as arrays that are mapped into memory, for texts that are larger than the memory.
 
-``synparse data prepare`` writes a folder with ``corpus.json`` (content, and the digest of each file), ``words.txt``
-(line k is word number k), ``ids.i32`` (numbers of each sentence's words and 0 behind it), ``offsets.i64`` (where each
-sentence begins) and ``breaks.u1`` (what marks were dropped in front, see `induce.data.punctuation`). Each training
-decides which sentences are development text and which words are known: the numbers of its vocabulary go to files
-without a name, which the system removes with the process.
+``synparse data prepare`` writes a folder with these files:
+
+- ``corpus.json``: description, and the digest of each file;
+- ``words.txt``: line k is word number k;
+- ``ids.i32``: the numbers of the words of each sentence, followed by 0;
+- ``offsets.i64``: the start of each sentence;
+- ``breaks.u1``: the punctuation that was dropped before each word (`induce.data.punctuation`).
+
+Each training chooses its development set and its vocabulary. The indices of its vocabulary are written to unnamed
+files, which the operating system removes with the process.
 """
 
 from __future__ import annotations
@@ -36,10 +41,10 @@ from treebank.core.sentence import Sentence
 FORMAT = 1
 FACTS = "corpus.json"
 WORDS, IDS, OFFSETS, BREAKS = "words.txt", "ids.i32", "offsets.i64", "breaks.u1"
-FLUSH = 1 << 20  # words that are held while a corpus is written
-_NEEDED = ("normalization", "token", "tokenization", "sentences", "types", "sha256", "health", "notes", "files")
-_AGAIN = "copy the folder again, or prepare it anew"
-CHUNK = 1 << 17  # sentences that are looked at at a time
+FLUSH = 1 << 20  # words in memory while a corpus is written
+_REQUIRED_KEYS = ("normalization", "token", "tokenization", "sentences", "types", "sha256", "health", "notes", "files")
+_REMEDY = "copy the folder again, or prepare it again"
+CHUNK = 1 << 17  # sentences read at a time
 
 
 def is_prepared(path: object) -> bool:
@@ -56,29 +61,29 @@ def prepare(
     tokenization: str = "",
     texts: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Writes the corpus of ``sentences`` into ``folder`` and returns what its corpus.json says.
+    """Write the corpus of ``sentences`` into ``folder`` and return the content of its corpus.json.
 
-    The folder is written beside its place and renamed when it is whole. Raises SynparseError if it is there already, or
-    if no sentence has a word.
+    The folder is written under another name and renamed when it is complete. Raises SynparseError if it already exists,
+    or if no sentence has a word.
     """
     if os.path.lexists(folder):
-        raise SynparseError(f"{folder}: is there already; remove it, or name another folder with -o")
+        raise SynparseError(f"{folder}: already exists; remove it, or name another folder with -o")
     target = os.path.normpath(folder)
     part = own_name(target)
     os.makedirs(part)
     normalize, watch, corpus = RECIPES[normalization], Watch(), Corpus()
     with placed(folder), _ArrayFiles(part) as files:
         for sentence in watch.sentences(sentences):
-            seen = normalize(sentence.words, sentence.tags)
-            if token != "word" and seen.forms:
-                corpus.add(split(seen.forms, token))
-            elif seen.forms:
-                corpus.add(seen.forms, seen.kept, sentence.words)
+            normalized = normalize(sentence.words, sentence.tags)
+            if token != "word" and normalized.forms:
+                corpus.add(split(normalized.forms, token))
+            elif normalized.forms:
+                corpus.add(normalized.forms, normalized.kept, sentence.words)
             if len(corpus.ids) >= FLUSH:
                 files.take(corpus)
         files.take(corpus)
         if not files.sentences:
-            raise SynparseError(f"{' '.join(texts) or 'the text'}: no words are left after normalisation")
+            raise SynparseError(f"{' '.join(texts) or 'the text'}: no words are left after normalization")
         with open(os.path.join(part, WORDS), "wb") as stream:
             stream.writelines(word.encode("utf-8", "surrogatepass") + b"\n" for word in corpus.numbers)
         facts = {
@@ -100,10 +105,10 @@ def prepare(
 
 
 def _seal(part: str, folder: str, facts: dict[str, Any]) -> dict[str, Any]:
-    """Write corpus.json with the digests of the other files, and put the folder into its place."""
+    """Write corpus.json with the digests of the other files, and rename the folder ``part`` to ``folder``."""
     for name in (WORDS, IDS, OFFSETS, BREAKS):
         sync(os.path.join(part, name))
-    facts["files"] = {name: _about(Path(part) / name) for name in (WORDS, IDS, OFFSETS, BREAKS)}
+    facts["files"] = {name: _file_facts(Path(part) / name) for name in (WORDS, IDS, OFFSETS, BREAKS)}
     with open(os.path.join(part, FACTS), "w", encoding="utf-8") as stream:
         json.dump(facts, stream, indent=1)
         stream.flush()
@@ -114,13 +119,13 @@ def _seal(part: str, folder: str, facts: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def _about(path: Path) -> dict[str, Any]:
+def _file_facts(path: Path) -> dict[str, Any]:
     with path.open("rb") as stream:
         return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
 
 
 class _ArrayFiles:
-    """The arrays of a corpus that is being written; ``part`` is its folder, which goes if anything fails."""
+    """Array files of a corpus that is being written to the folder ``part``, which is removed after an error."""
 
     def __init__(self, part: str) -> None:
         self.part = part
@@ -141,7 +146,7 @@ class _ArrayFiles:
             shutil.rmtree(self.part, ignore_errors=True)
 
     def take(self, corpus: Corpus) -> None:
-        """Write the sentences of ``corpus`` and take them out of it; its words and counts stay."""
+        """Write the sentences of ``corpus`` and remove them from it, without its words and counts."""
         self._ids.write(np.asarray(corpus.ids, dtype="<i4").tobytes())
         self._offsets.write((np.asarray(corpus.offsets[1:], dtype="<i8") + self.entries).tobytes())
         self._breaks.write(corpus.gaps)
@@ -162,61 +167,62 @@ class PreparedCorpus:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> PreparedCorpus:
-        """The corpus in a folder. Raises SynparseError if a file is not what was written."""
+        """The corpus in a folder. Raises SynparseError if the digest of a file does not match."""
         folder, facts = Path(path), cls.facts_of(path)
         for name in (WORDS, IDS, OFFSETS, BREAKS):
-            if not (folder / name).is_file() or _about(folder / name) != facts["files"][name]:
-                raise SynparseError(f"{folder / name}: this file is not what was written; {_AGAIN}")
+            if not (folder / name).is_file() or _file_facts(folder / name) != facts["files"][name]:
+                raise SynparseError(f"{folder / name}: this file is not what was written; {_REMEDY}")
         return cls(folder, facts, np.memmap(folder / OFFSETS, dtype="<i8", mode="r"))
 
     @staticmethod
     def facts_of(path: str | os.PathLike[str]) -> dict[str, Any]:
-        """What corpus.json says. Raises SynparseError if it is none."""
+        """Content of corpus.json. Raises SynparseError if it is not the description of a corpus."""
         file = Path(path) / FACTS
         try:
             facts: dict[str, Any] = parse_json(file.read_bytes())
             if facts["format"] != FORMAT:
                 raise SynparseError(f"{file}: format {facts['format']!r} is unknown to synparse {VERSION}")
-            missing = [name for name in _NEEDED if name not in facts]
+            missing = [name for name in _REQUIRED_KEYS if name not in facts]
             if missing or not {WORDS, IDS, OFFSETS, BREAKS} <= facts["files"].keys():
                 raise ValueError(f"{', '.join(missing) or 'files'} missing")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SynparseError(f"{file}: this is no description of a corpus ({error}); {_AGAIN}") from None
+            raise SynparseError(f"{file}: not the description of a corpus ({error}); {_REMEDY}") from None
         return facts
 
     def check(self, *, normalization: str, token: str, tokenization: str) -> None:
-        """Raises SynparseError where a run wants the text to be read in another way than it was."""
-        wanted = {"normalization": normalization, "token": token, "tokenization": tokenization}
-        for name, value in wanted.items():
+        """Raise SynparseError if the settings of a run differ from those that the corpus was prepared with."""
+        settings = {"normalization": normalization, "token": token, "tokenization": tokenization}
+        for name, value in settings.items():
             if self.facts[name] != value:
                 problem = f"was prepared with data.{name} = {self.facts[name]!r}, and this run has {value!r}"
                 raise SynparseError(f"{self.folder}: {problem}; prepare it with --set data.{name}={value}")
 
     def split(self, development_share: float) -> tuple[PreparedText, PreparedText]:
-        """Training and development text, the very sentences that `read_corpora` chooses."""
+        """Training and development text, the same sentences as from `read_corpora`."""
         every = round(1 / development_share) if development_share else 0
         return PreparedText(self, every, held_out=False), PreparedText(self, every, held_out=True)
 
     def words(self) -> list[str]:
-        """Word number k at place k - 1."""
+        """Words in the order of their numbers, which start at 1."""
         text = (self.folder / WORDS).read_bytes().decode("utf-8", "surrogatepass")
         return text.removesuffix("\n").split("\n")
 
 
 class PreparedText:
-    """Some sentences of a corpus on disk, which a training takes in the place of a `Corpus`.
+    """Selected sentences of a corpus on disk, with the interface of a `Corpus`.
 
-    Every ``every``-th sentence if ``held_out``, else all others; with 0 there is nothing to hold out.
+    With ``held_out`` every ``every``-th sentence is selected, otherwise all others. If ``every`` is 0, no sentence is
+    held out.
     """
 
-    trees = ()  # a corpus on disk has none
+    trees = ()  # a corpus on disk has no trees
 
     def __init__(self, corpus: PreparedCorpus, every: int, *, held_out: bool) -> None:
         self.corpus, self.every, self.held_out = corpus, every, held_out
         self.digest = hashlib.sha256(f"{corpus.facts['sha256']} {every} {held_out}".encode())
         self.sentences, self.entries = 0, 0
         self._counts = np.zeros(int(corpus.facts["types"]) + 1, dtype=np.int64)
-        for ids, lengths, _ in self._stretches():
+        for ids, lengths, _ in self._chunks():
             self.sentences += len(lengths)
             self.entries += len(ids)
             self._counts += np.bincount(ids, minlength=len(self._counts))
@@ -228,8 +234,8 @@ class PreparedText:
         """Number of running words."""
         return self.entries - self.sentences
 
-    def _stretches(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Numbers, entries of each sentence, and gaps, of some thousand sentences at a time."""
+    def _chunks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Word numbers, number of entries of each sentence, and gaps, for `CHUNK` sentences at a time."""
         corpus = self.corpus
         with open(corpus.folder / IDS, "rb") as ids, open(corpus.folder / BREAKS, "rb") as breaks:
             for first in range(0, len(corpus.offsets) - 1, CHUNK):
@@ -243,29 +249,32 @@ class PreparedText:
                 yield numbers[mask], lengths[chosen], dropped[mask]
 
     def word_counts(self) -> dict[str, int]:
-        """Word -> number of occurrences."""
+        """Number of occurrences of each word."""
         counts = self._counts[1:].tolist()
         return {word: count for word, count in zip(self.corpus.words(), counts, strict=True) if count}
 
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
-        """Its most frequent words, ``size`` with the two marks, that occur ``minimum_count`` times or more."""
+        """Vocabulary of the most frequent words that occur at least ``minimum_count`` times.
+
+        ``size`` includes the two special tokens.
+        """
         return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
 
     @property
     def singles(self) -> Singles:
-        """The numbers of marks; none in a corpus that was prepared when they were not told apart."""
+        """Numbers of punctuation marks, or no numbers if an old corpus does not distinguish marks."""
         return Singles(self.corpus.facts.get("marks", ()))
 
     @property
     def joining(self) -> list[str]:
-        """The marks that join words, in the first million words of this text."""
-        numbers, _, gaps = next(self._stretches(), (np.zeros(0, "<i4"), None, np.zeros(0, "u1")))
+        """Punctuation marks that join words, from the first `CHUNK` sentences of the corpus."""
+        numbers, _, gaps = next(self._chunks(), (np.zeros(0, "<i4"), None, np.zeros(0, "u1")))
         return joining_marks(numbers, gaps, self.singles.numbers)
 
     def encode(self, vocabulary: Vocabulary, joining: Sequence[str] = ()) -> EncodedCorpus:
-        """The text as indices of ``vocabulary``, in unnamed files; the marks ``joining`` join words.
+        """The text as indices of ``vocabulary``, in unnamed files.
 
-        The last result is kept, so that several runs over one text share it.
+        The punctuation marks in ``joining`` join words. The last result is cached, so that several runs share it.
         """
         if self._encoded is None or self._encoded[:2] != (vocabulary.words, tuple(joining)):
             self._encoded = vocabulary.words, tuple(joining), self._encode(vocabulary, joining)
@@ -277,7 +286,7 @@ class PreparedText:
         with _unnamed(self) as ids, _unnamed(self) as offsets, _unnamed(self) as gaps:
             at = 0
             offsets.write(np.zeros(1, dtype=np.int64).tobytes())
-            for numbers, lengths, before in self._stretches():
+            for numbers, lengths, before in self._chunks():
                 ids.write(table[numbers].tobytes())
                 gaps.write(final[before].tobytes())
                 offsets.write((at + np.cumsum(lengths)).tobytes())
@@ -287,12 +296,12 @@ class PreparedText:
 
 
 def _unnamed(text: PreparedText) -> IO[bytes]:
-    """A file without a name in the folder of the corpus, or where temporary files are if that is read-only."""
+    """Unnamed file in the folder of the corpus, or in that of temporary files if the former is read-only."""
     folder = text.corpus.folder
     return tempfile.TemporaryFile(dir=folder if os.access(folder, os.W_OK) else None)
 
 
 def _mapped(stream: IO[bytes], kind: type[np.generic]) -> np.ndarray:
-    """What was written to a file, as an array of which only what is read takes memory."""
+    """Content of a file as an array that is mapped into memory."""
     stream.flush()
     return np.memmap(stream, dtype=kind, mode="r+") if stream.tell() else np.zeros(0, dtype=kind)

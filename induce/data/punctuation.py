@@ -1,11 +1,11 @@
-"""What the dropped marks between words tell: a small number for each word, the gap before it.
+"""Codes of the punctuation that was dropped before each word: the *gap* of the word.
 
-Commas and stops separate, brackets enclose, and some marks join the words beside them, as in *wild - type* or
-*and / or*. Which ones join differs from text to text (a hyphen may be a dash in another), and the text itself tells:
-words that a mark joins come again together, words that it separates do not.
+Commas and stops separate words, brackets enclose them, and some marks join their neighbors, as in *wild - type* or
+*and / or*. The marks that join differ between texts: a hyphen may be a dash in another text. They are detected in the
+text: words that a mark joins occur together repeatedly, words that it separates do not.
 
-A gap is `NOTHING`, `JOINED`, or 1 + 4 c + o where marks with c closing and o opening brackets stood. While a text is
-read, and nobody knows yet which marks join, a single mark that is no bracket has a number of its own from `SINGLE` on.
+A gap is `NOTHING`, `JOINED`, or 1 + 4 c + o for marks with c closing and o opening brackets. Before the joining marks
+are detected, a gap of a single mark other than a bracket is a provisional number, at least `SINGLE`, for each mark.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from functools import lru_cache
 import numpy as np
 
 NOTHING, SEPARATED = 0, 1
-MOST = 3  # brackets of one kind in a gap that are told apart
+MOST = 3  # brackets of one type in a gap that are counted; more count as 3
 JOINED = SEPARATED + (MOST + 1) ** 2
-SINGLE, NUMBERS = JOINED, 256  # there are so many numbers
-PLACES, LEAST_PLACES = 300, 100  # where a mark stands between words: so many are looked at, and needed
-RECURRING = 0.15  # share of them with a pair of words that comes again, beyond what chance does: then it joins
-TURNS = 5  # ways in which the words behind a mark are shifted to see what chance does
+SINGLE, NUMBERS = JOINED, 256  # first provisional number, and the limit of all codes
+MAX_OCCURRENCES, MIN_OCCURRENCES = 300, 100  # occurrences of a mark between words that are counted, and required
+MIN_RECURRING_SHARE = 0.15  # share of recurring pairs, beyond chance, around a mark that joins
+SHIFTS = 5  # shifts of the words after a mark for an estimate of chance
 
 _NAMES = {"-lrb-": 1, "-lsb-": 1, "-lcb-": 1, "-rrb-": -1, "-rsb-": -1, "-rcb-": -1}
 _SIDES = {"Ps": 1, "Pe": -1}
@@ -30,7 +30,7 @@ _SIDES = {"Ps": 1, "Pe": -1}
 
 @lru_cache(maxsize=1 << 12)
 def bracket(mark: str) -> int:
-    """1 for a mark that opens brackets, -1 for one that closes them, else 0; quotation marks are no brackets."""
+    """1 for an opening bracket, -1 for a closing bracket, 0 for other marks such as quotation marks."""
     if len(mark) == 1 and unicodedata.mirrored(mark):
         return _SIDES.get(unicodedata.category(mark), 0)
     return _NAMES.get(mark.lower(), 0)
@@ -38,12 +38,15 @@ def bracket(mark: str) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def quotes(mark: str) -> bool:
-    """Whether a mark may be a quotation mark, which stands at one side of what it encloses."""
-    return mark in ('"', "``", "''") or any(unicodedata.category(one) in ("Pi", "Pf") for one in mark)
+    """Whether a mark may be an opening or closing quotation mark."""
+    return mark in ('"', "``", "''") or any(unicodedata.category(character) in ("Pi", "Pf") for character in mark)
 
 
 def gap(marks: Sequence[str], joining: Iterable[str] = ()) -> int:
-    """What dropped ``marks`` between two words tell; a single one of ``joining`` joins them."""
+    """Gap of the dropped ``marks`` between two words.
+
+    A single mark that is in ``joining`` joins the words.
+    """
     if not marks:
         return NOTHING
     if len(marks) == 1 and marks[0] in joining:
@@ -53,37 +56,40 @@ def gap(marks: Sequence[str], joining: Iterable[str] = ()) -> int:
         if side > 0:
             opening += 1
         elif side < 0 and opening:
-            opening -= 1  # nothing between them
+            opening -= 1  # no word between the brackets
         elif side < 0:
             closing += 1
     return SEPARATED + (MOST + 1) * min(closing, MOST) + min(opening, MOST)
 
 
-def dropped(words: Sequence[str], kept: Sequence[int]) -> Iterator[tuple[int, Sequence[str]]]:
-    """Which of the ``kept`` words has dropped ones before it, and these; ``kept`` are indices into ``words``."""
+def dropped(words: Sequence[str], word_indices: Sequence[int]) -> Iterator[tuple[int, Sequence[str]]]:
+    """Yield each position in ``word_indices`` that follows dropped words, and these words.
+
+    ``word_indices`` are the indices of the other words of the sentence ``words``.
+    """
     last = -1
-    for place, index in enumerate(kept):
+    for position, index in enumerate(word_indices):
         if index - last > 1:
-            yield place, words[last + 1 : index]
+            yield position, words[last + 1 : index]
         last = index
 
 
-def gaps(words: Sequence[str], kept: Sequence[int], joining: Iterable[str] = ()) -> list[int]:
-    """The gap before each of the ``kept`` words of a sentence."""
-    found = [NOTHING] * len(kept)
-    for place, marks in dropped(words, kept):
-        found[place] = gap(marks, joining)
-    return found
+def gaps(words: Sequence[str], word_indices: Sequence[int], joining: Iterable[str] = ()) -> list[int]:
+    """The gap before each of the words with indices ``word_indices`` of a sentence."""
+    row = [NOTHING] * len(word_indices)
+    for index, marks in dropped(words, word_indices):
+        row[index] = gap(marks, joining)
+    return row
 
 
 class Singles:
-    """Numbers for the single marks of a text, in the order in which they come up."""
+    """Provisional numbers of the single marks of a text, in the order of their first occurrence."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self.numbers = {name: SINGLE + place for place, name in enumerate(names)}
+        self.numbers = {name: SINGLE + index for index, name in enumerate(names)}
 
     def gap(self, marks: Sequence[str]) -> int:
-        """As the function `gap`, with a number of its own for a single mark; `SEPARATED` when none is left."""
+        """Gap of ``marks``, a provisional number for a single mark, or `SEPARATED` if all numbers are in use."""
         if len(marks) != 1 or bracket(marks[0]):
             return gap(marks)
         number = self.numbers.setdefault(marks[0], SINGLE + len(self.numbers))
@@ -93,7 +99,7 @@ class Singles:
         return number
 
     def final(self, joining: Iterable[str]) -> np.ndarray:
-        """What each number (256,) means once it is known which marks join: a table of gaps, uint8."""
+        """Table (256,), uint8, from provisional numbers to gaps, given the marks that join."""
         table = np.arange(NUMBERS, dtype=np.uint8)
         table[SINGLE:] = SEPARATED
         table[[self.numbers[mark] for mark in joining if mark in self.numbers]] = JOINED
@@ -101,50 +107,54 @@ class Singles:
 
 
 def joining_marks(ids: np.ndarray, numbers: np.ndarray, singles: Mapping[str, int]) -> list[str]:
-    """The single marks that join the words beside them, in order.
+    """Sorted list of the single marks that join the words next to them.
 
-    ``ids`` are the words of a text with 0 between sentences, ``numbers`` beside them what stood before each word. Of a
-    mark `PLACES` places between words are looked at, evenly spread. Quotation marks never join.
+    ``ids`` are the words of a text with 0 between sentences, ``numbers`` the provisional gaps before them. For each
+    mark, up to `MAX_OCCURRENCES` evenly spread occurrences between words are counted. Quotation marks never join.
 
-    Words that are frequent beside a mark, such as numbers before a percent sign, make pairs by chance and are no sign.
+    The share of recurring pairs is compared with that of shifted pairs, because words that are frequent next to a mark,
+    such as numbers before a percent sign, form recurring pairs by chance.
     """
-    found = []
+    joining = []
     single = np.flatnonzero(numbers >= SINGLE)
     single = single[(single > 0) & (ids[single] != 0) & (ids[single - 1] != 0)]
-    of = numbers[single]
+    single_numbers = numbers[single]
     for mark, number in singles.items():
-        places = single[of == number]
-        if len(places) < LEAST_PLACES or quotes(mark):
+        occurrences = single[single_numbers == number]
+        if len(occurrences) < MIN_OCCURRENCES or quotes(mark):
             continue
-        chosen = places[np.linspace(0, len(places) - 1, min(PLACES, len(places))).astype(int)]
-        before, behind = ids[chosen - 1], ids[chosen]
-        turns = [np.roll(behind, len(chosen) * (k + 1) // (TURNS + 1)) for k in range(TURNS)]
-        chance = np.mean([_recurring(before, turned) for turned in turns])
-        if _recurring(before, behind) - chance >= RECURRING:
-            found.append(mark)
-    return sorted(found)
+        chosen = occurrences[np.linspace(0, len(occurrences) - 1, min(MAX_OCCURRENCES, len(occurrences))).astype(int)]
+        before, after = ids[chosen - 1], ids[chosen]
+        shifted = [np.roll(after, len(chosen) * (k + 1) // (SHIFTS + 1)) for k in range(SHIFTS)]
+        chance = np.mean([_recurring(before, words) for words in shifted])
+        if _recurring(before, after) - chance >= MIN_RECURRING_SHARE:
+            joining.append(mark)
+    return sorted(joining)
 
 
-def _recurring(before: np.ndarray, behind: np.ndarray) -> float:
-    """The share of the pairs that are there more than once."""
-    counts = np.unique(np.stack([before, behind]), axis=1, return_counts=True)[1]
+def _recurring(before: np.ndarray, after: np.ndarray) -> float:
+    """Share of the pairs that occur more than once."""
+    counts = np.unique(np.stack([before, after]), axis=1, return_counts=True)[1]
     return float(counts[counts > 1].sum() / len(before))
 
 
 def bracketed(row: Sequence[int]) -> list[tuple[int, int]]:
-    """The spans that brackets enclose in a sentence with the gaps ``row``, to its end where they do not close."""
-    opened, found = list[int](), []
-    for place, before in enumerate(row):
+    """Spans enclosed in brackets in a sentence with the gaps ``row``.
+
+    A bracket that is not closed extends to the end of the sentence.
+    """
+    opened, spans = list[int](), []
+    for index, before in enumerate(row):
         if SEPARATED < before < JOINED:
             closing, opening = divmod(before - SEPARATED, MOST + 1)
-            found += [(opened.pop(), place) for _ in range(min(closing, len(opened)))]
-            opened += [place] * opening
-    return found + [(start, len(row)) for start in opened]
+            spans += [(opened.pop(), index) for _ in range(min(closing, len(opened)))]
+            opened += [index] * opening
+    return spans + [(start, len(row)) for start in opened]
 
 
 def joined(row: Sequence[int]) -> list[tuple[int, int]]:
-    """The spans of words that marks join, in a sentence with the gaps ``row``."""
-    starts = [place for place, before in enumerate(row) if before != JOINED or place == 0]
+    """Spans of joined words in a sentence with the gaps ``row``."""
+    starts = [index for index, before in enumerate(row) if before != JOINED or index == 0]
     return [(start, end) for start, end in zip(starts, [*starts[1:], len(row)], strict=True) if end - start > 1]
 
 
@@ -166,7 +176,7 @@ def join_conflicts(row: Sequence[int]) -> np.ndarray:
 
 
 def _crossed(phrases: Iterable[tuple[int, int]], count: int) -> np.ndarray:
-    """Number of distinct ``phrases`` of two or more words that each span (N, N + 1) crosses; float32."""
+    """Number, float32, of distinct ``phrases`` of two or more words that each span (N, N + 1) crosses."""
     start, end = np.arange(count)[:, None], np.arange(count + 1)
     crossed = np.zeros((count, count + 1), dtype=np.float32)
     for i, j in set(phrases):

@@ -1,4 +1,4 @@
-"""Which data a run has: its text, its development text, and its trees where the model learns from them."""
+"""Data of a training run: text, development text, and trees if the model learns from them."""
 
 from __future__ import annotations
 
@@ -33,26 +33,28 @@ Text = str | Sequence[str]  # a path, a pattern, or a sentence as a list of word
 
 @dataclass(frozen=True)
 class Sources:
-    """What a run is made from, as the user named it.
+    """Data of a run, as given by the user.
 
-    ``text`` and ``dev`` are paths, or in a program lists of words; without ``text`` and ``trees`` it is the built-in
-    sample.
+    ``text`` and ``dev`` are paths, or in a program lists of words. Without ``text`` and ``trees``, the run uses the
+    built-in sample.
     """
 
     text: Sequence[Text] = ()
     dev: Sequence[Text] = ()
     trees: str | None = None
     input_options: InputOptions = DEFAULT_INPUT
-    teachers: Sequence[str] = ()  # models, and files of trees or heads, that a model learns from
+    teachers: Sequence[str] = ()  # models, or files of trees or heads, that a model learns from
 
     @property
     def sample(self) -> bool:
-        """Whether the built-in sample stands in for everything."""
+        """Whether the run uses the built-in sample."""
         return not self.text and not self.trees
 
     def check(self, config: RunConfig) -> None:
-        """Raises SynparseError for trees without a model that learns from them, or the other way round, and for paths
-        that are not there."""
+        """Raise SynparseError if the sources do not suit the model, or if a path does not exist.
+
+        For example, some models learn from trees and others cannot.
+        """
         name, learns_trees = config.model_name, entry_of(config).learns_trees
         if self.trees and not learns_trees:
             learners = " and ".join(name for name, entry in MODELS.items() if entry.learns_trees)
@@ -62,15 +64,15 @@ class Sources:
                 f"model {name!r} also learns from trees; give them with --trees TREEBANK, or a model with --teacher"
             )
         if self.trees and self.teachers:
-            raise SynparseError("--trees and --teacher exclude each other: a model learns from one kind of trees")
+            raise SynparseError("--trees and --teacher exclude each other: a model learns from one type of trees")
         self._check_teachers(config)
-        prepared = [one for one in self.text if is_prepared(one)]
+        prepared = [path for path in self.text if is_prepared(path)]
         if prepared and (len(self.text) > 1 or self.trees or self.teachers or config.task_name):
             raise SynparseError(f"{prepared[0]}: a prepared corpus is trained on alone, without other text or trees")
-        expand([one for one in (*self.text, *self.dev) if isinstance(one, str) and not is_prepared(one)])
+        expand([path for path in (*self.text, *self.dev) if isinstance(path, str) and not is_prepared(path)])
 
     def _check_teachers(self, config: RunConfig) -> None:
-        """Raises SynparseError if a model that needs teachers has none, or if one that cannot learn from them has."""
+        """Raise SynparseError if a model needs teachers and has none, or has teachers and cannot learn from them."""
         name, entry, reading = config.model_name, entry_of(config), config.loader_name
         if entry.needs_teacher and not self.teachers:
             raise SynparseError(
@@ -91,15 +93,15 @@ class Sources:
 
 
 def names_of(text: Sequence[Text]) -> list[str]:
-    """Paths as they are; lists of words have no name."""
-    paths = [one for one in text if isinstance(one, str)]
+    """Paths in ``text``, and one name for all lists of words."""
+    paths = [path for path in text if isinstance(path, str)]
     return paths if len(paths) == len(text) else [*paths, f"{len(text) - len(paths)} sentences of a program"]
 
 
 def load_trees(config: RunConfig, sources: Sources) -> Treebank | None:
-    """What the model learns trees from, if it does: the one named, or the built-in sample where there is no text.
+    """Treebank that the model learns trees from, or None if it does not.
 
-    Raises SynparseError for a sentence without a tree.
+    Without text and trees, this is the built-in sample. Raises SynparseError for a sentence without a tree.
     """
     if not entry_of(config).learns_trees or sources.teachers:
         return None
@@ -119,11 +121,11 @@ def load_corpora(
     references: References | None = None,
     watch: Watch | None = None,
 ) -> tuple[Any, Any]:
-    """Training and development text, normalised, without any annotation but the trees of ``treebank``; or examples.
+    """Normalized training and development text, or the examples of a task.
 
-    ``references`` gives the trees or heads of each sentence that a model is focused on; of development text apart from
-    the training text they are only asked for where the model learns from nothing else. ``watch`` sees each sentence of
-    text.
+    The only annotation are the trees of ``treebank``. ``references`` yields the trees or heads of teachers for each
+    sentence. For separate development text it is called only if the model learns from teachers alone. ``watch`` counts
+    the sentences of the text.
     """
     if config.task_name:
         loaded: tuple[Any, Any] = load(TASKS[config.task_name].examples)(
@@ -145,20 +147,20 @@ def load_corpora(
     training, held_out = read_corpora(
         sentences, recipe, token=token, development_share=share, with_trees=learns, references=references
     )
-    apart = references if entry_of(config).needs_teacher else None
+    dev_references = references if entry_of(config).needs_teacher else None
     if sources.dev:
-        development, _ = read_corpora(read_text(sources.dev, options), recipe, token=token, references=apart)
+        development, _ = read_corpora(read_text(sources.dev, options), recipe, token=token, references=dev_references)
         if not development.words:
             raise SynparseError(f"{' '.join(names_of(sources.dev))}: the development text holds no words")
         return training, development
     if sample:
-        development, _ = read_corpora(sample_treebank("dev").sentences, recipe, token=token, references=apart)
+        development, _ = read_corpora(sample_treebank("dev").sentences, recipe, token=token, references=dev_references)
         return training, development
     return training, held_out
 
 
 def _prepared(config: RunConfig, sources: Sources) -> tuple[Any, Any]:
-    """The parts of a corpus on disk; with development text of its own all of it is for training."""
+    """Training and development part of a corpus on disk, or all of it for training if ``sources.dev`` is given."""
     from induce.data.corpus import read_corpora
 
     data = config.data
@@ -174,7 +176,7 @@ def _prepared(config: RunConfig, sources: Sources) -> tuple[Any, Any]:
 
 
 def prepared_rule(text: Sequence[Text]) -> str:
-    """The rule that split a corpus on disk; "" for other text."""
+    """Tokenization rule of a corpus on disk, or an empty string for other text."""
     if not text or not is_prepared(text[0]):
         return ""
     return str(PreparedCorpus.facts_of(str(text[0])).get("tokenization", ""))
@@ -189,7 +191,7 @@ def prepare_text(
     settings: Sequence[str] = (),
     input_options: InputOptions = DEFAULT_INPUT,
 ) -> list[str]:
-    """Writes a text as a corpus on disk for such a run; returns what a user should know of it."""
+    """Write a text as a corpus on disk for a run with these settings, and return notes for the user."""
     rule = input_options.tokenize.removesuffix(NONE)
     changes = [f"data.tokenization={rule}"] if rule else []
     data = resolve(model=model, preset=preset, settings=[*changes, *settings], sample=False).data
@@ -211,20 +213,20 @@ def prepare_text(
 def _training(
     config: RunConfig, sources: Sources, treebank: Treebank | None, sample: bool, options: InputOptions
 ) -> Iterable[Sentence]:
-    """The sentences to learn from: those of the text, without trees, and then those of ``treebank``."""
+    """Training sentences: those of the text, without trees, followed by those of ``treebank``."""
     from induce.data.supervision import spread, supervised
 
     if treebank is None:
         text: Iterable[Sentence] = sample_treebank("train").sentences if sample else read_text(sources.text, options)
         return spread(text, config.data.text_share)
     plain = spread(read_text(sources.text, options), config.data.text_share)
-    given = supervised(treebank.sentences, config.data, seed=config.train.seed)
-    return chain((replace(one, tree=None) for one in plain), given)
+    annotated = supervised(treebank.sentences, config.data, seed=config.train.seed)
+    return chain((replace(sentence, tree=None) for sentence in plain), annotated)
 
 
 def read_text(text: Sequence[Text], options: InputOptions = DEFAULT_INPUT) -> Iterator[Sentence]:
-    """The sentences of files, and of a program's lists of words."""
-    paths = [one for one in text if isinstance(one, str)]
+    """Sentences of files, followed by those given as lists of words."""
+    paths = [path for path in text if isinstance(path, str)]
     if paths:
         yield from read_sentences(paths, input_options=options)
     for words in text:

@@ -43,14 +43,14 @@ def segments(rng: Any, nominal: int, total_rows: int, *, start: int = 0, vary: b
 
 
 def columns(stream: Tensor, count: int) -> Tensor:
-    """``stream`` (words,) as a view (rows, count) whose columns are consecutive; the remainder is dropped."""
+    """``stream`` (words,) as a view (rows, count) with consecutive columns, without the remainder."""
     rows = len(stream) // count
     return stream[: rows * count].view(count, rows).t()
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamSettings(BatchSettings):
-    """Settings of a stream; a batch has ``batch_size`` columns."""
+    """Settings of a stream, whose batches have ``batch_size`` columns."""
 
     segment_length: int = setting(
         35, at_least=2, at_most=1e6, help="steps of truncated backpropagation through time, on average"
@@ -61,7 +61,7 @@ class StreamSettings(BatchSettings):
 
 
 class StreamLoader:
-    """A text in parallel columns; the state of the model is carried from one segment to the next."""
+    """A text in parallel columns, with the state of the model carried from one segment to the next."""
 
     Config = StreamSettings
 

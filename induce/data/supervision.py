@@ -1,4 +1,4 @@
-"""Which sentences are learned from, which of them with a tree, and whether that is the right one."""
+"""Selection of training sentences and of their trees."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from treebank.core.tree import Tree
 
 
 def in_share(index: int, share: float) -> bool:
-    """Whether the sentence number ``index``, from 1, is one of an evenly spread ``share`` of a text."""
+    """Whether sentence ``index``, from 1, is in an evenly spread ``share`` of a text."""
     return int(index * share) > int((index - 1) * share)
 
 
 def spread(sentences: Iterable[Sentence], share: float) -> Iterator[Sentence]:
     """An evenly spread ``share`` of the sentences."""
-    return (one for index, one in enumerate(sentences, start=1) if in_share(index, share))
+    return (sentence for index, sentence in enumerate(sentences, start=1) if in_share(index, share))
 
 
 def supervised(sentences: Sequence[Sentence], config: DataConfig, *, seed: int) -> Iterator[Sentence]:
-    """The sentences of a treebank, an evenly spread ``tree_share`` of them with their trees, the others without.
+    """Sentences of a treebank, an evenly spread ``tree_share`` of them with trees.
 
-    With ``trees = "random"`` each has a random binary tree in the place of its own (Du et al. 2020, table 4).
+    With ``trees = "random"`` each of these trees is replaced by a random binary tree (Du et al. 2020, table 4).
     """
-    chance, build = Random(seed), find_baseline("random")
+    generator, build = Random(seed), find_baseline("random")
     for index, sentence in enumerate(sentences, start=1):
         tree = sentence.tree
         if not in_share(index, config.tree_share):
             tree = None
         elif tree is not None and config.trees == "random":
-            seen = tree.without_traces()
-            tree = Tree.from_spans(seen.words, build(seen, chance))
+            gold = tree.without_traces()
+            tree = Tree.from_spans(gold.words, build(gold, generator))
         yield replace(sentence, tree=tree)

@@ -1,24 +1,24 @@
-"""What a model takes for a token: the words of a sentence, their classes, or its characters (PRPN section 6.1)."""
+"""Tokens of a model: the words of a sentence, their classes, or its characters (PRPN section 6.1)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 
-TOKENS = {"word": "words", "class": "classes", "character": "characters"}  # and several of them
+TOKENS = {"word": "words", "class": "classes", "character": "characters"}  # singular and plural
 SPACE = "\u2423"  # the open box, which shows a space
 
 
 def characters(words: Iterable[str]) -> tuple[str, ...]:
-    """The code points of ``words``, a `SPACE` between each two words and in the place of any white space within.
+    """Code points of ``words``, with a `SPACE` between words and for white space within words.
 
-    A `SPACE` in the text itself reads as a space.
+    A `SPACE` in the text itself is not distinguished from a space.
     """
     return tuple(SPACE if character.isspace() else character for character in " ".join(words))
 
 
 def leaf(token: str) -> str:
-    """What the leaves of trees are, word or character: there is one class for each word."""
+    """Type of the leaves of trees: ``character``, or ``word`` for words and their classes."""
     return "character" if token == "character" else "word"
 
 
@@ -28,5 +28,5 @@ def split(words: tuple[str, ...], token: str) -> tuple[str, ...]:
 
 
 def bits(loss: float, token: str) -> float | None:
-    """``loss`` (nats a token) in bits per character, sentence ends included; None where tokens are words."""
+    """``loss`` (nats per token) in bits per character, with sentence ends, or None if tokens are words."""
     return loss / math.log(2) if token == "character" else None

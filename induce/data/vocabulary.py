@@ -1,4 +1,4 @@
-"""Words and their numbers."""
+"""Vocabularies: words and their indices."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from induce.data.unknown_words import BERKELEY, SHAPE, berkeley_classes, classes_seen, pseudo_words, shapes
+from induce.data.unknown_words import BERKELEY, SHAPE, berkeley_classes, classes_of_rare_words, pseudo_words, shapes
 from treebank.base.errors import TreebankError
 from treebank.io.lines import open_lines
 
-BOUNDARY = "<eos>"  # number 0: ends every sentence of a stream, stands on either side of a sentence, and is padding
-UNKNOWN = "<unk>"  # number 1
-FIRST = len((BOUNDARY, UNKNOWN))  # number of the first word of its own
-CLASS = "<class:"  # begins the entry of a class of words, which follow between tabs
+BOUNDARY = "<eos>"  # index 0: boundary of sentences, and padding
+UNKNOWN = "<unk>"  # index 1
+FIRST = len((BOUNDARY, UNKNOWN))  # index of the first word
+CLASS = "<class:"  # prefix of the entry of a word class; its words follow, separated by tabs
 
 
 class Vocabulary:
-    """A fixed list of words; the first two are the boundary mark and the unknown word.
+    """A fixed list of words, which begins with the boundary token and the unknown word.
 
-    Where it holds pseudo-words, such as ``<unk:C-ing>``, a word that is not in the list is looked up in lower case,
-    and else has the number of the pseudo-word that says most of it; Berkeley's, such as ``<unk-CAPS-s>``, leave the
-    case as it is. Nothing in a text is read as the boundary mark.
-    An entry ``<class:3>``, with words behind it between tabs, gives them one number.
+    With pseudo-words such as ``<unk:C-ing>``, an unknown word is looked up in lower case, and otherwise has the index
+    of its most specific pseudo-word. With Berkeley classes such as ``<unk-CAPS-s>``, case is not changed. No word of a
+    text has the index of the boundary token. The words of an entry ``<class:3>``, which follow it after tabs, have one
+    index.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -32,7 +32,7 @@ class Vocabulary:
         entries = [(word, i) for i, entry in enumerate(self.words) for word in _words_of(entry)]
         self._ids = dict(entries)
         if len(self._ids) != len(entries):
-            raise ValueError("a word stands twice in the vocabulary")
+            raise ValueError("a word occurs twice in the vocabulary")
         del self._ids[BOUNDARY]
         self._pseudo = {word: i for word, i in self._ids.items() if word.startswith((SHAPE, BERKELEY))}
         self._folds = any(word.startswith(SHAPE) for word in self._pseudo)
@@ -41,11 +41,11 @@ class Vocabulary:
     def from_counts(
         cls, counts: Mapping[str, int], *, size: int, minimum_count: int, unknown: str = "one"
     ) -> Vocabulary:
-        """The ``size - 2`` most frequent words seen ``minimum_count`` times or more, by frequency, then spelling.
+        """The ``size - 2`` most frequent words with at least ``minimum_count`` occurrences, by frequency and spelling.
 
-        With ``unknown = "shape"`` words are counted in lower case, and the last entries are the pseudo-words that stand
-        for ten rare words or more; those of one letter's suffix and none are always there. With ``"berkeley"``
-        they are the classes of all rare words.
+        With ``unknown = "shape"`` words are counted in lower case, and pseudo-words of rare words follow: those that
+        represent at least `MIN_COUNT` occurrences, and those without a suffix. With ``"berkeley"`` the Berkeley classes
+        of all rare words follow.
         """
         marks = (BOUNDARY, UNKNOWN) if unknown == "one" else (BOUNDARY, UNKNOWN, *_pseudo_in(counts))
         counts = {word: count for word, count in counts.items() if word not in marks}
@@ -57,7 +57,7 @@ class Vocabulary:
             return cls([BOUNDARY, UNKNOWN, *plain, *pseudo_words(counts, set(plain))])
         if unknown == "berkeley":
             plain = cls._frequent(counts, size=size, minimum_count=minimum_count)
-            return cls([BOUNDARY, UNKNOWN, *plain, *classes_seen(counts, set(plain))])
+            return cls([BOUNDARY, UNKNOWN, *plain, *classes_of_rare_words(counts, set(plain))])
         return cls([BOUNDARY, UNKNOWN, *cls._frequent(counts, size=size, minimum_count=minimum_count)])
 
     @staticmethod
@@ -68,9 +68,10 @@ class Vocabulary:
 
     @classmethod
     def from_list(cls, path: str) -> Vocabulary:
-        """The words in a file made by others, one a line; the two marks come first, wherever they stand in it.
+        """Vocabulary from a file of your own, with one word per line.
 
-        Raises SynparseError for a line of several words and for a word that stands there twice.
+        The two special tokens come first, whether or not they are in the file. Raises SynparseError for a line with
+        several words, and for a repeated word.
         """
         words: dict[str, int] = {}
         for number, line in open_lines(path):
@@ -78,9 +79,9 @@ class Vocabulary:
             if not word or word in (BOUNDARY, UNKNOWN):
                 continue
             if " " in word or "\t" in word:
-                raise TreebankError(path, number, "a vocabulary has one word a line, and nothing else")
+                raise TreebankError(path, number, "a vocabulary has one word per line")
             if word in words:
-                raise TreebankError(path, number, f"the word {word!r} stands in line {words[word]} already")
+                raise TreebankError(path, number, f"the word {word!r} is already in line {words[word]}")
             words[word] = number
         if not words:
             raise TreebankError(path, 0, "this vocabulary has no words")
@@ -88,7 +89,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> Vocabulary:
-        """The vocabulary in a file with one word a line. Raises ValueError if it is none."""
+        """Vocabulary from a file in a model folder. Raises ValueError if it is not a vocabulary."""
         return cls(path.read_bytes().decode("utf-8").removesuffix("\n").split("\n"))
 
     def __len__(self) -> int:
@@ -96,11 +97,11 @@ class Vocabulary:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The entries, classes without their words."""
+        """Entries, without the words of classes."""
         return tuple(entry.partition("\t")[0] if entry.startswith(CLASS) else entry for entry in self.words)
 
     def id(self, word: str) -> int:
-        """The number of ``word``; 1 for a word that is not in the list, or that of its pseudo-word."""
+        """Index of ``word``, or if it is unknown, of its pseudo-word or 1."""
         number = self._ids.get(word)
         if number is not None:
             return number
@@ -112,15 +113,15 @@ class Vocabulary:
         return self._first_of(shapes(word)) if number is None else number
 
     def _first_of(self, pseudo: Iterable[str]) -> int:
-        """The number of the first of these pseudo-words that is there, or 1."""
-        return next((self._pseudo[one] for one in pseudo if one in self._pseudo), 1)
+        """Index of the first of these pseudo-words that is in the vocabulary, or 1."""
+        return next((self._pseudo[name] for name in pseudo if name in self._pseudo), 1)
 
     def knows(self, word: str) -> bool:
-        """Whether ``word`` itself has a number, and is no pseudo-word."""
+        """Whether ``word`` itself is in the vocabulary."""
         return word in self._ids or (self._folds and word.lower() in self._ids)
 
     def encode(self, words: Iterable[str]) -> list[int]:
-        """The numbers of ``words``."""
+        """Indices of ``words``."""
         if self._pseudo:
             return [self.id(word) for word in words]
         ids = self._ids
@@ -128,10 +129,10 @@ class Vocabulary:
 
 
 def _pseudo_in(words: Iterable[str]) -> Iterator[str]:
-    """Those words of a text that look like pseudo-words."""
+    """Words of a text that look like pseudo-words."""
     return (word for word in words if word.startswith((SHAPE, BERKELEY)))
 
 
 def _words_of(entry: str) -> list[str]:
-    """The words that an entry gives its number to."""
+    """Words that share the index of an entry."""
     return entry.split("\t")[1:] if entry.startswith(CLASS) else [entry]

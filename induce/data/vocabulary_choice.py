@@ -35,7 +35,10 @@ def joining_of(text: Corpus | PreparedText, data: DataConfig) -> list[str]:
 
 
 def encode(text: Any, vocabulary: Vocabulary, joining: Sequence[str]) -> Any:
-    """A text, or the examples of a task, as indices of a vocabulary; the marks ``joining`` join words."""
+    """A text, or the examples of a task, as indices of a vocabulary.
+
+    The punctuation marks in ``joining`` join words.
+    """
     return text.encode(vocabulary, joining) if joining else text.encode(vocabulary)
 
 

@@ -40,5 +40,5 @@ def test_what_does_not_fit_is_refused(call: Caller) -> None:
     call.result("data", "prepare", "text.txt", "-o", "corpus", "--set", "data.normalization=cased")
     assert "this run has 'words'; prepare it with" in call.refusal("train", "corpus", "-o", "run", *TINY)
     assert "is trained on alone" in call.refusal("train", "corpus", "text.txt", "-o", "run", *TINY)
-    assert "is there already" in call.refusal("data", "prepare", "text.txt", "-o", "corpus")
+    assert "already exists" in call.refusal("data", "prepare", "text.txt", "-o", "corpus")
     assert not Path("run").exists()

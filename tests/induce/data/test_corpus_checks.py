@@ -27,11 +27,11 @@ def different(count: int, *, words: int = 10) -> list[list[str]]:
 
 CASES = {
     "too little for useful trees": different(300),
-    "looks untokenised": [[*sentence[:-1], "dog."] for sentence in different(3000)],
+    "looks untokenized": [[*sentence[:-1], "dog."] for sentence in different(3000)],
     "no spaces between words": [["我爱北京天安门很多人都去那里玩所以我们也想去看看"], ["今天天气很好" * 4]] * 2000,
     "one sentence is 50% of all": [sentence for one in different(2000) for sentence in (one, SENTENCE)],
     "look like tags": [["(NP", "<b>", "</b>", *sentence] for sentence in different(3000)],
-    "are paragraphs and no sentences": different(200, words=10)
+    "are paragraphs, not sentences": different(200, words=10)
     and [functools.reduce(operator.iadd, different(12), []) for _ in range(200)],
     "too few for a tree of any shape": [["Yes"], ["No", "way"]] * 12_000,
 }
@@ -55,7 +55,7 @@ def test_nothing_is_odd_about_ordinary_text() -> None:
         found = Watch()
         for sentence in read_sentences([path]):
             found.add(sentence.words)
-        assert found.health.findings(0.15) == [] or "untokenised" in str(found.health.findings(0.15)[0])
+        assert found.health.findings(0.15) == [] or "untokenized" in str(found.health.findings(0.15)[0])
 
 
 def test_summary_and_facts() -> None:

@@ -53,10 +53,10 @@ def test_a_whole_corpus_or_none(folder: str) -> None:
     with pytest.raises(SynparseError, match="broken"):
         prepare(broken(), folder)
     assert list(Path(folder).parent.iterdir()) == []
-    with pytest.raises(SynparseError, match="no words are left after normalisation"):
+    with pytest.raises(SynparseError, match="no words are left after normalization"):
         prepare([], folder)
     prepare(SENTENCES, folder)
-    with pytest.raises(SynparseError, match="is there already"):
+    with pytest.raises(SynparseError, match="already exists"):
         prepare(SENTENCES, folder)
 
 

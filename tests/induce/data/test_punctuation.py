@@ -16,7 +16,7 @@ from induce.data.normalization import RECIPES
 from induce.data.prepared import PreparedCorpus, prepare
 from induce.data.punctuation import (
     JOINED,
-    LEAST_PLACES,
+    MIN_OCCURRENCES,
     NOTHING,
     SEPARATED,
     Singles,
@@ -127,7 +127,7 @@ def test_a_grammar_learns_under_a_penalty_for_crossing_and_is_checked_without() 
     assert {type(one) for one in loader.check()} == {FragmentBatch}
 
 
-def drawn(count: int = LEAST_PLACES) -> list[int]:
+def drawn(count: int = MIN_OCCURRENCES) -> list[int]:
     """Numbers below 30, in no order."""
     found: list[int] = np.random.RandomState(0).randint(0, 30, count).tolist()
     return found
@@ -155,7 +155,7 @@ def test_the_text_tells_which_marks_join() -> None:
 
 def test_quotation_marks_and_edges_of_sentences_join_nothing() -> None:
     first = 1 + np.array(drawn())
-    ids, numbers = np.stack([first, 50 + first, 0 * first], 1).ravel(), np.tile([0, JOINED, 0], LEAST_PLACES)
+    ids, numbers = np.stack([first, 50 + first, 0 * first], 1).ravel(), np.tile([0, JOINED, 0], MIN_OCCURRENCES)
     assert joining_marks(ids, numbers, {"-": JOINED}) == ["-"]
     assert joining_marks(ids, numbers, {'"': JOINED}) == []
     assert joining_marks(ids, np.roll(numbers, -1), {"-": JOINED}) == []  # before the first words
@@ -163,9 +163,9 @@ def test_quotation_marks_and_edges_of_sentences_join_nothing() -> None:
 
 def test_frequent_words_beside_a_mark_are_no_sign() -> None:
     """`0 % of`, `0 % more`: these pairs come again, but every word before the mark goes with every word behind it."""
-    behind = np.random.RandomState(0).randint(2, 5, LEAST_PLACES)
-    ids = np.stack([np.ones(LEAST_PLACES, dtype=int), behind, np.zeros(LEAST_PLACES, dtype=int)], 1).ravel()
-    assert joining_marks(ids, np.tile([0, JOINED, 0], LEAST_PLACES), {"%": JOINED}) == []
+    behind = np.random.RandomState(0).randint(2, 5, MIN_OCCURRENCES)
+    ids = np.stack([np.ones(MIN_OCCURRENCES, dtype=int), behind, np.zeros(MIN_OCCURRENCES, dtype=int)], 1).ravel()
+    assert joining_marks(ids, np.tile([0, JOINED, 0], MIN_OCCURRENCES), {"%": JOINED}) == []
 
 
 def test_a_corpus_on_disk_tells_the_same(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_corpus_on_disk_tells_the_same(tmp_path: Path) -> None:
     found: list[EncodedCorpus] = [prepared.encode(vocabulary, ["-"]), memory.encode(vocabulary, ["-"])]
     assert np.array_equal(found[0].gaps, found[1].gaps)
     assert found[0].gaps[:9].tolist() == [NOTHING, SEPARATED, NOTHING, JOINED, NOTHING, OPEN, NOTHING, NOTHING, NOTHING]
-    assert found[0].breaks.sum() == 2 * LEAST_PLACES
+    assert found[0].breaks.sum() == 2 * MIN_OCCURRENCES
 
 
 def test_more_marks_than_numbers() -> None:

@@ -183,7 +183,7 @@ def test_a_vocabulary_of_classes() -> None:
     assert choose_vocabulary(text, data).words == words.words
     assert choose_vocabulary(text, data) is choose_vocabulary(text, data)  # not computed again for the next seed
     assert encoded.ids[encoded.offsets[1] - 1] == 0
-    with pytest.raises(ValueError, match="stands twice"):
+    with pytest.raises(ValueError, match="occurs twice"):
         Vocabulary(["<eos>", "<unk>", "<class:0>\ta\tb", "<class:1>\tb"])
 
 

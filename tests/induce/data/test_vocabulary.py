@@ -26,8 +26,8 @@ def test_a_vocabulary_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("the\ndog\nthe\n", r"words.txt:3: the word 'the' stands in line 1 already"),
-        ("the 12\n", r"words.txt:1: a vocabulary has one word a line"),
+        ("the\ndog\nthe\n", r"words.txt:3: the word 'the' is already in line 1"),
+        ("the 12\n", r"words.txt:1: a vocabulary has one word per line"),
         ("\n", r"words.txt: this vocabulary has no words"),
     ],
 )

@@ -75,7 +75,7 @@ def test_tables_stay_true() -> None:
     neighbours = Neighbours.of(ids, offsets, breaks, size=len(WORDS))
     search = _Exchange(neighbours, WORDS, 3, 1.0)
     for block in (search.order(0)[:3], search.order(1)[3:], np.arange(9)):
-        search.place(block) if (search.classes[block] < 3).all() else search._take_out(block)
+        search.assign(block) if (search.classes[block] < 3).all() else search._take_out(block)
     search.classes[:9] = np.where(search.classes[:9] < 3, search.classes[:9], 5)
     fresh = _Exchange(neighbours, WORDS, 3, 1.0)
     placed = np.flatnonzero(search.classes[:9] < 3)
