@@ -1,4 +1,4 @@
-"""Branching direction of a language, estimated from a text without trees: frequent words at the edges of sentences.
+"""Branching direction of a language, estimated from the frequent words at the edges of sentences.
 
 In head-initial languages function words (articles, prepositions, conjunctions) are at the left edge of phrases, and
 trees branch to the right; in head-final languages they are at the right edge (Gervain, Nespor, Mazuka, Horie & Mehler
@@ -78,7 +78,10 @@ class Edges:
 
     @property
     def branching(self) -> Branching:
-        """Estimated direction; it is clear if both edges differ by `CLEAR_DIFFERENCE` points or more."""
+        """Estimated direction.
+
+        It is clear if both edges differ by `CLEAR_DIFFERENCE` points or more.
+        """
         is_clear = abs(self.difference) >= CLEAR_DIFFERENCE
         if not self.strength and not is_clear:
             return UNKNOWN_BRANCHING
@@ -95,7 +98,10 @@ class Edges:
 
 
 def edges_of(corpus: EncodedCorpus) -> Edges:
-    """Edges of the first `MAX_SENTENCES` sentences; symbols for unknown words do not count as frequent words."""
+    """Edges of the first `MAX_SENTENCES` sentences.
+
+    Symbols for unknown words do not count as frequent words.
+    """
     offsets = np.asarray(corpus.offsets[: MAX_SENTENCES + 1])
     ids = np.asarray(corpus.ids[: offsets[-1]])
     counts = np.bincount(ids, minlength=len(corpus.vocabulary))
@@ -106,8 +112,8 @@ def edges_of(corpus: EncodedCorpus) -> Edges:
     frequent &= counts > 0
     long = np.diff(offsets) - 1 >= MIN_LENGTH
     first, last = frequent[ids[offsets[:-1][long]]], frequent[ids[offsets[1:][long] - 2]]
-    share = [round(100 * float(edge.mean()), 2) if edge.size else 0.0 for edge in (first, last)]
-    return Edges(share[0], share[1], int(long.sum()))
+    shares = [round(100 * float(edge.mean()), 2) if edge.size else 0.0 for edge in (first, last)]
+    return Edges(shares[0], shares[1], int(long.sum()))
 
 
 def assumed_branching(setting: str, edges: Edges | None) -> Branching:

@@ -1,8 +1,10 @@
-"""Span scores to brackets: CKY, cubic time in vectorised steps, no recursion, the leftmost split wins on ties.
+"""Brackets from span scores by the CKY algorithm, without recursion and in cubic time.
 
-``score`` has one row per word and one column more: entry (i, j) is the score of the span of words i to j - 1. The
-result holds every bracket of two or more words, the whole sentence included, each once and in no particular order.
-Scores of single words play no part, as every tree has them.
+On ties the leftmost split wins.
+
+``score`` (N, N + 1) has one row per word: entry (i, j) is the score of the span of words i to j - 1. The result
+contains every bracket of two or more words once, including the full-sentence span, in no particular order. Scores of
+single words are ignored, because every tree contains them.
 """
 
 from __future__ import annotations
@@ -18,23 +20,26 @@ ScoreMatrix = NDArray[np.floating] | Sequence[Sequence[float]]
 
 
 def mbr(score: ScoreMatrix) -> list[tuple[int, int]]:
-    """Brackets of the binary tree with the largest sum of scores; (N, N + 1), any finite numbers.
+    """Brackets of the binary tree with the largest sum of scores (N, N + 1).
 
-    With a grammar's span marginals it is the tree with the most constituents expected to be right (Goodman 1996,
-    section 3, without labels); with votes of several parsers it is their minimum-Bayes-risk tree for F1 (Shayegh et
-    al. 2024). SynparseError: numbers that are not finite, or a wrong shape.
+    With the span marginals of a grammar, this tree maximizes the expected number of correct constituents (Goodman
+    1996, section 3, without labels). With votes of several parsers, it is their minimum-Bayes-risk tree for F1
+    (Shayegh et al. 2024). Raises SynparseError if a number is not finite or the shape is wrong.
     """
     return [(start, end) for start, _, end in mbr_splits(score)]
 
 
 def mbr_splits(score: ScoreMatrix) -> list[tuple[int, int, int]]:
-    """The brackets of `mbr`, each after those that it is in, with the first word of its right half in the middle."""
+    """Brackets of `mbr` as triples of start, first word of the right half, and end.
+
+    Each bracket follows the brackets that contain it.
+    """
     scores = _checked(score)
     count = len(scores)
     table = best_splits(scores)
     spans = [(0, count)] if count > 1 else []
     splits = []
-    for start, end in spans:  # grows while it is read
+    for start, end in spans:  # the loop appends to this list
         middle = start + table[start][end - start]
         splits.append((start, middle, end))
         if middle - start > 1:
@@ -45,10 +50,12 @@ def mbr_splits(score: ScoreMatrix) -> list[tuple[int, int, int]]:
 
 
 def mbr_nary(score: ScoreMatrix) -> list[tuple[int, int]]:
-    """Brackets of the tree of any arity with the largest sum of scores: only spans above 0 are in it, and the whole.
+    """Brackets of the tree of any arity with the largest sum of scores.
 
-    With votes less a threshold it is the minimum-Bayes-risk tree where a bracket too many costs as much as the
-    threshold says (0.5 of the votes: as much as one too few; Shayegh et al. 2024). SynparseError as of `mbr`.
+    It contains the full-sentence span and otherwise only spans with a score above 0. If the scores are votes minus a
+    threshold, it is the minimum-Bayes-risk tree in which the threshold sets the cost of a superfluous bracket. With a
+    threshold of 0.5 of the votes, it costs as much as a missing bracket (Shayegh et al. 2024). Raises SynparseError
+    like `mbr`.
     """
     scores = np.maximum(_checked(score), 0.0)
     count = len(scores)
@@ -56,10 +63,10 @@ def mbr_nary(score: ScoreMatrix) -> list[tuple[int, int]]:
 
 
 def best_splits(scores: NDArray[np.float64]) -> list[list[int]]:
-    """Entry [start][width]: how many words the left part of the best tree over that span has; 0 for width 0 and 1.
+    """Number of words in the left part of the best tree over each span, indexed by [start][width].
 
-    The best totals lie in two tables, by start and width and by end and N - width, so that all ways to split all spans
-    of one width are the sum of two slices.
+    Entries of width 0 and 1 are 0. The best totals are stored in two tables, by start and width and by end and
+    N - width, so that all splits of all spans of one width are the sum of two slices.
     """
     count = len(scores)
     by_start = np.zeros((count + 1, count + 1))  # [start, width]
@@ -67,18 +74,18 @@ def best_splits(scores: NDArray[np.float64]) -> list[list[int]]:
     splits = np.zeros((count + 1, count + 1), dtype=np.int64)
     starts = np.arange(count + 1)
     for width in range(2, count + 1):
-        places = count - width + 1
-        totals = by_start[:places, 1:width] + by_end[width:, places:count]  # (spans, splits)
+        span_count = count - width + 1
+        totals = by_start[:span_count, 1:width] + by_end[width:, span_count:count]  # (spans, splits)
         left = totals.argmax(1)
-        best = totals[starts[:places], left] + scores[starts[:places], starts[width:]]
-        splits[:places, width] = left + 1
-        by_start[:places, width] = by_end[width:, count - width] = best
+        best = totals[starts[:span_count], left] + scores[starts[:span_count], starts[width:]]
+        splits[:span_count, width] = left + 1
+        by_start[:span_count, width] = by_end[width:, count - width] = best
     table: list[list[int]] = splits.tolist()
     return table
 
 
 def _checked(score: ScoreMatrix) -> NDArray[np.float64]:
-    """The scores as float64; SynparseError if they do not fit a sentence."""
+    """Scores as a float64 matrix (N, N + 1). Raises SynparseError if the shape is wrong or a number is not finite."""
     scores = np.asarray(score, dtype=np.float64)
     if not scores.size:
         return np.zeros((0, 1))

@@ -11,9 +11,9 @@ Span = tuple[int, int]
 def margins(distances: Sequence[float], phrases: Sequence[Span]) -> list[float]:
     """Margin of each phrase: the narrower gap at its edges minus the widest gap inside it.
 
-    ``distances`` has the gap before each word; the first is no edge. The results are ordered by the start of the
-    phrases, last first, then by their end. Linear time: each gap is read in the smallest phrase that contains it, and
-    larger phrases take the widest gap of that phrase.
+    ``distances`` contains the gap before each word; the first gap is not an edge. The results are ordered
+    by the start of the phrases, last first, then by their end. Linear time: each gap is read in the smallest phrase
+    that contains it, and larger phrases take the widest gap of that phrase.
     """
     results = []
     right: list[tuple[int, int, float]] = []  # start, end and widest gap of phrases to the right, the nearest last

@@ -1,6 +1,7 @@
-"""Head distributions to heads: exactly one root but for `argmax`, the first root on ties, no recursion.
+"""Heads from head distributions, without recursion.
 
-Row i of a matrix says how probable each word is as head of word i; in what is returned ``ROOT`` is the head of a root.
+Every decoder except `argmax` returns exactly one root, on ties the first. Row i of a matrix is the distribution over
+the head of word i; in the results, ``ROOT`` is the head of a root.
 `chu-liu-edmonds` and `eisner` maximize the sum of log(p + 1e-9) over the arcs. By default any word is the root at no
 cost, as in the released programs of UDGN and StructFormer (Shen et al. 2021, 2022), whatever the diagonal holds. With
 ``root="counted"`` the diagonal is P(word is the root), and the entry of the root is part of the sum; it is the default
@@ -20,14 +21,16 @@ from treebank.core.sentence import ROOT
 
 Matrix = Sequence[Sequence[float]] | np.ndarray
 Root = Literal["free", "counted"]
-SMALLEST = 1e-9  # added to each probability, so that a tree can be had from any of them
-EITHER_WAY = 0.5  # what an arc is worth that points the wrong way, beside one that points the right way
-TOGETHER = 100_000  # numbers of a table for the sentences that are decoded side by side
-ROUNDING = 2.0**-52  # of a sum, relative to each of its parts: roots whose trees differ by no more are tied
+EPSILON = 1e-9  # added to each probability, so that every arc has a finite score
+REVERSED_ARC_WEIGHT = 0.5  # value of a reversed arc; a correct arc counts 1
+MAX_TABLE_NUMBERS = 100_000  # in one table, for the sentences of a batch
+ROUNDING = 2.0**-52  # relative rounding error of a sum: roots whose trees differ by less are tied
 
 
 def argmax(probability: Matrix) -> Heads:
-    """Each word's most probable head, the first on ties; a word that chooses itself is a root. Not always a tree.
+    """Most probable head of each word, on ties the first.
+
+    A word that is its own most probable head is a root. The heads do not always form a tree.
 
     >>> argmax([[0.1, 0.9, 0.0], [0.8, 0.2, 0.0], [0.0, 0.7, 0.3]])
     (1, 0, 1)
@@ -39,7 +42,7 @@ def argmax(probability: Matrix) -> Heads:
 
 
 def chu_liu_edmonds(probability: Matrix, *, root: Root = "free") -> Heads:
-    """The heads of the best tree; its arcs may cross. Quadratic time.
+    """Heads of the best tree, whose arcs may cross, in quadratic time.
 
     >>> chu_liu_edmonds([[0.1, 0.9, 0.0], [0.8, 0.2, 0.0], [0.0, 0.7, 0.3]])
     (1, -1, 1)
@@ -48,61 +51,62 @@ def chu_liu_edmonds(probability: Matrix, *, root: Root = "free") -> Heads:
 
 
 def eisner(probability: Matrix, *, root: Root = "free") -> Heads:
-    """The heads of the best tree whose arcs do not cross. Cubic time."""
+    """Heads of the best tree without crossing arcs, in cubic time."""
     return maximum_projective_tree(*_scores(probability, root))
 
 
 def eisner_together(probabilities: Sequence[Matrix], *, root: Root = "free") -> list[Heads]:
-    """`eisner` of several sentences; those of one length are decoded together."""
+    """Heads of several sentences by `eisner`, with one batch for each length."""
     return maximum_projective_trees([_scores(probability, root) for probability in probabilities])
 
 
 def mbr_heads(probability: Matrix) -> Heads:
-    """The heads of the tree without crossing arcs in which most words are expected to have their head.
+    """Heads of the tree without crossing arcs that maximizes the expected number of correct heads.
 
-    It maximises the sum of the probabilities themselves, the root's own entry included (minimum Bayes risk: Smith and
-    Smith 2007), where `eisner` looks for the most probable tree.
+    It maximizes the sum of the probabilities, including that of the root (minimum Bayes risk; Smith and Smith 2007).
+    `eisner` returns the most probable tree instead.
     """
     return mbr_heads_together([probability])[0]
 
 
 def mbr_heads_together(probabilities: Sequence[Matrix]) -> list[Heads]:
-    """`mbr_heads` of several sentences; those of one length are done side by side."""
-    matrices = [_probabilities(one) for one in probabilities]
+    """Heads of several sentences by `mbr_heads`, with one batch for each length."""
+    matrices = [_probabilities(probability) for probability in probabilities]
     return maximum_projective_trees([(matrix, matrix.diagonal()) for matrix in matrices])
 
 
 def mbr_arcs(probability: Matrix) -> Heads:
-    """The heads of the tree without crossing arcs that is expected to score best when arcs are counted both ways.
+    """Heads of the tree without crossing arcs with the best expected score if reversed arcs count as well.
 
-    To the probability of each head is added `EITHER_WAY` times that of the same arc turned round: where a model knows
-    that two words belong together, but not which is the head, the arc between them is kept.
+    The score of an arc is its probability plus `REVERSED_ARC_WEIGHT` times the probability of the reversed arc. If a
+    model is certain that two words are connected, but not which of them is the head, the tree contains an arc between
+    them.
     """
     return mbr_arcs_together([probability])[0]
 
 
 def mbr_arcs_together(probabilities: Sequence[Matrix]) -> list[Heads]:
-    """`mbr_arcs` of several sentences; those of one length are done side by side."""
-    return mbr_heads_together([_either_way(_probabilities(one)) for one in probabilities])
+    """Heads of several sentences by `mbr_arcs`, with one batch for each length."""
+    return mbr_heads_together([_with_reversed_arcs(_probabilities(probability)) for probability in probabilities])
 
 
-def _either_way(matrix: np.ndarray) -> np.ndarray:
-    """The expected share of right heads, and of right arcs whichever way they point, with the weight `EITHER_WAY`."""
-    gains: np.ndarray = matrix + EITHER_WAY * matrix.T  # a root is right in both counts or in none
+def _with_reversed_arcs(matrix: np.ndarray) -> np.ndarray:
+    """Probability (N, N) of each arc plus `REVERSED_ARC_WEIGHT` times that of the reversed arc."""
+    gains: np.ndarray = matrix + REVERSED_ARC_WEIGHT * matrix.T  # the diagonal counts 1.5: a root is correct both ways
     return gains
 
 
 def _scores(probability: Matrix, root: Root) -> tuple[np.ndarray, np.ndarray | None]:
-    """Log probabilities of the arcs, and of each word as the root where that counts."""
+    """Log probabilities (N, N) of the arcs and, if roots are counted, of each word as the root (N,)."""
     matrix = _probabilities(probability)
-    scores = np.log(matrix + SMALLEST)
+    scores = np.log(matrix + EPSILON)
     return scores, scores.diagonal() if root == "counted" else None
 
 
-def _probabilities(given: Matrix) -> np.ndarray:
-    """The matrix (N, N) in float64. Raises SynparseError if it is not square, or a number is no probability."""
+def _probabilities(probability: Matrix) -> np.ndarray:
+    """Matrix (N, N) in float64. Raises SynparseError if it is not square or a number is not a probability."""
     try:
-        matrix = np.asarray(given, dtype=np.float64)
+        matrix = np.asarray(probability, dtype=np.float64)
     except (ValueError, OverflowError):
         raise SynparseError("the rows of heads differ in length; one number per word is needed in each") from None
     if matrix.size == 0 and len(matrix) == 0:
@@ -112,17 +116,18 @@ def _probabilities(given: Matrix) -> np.ndarray:
         raise SynparseError(f"heads are {shape} numbers; a square with a row for each word is needed")
     if not ((matrix >= 0) & (matrix < np.inf)).all():
         row, column = np.argwhere(~((matrix >= 0) & (matrix < np.inf)))[0].tolist()
-        raise SynparseError(f"number {column} in row {row} of heads, {matrix[row, column]}, is no probability")
+        raise SynparseError(f"number {column} in row {row} of heads, {matrix[row, column]}, is not a probability")
     return matrix
 
 
 def maximum_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
     """Heads of the one-rooted tree with the largest sum of ``scores[i, head]`` (N, N) and of its root's ``roots`` (N,).
 
-    Edmonds 1967 in one run: the search walks from a word to its best head, to that one's best head and so on, and when
-    it comes back to a word on its way, the circle becomes one node whose arcs cost what opening the circle costs. No
-    arc from the root is taken before all words are one node, which is a penalty on root arcs without limit; then the
-    best one is, and the circles are opened from the outside in. -inf forbids an arc as far as there is another way.
+    This is Edmonds' algorithm (1967) in one pass. The search follows best heads from a word; when it returns to a
+    word on its path, the cycle is contracted to one node, and the arcs into this node cost as much as opening the
+    cycle. Arcs from the root are used only after all words form one node, which amounts to an unlimited penalty on
+    root arcs. Then the best root arc is chosen and the cycles are opened from the outside in. An arc with the score
+    -inf is used only if there is no other tree.
     """
     count = len(scores)
     if count < 2:
@@ -132,10 +137,10 @@ def maximum_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
     while board.nodes_left > 1:
         head = board.best_head(path[-1])
         if head in on_path:
-            circle = path[path.index(head) :]
-            del path[-len(circle) + 1 :]
-            on_path.difference_update(circle[1:])
-            board.contract(circle)
+            cycle = path[path.index(head) :]
+            del path[-len(cycle) + 1 :]
+            on_path.difference_update(cycle[1:])
+            board.contract(cycle)
         else:
             path.append(head)
             on_path.add(head)
@@ -143,40 +148,40 @@ def maximum_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
 
 
 class _Board:
-    """The arcs into the nodes that are left. A node is known by its row, which it takes over from a member.
+    """Arcs into the remaining nodes. A node is identified by its row, which is the row of one of its members.
 
-    ``into[row][word]`` is the best arc into a node from each word outside, ``dependent[row]`` the words it leads to;
-    ``root`` and ``root_word`` are the same for the arc from the root.
+    ``into[row][word]`` is the score of the best arc into a node from each word outside it, ``dependent[row]`` the
+    words to which these arcs lead; ``root`` and ``root_word`` are the same for the arc from the root.
     """
 
     def __init__(self, scores: np.ndarray, roots: np.ndarray | None) -> None:
         count = self.count = self.nodes_left = len(scores)
-        board, self.tie = _whole(scores, roots)
+        board, self.tie = _score_board(scores, roots)
         np.fill_diagonal(board, -np.inf)
         arcs, self.root = board[:, :count], board[:, count].tolist()
         self.into, self.dependent = list(arcs), list(np.arange(count).repeat(count).reshape(count, count))
-        self.best: list[int] = arcs.argmax(1).tolist()  # word that is the best head of a node, root aside
+        self.best: list[int] = arcs.argmax(1).tolist()  # word that is the best head of a node, without the root
         self.root_word, self.row_of = list(range(count)), list(range(count))
         self.words = [[word] for word in range(count)]
-        # A tree of nodes: words are 0 … N - 1, circles N … in the order of contraction.
+        # A tree of nodes: 0 … N - 1 are the words, N … are the cycles in the order of contraction.
         self.node_at = list(range(count))
         self.above: list[int] = [ROOT] * count
         self.members: list[list[int]] = []
-        self.chosen: dict[int, tuple[int, int]] = {}  # node in a circle -> the arc that leads to it there
+        self.chosen: dict[int, tuple[int, int]] = {}  # node in a cycle -> the arc of the cycle that leads to it
 
     def best_head(self, row: int) -> int:
-        """The row of the best head of a node, root aside; the first word's on ties."""
+        """Row of the best head of a node without the root, on ties that of the first word."""
         return self.row_of[self.best[row]]
 
     def contract(self, rows: list[int]) -> None:
-        """Make one node of a circle, in which each of ``rows`` has its best head; it takes over the first row."""
+        """Contract the cycle ``rows`` to one node, which is stored in the first of these rows."""
         keep, node = rows[0], self.count + len(self.members)
         inside = [self.node_at[row] for row in rows]
         for member, row in zip(inside, rows, strict=True):
             head, into = self.best[row], self.into[row]
             self.chosen[member] = self.dependent[row].item(head), head
             self.above[member] = node
-            lost = into.item(head)  # if the circle is entered here
+            lost = into.item(head)  # score of the arc that is removed if the cycle is entered at this node
             into -= lost
             self.root[row] -= lost
         self.members.append(inside)
@@ -196,31 +201,31 @@ class _Board:
         self.nodes_left -= len(rows) - 1
 
     def _take_better_root(self, keep: int, row: int) -> None:
-        """Let ``keep`` have the better arc from the root of two; on ties that into the first word."""
+        """Give the row ``keep`` the better root arc of two rows, on ties that into the first word."""
         gain, earlier = self.root[row] - self.root[keep], self.root_word[row] < self.root_word[keep]
         if gain > self.tie or (earlier and gain >= -self.tie):
             self.root[keep], self.root_word[keep] = self.root[row], self.root_word[row]
 
     def heads(self, last: int) -> Heads:
-        """The heads of all words, once one node is left: the root's arc opens it, and so on inwards."""
-        found = [ROOT] * self.count
+        """Heads of all words after contraction to one node, whose cycles are opened from the outside in."""
+        heads = [ROOT] * self.count
         todo = [(self.node_at[last], self.root_word[last], ROOT)]
         while todo:
             top, word, head = todo.pop()
-            found[word] = head
+            heads[word] = head
             node = word
             while node != top:
-                circle = self.above[node]
-                others = self.members[circle - self.count]
+                cycle = self.above[node]
+                others = self.members[cycle - self.count]
                 todo += [(other, *self.chosen[other]) for other in others if other != node]
-                node = circle
-        return tuple(found)
+                node = cycle
+        return tuple(heads)
 
 
-def _whole(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarray, float]:
-    """Scores (N, N + 1), those of the root in the last column, and what difference of two trees is only rounding.
+def _score_board(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarray, float]:
+    """Scores (N, N + 1) with those of the root in the last column, and the rounding error of the sum over a tree.
 
-    In the place of -inf stand numbers so low that a tree takes none that it need not.
+    -inf is replaced by numbers so low that a tree contains such an arc only if it cannot be avoided.
     """
     count = len(scores)
     board = np.zeros((count, count + 1))
@@ -228,7 +233,7 @@ def _whole(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarray, fl
     np.fill_diagonal(board, 0.0)
     if roots is not None:
         board[:, count] = roots
-    low, high = float(board.min(initial=0.0)), float(board.max(initial=0.0))  # there is a 0 for each word
+    low, high = float(board.min(initial=0.0)), float(board.max(initial=0.0))  # the diagonal holds a 0 for each word
     if low == -np.inf:
         forbidden = board == low
         low = float(board.min(initial=0.0, where=~forbidden))
@@ -237,30 +242,30 @@ def _whole(scores: np.ndarray, roots: np.ndarray | None) -> tuple[np.ndarray, fl
 
 
 def maximum_projective_tree(scores: np.ndarray, roots: np.ndarray | None = None) -> Heads:
-    """Heads of the best one-rooted tree without crossing arcs; ``scores`` and ``roots`` as of `maximum_tree`."""
+    """Heads of the best one-rooted tree without crossing arcs, with arguments as in `maximum_tree`."""
     return maximum_projective_trees([(scores, roots)])[0]
 
 
-def maximum_projective_trees(given: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> list[Heads]:
-    """The same of several sentences, which are taken together where they have as many words as each other."""
+def maximum_projective_trees(sentences: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> list[Heads]:
+    """Heads of several sentences by `maximum_projective_tree`, with one batch for each length."""
     of_length: dict[int, list[int]] = {}
-    for place, (scores, _) in enumerate(given):
-        of_length.setdefault(len(scores), []).append(place)
-    heads: list[Heads] = [()] * len(given)
-    for count, places in of_length.items():
-        size = max(1, TOGETHER // max(1, count**2))
-        for some in (places[start : start + size] for start in range(0, len(places), size)):
-            boards, ties = zip(*(_whole(*given[place]) for place in some), strict=True)
-            for place, tree in zip(some, _best_trees(np.stack(boards), np.array(ties)), strict=True):
-                heads[place] = tree
+    for index, (scores, _) in enumerate(sentences):
+        of_length.setdefault(len(scores), []).append(index)
+    heads: list[Heads] = [()] * len(sentences)
+    for count, indices in of_length.items():
+        size = max(1, MAX_TABLE_NUMBERS // max(1, count**2))
+        for batch in (indices[start : start + size] for start in range(0, len(indices), size)):
+            boards, ties = zip(*(_score_board(*sentences[index]) for index in batch), strict=True)
+            for index, tree in zip(batch, _best_trees(np.stack(boards), np.array(ties)), strict=True):
+                heads[index] = tree
     return heads
 
 
 def _best_trees(boards: np.ndarray, ties: np.ndarray) -> list[Heads]:
-    """The trees of boards (B, N, N + 1) of one length; see `_whole`.
+    """Heads of the best projective trees of boards (B, N, N + 1) from `_score_board`, all of one length.
 
-    Eisner 1996, all spans of one width at a time. A span is kept under the word at one of its ends and its width, so
-    that both parts of every way to split it lie in a row of a table.
+    Algorithm of Eisner (1996), for all spans of one width at once. A span is stored under its width and the word at
+    one of its ends, so that the parts of all its splits are in one row of a table.
     """
     batch, count = boards.shape[:2]
     if count < 2:
@@ -288,11 +293,11 @@ def _best_trees(boards: np.ndarray, ties: np.ndarray) -> list[Heads]:
         left_by_first[:, first, width] = left_by_last[:, last, width] = halves[sentences, spans, cut]
     totals = left_by_first[:, 0] + right_by_last[:, -1, ::-1] + boards[:, :, count]
     roots = (totals >= totals.max(1, keepdims=True) - ties[:, None]).argmax(1)
-    return [_follow(root, cuts[:, place].tolist()) for place, root in enumerate(roots.tolist())]
+    return [_follow(root, cuts[:, index].tolist()) for index, root in enumerate(roots.tolist())]
 
 
 def _follow(root: int, cuts: list[list[list[int]]]) -> Heads:
-    """The heads that the cuts of `_best_trees` record, from the root outwards."""
+    """Heads that the cuts of `_best_trees` describe, followed from the root outwards."""
     of_arc, of_right, of_left = cuts
     count = len(of_arc)
     heads = [ROOT] * count

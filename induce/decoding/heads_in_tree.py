@@ -1,9 +1,9 @@
-"""The heads that agree with a binary tree.
+"""Heads that agree with a binary tree.
 
-In a tree of phrases each phrase has one head, and where two phrases meet, one of their heads is above the other. So N
-words have 2^(N-1) trees of heads, and the best is found from the bottom of the tree to its top: of a phrase it is
-enough to know, for each word in it, how good the best heads are if this word is the phrase's. Every pair of words meets
-once, so that the work grows with N squared.
+Each phrase of the tree has one head; where two phrases are joined, the head of one depends on the head of the other. A
+binary tree over N words therefore agrees with 2^(N-1) dependency trees. The best one is computed from the bottom to
+the top: for each phrase and each word in it, the algorithm stores the best score with this word as head of the phrase.
+Every pair of words is compared once, so the time is quadratic in N.
 """
 
 from __future__ import annotations
@@ -13,24 +13,26 @@ from collections.abc import Sequence
 import numpy as np
 
 Array = np.ndarray
-Split = tuple[int, int, int]  # of a phrase: its first word, that of its right half, and the word behind it
+Split = tuple[int, int, int]  # of a phrase: its first word, the first word of its right half, and the word after it
 
-TURNED = 0.5  # what an arc is worth that points the wrong way, as to the decoder `mbr-arcs`
+REVERSED_ARC_WEIGHT = 0.5  # value of a reversed arc, as in the decoder `mbr-arcs`
 
 
 def branching(count: int, *, right: bool) -> list[Split]:
-    """The splits of the tree over so many words which branches to the right, or to the left; the top first."""
+    """Splits of the purely right-branching or left-branching tree over ``count`` words, from the top."""
     if right:
         return [(start, start + 1, count) for start in range(count - 1)]
     return [(0, end - 1, end) for end in range(count, 1, -1)]
 
 
 def best_in_tree(gains: Array, splits: Sequence[Split]) -> list[int]:
-    """The head of each word, itself for the root, in the tree with the largest sum of ``gains`` (N, N) among those that
-    agree with the phrases of ``splits``, which come after those that they are in; row i is what each word gains as head
-    of word i, the diagonal what it gains as the root."""
+    """Head of each word, or the word itself for the root, in the best dependency tree that agrees with ``splits``.
+
+    The tree has the largest sum of ``gains`` (N, N). Row i contains the gain of each word as head of word i, and the
+    diagonal that of each word as the root. In ``splits`` each phrase follows the phrases that contain it.
+    """
     heads = list(range(len(gains)))
-    best = np.zeros(len(gains))  # of the phrase that ends at a word's highest split so far, with that word as its head
+    best = np.zeros(len(gains))  # of the largest phrase so far that contains the word, with this word as its head
     chosen: list[tuple[Array, Array]] = []
     for start, middle, end in reversed(splits):
         left, right = slice(start, middle), slice(middle, end)
@@ -49,17 +51,17 @@ def best_in_tree(gains: Array, splits: Sequence[Split]) -> list[int]:
 
 
 def heads_in_tree(heads: Array, splits: Sequence[Split]) -> Array:
-    """What `best_in_tree` says of a head distribution (N, N), in which an arc counts for its probability, and for
-    `TURNED` times that of the same arc turned round.
+    """Votes (N, N) for the arcs of the best dependency tree that agrees with ``splits``, by a head distribution (N, N).
 
-    The tree tells better which words belong together than which of the two is the head. So of each arc that is found,
-    the turned one gets the probability that ``heads`` gives it, and the arc itself the rest.
+    The gain of an arc is its probability plus `REVERSED_ARC_WEIGHT` times that of the reversed arc. The tree is better
+    evidence for which words are connected than for which of them is the head. The reversed arc of each selected arc
+    therefore receives the probability that ``heads`` assigns to it, and the selected arc the rest.
     """
     words = np.arange(len(heads))
-    turned = np.where(np.eye(len(heads), dtype=bool), 0.0, heads.T)
-    above = best_in_tree(heads + TURNED * turned, splits)
-    against = turned[words, above]
-    found = np.zeros_like(heads)
-    found[above, words] = against
-    found[words, above] = 1.0 - against
-    return found
+    reversed_arcs = np.where(np.eye(len(heads), dtype=bool), 0.0, heads.T)
+    best_heads = best_in_tree(heads + REVERSED_ARC_WEIGHT * reversed_arcs, splits)
+    reversed_votes = reversed_arcs[words, best_heads]
+    votes = np.zeros_like(heads)
+    votes[best_heads, words] = reversed_votes
+    votes[words, best_heads] = 1.0 - reversed_votes
+    return votes

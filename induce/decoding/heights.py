@@ -11,15 +11,19 @@ from treebank.core.sentence import ROOT
 
 
 def heights(pairs: Sequence[Sequence[float]]) -> Heads:
-    """The head of each word from ``pairs`` (N, 2): the gap before the word, and its height.
+    """Heads of the words from ``pairs`` (N, 2) of the gap before each word and its height.
 
-    The highest word of a phrase of `nary` heads the phrase, the first one on ties. The head of a word is that of the
-    smallest phrase which it does not head itself; what heads the sentence is the root. It is one tree without crossing
-    arcs. Each phrase joins what smaller ones have left: linear but for sorting. NaN raises SynparseError.
+    The head of a phrase of `nary` is its highest word, on ties the first. The head of a word is the head of the
+    smallest phrase that contains the word and is not headed by it; the head of the sentence is the root. The result is
+    one tree without crossing arcs. Phrases are joined from small to large, in linear time except for sorting. Raises
+    SynparseError if a number is NaN.
     """
     gaps, height = numbers([gap for gap, _ in pairs]), numbers([value for _, value in pairs], "height")
-    found = [ROOT] * len(pairs)
-    ends, tops = [i + 1 for i in range(len(pairs))], list(range(len(pairs)))  # of what now begins at each word
+    heads = [ROOT] * len(pairs)
+    ends, tops = (
+        [i + 1 for i in range(len(pairs))],
+        list(range(len(pairs))),
+    )  # of the largest phrase so far that begins at each word
     for start, end in sorted(nary(gaps), key=lambda span: span[1] - span[0]):
         parts = [start]
         while ends[parts[-1]] < end:
@@ -27,6 +31,6 @@ def heights(pairs: Sequence[Sequence[float]]) -> Heads:
         top = max((tops[part] for part in parts), key=height.__getitem__)
         for part in parts:
             if tops[part] != top:
-                found[tops[part]] = top
+                heads[tops[part]] = top
         ends[start], tops[start] = end, top
-    return tuple(found)
+    return tuple(heads)

@@ -16,12 +16,12 @@ def heads_to_tree(probability: Matrix, *, root: Root = "free") -> list[tuple[int
 
 
 def phrases(heads: Heads) -> list[tuple[int, int]]:
-    """The span of each word with all that depends on it, where that is more than the word; for heads that do not cross.
+    """Span of each word with dependents together with all words below it, for arcs that do not cross.
 
-    The words are visited from the leaves up: each hands the ends of its span to its head. Linear time.
+    Words are visited from the leaves up, and each passes the ends of its span to its head. Linear time.
     """
     starts, ends = list(range(len(heads))), [i + 1 for i in range(len(heads))]
-    waiting = [0] * len(heads)  # dependants that have not handed theirs up
+    waiting = [0] * len(heads)  # dependents that have not been visited yet
     for head in heads:
         if head != ROOT:
             waiting[head] += 1

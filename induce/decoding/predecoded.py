@@ -1,4 +1,4 @@
-"""For models that decode themselves: what they give is the tree."""
+"""Decoders for models that return trees or heads directly."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from treebank.core.dependency import Heads
 
 
 def brackets(spans: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The spans as they are, ``(start, end)`` or ``(start, end, label)``."""
+    """Unchanged spans, ``(start, end)`` or ``(start, end, label)``."""
     return list(spans)
 
 
 def arcs(heads: Sequence[int]) -> Heads:
-    """The heads as they are."""
+    """Unchanged heads."""
     return tuple(heads)

@@ -66,7 +66,10 @@ def brackets(scores: Array, evidence: Evidence, strength: float) -> Array:
 
 
 def joining_marks(scores: Array, evidence: Evidence, strength: float) -> Array:
-    """Prefer spans of words that a mark joins, such as *wild - type*; spans that cross them lose `CONFLICT_COST`."""
+    """Prefer spans of words joined by a punctuation mark, such as *wild - type*.
+
+    Spans that cross them lose `CONFLICT_COST`.
+    """
     return scores + strength * _preferred(joined(evidence.gaps), join_conflicts(evidence.gaps))
 
 
@@ -165,16 +168,20 @@ def prefix_symbols(scores: Array, evidence: Evidence, strength: float) -> Array:
 
 
 def near_heads(heads: Array, evidence: Evidence, strength: float) -> Array:
-    """Mix head distributions with one that falls as exp(-distance); ``strength`` is its share.
+    """Mix head distributions with a distribution that falls as exp(-distance).
 
-    Most dependents are near their heads, whatever the words are. A share of 0.15 gives DMV one to two points of UAS in
-    Tamil and Vietnamese and takes half a point in German (docs/models/dmv.md).
+    ``strength`` is the share of the latter. Most dependents are near their heads, whatever the words are. A
+    share of 0.15 gives DMV one to two points of UAS in Tamil and Vietnamese and takes half a point in
+    German (docs/models/dmv.md).
     """
     return (1 - strength) * heads + strength * near_distribution(len(heads))
 
 
 def near_distribution(count: int) -> Array:
-    """Head distributions (N, N) proportional to exp(-distance), without a root; a single word is the root."""
+    """Head distributions (N, N) proportional to exp(-distance), without a root.
+
+    A single word is the root.
+    """
     if count == 1:
         return np.ones((1, 1))
     distances = np.abs(np.subtract.outer(np.arange(count), np.arange(count))).astype(np.float64)
@@ -184,10 +191,10 @@ def near_distribution(count: int) -> Array:
 
 
 def branching_heads(heads: Array, evidence: Evidence, strength: float) -> Array:
-    """Mix head distributions with the best heads in the purely branching tree; ``strength`` is their share.
+    """Mix head distributions with the best heads in the purely branching tree.
 
-    It applies if the direction of the text is clear. Undirected arcs of DMV gain one to five points
-    (docs/models/dmv.md).
+    ``strength`` is the share of the latter. The prior applies if the direction of the text is clear.
+    Undirected arcs of DMV gain one to five points (docs/models/dmv.md).
     """
     assumed = evidence.branching
     if not assumed.is_clear:
@@ -206,5 +213,5 @@ def segments_of(gaps: Sequence[int]) -> Array:
 
 
 def segment_starts(segments: Array) -> Array:
-    """Whether a segment begins at each word (N + 1,); true at the end of the sentence."""
+    """Whether a segment begins at each word (N + 1,). The last entry, the end of the sentence, is true."""
     return np.concatenate([[True], segments[1:] != segments[:-1], [True]])

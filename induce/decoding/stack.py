@@ -1,8 +1,7 @@
-"""Stack decisions to brackets: linear time, no recursion.
+"""Brackets from stack decisions, without recursion and in linear time.
 
-``slots`` has one entry per word, the slot of the stack where its head is after the reductions before the word; slot 0
-is the newest. The result holds every bracket of two or more words, the whole sentence included, each once and in no
-particular order.
+``slots`` has one entry per word: the stack slot of its head after the reductions before the word. Slot 0 is the newest.
+The result contains every bracket of two or more words once, including the full-sentence span, in no particular order.
 """
 
 from __future__ import annotations
@@ -15,8 +14,9 @@ from treebank.base.errors import SynparseError
 def shift_reduce(slots: Sequence[int]) -> list[tuple[int, int]]:
     """Brackets of the binary tree that a shift-reduce parser builds (Shen 2022, thesis, algorithm 3).
 
-    A word whose slot lies d > 0 above the one below that of the word before it joins the two newest constituents d
-    times, as far as there are two. The first entry counts too: the published program puts the number of slots there.
+    Before each word, the two newest constituents are joined d times, if there are two, where d is the slot of the word
+    minus that of the preceding word plus 1. The first entry counts too: in the published program it is the number of
+    slots.
     """
     chosen = list(slots.tolist() if hasattr(slots, "tolist") else slots)
     if any(slot < 0 for slot in chosen):

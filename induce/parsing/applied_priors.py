@@ -1,4 +1,4 @@
-"""The priors of a parser, with all that they need to know of its model and training text."""
+"""Priors of a parser, with the facts about its model and training text that they need."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREFIX_SYMBOLS = "prefix-symbols"
 
 
 class Scores(NamedTuple):
-    """Scores of one sentence as the model gives them, and after the priors (None if these change nothing)."""
+    """Scores of one sentence as returned by the model, and after the priors (None if they change nothing)."""
 
     row: Any
     adjusted: Any = None
@@ -27,7 +27,7 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class AppliedPriors:
-    """Priors in order of application; those of another structure than the one that is decoded have no effect."""
+    """Priors in order of application. Priors for a structure that is not decoded have no effect."""
 
     priors: tuple[Prior, ...] = ()
     branching: Branching = UNKNOWN_BRANCHING
@@ -37,7 +37,7 @@ class AppliedPriors:
         return ",".join(map(str, self.priors)) or NO_PRIORS
 
     def reading(self, structure: type[Structure]) -> AppliedPriors:
-        """The priors that read ``structure``."""
+        """Only the priors that read ``structure``."""
         return replace(self, priors=tuple(prior for prior in self.priors if PRIORS[prior.name].reads is structure))
 
     @property
@@ -69,9 +69,10 @@ class AppliedPriors:
 
 
 def requested_priors(text: str | None, default: Sequence[str], gives: Sequence[type[Structure]]) -> tuple[Prior, ...]:
-    """Priors from the option ``text`` (``none``, or ``NAME:STRENGTH`` separated by commas or ``+``); None: ``default``.
+    """Priors from the option ``text``, or ``default`` if it is None.
 
-    Raises SynparseError for an unknown prior, or a prior of a structure that the model does not give.
+    ``text`` is ``none`` or a list of ``NAME:STRENGTH`` separated by commas or ``+``. Raises SynparseError if a prior is
+    unknown or reads a structure that the model does not return.
     """
     if text is None:
         return parse_priors(default)

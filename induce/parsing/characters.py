@@ -1,4 +1,4 @@
-"""Trees over the running text of gold sentences, of models that read characters or split text themselves."""
+"""Trees over the raw text of gold sentences, for models that read characters or tokenize text themselves."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from treebank.tokenize import tokenization
 
 
 def parse_text(parser: ModelParser, sentences: Iterable[Sentence]) -> Iterator[Tree]:
-    """A tree over the ``surface`` of each sentence; its leaves spell all of it but the spaces.
+    """Trees over the ``surface`` of each sentence, whose leaves spell all of it except for spaces.
 
-    They are characters for a model of characters, else the words that the rule finds which split the model's training.
+    The leaves are characters for a character model, otherwise the words by the tokenization rule of the training text.
     """
     texts = [sentence.surface.text if sentence.surface else " ".join(sentence.words) for sentence in sentences]
     if parser.token == "word":
         yield from parser.parse([_cut(text, parser.tokenization) for text in texts])
         return
-    given = [Sentence(split_words(text)) for text in texts]
-    for sentence, tree in zip(given, parser.parse(given), strict=True):
+    word_sentences = [Sentence(split_words(text)) for text in texts]
+    for sentence, tree in zip(word_sentences, parser.parse(word_sentences), strict=True):
         yield as_written(tree, sentence.words, parser.recipe(sentence.words))
 
 
 def _cut(text: str, rule: str) -> Sentence:
-    """The words of a text that is one sentence, whatever the rule thinks of its stops."""
+    """Words of a text as one sentence, even if the tokenization rule would split it into several."""
     surfaces = list(tokenization(rule).surfaces(text))
-    spans = [(one.offset + start, one.offset + end) for one in surfaces for start, end in one.spans]
+    spans = [(surface.offset + start, surface.offset + end) for surface in surfaces for start, end in surface.spans]
     words = tuple(text[start:end] for start, end in spans)
     return Sentence(words, surface=Surface(text, tuple(spans)))
 
 
-def as_written(tree: Tree, words: tuple[str, ...], seen: Normalized) -> Tree:
-    """``tree``, over the characters of the words as a recipe leaves them, over those of the ``words`` themselves.
+def as_written(tree: Tree, words: tuple[str, ...], normalized: Normalized) -> Tree:
+    """Tree over the characters of ``words``, from a ``tree`` over the characters of the normalized words.
 
-    Characters stand for each other from the left; the last one of a word stands for the rest of it, so that a bracket
-    around ``0`` becomes one around ``1996``. The characters of words that the recipe dropped are put back.
+    Characters are aligned from the left, and the last one of a normalized word with the rest of the word: a bracket
+    around ``0`` becomes one around ``1996``. The characters of words that the recipe dropped are restored.
     """
-    kept = [words[index] for index in seen.kept]
-    starts = list(accumulate(map(len, kept), initial=0))
+    kept_words = [words[index] for index in normalized.kept]
+    starts = list(accumulate(map(len, kept_words), initial=0))
     begins, ends = list[int](), list[int]()
-    for start, form, word in zip(starts, seen.forms, kept, strict=False):
-        for place in range(len(form)):
-            begins.append(start + min(place, len(word)))
-            ends.append(start + (len(word) if place == len(form) - 1 else min(place + 1, len(word))))
+    for start, form, word in zip(starts, normalized.forms, kept_words, strict=False):
+        for index in range(len(form)):
+            begins.append(start + min(index, len(word)))
+            ends.append(start + (len(word) if index == len(form) - 1 else min(index + 1, len(word))))
     spans = [(begins[start], ends[end - 1]) for start, end in tree.spans]
-    over_kept = Tree.from_spans(tuple(chain.from_iterable(kept)), [span for span in spans if span[0] < span[1]])
-    places = list(accumulate(map(len, words), initial=0))
-    kept_places = [place for index in seen.kept for place in range(places[index], places[index + 1])]
-    return restore(over_kept, tuple(chain.from_iterable(words)), kept_places)
+    over_kept = Tree.from_spans(tuple(chain.from_iterable(kept_words)), [span for span in spans if span[0] < span[1]])
+    offsets = list(accumulate(map(len, words), initial=0))
+    kept_offsets = [offset for index in normalized.kept for offset in range(offsets[index], offsets[index + 1])]
+    return restore(over_kept, tuple(chain.from_iterable(words)), kept_offsets)

@@ -1,4 +1,4 @@
-"""What is to be drawn of sentences: files of analyses, models, and gold, one picture a sentence."""
+"""Pictures of sentences with the analyses of files, models and gold, one picture per sentence."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from induce.parsing.reading import Reading
 
 Choose = Callable[[int], bool]  # whether the sentence with this number, from 1, is drawn
-FIRST = 100  # pictures of a file, unless others are chosen
+FIRST = 100  # number of pictures per file by default
 
 
 def chosen_numbers(text: str) -> Choose:
-    """``3,7-9,20-`` as a choice of numbers. Raises SynparseError for what is none."""
+    """Test whether a sentence is selected by ``text``, such as ``3,7-9,20-``.
+
+    Raises SynparseError if ``text`` is not a list of numbers and ranges.
+    """
     ranges: list[tuple[int, float]] = []
     for part in text.replace(" ", "").split(","):
         start, dash, end = part.partition("-")
@@ -34,7 +37,7 @@ def chosen_numbers(text: str) -> Choose:
 
 
 def holds_text(paths: Sequence[str]) -> bool:
-    """Whether any of these inputs is plain text, which needs a model."""
+    """Whether one of the inputs is plain text, which requires a model."""
     return any(detect(path) is TEXT for path in expand(paths))
 
 
@@ -46,53 +49,53 @@ def pictures(
     choose: Choose = lambda number: True,
     input_options: InputOptions = DEFAULT_INPUT,
 ) -> Iterator[Picture]:
-    """One picture a sentence, in order; only of those that ``choose`` wants.
+    """Pictures of the sentences for which ``choose`` is true, in order.
 
-    With ``gold``, every file of ``paths`` is a system's analyses of its sentences, and each parser parses them.
-    Without, the parsers parse what is in ``paths``; where there is no parser, what the files hold is drawn.
-    ``parsers`` come with the names they are shown by. Text is read as the first of them requires.
+    With ``gold``, every file of ``paths`` contains the analyses of its sentences by one system, and each parser parses
+    them. Without ``gold``, the parsers parse the sentences in ``paths``; if there are no parsers, the analyses in the
+    files are drawn. ``parsers`` are pairs of a displayed name and a parser. Text is read as the first parser requires.
     """
     if gold is not None:
-        return _beside_gold(paths, parsers, gold, choose)
+        return _compared_with_gold(paths, parsers, gold, choose)
     if parsers:
         return _parsed(_words(paths, parsers[0][1].input_options(input_options)), parsers, choose)
     return _files(paths, choose)
 
 
 def _files(paths: Sequence[str], choose: Choose) -> Iterator[Picture]:
-    analyses = (found for path in expand(paths) for found in read_analyses(path, analyse=analysis_of_line))
+    analyses = (pair for path in expand(paths) for pair in read_analyses(path, analyse=analysis_of_line))
     for number, (_, analysis) in enumerate(analyses, start=1):
         if choose(number):
             yield Picture(str(number), (analysis,))
 
 
 def _words(paths: Sequence[str], input_options: InputOptions) -> Iterator[Sentence]:
-    """The sentences of text, or of files that hold trees or heads."""
+    """Sentences of text, or of files that contain trees or heads."""
     for path in expand(paths):
         if detect(path) not in (BRACKETS, JSON_LINES):
             yield from read_sentences([path], input_options=input_options)
         else:
-            for place, analysis in read_analyses(path, analyse=analysis_of_line):
-                yield Sentence(analysis.words, analysis.tags, place=place)
+            for position, analysis in read_analyses(path, analyse=analysis_of_line):
+                yield Sentence(analysis.words, analysis.tags, place=position)
 
 
 def _parsed(
-    sentences: Iterable[Sentence], parsers: Sequence[tuple[str, Parser]], choose: Choose, wanted: int = 16
+    sentences: Iterable[Sentence], parsers: Sequence[tuple[str, Parser]], choose: Choose, batch_size: int = 16
 ) -> Iterator[Picture]:
-    numbered = ((number, one) for number, one in enumerate(sentences, start=1) if choose(number))
-    while block := list(islice(numbered, wanted)):
-        analyses = [analyses_of(parser, [one for _, one in block], name) for name, parser in parsers]
+    numbered = (pair for pair in enumerate(sentences, start=1) if choose(pair[0]))
+    while block := list(islice(numbered, batch_size)):
+        analyses = [analyses_of(parser, [sentence for _, sentence in block], name) for name, parser in parsers]
         for (number, _), several in zip(block, zip(*analyses, strict=True), strict=True):
             yield Picture(str(number), several)
 
 
-def _beside_gold(
+def _compared_with_gold(
     paths: Sequence[str], parsers: Sequence[tuple[str, Parser]], gold: Treebank, choose: Choose
 ) -> Iterator[Picture]:
-    chosen = [(number, one) for number, one in enumerate(gold.sentences, start=1) if choose(number)]
+    chosen = [(number, sentence) for number, sentence in enumerate(gold.sentences, start=1) if choose(number)]
     numbers = {number for number, _ in chosen}
     systems = [_fitted(path, gold, numbers) for path in paths]
-    systems += [analyses_of(parser, [one for _, one in chosen], name) for name, parser in parsers]
+    systems += [analyses_of(parser, [sentence for _, sentence in chosen], name) for name, parser in parsers]
     for index, (number, sentence) in enumerate(chosen):
         reference = Analysis.of_sentence(sentence, GOLD)
         if not systems:
@@ -103,20 +106,23 @@ def _beside_gold(
 
 
 def _fitted(path: str, gold: Treebank, numbers: set[int]) -> list[Analysis]:
-    """The analyses of one file of the chosen sentences of gold. Raises SynparseError if there are more or fewer."""
-    found = []
+    """Analyses in a file of the gold sentences with these ``numbers``.
+
+    Raises SynparseError if the file does not have as many sentences as ``gold``.
+    """
+    analyses = []
     count = 0
-    for place, analysis in read_analyses(path, path, analyse=analysis_of_line):
+    for position, analysis in read_analyses(path, path, analyse=analysis_of_line):
         count += 1
         if count in numbers and count <= len(gold):
-            found.append(fitted(analysis, place, gold.sentences[count - 1].words))
+            analyses.append(fitted(analysis, position, gold.sentences[count - 1].words))
     if count != len(gold):
         raise SynparseError(f"{path}: {count:,} sentences for the {len(gold):,} of {gold.name}")
-    return found
+    return analyses
 
 
 def analyses_of(parser: Parser, sentences: Sequence[Sentence], name: str) -> list[Analysis]:
-    """What a model says of each sentence: tree or heads, and the distances or probabilities that they come from."""
+    """Analyses of the sentences by a model: trees or heads, with the distances or probabilities that were decoded."""
     readings = parser.read(sentences)
     if parser.output == "heads":
         pairs = zip(parser.parse_heads(sentences), readings, strict=True)
@@ -127,17 +133,17 @@ def analyses_of(parser: Parser, sentences: Sequence[Sentence], name: str) -> lis
     return [Analysis(name, tree.words, (), tree, **_numbers(reading)) for tree, reading in trees]
 
 
-def analysis_of_line(found: dict[str, Any], name: str) -> Analysis:
-    """What an object of `extract` or `convert` says, decoded by the decoder that it names or the usual one.
+def analysis_of_line(line: dict[str, Any], name: str) -> Analysis:
+    """Analysis in a JSON object of `extract` or `convert`, decoded by the decoder that it names or the default one.
 
-    Raises ValueError or SynparseError that says what is wrong with it.
+    Raises ValueError or SynparseError if the object is invalid.
     """
-    if "spans" in found:
-        return of_json(found, name)
+    if "spans" in line:
+        return of_json(line, name)
     from induce.parsing.reading import from_json
     from induce.registry import decoder, decoder_entry
 
-    reading, chosen = from_json(found)
+    reading, chosen = from_json(line)
     numbers = _numbers(reading)
     if decoder_entry(chosen).gives == "heads":
         heads = tuple(reading.heads(decoder(chosen)))
@@ -146,10 +152,10 @@ def analysis_of_line(found: dict[str, Any], name: str) -> Analysis:
 
 
 def _numbers(reading: Reading) -> dict[str, Any]:
-    """Distances or head probabilities of all words, where that is what the model gives."""
-    count, kept, row = len(reading.words), reading.kept, reading.row
+    """Distances or head probabilities of all words, or an empty dictionary if the model returns neither."""
+    count, row = len(reading.words), reading.row
     if len(reading.leaves) < count:
-        return {}  # the gaps on both sides of a space would stand for one
+        return {}  # a space has two gaps, and the leaves around it have one
     spreads: dict[str, Any] = {"distances": spread, "probabilities": spread_square}
     numbers = reading.structure.drawn_numbers(row)
-    return {name: spreads[name](values, kept, count) for name, values in numbers.items()}
+    return {name: spreads[name](values, reading.kept, count) for name, values in numbers.items()}

@@ -1,4 +1,4 @@
-"""What a model says of one sentence, and the way from there to its tree or heads and to a line of JSON."""
+"""Output of a model for one sentence, and its conversion to a tree, to heads and to a line of JSON."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ ADJUSTED = "with_priors"  # key of the scores after the priors, which the decode
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The words of a sentence, the indices of those that the model saw, and the row of a structure over these.
+    """Words of a sentence, indices of the words that the model read (``kept``), and the row of a structure over them.
 
-    ``row`` is what the model gives, ``probabilities`` or other numbers; ``adjusted`` is the row after the priors, or
-    None if these change nothing.
-    The words of a model of characters (``token``) are the characters that it saw, spaces among them, which are no
-    leaves of its trees.
+    ``row`` is the output of the model: ``probabilities`` or other numbers. ``adjusted`` is the row after the priors,
+    or None if they change nothing. The words of a character model (``token``) are characters, including spaces, which
+    are not leaves of its trees.
     """
 
     words: Sequence[str]
@@ -38,43 +37,43 @@ class Reading:
 
     @property
     def scores(self) -> Any:
-        """The row that the decoder reads: ``adjusted`` by priors, else the model's."""
+        """Row that the decoder reads: ``adjusted``, or ``row`` if there is none."""
         return self.row if self.adjusted is None else self.adjusted
 
     @property
     def leaves(self) -> Sequence[str]:
-        """The words of its tree."""
+        """Words of the tree."""
         return self.words if self.token == "word" else tuple(word for word in self.words if word != SPACE)
 
     def _is_leaf(self) -> list[bool]:
         return [self.token == "word" or word != SPACE for word in self.words]
 
     def tree(self, decode: Decode) -> Tree:
-        """The tree over all words: decoded over the kept ones, the others put back."""
+        """Tree over all words: decoded over the words that the model read, with the others restored."""
         return self._tree(decode(self.scores))
 
     def sure_tree(self, decode: Decode) -> tuple[Tree, float | None]:
-        """The tree, and how sure the model is of it."""
+        """Tree and confidence of the model in it, or None if the structure has no confidence."""
         spans = decode(self.scores)
         return self._tree(spans), self.structure.confidence(self.row, spans)
 
     def _tree(self, spans: Sequence[tuple[Any, ...]]) -> Tree:
-        seen = self.words if len(self.kept) == len(self.words) else [self.words[index] for index in self.kept]
-        tree = tree_of_spans(seen, spans)
-        tree = tree if seen is self.words else restore(tree, self.words, self.kept)
+        words = self.words if len(self.kept) == len(self.words) else [self.words[index] for index in self.kept]
+        tree = tree_of_spans(words, spans)
+        tree = tree if words is self.words else restore(tree, self.words, self.kept)
         return tree if self.token == "word" else tree.keep(self._is_leaf()).collapse_unary()
 
     def heads(self, decode: Decode) -> Heads:
-        """The heads of all words: decoded over the kept ones, the others put in."""
+        """Heads of all words: decoded over the words that the model read, with the others restored."""
         return self.all_heads(decode(self.scores))
 
-    def all_heads(self, kept: Heads) -> Heads:
-        """The heads of all words: the decoded heads of the ``kept`` ones, the others put in."""
-        heads = restore_heads(kept, self.kept, len(self.words))
+    def all_heads(self, decoded_heads: Heads) -> Heads:
+        """Heads of all words, given the decoded heads of the words that the model read."""
+        heads = restore_heads(decoded_heads, self.kept, len(self.words))
         return heads if self.token == "word" else delete(heads, self._is_leaf())
 
     def to_json(self, decoder_name: str) -> dict[str, Any]:
-        """The line of `synparse extract`; the decoder is named where `from_json` would not choose it by itself."""
+        """Line of `synparse extract`, with the decoder if it is not the default of `from_json`."""
         line: dict[str, Any] = {"words": list(self.words)}
         if len(self.kept) < len(self.words):
             line["kept"] = list(self.kept)
@@ -89,7 +88,7 @@ class Reading:
 
 
 def tree_of_spans(words: Sequence[str], spans: Sequence[tuple[Any, ...]]) -> Tree:
-    """The tree of ``spans``, each ``(start, end)`` or ``(start, end, label)``; one without a label is called ``X``."""
+    """Tree of ``spans``, each ``(start, end)`` or ``(start, end, label)``, with ``X`` as the default label."""
     tree = Tree.from_spans(words, [span[:2] for span in spans])
     labels = {span[:2]: span[2] for span in spans if len(span) > 2}
     if not labels:
@@ -100,43 +99,45 @@ def tree_of_spans(words: Sequence[str], spans: Sequence[tuple[Any, ...]]) -> Tre
 
 
 def from_json(line: Mapping[str, Any], chosen: str | None = None) -> tuple[Reading, str]:
-    """The reading in an object that `Reading.to_json` wrote, and the name of the decoder for it.
+    """Reading in an object written by `Reading.to_json`, and the name of its decoder.
 
-    ``chosen`` is the decoder that the user asks for; else it is the one that the line names, or the default of what
-    the line holds. Raises ValueError that says what was expected, SynparseError for an unknown decoder.
+    ``chosen`` is the decoder that the user requested; otherwise it is the one that the line names, or the default for
+    the structure of the line. Raises ValueError if the object is invalid and SynparseError if the decoder is unknown.
     """
     structures = dict.fromkeys(entry.reads for entry in DECODERS.values())
-    given = tuple(structure for structure in structures if structure.name in line)
-    if not given:
+    available = tuple(structure for structure in structures if structure.name in line)
+    if not available:
         raise ValueError(expected())
     named = chosen or line.get("decoder")
-    wanted = decoder_entry(str(named)).reads if named else given[0]
-    structure = wanted if wanted in given else given[0]
+    required = decoder_entry(str(named)).reads if named else available[0]
+    structure = required if required in available else available[0]
     name = str(named) if named else decoders_of((structure,))[0]
-    if wanted is not structure:
+    if required is not structure:
         fitting = decoders_of((structure,))[0]
-        raise ValueError(f"decoder {name!r} needs {wanted.name}, and this line has {structure.name} (try {fitting!r})")
+        raise ValueError(
+            f"decoder {name!r} needs {required.name}, and this line has {structure.name} (try {fitting!r})"
+        )
     row = structure.from_json(line[structure.name])
     count = structure.words_of(row)
     if structure is Brackets and isinstance(line.get("words"), list):
         count = len(line.get("kept", line["words"]))
         if structure.words_of(row) > count:
             raise ValueError(f"a span ends at {structure.words_of(row)}, but there are {count} words")
-    words, kept = words_and_kept(dict(line), count, structure.entries)
+    words, kept_indices = words_and_kept(dict(line), count, structure.entries)
     adjusted = structure.from_json(line[ADJUSTED]) if line.get(ADJUSTED) is not None else None
     if adjusted is not None and structure.words_of(adjusted) != structure.words_of(row):
         raise ValueError(f'"{ADJUSTED}" has {len(adjusted)} {structure.entries}, "{structure.name}" has {len(row)}')
     token = "character" if line.get("token") == "character" else "word"
-    return Reading(words, kept, structure, row, adjusted, token=token), name
+    return Reading(words, kept_indices, structure, row, adjusted, token=token), name
 
 
 def expected() -> str:
-    """What a line for `synparse decode` must be."""
+    """Description of a valid line for `synparse decode`."""
     structures = dict.fromkeys(entry.reads for entry in DECODERS.values())
-    return "expected an object with " + ", or with ".join(f'"{one.name}", {one.rows_are}' for one in structures)
+    return "expected an object with " + ", or with ".join(f'"{entry.name}", {entry.rows_are}' for entry in structures)
 
 
 def decoded(reading: Reading, name: str) -> Tree | Heads:
-    """The tree, or the heads, that the decoder called ``name`` makes of ``reading``."""
+    """Tree or heads of ``reading`` by the decoder with this ``name``."""
     decode = decoder(name)
     return reading.tree(decode) if decoder_entry(name).gives == "trees" else reading.heads(decode)

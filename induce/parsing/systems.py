@@ -1,4 +1,4 @@
-"""From model folders to systems that can be scored: which runs are meant, and a parser for each."""
+"""Systems for evaluation from model folders, with one parser for each model."""
 
 from __future__ import annotations
 
@@ -44,17 +44,18 @@ def load_systems(
     tell: Callable[[str], None] | None = None,
     watched: Watched | None = None,
 ) -> list[System]:
-    """The models in the folders of ``groups`` as systems; they parse when they are scored.
+    """Systems for the models in the folders of ``groups``, which parse when they are scored.
 
-    A system is called by its model, with the folder where there are several. ``tell`` hears of sentences for which a
-    member of an ensemble has no vote; ``watched`` is given the name of a system, what it parses, and of how many
-    sentences, and passes that on. Trees of a model of characters, or of one that splits text into characters, ask for
-    scores over characters. Raises SynparseError for heads over characters.
+    A system is named after its model, followed by the folder if there are several. ``tell`` is called with a message
+    about sentences for which a member of an ensemble has no vote. ``watched`` is called with the name of a system, its
+    iterator of predictions and the number of sentences, and returns the predictions unchanged. Trees of character
+    models, and of models that split text into characters, are scored over characters. Raises SynparseError for heads
+    over characters.
     """
     folders = dict.fromkeys(folder for group in groups.values() for folder in group)
     if not folders:
         return []
-    from induce.parsing.load import load_parser  # here, because it loads torch
+    from induce.parsing.load import load_parser  # deferred, because it imports torch
 
     systems = []
     for folder in folders:
@@ -69,7 +70,7 @@ def load_systems(
 
 
 def _watched(system: System, watched: Watched) -> System:
-    """The system with ``watched`` around its calls of the parser."""
+    """System with ``watched`` around its calls of the parser."""
 
     def counted(predict: Predict | None) -> Predict | None:
         return predict and (lambda sentences: list(watched(system.name, predict(sentences), len(sentences))))
@@ -78,9 +79,9 @@ def _watched(system: System, watched: Watched) -> System:
 
 
 def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> System:
-    """The parser of a folder as a system, under the name of its model, and with the folder if it is not ``alone``.
+    """System for the parser of a folder, named after its model, followed by the folder if it is not ``alone``.
 
-    Raises SynparseError for heads over characters, as those of a treebank are over words.
+    Raises SynparseError for heads over characters, because the heads of a treebank are over words.
     """
     if parser.output == "heads":
         check_words(folder, parser)
@@ -99,18 +100,18 @@ def system_of(parser: ModelParser | Ensemble, folder: str, *, alone: bool) -> Sy
 
 
 def check_words(folder: str, parser: Parser) -> None:
-    """Raises SynparseError for a model of characters, whose trees and heads cannot be compared with those of words."""
+    """Raise SynparseError if the model reads characters, because its trees cannot be compared with trees over words."""
     if parser.token != "word":
         problem = f"{folder}: the trees of this model are over {parser.token}s, and those of the treebank over words"
         raise SynparseError(f"{problem}; to score trees, train with data.token=word")
 
 
 def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evaluation:
-    """The scores of ``systems`` on ``gold``; ``options`` are fields of `EvaluationPlan`.
+    """Scores of ``systems`` on ``gold``.
 
-    ``gold`` is the name or path of a treebank, a `Treebank` or a list of trees. A system is a parser, the path of a
-    model folder, of a file of trees or heads or of parsed text, the name of a baseline, or a list of trees.
-    Raises SynparseError if a system is none of these.
+    ``options`` are fields of `EvaluationPlan`. ``gold`` is the name or path of a treebank, a `Treebank` or a list of
+    trees. A system is a parser, the path of a model folder, of a file of trees or heads or of parsed text, the name of
+    a baseline, or a list of trees. Raises SynparseError if a system is none of these.
     """
     if not isinstance(gold, str | os.PathLike | Treebank):
         gold = given_gold(gold)
@@ -131,7 +132,7 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
 
 
 def _given_system(system: Any, number: int) -> System:
-    """A parser or a list of trees as a system."""
+    """System for a parser or a list of trees."""
     if hasattr(system, "output") and hasattr(system, "name"):
         learned_from, decoded = getattr(system, "learned_from", ""), getattr(system, "decoded", "")
         return parser_system(system, SystemInfo(system.name, learned_from=learned_from, decoded=decoded))

@@ -1,4 +1,4 @@
-"""Parsed text as lines: formats, a file or a folder of files, and resuming of an interrupted job."""
+"""Output of parsed text as lines: formats, single files, folders of files, and resuming of interrupted jobs."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from treebank.io.source import AnyPath
 #: format that can be resumed -> suffix of its files
 SUFFIXES = {"brackets": ".trees", "jsonl": ".jsonl", "conllu": ".conllu"}
 
-PART_SUFFIX = ".part"  # of a file in it that is not whole
+PART_SUFFIX = ".part"  # of an incomplete output file
 
 Draw = Callable[[Analysis, Sentence], str]
 
 
-class Alongside:
-    """Passes sentences on and remembers them until they are asked for again, in the same order.
+class SentenceBuffer:
+    """Passes sentences on and stores them until `next` returns them, in the same order.
 
-    ``bad`` is told of a broken sentence before the next one is passed on; an empty sentence takes its place.
+    Each malformed sentence in ``broken`` is replaced by an empty sentence.
     """
 
     def __init__(self, sentences: Iterable[Sentence], broken: deque[TreebankError] | None = None) -> None:
@@ -44,17 +44,17 @@ class Alongside:
 
     def __iter__(self) -> Iterator[Sentence]:
         for sentence in self._sentences:
-            yield from self._in_place(sentence.place)
+            yield from self._replacements(sentence.place)
             self._passed.append(sentence)
             yield sentence
-        yield from self._in_place(None)
+        yield from self._replacements(None)
 
     def next(self) -> Sentence:
-        """The first sentence that was passed on and not asked for yet."""
+        """Remove and return the oldest stored sentence."""
         return self._passed.popleft()
 
-    def _in_place(self, following: Place | None) -> Iterator[Sentence]:
-        """An empty sentence for each malformed one before the ``following``. Readers may read further ahead."""
+    def _replacements(self, following: Place | None) -> Iterator[Sentence]:
+        """Empty sentences for the malformed ones before position ``following``. Readers may be further ahead."""
         while self._broken and (following is None or _before(self._broken[0], following)):
             self._broken.popleft()
             empty = Sentence(())
@@ -62,16 +62,17 @@ class Alongside:
             yield empty
 
 
-def _before(error: TreebankError, place: Place) -> bool:
-    return error.path != place.path or error.line < place.line
+def _before(error: TreebankError, position: Place) -> bool:
+    return error.path != position.path or error.line < position.line
 
 
 @dataclass(frozen=True)
 class Job:
-    """The job of parsing text: ``form`` of the trees or heads by ``parser``, text read with ``input_options``.
+    """Parsing job: text read with ``input_options``, parsed by ``parser`` and written in the format ``form``.
 
-    ``draw`` makes the pictures of the form ``drawing``. ``on_bad`` hears of each broken sentence, in whose place an
-    empty line is written; without it the first one raises. ``watch`` hears where each sentence stands that is written.
+    ``draw`` returns the pictures of the format ``drawing``. ``on_bad`` is called with the error of each malformed
+    sentence, for which an empty line is written; without ``on_bad`` the first one raises its error. ``watch`` is called
+    with the position of each sentence that is written.
     """
 
     parser: StructureParser
@@ -82,27 +83,27 @@ class Job:
     watch: OnSentence | None = None
 
     def lines(self, paths: Sequence[AnyPath], *, skip: int = 0, first: int = 1) -> Iterator[str]:
-        """The lines of the sentences in ``paths``, in order, without the first ``skip`` sentences.
+        """Lines of the sentences in ``paths``, in order, without the first ``skip`` sentences.
 
-        ``first`` is the number that CoNLL-U gives the first of them, where ``paths`` is not where they begin.
+        ``first`` is the number of the first sentence in CoNLL-U output, if ``paths`` begin in the middle of a text.
         """
         broken: deque[TreebankError] = deque()
-        told = None if self.on_bad is None else self._teller(broken)
+        on_bad = None if self.on_bad is None else self._error_collector(broken)
         options = replace(self.input_options, keep_annotation=True)
         self.parser.on_refused = self.on_bad
-        source = Alongside(read_sentences(paths, input_options=options, on_bad=told), broken)
+        source = SentenceBuffer(read_sentences(paths, input_options=options, on_bad=on_bad), broken)
         return self._written(source, skip, first)
 
-    def _teller(self, broken: deque[TreebankError]) -> OnBad:
-        def tell(error: TreebankError) -> None:
-            if not isinstance(error, BadLineError):  # in whose place the reader gives an empty sentence itself
+    def _error_collector(self, broken: deque[TreebankError]) -> OnBad:
+        def collect(error: TreebankError) -> None:
+            if not isinstance(error, BadLineError):  # the reader yields an empty sentence for these
                 broken.append(error)
             if self.on_bad:
                 self.on_bad(error)
 
-        return tell
+        return collect
 
-    def _written(self, source: Alongside, skip: int, first: int) -> Iterator[str]:
+    def _written(self, source: SentenceBuffer, skip: int, first: int) -> Iterator[str]:
         sentences = iter(source)
         for _ in islice(sentences, skip):
             source.next()
@@ -124,7 +125,7 @@ class Job:
             else:
                 yield self._line(reading.tree(self.parser.decode), self._next(source))
 
-    def _next(self, source: Alongside) -> Sentence:
+    def _next(self, source: SentenceBuffer) -> Sentence:
         sentence = source.next()
         if self.watch:
             self.watch(sentence.place)
@@ -134,7 +135,7 @@ class Job:
         return str(tree) if self.draw is None else self.draw(Analysis.of_tree(tree), sentence)
 
     def facts(self) -> dict[str, Any]:
-        """Everything that decides the lines besides the text."""
+        """Everything except the text that determines the lines."""
         parser, options = self.parser, self.input_options
         return {
             "model": parser.name,
@@ -153,8 +154,8 @@ class Job:
 def placed_line(tree: Tree, sentence: Sentence, sure: float | None) -> str:
     """``{"words": […], "spans": [[start, end], …], "confidence": 0.31, …}``, spans in pre-order.
 
-    ``line`` is that in its file; of raw text, ``offsets`` are the characters of each word in the file; of CoNLL-U,
-    ``id`` and ``document`` are what its comments say.
+    ``line`` is the line number in the file. For raw text, ``offsets`` are the character positions of each word in the
+    file. For CoNLL-U, ``id`` and ``document`` are the values of the comments ``sent_id`` and ``newdoc id``.
     """
     value: dict[str, Any] = {"words": tree.words, "spans": tree.spans, "line": sentence.place.line}
     if sure is not None:
@@ -177,10 +178,10 @@ def parse_into(
 ) -> int:
     """Write a file into ``folder`` for each file in ``paths`` and return the number of sentences written.
 
-    A file is written as ``NAME.part`` and renamed when it is whole. With ``resume``, whole files are left as they are,
-    and a part is gone on with after its last whole sentence, so that no sentence is lost or written twice, whenever the
-    batch was broken off. Raises SynparseError if there are files of another batch, or files at all without ``resume``,
-    and for a text that has changed since what is there of it was written.
+    A file is written as ``NAME.part`` and renamed when it is complete. With ``resume``, complete files are not changed,
+    and incomplete ones are continued after their last complete sentence, so that no sentence is lost or written twice.
+    Raises SynparseError if the folder contains files of another batch, if it contains files and ``resume`` is false, or
+    if a text has changed since its output was written.
     """
     if job.form not in SUFFIXES:
         raise SynparseError(f"--output-dir writes {', '.join(SUFFIXES)}, not {job.form}")
@@ -200,7 +201,7 @@ def parse_into(
 
 
 def targets_of(folder: str, files: Sequence[str], suffix: str) -> dict[str, str]:
-    """The output file of each file, named by its path below the common folder of all files."""
+    """Output file of each input file, named after its path below the common folder of all files."""
     if "-" in files:
         raise SynparseError("trees of standard input have no file name in --output-dir; use -o FILE")
     shared = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])

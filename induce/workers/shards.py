@@ -1,8 +1,8 @@
-"""A file of text cut at line ends into shards, each of which is parsed by itself to the very lines of the whole.
+"""A file of text cut at line ends into shards, each of which is parsed separately with the same result.
 
-A shard knows the number of its first line and how many characters stand before it, so that nothing that is written of a
-sentence depends on where the file was cut. Where a line is a sentence, cuts are made only where one process begins a
-new block of sentences: a worker then sees the same blocks and computes the same numbers to the last bit.
+A shard stores the number of its first line and the number of characters before it, so that the output for a sentence
+does not depend on the cuts. If each line is a sentence, the file is cut only where a single process would begin a new
+block of sentences: each worker then reads the same blocks and computes the same numbers to the last bit.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from treebank.io.read import InputOptions, is_plain_text
 from treebank.io.source import AnyPath, Source
 from treebank.tokenize import NONE
 
-SHARD_BYTES = 1 << 21  # some ten seconds of work for a small model
-CHUNK = 1 << 20  # bytes that are looked at at a time
+SHARD_BYTES = 1 << 21  # about ten seconds of work for a small model
+CHUNK = 1 << 20  # bytes that are read at once
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -42,7 +42,7 @@ class Shard:
 
     @property
     def key(self) -> str:
-        """A name that is another one wherever what is written of the shard may be another."""
+        """Name that differs whenever the output for the shard may differ."""
         content = f"{self.line} {self.characters} {self.whole} {self.sha256}"
         return f"{self.number:06d}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
@@ -63,15 +63,15 @@ class Shard:
 
 
 def changed(path: str) -> SynparseError:
-    """The error of a file that is not what it was."""
+    """Error for a file that was changed during parsing."""
     return SynparseError(f"{path}: this file was changed while it was being parsed; continue with --resume")
 
 
 def shards_of(path: str, options: InputOptions, *, size: int, cut: bool = True) -> Iterator[Shard]:
-    """The shards of a file of about ``size`` bytes each, in order, or a single one if the file cannot be cut.
+    """Shards of a file of about ``size`` bytes each, in order, or a single one if the file cannot be cut.
 
-    Those are compressed files, files that are not plain text, in another encoding than UTF-8, or in paragraphs, and all
-    files if ``cut`` is false. Raises TreebankError for a file that cannot be read.
+    Files that cannot be cut are compressed files, files that are not plain text in UTF-8, files that are read in
+    paragraphs, and all files if ``cut`` is false. Raises TreebankError if the file cannot be read.
     """
     with report_damage(path):
         whole = not cut or options.paragraphs or options.encoding or _is_compressed(path)
@@ -92,45 +92,45 @@ def _digest(path: str) -> str:
 
 
 def _cut(path: str, size: int, by_blocks: bool) -> Iterator[Shard]:
-    """The shards of a plain text, in one pass over its bytes."""
-    at = _Stretch(path)
+    """Shards of a plain text, in one pass over its bytes."""
+    current = _OpenShard(path)
     for data in _chunks(path):
         ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")) + 1
-        lines = at.lines + 1 + np.arange(len(ends))  # lines of the file up to each end
-        places = ends[_begins_block(lines)] if by_blocks else ends
+        lines = current.lines + 1 + np.arange(len(ends))  # lines of the file up to each end
+        cuts = ends[_begins_block(lines)] if by_blocks else ends
         numbers = lines[_begins_block(lines)] if by_blocks else lines
-        begun, used = at.end, 0
-        for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
-            if begun + place - at.start >= size:
-                at.take(data[used:place])
-                used = place
-                yield at.finish(number)
-        at.take(data[used:])
-        at.lines += len(ends)
-    if at.end > at.start or not at.number:
-        yield at.finish(at.lines)
+        begun, used = current.end, 0
+        for cut, number in zip(cuts.tolist(), numbers.tolist(), strict=True):
+            if begun + cut - current.start >= size:
+                current.take(data[used:cut])
+                used = cut
+                yield current.finish(number)
+        current.take(data[used:])
+        current.lines += len(ends)
+    if current.end > current.start or not current.number:
+        yield current.finish(current.lines)
 
 
 def _chunks(path: str) -> Iterator[bytes]:
-    """The bytes of a file in chunks."""
+    """Bytes of a file in chunks."""
     with open(path, "rb") as stream:
         while data := stream.read(CHUNK):
             yield data
 
 
 def _begins_block(lines: np.ndarray) -> np.ndarray:
-    """Whether one process begins a new block of sentences after so many ``lines``."""
+    """Whether a single process begins a new block of sentences after each number of ``lines``."""
     last = max(_GROWING)
     return np.isin(lines, list(_GROWING)) | ((lines > last) & ((lines - last) % LARGEST_BLOCK == 0))
 
 
 def first_block(line: int) -> int:
-    """The size of the block of sentences that begins with line number ``line`` of a text."""
+    """Size of the block of sentences that begins with line number ``line`` of a text."""
     return _GROWING.get(line - 1, LARGEST_BLOCK)
 
 
 def _growing() -> dict[int, int]:
-    """Number of sentences before each block, until the blocks no longer grow -> its size."""
+    """Sizes of the growing blocks and the first full one, by the number of sentences before each."""
     sizes, before, size = dict[int, int](), 0, FIRST_BLOCK
     while size < LARGEST_BLOCK:
         sizes[before] = size
@@ -141,8 +141,8 @@ def _growing() -> dict[int, int]:
 _GROWING = _growing()
 
 
-class _Stretch:
-    """The bytes since the last cut."""
+class _OpenShard:
+    """Bytes since the last cut."""
 
     def __init__(self, path: str) -> None:
         self.path, self.number, self.lines = path, 0, 0
@@ -159,7 +159,7 @@ class _Stretch:
         self.characters += int(np.count_nonzero((np.frombuffer(data, dtype=np.uint8) & 0xC0) != 0x80))
 
     def finish(self, lines: int) -> Shard:
-        """The shard that ends here, after so many ``lines`` of the file."""
+        """Close the shard after this number of ``lines`` of the file, and return it."""
         shard = Shard(
             self.path,
             self.number,

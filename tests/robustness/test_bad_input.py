@@ -545,7 +545,7 @@ def test_a_model_without_the_state_to_go_on(call: Caller, copy: Path) -> None:
         ('{"heads": [[0, true], [1, 0]]}', 'expected an object with "heads", a list of lists of numbers'),
         ('{"heads": [[0, 1], [1]]}', "the rows of heads differ in length"),
         ('{"heads": [[0, 1, 0], [1, 0, 0]]}', "heads are 2 x 3 numbers; a square"),
-        ('{"heads": [[0, 1], [NaN, 0]]}', "number 0 in row 1 of heads, nan, is no probability"),
+        ('{"heads": [[0, 1], [NaN, 0]]}', "number 0 in row 1 of heads, nan, is not a probability"),
         ('{"heads": [[0, 1], [1' + "0" * 400 + ", 0]]}", '"heads" holds a whole number that is too large'),
         ('{"heights": [1, 2]}', 'expected an object with "heights", a list of pairs of numbers'),
         ('{"heights": [[1, 2, 3]]}', 'expected an object with "heights", a list of pairs of numbers'),

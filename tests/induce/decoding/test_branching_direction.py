@@ -1,4 +1,4 @@
-"""Frequent words at the edges of sentences, and the decoder that a run gets by them."""
+"""Frequent words at the edges of sentences, and the default decoder that follows from them."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 HEADS_FIRST = ["of red house a", "of blue tree b", "in old town c .", "in new town of", "x y"]
 
 
-def test_shares_of_sentences_that_begin_and_end_with_frequent_words() -> None:
-    found = edges_of(corpus(HEADS_FIRST))  # of, in or town; of two words nothing is told, and the full stop is none
-    assert found == Edges(100.0, 25.0, 4)
+def test_edges_are_shares_of_sentences_that_begin_and_end_with_frequent_words() -> None:
+    result = edges_of(corpus(HEADS_FIRST))  # frequent: of, in; two-word sentences and the full stop do not count
+    assert result == Edges(100.0, 25.0, 4)
     mirrored = edges_of(corpus([" ".join(reversed(line.removesuffix(" .").split())) for line in HEADS_FIRST]))
     assert mirrored == Edges(25.0, 100.0, 4)
-    assert str(found) == (
+    assert str(result) == (
         "the text probably branches to the right: 100% of its sentences begin with one of its 2 most frequent words, "
         "25% end with one (strength 0.98)"
     )
@@ -51,15 +51,15 @@ def test_shares_of_sentences_that_begin_and_end_with_frequent_words() -> None:
     assert "does not clearly branch to one side" in str(Edges(21.0, 21.0, 9))
 
 
-def test_direction_is_clear_from_ten_points_on() -> None:
-    pairs = [Edges(first, 30.0, 4000).branching for first in (40.0, 39.9, 20.1, 20.0)]
-    assert [(one.direction, one.is_clear) for one in pairs] == [
+def test_direction_is_clear_from_ten_points_of_difference() -> None:
+    results = [Edges(first, 30.0, 4000).branching for first in (40.0, 39.9, 20.1, 20.0)]
+    assert [(result.direction, result.is_clear) for result in results] == [
         ("right", True),
         ("right", False),
         ("left", False),
         ("left", True),
     ]
-    assert [one.branches_right for one in pairs] == [True, False, False, False]
+    assert [result.branches_right for result in results] == [True, False, False, False]
 
 
 def test_strength_follows_the_evidence() -> None:
@@ -87,16 +87,16 @@ def test_direction_can_be_set_instead_of_estimated() -> None:
     assert edges.assumed_branching("text", None) == edges.UNKNOWN_BRANCHING
 
 
-def test_words_that_are_not_told_apart_are_not_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_words_are_not_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [f"the {letter}p {letter}q" for letter in "bcdefghij"]
-    for how in ("one", "shape"):
-        assert edges_of(corpus(lines, "data.minimum_count=2", f"data.unknown={how}")) == Edges(100.0, 0.0, 9)
+    for symbols in ("one", "shape"):
+        assert edges_of(corpus(lines, "data.minimum_count=2", f"data.unknown={symbols}")) == Edges(100.0, 0.0, 9)
     monkeypatch.setattr(edges, "MAX_SENTENCES", 3)
     assert edges_of(corpus(lines)).sentences == 3
     assert edges_of(corpus(["a b", "c d"])) == Edges(0.0, 0.0, 0)
 
 
-def test_a_model_stores_the_edges_and_its_decoder_follows_them(tmp_path: Path) -> None:
+def test_model_stores_edges_that_determine_its_decoder(tmp_path: Path) -> None:
     config = settings("onlstm", "train.epochs=1")
     assert config.parse.decoder == ""
     finished = train(config, tmp_path)[-1]
@@ -114,7 +114,7 @@ def test_a_model_stores_the_edges_and_its_decoder_follows_them(tmp_path: Path) -
     assert default_decoder(replace(checkpoint, facts=RunFacts())) == "unbiased"
 
 
-def test_a_requested_decoder_is_kept(tmp_path: Path) -> None:
+def test_decoder_from_the_settings_ignores_the_edges(tmp_path: Path) -> None:
     finished = trainer(settings("onlstm", "parse.decoder=biased"), tmp_path)._finished("epochs")
     assert (finished.decoder, finished.branching) == ("biased", "")
 

@@ -16,7 +16,7 @@ Spans = list[tuple[int, int]]
 
 
 def all_trees(start: int, end: int) -> list[Spans]:
-    """Every binary tree over the words, as brackets of two or more words; leftmost splits first."""
+    """All binary trees over the words, as brackets of two or more words, ordered by their leftmost splits."""
     if end - start < 2:
         return [[]]
     return [
@@ -29,7 +29,7 @@ def all_trees(start: int, end: int) -> list[Spans]:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(2, 7), st.integers(0, 2**32 - 1))
-def test_finds_the_best_of_all_trees(count: int, seed: int) -> None:
+def test_mbr_returns_the_best_of_all_trees(count: int, seed: int) -> None:
     scores = np.random.default_rng(seed).normal(size=(count, count + 1))
     totals = [sum(scores[span] for span in tree) for tree in all_trees(0, count)]
     assert sorted(mbr(scores)) == sorted(all_trees(0, count)[int(np.argmax(totals))])
@@ -47,7 +47,7 @@ def test_equal_scores_branch_to_the_right() -> None:
     assert sorted(mbr(np.zeros((4, 5)))) == [(0, 4), (1, 4), (2, 4)]
 
 
-def test_single_words_and_what_lies_outside_the_chart_play_no_part() -> None:
+def test_scores_of_single_words_and_invalid_spans_are_ignored() -> None:
     scores = np.random.default_rng(0).normal(size=(6, 7))
     changed = np.where(np.triu(np.ones((6, 7)), 2) > 0, scores, 1e6)
     assert mbr(changed) == mbr(scores)
@@ -58,7 +58,7 @@ def test_short_sentences_have_no_brackets(count: int) -> None:
     assert mbr(np.zeros((count, count + 1))) == []
 
 
-def test_long_sentences_need_no_recursion_and_little_time() -> None:
+def test_long_sentence_needs_neither_recursion_nor_much_time() -> None:
     scores = np.zeros((400, 401))
     scores[np.arange(399), 400] = 1  # right branching
     began = time.process_time()
@@ -68,6 +68,6 @@ def test_long_sentences_need_no_recursion_and_little_time() -> None:
 
 
 @pytest.mark.parametrize("scores", [np.full((3, 4), np.nan), np.full((2, 3), np.inf), np.zeros((3, 3)), np.zeros(3)])
-def test_refuses_what_is_no_score(scores: np.ndarray) -> None:
+def test_invalid_scores_raise_an_error(scores: np.ndarray) -> None:
     with pytest.raises(SynparseError, match="span scores"):
         mbr(scores)

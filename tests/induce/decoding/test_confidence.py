@@ -1,4 +1,4 @@
-"""How sure a model is of a tree, by hand and by the definition."""
+"""Confidence in a tree, compared with hand-computed values and with the definition."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def test_margins_are_those_of_the_definition(decoder: object) -> None:
         assert margins(row, phrases) == [plain_margin(row, *span) for span in by_start]
 
 
-def test_of_trees_of_any_arity() -> None:
+def test_margins_of_trees_of_any_arity() -> None:
     row = [9.0, 1.0, 5.0, 2.0, 3.0, 6.0]
     assert margins(row, [(0, 2), (2, 5)]) == [5.0 - 3.0, 5.0 - 1.0]
     assert Distances.confidence(row, [(0, 6), (0, 2), (2, 5)]) == 3.0
     assert Heights.confidence([[gap, 0.0] for gap in row], [(0, 6), (0, 2)]) == 4.0
 
 
-def test_a_wider_gap_makes_surer() -> None:
+def test_wider_gap_raises_confidence() -> None:
     spans = [(0, 3), (1, 3)]
     sure, unsure = (Distances.confidence([0.0, gap, 1.0], spans) for gap in (5.0, 1.5))
     assert sure is not None
@@ -46,19 +46,19 @@ def test_a_wider_gap_makes_surer() -> None:
     assert sure > unsure > 0
 
 
-def test_span_scores_are_probabilities() -> None:
+def test_confidence_of_span_scores_is_a_mean_probability() -> None:
     score = np.zeros((3, 4))
     score[0, 3], score[1, 3], score[0, 2] = 1.0, 0.7, 0.3
     assert SpanScores.confidence(score, [(0, 3), (1, 3)]) == pytest.approx(0.7)
 
 
-def test_nothing_where_there_is_nothing_to_be_sure_of() -> None:
+def test_trees_without_inner_phrases_or_finite_gaps_have_no_confidence() -> None:
     assert Distances.confidence([0.0, 1.0], [(0, 2)]) is None
     assert Brackets.confidence([(0, 3), (1, 3)], [(0, 3), (1, 3)]) is None
     assert Distances.confidence([0.0, float("inf"), float("inf")], [(0, 3), (1, 3)]) is None
 
 
-def test_right_branching_of_many_words_takes_linear_time() -> None:
+def test_long_right_branching_tree_takes_linear_time() -> None:
     length = 20_000
     row = [float(length - i) for i in range(length)]
     phrases = [(start, length) for start in range(1, length - 1)]

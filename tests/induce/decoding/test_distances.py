@@ -1,4 +1,4 @@
-"""The linear decoders against plain recursion and against the published programs."""
+"""Linear-time decoders compared with plain recursion and with the published programs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ any_numbers = st.lists(st.floats(allow_nan=False), max_size=14)
 @pytest.mark.parametrize("rule", RULES)
 @given(distances=with_ties | any_numbers)
 @example(distances=[math.inf, -math.inf, math.inf, 0.0, -math.inf])
-def test_like_plain_recursion(rule: str, distances: list[float]) -> None:
+def test_brackets_equal_those_of_plain_recursion(rule: str, distances: list[float]) -> None:
     spans = RULES[rule](distances)
     assert len(spans) == len(set(spans))
     assert set(spans) == PLAIN[rule](distances, 0, len(distances))
@@ -80,7 +80,7 @@ def test_gaps_within_the_tolerance_are_split_together(distances: list[float], to
         ("eisner:root=none", "root is free or counted, not 'none'"),
     ],
 )
-def test_wrong_option_of_a_decoder_is_refused(name: str, message: str) -> None:
+def test_invalid_decoder_option_raises_an_error(name: str, message: str) -> None:
     with pytest.raises(SynparseError, match=message):
         decoder(name)
 
@@ -103,14 +103,14 @@ def test_equal_distances_are_right_branching() -> None:
     assert nary([1.0] * 5) == [(0, 5)]
 
 
-def test_biased_reads_the_entry_before_the_sentence() -> None:
+def test_only_biased_reads_the_first_entry() -> None:
     assert set(biased([9, 1, 2])) == {(0, 3), (1, 3)}
     assert set(biased([0, 1, 2])) == {(0, 3), (0, 2)}
     assert set(unbiased([9, 1, 2])) == set(unbiased([0, 1, 2])) == {(0, 3), (0, 2)}
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_nan_is_refused(rule: str) -> None:
+def test_nan_raises_an_error(rule: str) -> None:
     with pytest.raises(SynparseError, match="distance 2 of 3 is not a number"):
         RULES[rule]([0.0, 1.0, math.nan])
 
@@ -127,18 +127,18 @@ def test_50_000_words_take_linear_time(rule: str, shape: str) -> None:
     assert (0, n) in spans
 
 
-def test_numpy_arrays_are_read() -> None:
+def test_numpy_arrays_are_accepted() -> None:
     assert unbiased(np.array([0.0, 1.0, 2.0], dtype=np.float32)) == unbiased([0.0, 1.0, 2.0])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", fixtures("const_decode"))
-def test_like_the_published_programs(name: str) -> None:
+def test_brackets_equal_those_of_the_published_programs(name: str) -> None:
     fixture = load(name)
     rows, lengths = fixture.arrays["distance"], fixture.arrays["length"]
     expected = fixture.doc["expected"]["rows"]
     assert len(rows) == len(lengths) == fixture.sizes["cases"] == len(expected) > 0
-    for row, length, wanted in zip(rows, lengths, expected, strict=True):
+    for row, length, target in zip(rows, lengths, expected, strict=True):
         n = int(length)
         for rule, decode in RULES.items():
             below_root = sorted(set(decode(row[:n])) - {(0, n)})
-            assert [list(span) for span in below_root] == wanted["brackets"][rule], (rule, row[:n])
+            assert [list(span) for span in below_root] == target["brackets"][rule], (rule, row[:n])

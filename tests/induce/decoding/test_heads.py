@@ -1,4 +1,4 @@
-"""The decoders of heads against all trees there are, against networkx, and against the published program."""
+"""Decoders of heads compared with all trees, with networkx, and with the published program."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ PER_KIND = 60  # matrices of each kind and size that are compared with all trees
 
 @cache
 def all_trees(count: int, projective: bool) -> np.ndarray:
-    """Every one-rooted tree over ``count`` words, a row of heads each."""
-    found = [heads for heads in product(range(ROOT, count), repeat=count) if heads.count(ROOT) == 1 and is_tree(heads)]
-    return np.array([heads for heads in found if not projective or is_projective(heads)])
+    """All one-rooted trees over ``count`` words, one row of heads per tree."""
+    trees = [heads for heads in product(range(ROOT, count), repeat=count) if heads.count(ROOT) == 1 and is_tree(heads)]
+    return np.array([heads for heads in trees if not projective or is_projective(heads)])
 
 
 @pytest.mark.parametrize("count", range(1, 7))
-def test_the_oracle_holds_all_trees(count: int) -> None:
-    """Cayley's formula with a choice of root; one-rooted projective trees (sequence A006013 of the OEIS)."""
+def test_enumeration_contains_all_trees(count: int) -> None:
+    """Numbers by Cayley's formula times the choice of a root, and by sequence A006013 of the OEIS if projective."""
     assert len(all_trees(count, False)) == count ** (count - 1)
     assert len(all_trees(count, True)) == [1, 2, 7, 30, 143, 728][count - 1]
 
 
 def objective(heads: Any, scores: np.ndarray, roots: np.ndarray) -> Any:
-    """Sum of the scores of the arcs, and of the root's own; for one tree or for rows of trees."""
+    """Sum of the scores of the arcs and of the root, for one tree or for rows of trees."""
     board = np.concatenate([scores, roots[:, None]], axis=1)  # ROOT = -1 is its last column
     return board[np.arange(len(scores)), np.asarray(heads)].sum(-1)
 
 
 def matrices(kind: str, count: int, draw: np.random.Generator) -> np.ndarray:
-    """One random matrix of scores; what stands on the diagonal must not matter."""
+    """Random matrix of scores. Its diagonal must not matter."""
     shape = (count, count)
     if kind == "normal":
         return draw.normal(size=shape)
@@ -82,7 +82,7 @@ KINDS = ("normal", "probabilities", "ties", "forbidden", "forbidden ties", "far 
 @pytest.mark.parametrize("projective", [False, True])
 @pytest.mark.parametrize("rooted", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_tree_is_better(kind: str, rooted: bool, projective: bool) -> None:
+def test_no_tree_has_a_larger_sum(kind: str, rooted: bool, projective: bool) -> None:
     decode = maximum_projective_tree if projective else maximum_tree
     draw = np.random.default_rng(3)
     for count in range(1, 7):
@@ -94,8 +94,8 @@ def test_no_tree_is_better(kind: str, rooted: bool, projective: bool) -> None:
             assert heads.count(ROOT) == 1
             assert is_tree(heads)
             assert is_projective(heads) or not projective
-            best, found = objective(trees, scores, roots).max(), objective(heads, scores, roots)
-            assert found == best or found == pytest.approx(best, rel=1e-12, abs=1e-12), (scores, roots, heads)
+            best, result = objective(trees, scores, roots).max(), objective(heads, scores, roots)
+            assert result == best or result == pytest.approx(best, rel=1e-12, abs=1e-12), (scores, roots, heads)
 
 
 @pytest.mark.parametrize("projective", [False, True])
@@ -113,7 +113,7 @@ def test_the_first_root_wins_on_ties(projective: bool) -> None:
 
 
 @pytest.mark.parametrize("projective", [False, True])
-def test_as_few_forbidden_arcs_as_can_be(projective: bool) -> None:
+def test_tree_has_as_few_forbidden_arcs_as_possible(projective: bool) -> None:
     decode = maximum_projective_tree if projective else maximum_tree
     draw = np.random.default_rng(5)
     for _ in range(200):
@@ -125,8 +125,8 @@ def test_as_few_forbidden_arcs_as_can_be(projective: bool) -> None:
         assert objective(heads, np.isinf(scores).astype(float), np.zeros(count)) == fewest
 
 
-def test_like_networkx() -> None:
-    """Up to 15 words; one root is forced on networkx by a source whose arcs cost more than any tree can gain."""
+def test_sums_equal_those_of_networkx() -> None:
+    """Compare up to 15 words. Costly arcs from the source force networkx to choose a single root."""
     networkx = pytest.importorskip("networkx", reason="networkx, the oracle of this test, is not installed")
     draw = np.random.default_rng(6)
     for count in range(2, 16):
@@ -144,7 +144,7 @@ def test_like_networkx() -> None:
 
 @pytest.mark.parametrize(("decode", "count"), [(maximum_tree, 2000), (maximum_projective_tree, 400)])
 @pytest.mark.parametrize("kind", ["normal", "ties", "all equal", "one circle"])
-def test_long_sentences(decode: Any, count: int, kind: str) -> None:
+def test_long_sentences_take_quadratic_or_cubic_time(decode: Any, count: int, kind: str) -> None:
     if kind == "one circle":
         scores = np.full((count, count), -1.0)
         scores[np.arange(count), (np.arange(count) + 1) % count] = 0.0
@@ -169,14 +169,14 @@ def test_any_word_is_the_root_at_no_cost_unless_its_probability_counts() -> None
         assert decode([[0.0, 0.5], [0.4, 0.0]]) == (1, ROOT)
 
 
-def test_argmax_need_not_give_a_tree() -> None:
+def test_heads_of_argmax_may_contain_cycles() -> None:
     assert argmax([[0.0, 1.0], [1.0, 0.0]]) == (1, 0)
     assert argmax([[0.5, 0.5], [0.2, 0.8]]) == (ROOT, ROOT)
     assert argmax([[0.2, 0.4, 0.4], [0.0, 0.0, 0.0], [0.4, 0.4, 0.2]]) == (1, 0, 0)
 
 
 @pytest.mark.parametrize("decode", [argmax, chu_liu_edmonds, eisner])
-def test_no_word_and_one_word(decode: Any) -> None:
+def test_empty_and_one_word_sentences(decode: Any) -> None:
     assert decode([]) == decode(np.zeros((0, 0))) == ()
     assert decode([[0.0]]) == decode([[1.0]]) == (ROOT,)
 
@@ -185,21 +185,21 @@ def test_no_word_and_one_word(decode: Any) -> None:
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        ([[0.0, 1.0], [math.nan, 0.0]], "number 0 in row 1 of heads, nan, is no probability"),
-        ([[0.0, -0.5], [1.0, 0.0]], "number 1 in row 0 of heads, -0.5, is no probability"),
-        ([[0.0, math.inf], [1.0, 0.0]], "number 1 in row 0 of heads, inf, is no probability"),
+        ([[0.0, 1.0], [math.nan, 0.0]], "number 0 in row 1 of heads, nan, is not a probability"),
+        ([[0.0, -0.5], [1.0, 0.0]], "number 1 in row 0 of heads, -0.5, is not a probability"),
+        ([[0.0, math.inf], [1.0, 0.0]], "number 1 in row 0 of heads, inf, is not a probability"),
         ([[0.0, 1.0]], "heads are 1 x 2 numbers; a square with a row for each word is needed"),
         ([0.0, 1.0], "heads are 2 numbers; a square"),
         ([[0.0, 1.0], [1.0]], "the rows of heads differ in length"),
     ],
 )
-def test_what_is_no_matrix_of_probabilities_is_refused(decode: Any, matrix: Any, message: str) -> None:
+def test_invalid_probabilities_raise_an_error(decode: Any, matrix: Any, message: str) -> None:
     with pytest.raises(SynparseError, match=message):
         decode(matrix)
 
 
 @pytest.mark.parametrize("name", fixtures("dep_decode"))
-def test_like_the_published_program(name: str) -> None:
+def test_heads_and_scores_equal_those_of_the_published_program(name: str) -> None:
     fixture = load(name)
     arrays = fixture.arrays
     convention = AttachmentConvention("pairs", "all", "kept", "set")
@@ -220,26 +220,26 @@ def test_like_the_published_program(name: str) -> None:
 
 
 def _rooted(heads: list[int]) -> Heads:
-    """Heads where a word that is its own head is a root."""
+    """Heads in which a word that is its own head becomes a root."""
     return tuple(ROOT if head == i else head for i, head in enumerate(heads))
 
 
 @pytest.mark.parametrize("name", [name for name, entry in DECODERS.items() if entry.together])
-def test_side_by_side_as_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one length or of many, more than go together, with ties and without."""
-    monkeypatch.setattr("induce.decoding.heads.TOGETHER", 200)
+def test_batch_gives_the_same_trees_as_single_sentences(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decode more sentences than fit one batch, of several lengths, with and without ties."""
+    monkeypatch.setattr("induce.decoding.heads.MAX_TABLE_NUMBERS", 200)
     draw = np.random.default_rng(8)
     rows: list[Any] = [[], [[1.0]]]
     for count in draw.permutation(np.repeat(range(1, 9), 6)).tolist():
         rows.append(draw.dirichlet(np.full(count, 0.3), size=count) if draw.random() < 0.7 else np.ones((count, count)))
     assert decoder_together(name)(rows) == [decoder(name)(row) for row in rows]
     assert decoder_together("argmax")(rows) == list(map(argmax, rows))
-    with pytest.raises(SynparseError, match="no probability"):
+    with pytest.raises(SynparseError, match="not a probability"):
         decoder_together(name)([[[1.0]], [[0.1, -0.5], [0.2, 0.3]]])
 
 
-def test_arcs_count_both_ways() -> None:
-    """No projective tree is expected to have more right heads plus half as many arcs between the right words."""
+def test_mbr_arcs_maximizes_probabilities_plus_half_of_the_reversed_arcs() -> None:
+    """No projective tree has a larger sum, and `mbr_arcs` may differ from `mbr_heads`."""
     draw = np.random.default_rng(9)
     for count in range(1, 6):
         for _ in range(20):
@@ -252,7 +252,11 @@ def test_arcs_count_both_ways() -> None:
                 return total
 
             assert worth(mbr_arcs(heads)) == pytest.approx(max(map(worth, all_trees(count, True))))
-    unsure = [[0.0, 0.46, 0.54], [0.45, 0.0, 0.55], [0.0, 0.0, 1.0]]  # 0 and 1 belong together, whichever is the head
+    unsure = [
+        [0.0, 0.46, 0.54],
+        [0.45, 0.0, 0.55],
+        [0.0, 0.0, 1.0],
+    ]  # words 0 and 1 are connected, but either may be the head
     assert (mbr_heads(unsure), mbr_arcs(unsure)) == ((2, 2, ROOT), (1, 2, ROOT))
 
 

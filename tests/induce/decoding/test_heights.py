@@ -15,48 +15,48 @@ from treebank.core.sentence import ROOT
 
 
 def plain(pairs: list[tuple[float, float]]) -> tuple[int, ...]:
-    """The definition: of each word, what heads the smallest phrase of which it is not the first highest word."""
+    """Heads by the definition: the head of the smallest phrase in which the word is not the first highest word."""
     spans = sorted(nary([gap for gap, _ in pairs]), key=lambda span: span[1] - span[0])
-    found = []
+    heads = []
     for word in range(len(pairs)):
         tops = [max(range(*span), key=lambda i: pairs[i][1]) for span in spans if span[0] <= word < span[1]]
-        found.append(next((top for top in tops if top != word), ROOT))
-    return tuple(found)
+        heads.append(next((top for top in tops if top != word), ROOT))
+    return tuple(heads)
 
 
 @pytest.mark.parametrize("count", range(6))
-def test_all_small_sentences(count: int) -> None:
+def test_small_sentences_follow_the_definition(count: int) -> None:
     for gaps, tall in product(product(range(2), repeat=max(count - 1, 0)), permutations(range(count))):
         pairs = [(float(gap), float(height)) for gap, height in zip((9, *gaps), tall, strict=False)]
-        found = heights(pairs)
-        assert found == plain(pairs)
-        assert len(found) == count
-        assert is_tree(found) == bool(count)
-        assert is_projective(found)
+        heads = heights(pairs)
+        assert heads == plain(pairs)
+        assert len(heads) == count
+        assert is_tree(heads) == bool(count)
+        assert is_projective(heads)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_sentence_with_ties(seed: int) -> None:
+def test_long_sentences_with_ties_follow_the_definition(seed: int) -> None:
     draw = np.random.default_rng(seed)
     pairs = draw.integers(0, 6, (30, 2)).tolist()
-    found = heights(pairs)
-    assert found == plain(pairs)
-    assert is_tree(found)
-    assert is_projective(found)
+    heads = heights(pairs)
+    assert heads == plain(pairs)
+    assert is_tree(heads)
+    assert is_projective(heads)
 
 
-def test_equal_heights_follow_the_first_word_of_a_phrase() -> None:
+def test_first_word_of_a_phrase_wins_on_equal_heights() -> None:
     assert heights([(9, 1), (2, 1), (1, 1)]) == (ROOT, 0, 1)
     assert heights([(9, 1), (1, 1), (1, 1)]) == (ROOT, 0, 0)
     assert heights([]) == ()
 
 
-def test_a_long_sentence_branching_to_the_right() -> None:
+def test_long_right_branching_sentence() -> None:
     count = 20_000
     assert heights([(count - i, count - i) for i in range(count)]) == (ROOT, *range(count - 1))
 
 
 @pytest.mark.parametrize("pair", [(float("nan"), 0.0), (0.0, float("nan"))])
-def test_nan_is_refused(pair: tuple[float, float]) -> None:
+def test_nan_raises_an_error(pair: tuple[float, float]) -> None:
     with pytest.raises(SynparseError, match="is not a number"):
         heights([(1.0, 1.0), pair])

@@ -15,7 +15,7 @@ from treebank.core.tree import Tree
 
 
 def plain(heads: tuple[int, ...]) -> set[tuple[int, int]]:
-    """For each word the words that lead up to it; their range, if there are several."""
+    """Spans by the definition: the range of each word with dependents and the words below it."""
     spans = set()
     for top in range(len(heads)):
         below = []
@@ -36,19 +36,19 @@ def test_phrases_of_all_projective_trees(count: int) -> None:
     trees = [heads for heads in product(range(-1, count), repeat=count) if is_tree(heads) and is_projective(heads)]
     assert len(trees) == [0, 1, 2, 7, 30, 143][count]
     for heads in trees:
-        found = phrases(heads)
-        assert len(found) == len(set(found))
-        assert set(found) == plain(heads)
+        spans = phrases(heads)
+        assert len(spans) == len(set(spans))
+        assert set(spans) == plain(heads)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_any_matrix_gives_the_tree_of_its_best_projective_heads(seed: int) -> None:
+def test_tree_of_a_matrix_follows_its_best_projective_heads(seed: int) -> None:
     draw = np.random.default_rng(seed)
     matrix = draw.random((8, 8))
-    found = heads_to_tree(matrix)
-    assert set(found) == plain(eisner(matrix))
-    assert (0, 8) in found
-    assert len(Tree.from_spans([f"w{i}" for i in range(8)], found).spans) == len(found)
+    spans = heads_to_tree(matrix)
+    assert set(spans) == plain(eisner(matrix))
+    assert (0, 8) in spans
+    assert len(Tree.from_spans([f"w{i}" for i in range(8)], spans).spans) == len(spans)
 
 
 def test_short_and_long_sentences() -> None:

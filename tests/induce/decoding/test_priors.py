@@ -30,7 +30,7 @@ def spans_below_zero(scores: np.ndarray) -> list[tuple[int, ...]]:
 
 
 def test_bracketed_phrase_gains_and_crossing_spans_lose() -> None:
-    """In a ( b c ) d the span b c gains; a b, c d, and b c d, which continues after the aside, lose."""
+    """In a ( b c ) d the span b c gains, and the spans a b, c d, and b c d lose."""
     scores = priors.brackets(zeros(4), Evidence([0, OPEN, 0, CLOSE]), 1.0)
     assert scores[1, 3] == 1
     assert spans_below_zero(scores) == [(0, 2), (1, 4), (2, 4)]
@@ -72,8 +72,8 @@ def test_left_branching_is_the_mirror_image(prior: Any) -> None:
 
 def test_span_that_ends_with_a_word_that_rarely_ends_a_segment_loses() -> None:
     edges = np.array([[1.0] * 5, [9.0, 0.2, 0.6, 9.0, 0.2]], dtype=np.float32)
-    ones = np.ones((5, 6), dtype=np.float32)
-    factors = priors.function_words(ones, Evidence([0, 0, 0, SEPARATED, 0], RIGHT, word_edges=edges), 0.5)[0]
+    unit_scores = np.ones((5, 6), dtype=np.float32)
+    factors = priors.function_words(unit_scores, Evidence([0, 0, 0, SEPARATED, 0], RIGHT, word_edges=edges), 0.5)[0]
     assert factors.tolist() == pytest.approx([1, 1, 0.1, 1, 1, 1])  # word 2 ends a segment, word 4 the sentence
 
 
@@ -107,8 +107,8 @@ def test_strength_of_the_evidence_interpolates_between_no_prior_and_the_full_one
 
 
 @pytest.mark.parametrize("name", PRIORS)
-def test_a_prior_leaves_its_input_alone(name: str) -> None:
-    """Priors are pure: the scores that go in are the ones that are reported."""
+def test_prior_does_not_change_its_input(name: str) -> None:
+    """The reported scores are those before the priors."""
     is_heads = PRIORS[name].reads is HeadDistribution
     scores = np.random.default_rng(3).random((5, 5) if is_heads else (5, 6))
     before = scores.copy()
@@ -140,7 +140,7 @@ def test_branching_heads_need_a_clear_direction() -> None:
     assert priors.branching_heads(heads, Evidence([0, 0, 0], Branching("right", 0.9)), 0.5) is heads
 
 
-def test_priors_are_written_with_a_strength() -> None:
+def test_priors_are_parsed_with_a_strength() -> None:
     assert [str(prior) for prior in parse_priors(["branching:0.10", "brackets:1"])] == ["branching:0.1", "brackets:1"]
     assert parse_priors(["none"]) == ()
     for text, problem in (
