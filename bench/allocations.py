@@ -1,13 +1,14 @@
-"""Every allocation of a tensor in a short training fails once, in turn: is the batch taken in parts, or is it told?
+"""Check that a training survives a failed allocation of memory, for every tensor that it allocates.
 
     python bench/allocations.py [--models onlstm,dmv,…] [--every 1] [--seed 1] [--folder DIR]
 
 Each model is trained at the smallest size, without dropout. At each allocation (or each of ``--every``, from one that
-the seed chooses) the process is copied; the copy is told there that memory ran out, as torch tells it on a CPU, and
-goes on to its end. Good ends are two: the training is finished, with the weights of the undisturbed one but for
-rounding (a batch was taken in parts; of models that look at a whole batch they are not compared), or there is one line,
-exit code 1, and the folder as it was before, which resumes to the same weights, bit for bit. Prints a line a model,
-writes ``bench/results/allocations.json``, and exits with 1 if there was any other end.
+the seed chooses) the process is forked. In the child, torch's error for exhausted CPU memory is raised, and the
+training continues to its end. Two outcomes are correct. Either the training is finished with the same weights as an
+undisturbed one, up to rounding: the batch was processed in parts. (The weights of models that depend on the composition
+of a batch are not compared.) Or the process ends with one line of error and exit code 1, and the folder is unchanged
+and resumes to exactly the same weights. Prints one line per model, writes ``bench/results/allocations.json``, and exits
+with 1 after any other outcome.
 """
 
 from __future__ import annotations
@@ -41,22 +42,22 @@ from induce.storage.checkpoint import build_model, read  # noqa: E402
 
 FAILURE = "[enforce fail at alloc_cpu.cpp:1] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
 SENTENCES = 14
-WHOLE = ("prpn", "prpn-syd", "structformer")  # look at a whole batch, so that its parts give other weights
+WHOLE = ("prpn", "prpn-syd", "structformer")  # a batch in parts gives these other weights
 LAST = "run/last"
 
 
 class Failing(TorchDispatchMode):
-    """Counts what makes tensors; copies of the process fail at every ``every``-th, the first of them at ``first``."""
+    """Count of allocating operations; every ``every``-th fails in a child process, from number ``first`` on."""
 
     def __init__(self, folder: Path, first: int, every: int) -> None:
         super().__init__()
         self.folder, self.next, self.every = folder, first, every
         self.count = 0
-        self.copied = False  # whether this process is such a copy
+        self.copied = False  # whether this process is the failing child
         self.ends: list[dict[str, Any]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The operation; a copy fails before it."""
+        """Run an operation, or fail before it in a child process."""
         if not self.copied and _allocates(func):
             self.count += 1
             if self.count == self.next:
@@ -81,11 +82,14 @@ class Failing(TorchDispatchMode):
         os.chdir(self.folder)
 
     def _end(self, code: int, err: str, before: Path) -> dict[str, Any]:
-        """What came of one failure; what is needed to look closer is kept beside the folder."""
-        kept = self.folder.with_name(f"end-{self.count}")
+        """Outcome of one failure. The files for a closer look are stored next to the folder."""
+        end_folder = self.folder.with_name(f"end-{self.count}")
         if code == 0:
-            shutil.copytree(self.folder, kept, symlinks=True)
-            return {"end": "finished", "halved": '"event": "halved"' in (kept / "run/log.jsonl").read_text("utf-8")}
+            shutil.copytree(self.folder, end_folder, symlinks=True)
+            return {
+                "end": "finished",
+                "halved": '"event": "halved"' in (end_folder / "run/log.jsonl").read_text("utf-8"),
+            }
         last = (err.strip().splitlines() or [""])[-1]
         if code != 1 or not last.startswith("synparse: ") or "Traceback" in err:
             return {"end": "bad", "why": f"exit {code}: {last}"}
@@ -94,20 +98,20 @@ class Failing(TorchDispatchMode):
             return {"end": "bad", "why": f"the folder has changed; {last}"}
         name = "-".join(sorted(digest[:8] for digest in state.values())) or "nothing"
         shutil.copytree(before, self.folder.with_name(f"state-{name}"), symlinks=True, dirs_exist_ok=True)
-        return {"end": "told", "line": last}
+        return {"end": "reported", "line": last}
 
 
 def _allocates(func: Any) -> bool:
-    """Whether an operation gives new tensors, not views or what it was given."""
+    """Whether an operation returns new tensors, not views or its arguments."""
     returns = func._schema.returns
-    return bool(returns) and all(one.alias_info is None and "Tensor" in str(one.type) for one in returns)
+    return bool(returns) and all(result.alias_info is None and "Tensor" in str(result.type) for result in returns)
 
 
 @contextmanager
 def failing(folder: Path, first: int, every: int) -> Iterator[None]:
-    """Within, allocations fail in copies of this process; what came of it goes to the file ``ends`` beside the folder.
+    """Fail allocations in child processes, and write the outcomes to the file ``ends`` next to ``folder``.
 
-    With 0 for ``first`` nothing fails, and the operations are the same.
+    If ``first`` is 0, nothing fails, and the operations are the same.
     """
     with Failing(folder, first, every) as mode:
         yield
@@ -117,14 +121,14 @@ def failing(folder: Path, first: int, every: int) -> Iterator[None]:
 
 
 def arguments(model: str, *, resume: bool) -> list[str]:
-    """The call that trains the smallest ``model`` without dropout."""
+    """Command line that trains the smallest ``model`` without dropout."""
     still = [f"model.{name}=0" for name in resolve(model=model).model if name.endswith("dropout")]
     settings = [*still, *([] if model in ("ccm", "dmv", "dmv-ccm") else ["optimizer.name=sgd"])]
-    return [*toys.training(model, resume=resume), *(part for one in settings for part in ("--set", one))]
+    return [*toys.training(model, resume=resume), *(part for setting in settings for part in ("--set", setting))]
 
 
 def measure(model: str, home: Path, every: int, draw: random.Random) -> dict[str, Any]:
-    """What came of each failure."""
+    """Number of allocations and the outcomes of their failures, with the problems."""
     work = home / model
     folder = work / "call"
     folder.mkdir(parents=True)
@@ -132,37 +136,39 @@ def measure(model: str, home: Path, every: int, draw: random.Random) -> dict[str
     first = draw.randint(1, every)
     done = call(arguments(model, resume=False), folder, guard=partial(failing, folder, first, every), seconds=3600)
     assert done.code == 0, (model, done.err)
-    found = json.loads((work / "ends").read_text("utf-8"))
+    report = json.loads((work / "ends").read_text("utf-8"))
     expected = run_found(folder)
-    for one in found["ends"]:
+    for end in report["ends"]:
         if (
-            one["end"] == "finished"
+            end["end"] == "finished"
             and model not in WHOLE
-            and not _close(folder / LAST, work / f"end-{one['at']}" / LAST)
+            and not _close(folder / LAST, work / f"end-{end['at']}" / LAST)
         ):
-            one.update(end="bad", why="other weights")
+            end.update(end="bad", why="other weights")
     states = sorted(work.glob("state-*"))
     stuck = [problem for state in states if (problem := _resumed(model, state, expected))]
-    ends = Counter("in parts" if one.get("halved") else one["end"] for one in found["ends"])
-    bad = [f"{one['at']} ({one['in']}): {one['why']}" for one in found["ends"] if one["end"] == "bad"]
-    return {"allocations": found["allocations"], **ends, "states": len(states), "problems": [*bad, *stuck]}
+    ends = Counter("in parts" if end.get("halved") else end["end"] for end in report["ends"])
+    bad = [f"{end['at']} ({end['in']}): {end['why']}" for end in report["ends"] if end["end"] == "bad"]
+    return {"allocations": report["allocations"], **ends, "states": len(states), "problems": [*bad, *stuck]}
 
 
-def _close(one: Path, other: Path) -> bool:
-    """Whether weights are the same but for rounding; what is counted batch by batch is not compared."""
-    models = [build_model(read(folder)) for folder in (one, other)]
+def _close(expected: Path, actual: Path) -> bool:
+    """Whether the weights of two models are equal up to rounding. Counts by batch are not compared."""
+    models = [build_model(read(folder)) for folder in (expected, actual)]
     pairs = zip(*(model.parameters() for model in models), strict=True)
     return all(torch.allclose(first, second, rtol=1e-3, atol=1e-4) for first, second in pairs)
 
 
 def _resumed(model: str, state: Path, expected: Digests) -> str:
-    """What is wrong with a run that goes on from the folder ``state``; "" if it ends as it should."""
+    """Problem of a run that is resumed from the folder ``state``, or "" if it ends correctly."""
     done = call(arguments(model, resume=True), state, guard=partial(failing, state, 0, 1))
     if done.code:
         return f"resuming ended with {done.code}: {done.last}"
-    found = run_found(state)
+    digests = run_found(state)
     return (
-        "" if found == expected else f"resumed to other {[key for key in expected if found.get(key) != expected[key]]}"
+        ""
+        if digests == expected
+        else f"resumed to other {[key for key in expected if digests.get(key) != expected[key]]}"
     )
 
 
@@ -172,22 +178,22 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", default="/dev/shm" if os.path.isdir("/dev/shm") else None)
-    given = parser.parse_args()
+    options = parser.parse_args()
     load_everything()
-    table, draw = {}, random.Random(given.seed)
-    with tempfile.TemporaryDirectory(dir=given.folder) as home:
-        for model in given.models.split(","):
-            table[model] = found = measure(model, Path(home), given.every, draw)
-            counts = {key: value for key, value in found.items() if key != "problems"}
-            print(f"{model}: {counts}; problems {len(found['problems'])} {found['problems'][:3] or ''}", flush=True)
+    table, draw = {}, random.Random(options.seed)
+    with tempfile.TemporaryDirectory(dir=options.folder) as home:
+        for model in options.models.split(","):
+            table[model] = figures = measure(model, Path(home), options.every, draw)
+            counts = {key: value for key, value in figures.items() if key != "problems"}
+            print(f"{model}: {counts}; problems {len(figures['problems'])} {figures['problems'][:3] or ''}", flush=True)
     total = Counter()
-    for found in table.values():
-        total.update({key: value for key, value in found.items() if isinstance(value, int)})
-        total["problems"] += len(found["problems"])
+    for figures in table.values():
+        total.update({key: value for key, value in figures.items() if isinstance(value, int)})
+        total["problems"] += len(figures["problems"])
     print(f"{dict(total)}")
     result = HERE / "results" / "allocations.json"
     result.parent.mkdir(exist_ok=True)
-    result.write_text(json.dumps({"machine": describe(), "every": given.every, "models": table}, indent=1))
+    result.write_text(json.dumps({"machine": describe(), "every": options.every, "models": table}, indent=1))
     if total["problems"]:
         raise SystemExit(1)
 

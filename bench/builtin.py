@@ -1,11 +1,10 @@
 """Train the built-in model of English: text in, one packed file out.
 
-``python bench/builtin.py craft_train.txt.gz`` (the sentences of CRAFT's training part, one a line) trains an ON-LSTM
-for two passes, then a neural PCFG that begins with the trees of that ON-LSTM and goes on freely, then another that
-begins with the trees of the first, and packs this one in half precision into ``FOLDER/english.synparse``, as
-``induce/storage/builtin/english.synparse`` is. Called again, it goes on where it was. The file of the text is linked
-into
-FOLDER, so that the model tells its name and not where it lay. ``--gold`` scores the result.
+``python bench/builtin.py craft_train.txt.gz`` (the sentences of CRAFT's training part, one per line) trains an ON-LSTM
+for two passes, then a neural PCFG that starts from the trees of that ON-LSTM and continues without them, then another
+that starts from the trees of the first. It packs the last one in half precision into ``FOLDER/english.synparse``, which
+becomes ``induce/storage/builtin/english.synparse``. A second call resumes where the first one stopped. The file of the
+text is linked into FOLDER, so that the model stores its name and not its path. ``--gold`` scores the result.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ sys.path.insert(0, str(HERE.parent))
 from bench.languages import synparse  # noqa: E402
 
 TEACHER, FIRST, SECOND, FILE = "onlstm", "first", "second", "english.synparse"
-PRIORS = "function-words:0.5,branching:0.1,punctuation:0.1"  # none for brackets and joining marks, as when it was made
+PRIORS = "function-words:0.5,branching:0.1,punctuation:0.1"  # no others, as in the published model
 ALIKE = ("data.joining_marks=false", "loader.crossing_penalty=0", f"parse.priors={PRIORS}")
 GRAMMAR = ("--preset", "npcfg-right", *(part for change in ALIKE for part in ("--set", change)), "--set")
 STEPS = {
@@ -41,20 +40,23 @@ STEPS = {
 
 
 def train(run: str, text: str, *options: str) -> None:
-    """Train a run to its end, or go on with it; nothing where it has come to its end."""
+    """Train a run to its end, or resume it. A finished run stays as it is."""
     again = ["--resume"] if Path(run).exists() else [text, *options]
     seconds = synparse(["train", *again, "-o", run])[1]
-    print(f"{run}: {seconds:.0f} seconds of the processor", file=sys.stderr)
+    print(f"{run}: {seconds:.0f} seconds of CPU time", file=sys.stderr)
 
 
 def main() -> None:
-    """Train, pack, and score where there are gold trees."""
+    """Train and pack the model, and score it on the gold treebanks, if any."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", type=Path)
     parser.add_argument("--gold", nargs="*", default=[], help="treebanks: files, or names such as wsj10")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "builtin")
     options = parser.parse_args()
-    text, golds = options.text.resolve(), [os.path.abspath(one) if os.path.exists(one) else one for one in options.gold]
+    text, golds = (
+        options.text.resolve(),
+        [os.path.abspath(gold) if os.path.exists(gold) else gold for gold in options.gold],
+    )
     options.out.mkdir(parents=True, exist_ok=True)
     os.chdir(options.out)
     if not Path(text.name).exists():

@@ -1,4 +1,4 @@
-"""Calls of every kind that may be broken off, what they leave, and what of it is whole at any moment."""
+"""Commands that `bench.faults` kills, the files that they write, and the checks of these files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bench import toys
 from induce.storage.lock import NAME as LOCK
 from treebank.base.atomic_write import PART
 
-TIMES = ("seconds", "log_bytes")  # what no two trainings have in common
+TIMES = ("seconds", "log_bytes")  # differ between any two trainings
 PASSED_OVER = ("checkpoint.json", "trainer.pt", "log.jsonl", "synparse-shards.jsonl", LOCK)
 OUTPUTS = (
-    *("parse -m model text.txt", "extract -m model text.txt", "score -m model text.txt --words"),
-    *("embed -m model text.txt", "decode lines.jsonl", "convert trees.mrg --to spans", "classes text.txt --classes 4"),
+    *("parse -m model text.txt", "extract -m model text.txt", "perplexity -m model text.txt --per word"),
+    *("decode lines.jsonl", "convert trees.mrg --format spans", "analyze classes text.txt --classes 4"),
     "report -m model --gold trees.mrg --pictures 1",
 )
 PREPARED = [word if word != "text.txt" else "prepared" for word in toys.training("onlstm", resume=True)]
@@ -26,13 +26,13 @@ Digests = dict[str, str]
 
 @dataclass
 class Kind:
-    """A call in a folder, and what became of it."""
+    """A command in a folder, and the results of killing it."""
 
     name: str
-    arguments: Callable[[Path], list[str]]  # as the folder is; none if nothing is left to do
-    found: Callable[[Path], Digests]  # of what it wrote, at the end
-    whole: Callable[[Path], set[str]] = lambda folder: set()  # what can be loaded; an error where something cannot
-    operations: int = 0  # on files, of an unbroken call
+    arguments: Callable[[Path], list[str]]  # given the folder; empty if nothing is left to do
+    outputs: Callable[[Path], Digests]  # digests of the files that it wrote, at the end
+    whole: Callable[[Path], set[str]] = lambda folder: set()  # loadable outputs; raises for a damaged one
+    operations: int = 0  # on files, in a call that is not killed
     seconds: float = 0.0
     expected: Digests = field(default_factory=dict)
     kills: int = 0
@@ -42,8 +42,9 @@ class Kind:
 
 
 def kinds() -> list[Kind]:
-    """All of them. A folder has what `prepared` writes."""
+    """All commands to kill, for a folder with the files that `bench.faults.prepared` writes."""
     into = "parse -m model in --output-dir out --resume"
+    vectors = "extract -m model text.txt --what vectors"
     voters = "combine model@layer=1 model@layer=2 baseline:right -o vote --overwrite"
     return [
         *map(_training, [*toys.SMALL, *toys.TASKS]),
@@ -55,25 +56,29 @@ def kinds() -> list[Kind]:
         Kind("combine", lambda folder: voters.split(), _votes, _vote_whole),
         Kind("combine with copies", lambda folder: f"{voters} --pack".split(), _votes, _vote_whole),
         Kind("train what is prepared", lambda folder: PREPARED, run_found, run_whole),
-        _plain("pack", "pack -m model -o model.synparse", "model.synparse", whole=_there("model.synparse")),
-        Kind("data", "prepare", _prepare, lambda folder: files(folder, "corpus"), _corpus_whole),
-        *(_plain(f"{text.split()[0]} into a file", f"{text} -o out", "out", whole=_there("out")) for text in OUTPUTS),
-        _plain("draw", "draw trees.mrg -o out.svg", "out.svg", whole=_there("out.svg")),
-        _plain("embed arrays", "embed -m model text.txt -o out.npz", "out.npz", whole=_there("out.npz")),
+        _plain("pack", "pack -m model -o model.synparse", "model.synparse", whole=_is_written("model.synparse")),
+        Kind("data prepare", _prepare, lambda folder: files(folder, "corpus"), _corpus_whole),
+        *(
+            _plain(f"{text.split()[0]} into a file", f"{text} -o out", "out", whole=_is_written("out"))
+            for text in OUTPUTS
+        ),
+        _plain("draw", "draw trees.mrg -o out.svg", "out.svg", whole=_is_written("out.svg")),
+        _plain("extract vectors", f"{vectors} -o out.jsonl", "out.jsonl", whole=_is_written("out.jsonl")),
+        _plain("extract vectors as arrays", f"{vectors} -o out.npz", "out.npz", whole=_is_written("out.npz")),
     ]
 
 
-def files(folder: Path, place: str) -> Digests:
-    """Digest of every file in ``place`` but locks, those with times, and what a kill left under a name of its own."""
-    below, found = folder / place, {}
+def files(folder: Path, name: str) -> Digests:
+    """Digest of every file in ``place`` , without locks, files with times, and temporary files left by a kill."""
+    below, digests = folder / name, {}
     for path in [below] if below.is_file() else sorted(below.rglob("*")):
         if path.is_file() and path.name not in PASSED_OVER and not PART.search(path.name):
-            found[str(path.relative_to(folder))] = sha256(path.read_bytes()).hexdigest()
-    return found
+            digests[str(path.relative_to(folder))] = sha256(path.read_bytes()).hexdigest()
+    return digests
 
 
 def digest(value: Any) -> str:
-    """Of nested lists, tables, tensors and numbers, without times."""
+    """Digest of nested lists, tables, tensors and numbers, without times."""
     if hasattr(value, "numpy"):
         value = sha256(value.detach().contiguous().numpy().tobytes()).hexdigest()
     elif isinstance(value, dict):
@@ -83,12 +88,12 @@ def digest(value: Any) -> str:
     return sha256(repr(value).encode()).hexdigest()
 
 
-def _plain(name: str, text: str, place: str, **more: Any) -> Kind:
-    return Kind(name, lambda folder: text.split(), lambda folder: files(folder, place), **more)
+def _plain(name: str, text: str, output: str, **more: Any) -> Kind:
+    return Kind(name, lambda folder: text.split(), lambda folder: files(folder, output), **more)
 
 
-def _there(name: str) -> Callable[[Path], set[str]]:
-    """Whether a file is there that has something in it."""
+def _is_written(name: str) -> Callable[[Path], set[str]]:
+    """Check whether a file exists and is not empty."""
     return lambda folder: {name} if (folder / name).exists() and (folder / name).stat().st_size else set()
 
 
@@ -102,7 +107,7 @@ def _training(model: str) -> Kind:
 
 
 def run_found(folder: Path) -> Digests:
-    """What a training leaves: weights, all that decides how it would go on, and the checks in its log."""
+    """Digests of a training: weights, the state that resuming depends on, and the checks in its log."""
     import torch
 
     run = folder / "run"
@@ -113,15 +118,15 @@ def run_found(folder: Path) -> Digests:
 
 
 def run_whole(folder: Path, run: str = "run") -> set[str]:
-    """Which of ``best`` and ``last`` there are; raises if one cannot be loaded."""
+    """Existing checkpoints among ``best`` and ``last``. Raises if one cannot be loaded."""
     from induce.storage.checkpoint import build_model, read
     from induce.storage.folders import whole
 
-    places = [folder / run / name for name in ("best", "last")]
-    found = [place for place in places if whole(place)]
-    for place in found:
-        build_model(read(place))
-    return {str(place.relative_to(folder)) for place in found}
+    candidates = [folder / run / name for name in ("best", "last")]
+    complete = [path for path in candidates if whole(path)]
+    for path in complete:
+        build_model(read(path))
+    return {str(path.relative_to(folder)) for path in complete}
 
 
 def _runs_whole(folder: Path) -> set[str]:
@@ -129,9 +134,9 @@ def _runs_whole(folder: Path) -> set[str]:
 
 
 def _votes(folder: Path) -> Digests:
-    """Who votes, wherever copies of it lie."""
+    """Digest of the members of an ensemble, without their paths."""
     description = json.loads((folder / "vote/ensemble.json").read_bytes())
-    members = [{key: value for key, value in one.items() if key != "path"} for one in description["members"]]
+    members = [{key: value for key, value in member.items() if key != "path"} for member in description["members"]]
     return {"members": digest(members)}
 
 

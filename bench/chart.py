@@ -1,7 +1,7 @@
-"""Times the CKY decoder beside a plain loop over spans.
+"""Time the CKY decoder against a plain loop over spans.
 
-``python bench/chart.py`` prints a table and writes ``bench/results/chart.json``. The plain loop is numpy code too: one
-maximum a span instead of one a width. Both must give the same trees.
+``python bench/chart.py`` prints a table and writes ``bench/results/chart.json``. The plain loop is also numpy code: one
+maximum per span instead of one per width. Both must give the same trees.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from induce.decoding.chart import mbr  # noqa: E402
 
 
 def plain(scores: np.ndarray) -> list[tuple[int, int]]:
-    """The best tree's brackets, span by span."""
+    """Brackets of the best tree, computed span by span."""
     count = len(scores)
     best, split = np.zeros((count + 1, count + 1)), {}
     for width in range(2, count + 1):

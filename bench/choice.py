@@ -1,8 +1,8 @@
-"""Which number that needs no gold trees tells good models from bad ones: the table of docs/ensembles.md.
+"""Correlation of UF1 with numbers that need no gold trees: the table of docs/ensembles.md.
 
 ``python bench/choice.py RUN… --gold NAME=TREEBANK… [--sentences 1000] [--docs]`` scores each run on the first sentences
-of each treebank, measures on their words what can be measured without trees, and correlates the two over all runs, and
-over those of one kind where there are four or more. Ten runs of three kinds are few; the intervals say so.
+of each treebank, measures on their words the criteria that need no trees, and correlates the two over all runs, and
+over the runs of one type if there are four or more. With ten runs of three types, the intervals are wide.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treebank.base.atomic_write import write_whole  # noqa: E402
 from treebank.corpora.catalog import load_whole  # noqa: E402
 
 PAGE = HERE.parent / "docs" / "ensembles.md"
-FEWEST = 4  # runs of a correlation; of three there is no interval
+FEWEST = 4  # runs of a correlation; three runs give no interval
 CRITERIA = {
     "others": "agreement with other kinds",
     "same": "with its own kind",
@@ -38,16 +38,16 @@ CRITERIA = {
 
 
 class Measured(NamedTuple):
-    """A run on one treebank."""
+    """Score and criteria of a run on one treebank."""
 
     run: str
     kind: str
     score: float  # UF1
-    criteria: Mapping[str, float]  # those that it has
+    criteria: Mapping[str, float]  # without those that do not apply to its type
 
 
 def first(gold: str, count: int, folder: str) -> str:
-    """A file of the first ``count`` trees of a treebank."""
+    """Write the first ``count`` trees of a treebank to a file, and return its path."""
     path = Path(folder) / f"{Path(gold).stem}-{count}.ptb"
     trees = [str(sentence.tree) for sentence in load_whole(gold).sentences[:count]]
     path.write_text("\n".join(trees) + "\n", encoding="utf-8")
@@ -60,15 +60,15 @@ def measure(runs: Sequence[str], gold: str) -> list[Measured]:
     scored = json.loads(synparse(["eval", "--gold", gold, "--convention", "on-lstm", "--format", "json", *chosen])[0])[
         "scores"
     ]
-    scores = {one["model"]: one["value"] for one in scored}
+    scores = {name["model"]: name["value"] for name in scored}
     sides = [part for side in ("right", "left") for part in ("--baseline", side)]
-    found = json.loads(synparse(["analyze", "agreement", gold, "--format", "json", *chosen, *sides])[0])
+    report = json.loads(synparse(["analyze", "agreement", gold, "--format", "json", *chosen, *sides])[0])
     agreed: dict[str, dict[str, float]] = {}
-    for pair in found["pairs"]:
-        for one, other in ((pair["first"], pair["second"]), (pair["second"], pair["first"])):
-            agreed.setdefault(one, {})[other] = pair["value"]
-    systems = found["systems"]
-    models, baselines = systems[: len(runs)], [one["name"] for one in systems[len(runs) :]]
+    for pair in report["pairs"]:
+        for name, partner in ((pair["first"], pair["second"]), (pair["second"], pair["first"])):
+            agreed.setdefault(name, {})[partner] = pair["value"]
+    systems = report["systems"]
+    models, baselines = systems[: len(runs)], [entry["name"] for entry in systems[len(runs) :]]
     measured = []
     for run, system in zip(runs, models, strict=True):
         partners = agreed[system["name"]]
@@ -77,52 +77,58 @@ def measure(runs: Sequence[str], gold: str) -> list[Measured]:
         values["all"] = sum(among) / len(among)
         values |= dict(zip(("right", "left"), (partners[name] for name in baselines), strict=True))
         if system["type"].endswith("pcfg"):
-            told = json.loads(synparse(["perplexity", gold, "-m", run, "--format", "json"])[0])["scores"][0]
-            values["likelihood"] = -told["nats"]
+            perplexity = json.loads(synparse(["perplexity", gold, "-m", run, "--format", "json"])[0])["scores"][0]
+            values["likelihood"] = -perplexity["nats"]
         measured.append(Measured(run, system["type"], scores[run], values))
     return measured
 
 
-def correlations(found: Sequence[Measured]) -> dict[str, dict[str, str]]:
-    """Criterion -> all runs, or a kind -> Spearman's correlation with UF1, its interval and the number of runs."""
-    groups = {"all": list(found)}
-    for kind in dict.fromkeys(one.kind for one in found):
-        groups[kind] = [one for one in found if one.kind == kind]
+def correlations(runs: Sequence[Measured]) -> dict[str, dict[str, str]]:
+    """Spearman's correlation with UF1, its interval and the number of runs, by criterion and by type or ``all``."""
+    groups = {"all": list(runs)}
+    for kind in dict.fromkeys(entry.kind for entry in runs):
+        groups[kind] = [entry for entry in runs if entry.kind == kind]
     table: dict[str, dict[str, str]] = {}
     for key in CRITERIA:
         for name, group in groups.items():
-            having = [one for one in group if key in one.criteria]
-            if len(having) >= FEWEST and not (key == "likelihood" and name == "all"):  # kinds count words in other ways
-                value, low, high = spearman([one.criteria[key] for one in having], [one.score for one in having])
+            having = [entry for entry in group if key in entry.criteria]
+            if len(having) >= FEWEST and not (key == "likelihood" and name == "all"):  # types count words differently
+                value, low, high = spearman(
+                    [entry.criteria[key] for entry in having], [entry.score for entry in having]
+                )
                 interval = f" [{low:.2f}, {high:.2f}]" if low < high else ""  # a perfect correlation has none
                 table.setdefault(key, {})[name] = f"{value:.2f}{interval}, {len(having)}"
     return table
 
 
 def tables(measured: Mapping[str, Sequence[Measured]], names: Mapping[str, str]) -> str:
-    """Markdown: the runs on each treebank, then the correlations."""
+    """Markdown tables of the runs on each treebank and of the correlations."""
     parts = []
-    for treebank, found in measured.items():
+    for treebank, runs in measured.items():
         rows = [
             f"| {treebank} | kind | UF1 | {' | '.join(CRITERIA.values())} |",
             "| --- | --- |" + " ---: |" * (1 + len(CRITERIA)),
         ]
-        for one in sorted(found, key=lambda one: -one.score):
-            cells = [f"{one.criteria[key]:.1f}" if key in one.criteria else "" for key in CRITERIA]
-            rows.append(f"| {names[one.run]} | `{one.kind}` | {one.score:.1f} | {' | '.join(cells)} |")
+        for entry in sorted(runs, key=lambda entry: -entry.score):
+            cells = [f"{entry.criteria[key]:.1f}" if key in entry.criteria else "" for key in CRITERIA]
+            rows.append(f"| {names[entry.run]} | `{entry.kind}` | {entry.score:.1f} | {' | '.join(cells)} |")
         parts.append("\n".join(rows))
-    found_all = {treebank: correlations(found) for treebank, found in measured.items()}
-    groups = list(dict.fromkeys(name for one in found_all.values() for row in one.values() for name in row))
+    by_treebank = {treebank: correlations(runs) for treebank, runs in measured.items()}
+    groups = list(
+        dict.fromkeys(name for by_criterion in by_treebank.values() for row in by_criterion.values() for name in row)
+    )
     rows = [f"| Spearman with UF1 | treebank | {' | '.join(groups)} |", "| --- | --- |" + " --- |" * len(groups)]
     for key, title in CRITERIA.items():
-        for treebank, own in found_all.items():
-            if key in own:
-                rows.append(f"| {title} | {treebank} | {' | '.join(own[key].get(name, '') for name in groups)} |")
+        for treebank, by_criterion in by_treebank.items():
+            if key in by_criterion:
+                rows.append(
+                    f"| {title} | {treebank} | {' | '.join(by_criterion[key].get(name, '') for name in groups)} |"
+                )
     return "\n\n".join([*parts, "\n".join(rows)])
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure the runs, and print and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="+", type=named, metavar="NAME=RUN")
     parser.add_argument("--gold", action="append", type=named, metavar="NAME=TREEBANK", required=True)
@@ -134,7 +140,7 @@ def main() -> None:
         measured = {name: measure(list(names), first(gold, options.sentences, folder)) for name, gold in options.gold}
     written = tables(measured, names)
     print(written)
-    store("choice", **{name: [one._asdict() for one in found] for name, found in measured.items()})
+    store("choice", **{name: [entry._asdict() for entry in runs] for name, runs in measured.items()})
     if options.docs:
         write_whole(PAGE, with_table(PAGE, f"\n{written}\n", "bench/choice.py").encode())
 

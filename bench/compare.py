@@ -1,8 +1,9 @@
-"""Tells what became slower than in another revision, by more than chance.
+"""Report benchmarks that became slower than in another revision, by more than the noise.
 
 ``python bench/compare.py [REVISION] [--bench NAME…] [--rounds N]`` runs benchmarks of the working tree and of REVISION
-(the last commit by default), by turns, and prints for every speed the ratio of the best rounds. The noise is how far
-apart the rounds of one tree lie. What is slower by more than that and by more than 3 % is named; the exit code is 1.
+(the last commit by default) alternately, and prints for every speed the ratio of the best rounds. The noise is the
+spread of the rounds of one tree. Speeds that are lower by more than the noise and by more than 3 % are marked, and the
+exit code is then 1.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SPEED = "/s"  # ends the name of a speed; other figures are ratios or sizes
 
 @contextmanager
 def checked_out(revision: str) -> Iterator[Path]:
-    """A folder with the files of ``revision``, for a while."""
+    """Temporary folder with the files of ``revision``."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "tree"
         git = ["git", "-C", str(ROOT), "worktree"]
@@ -40,9 +41,9 @@ def checked_out(revision: str) -> Iterator[Path]:
 
 
 def verdict(old: list[float], new: list[float]) -> tuple[float, float, bool]:
-    """Ratio of the best speeds, new to old; the noise, as a share; whether the new one is slower beyond it.
+    """Ratio of the best speeds (new to old), the noise (a share), and whether the new one is slower than the noise.
 
-    The noise is how far the median of a tree's rounds lies below their best, the larger of the two trees'.
+    The noise is the relative distance of the median round from the best one, the larger value of the two trees.
     """
     noise = max(1 - median(speeds) / max(speeds) for speeds in (old, new))
     ratio = max(new) / max(old)
@@ -50,7 +51,7 @@ def verdict(old: list[float], new: list[float]) -> tuple[float, float, bool]:
 
 
 def compare(revision: str, names: list[str], rounds: int) -> bool:
-    """Print a line for every speed; True if none became slower."""
+    """Print one line per speed, and return whether none became slower."""
     speeds: dict[str, tuple[list[float], list[float]]] = {}
     with checked_out(revision) as other:
         for name in names:
@@ -69,7 +70,7 @@ def compare(revision: str, names: list[str], rounds: int) -> bool:
 
 
 def main() -> int:
-    """Exit code: 1 if something became slower."""
+    """Compare the revisions, and return 1 if a benchmark became slower."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("revision", nargs="?", default="HEAD")
     parser.add_argument("--bench", choices=benchmarks(), action="append")

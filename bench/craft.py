@@ -1,4 +1,4 @@
-"""Times Craft: steps a second of many worlds at once, and demonstrations a second.
+"""Time Craft: steps per second in many parallel worlds, and demonstrations per second.
 
 ``python bench/craft.py`` prints the figures of one core and writes ``bench/results/craft.json``.
 """
@@ -26,7 +26,7 @@ SKETCH = "ADC"
 
 
 def rate(run: Callable[[], int], rounds: int) -> float:
-    """What ``run`` counts, a second of processor time, in the best round."""
+    """Result of ``run`` per second of CPU time in the best round."""
     rates = []
     for _ in range(rounds):
         start = time.process_time()
@@ -36,7 +36,7 @@ def rate(run: Callable[[], int], rounds: int) -> float:
 
 
 def steps(worlds: int, count: int, *, observed: bool) -> int:
-    """Take ``count`` random steps in each of ``worlds``, looking after each if it is to be ``observed``."""
+    """Take ``count`` random steps in each world, with an observation after each step if ``observed``."""
     rng, episodes = np.random.default_rng(1), Episodes(SKETCH, worlds, seed=1)
     for _ in range(count):
         episodes.step(rng.integers(len(ACTIONS), size=worlds))
@@ -45,8 +45,8 @@ def steps(worlds: int, count: int, *, observed: bool) -> int:
     return worlds * count
 
 
-def shown(worlds: int) -> int:
-    """Demonstrate the task in each of ``worlds``."""
+def demonstrations(worlds: int) -> int:
+    """Demonstrate the task in each world, and return the number of solved worlds."""
     return int(demonstrate(draw(np.random.default_rng(1), worlds, treasure_of(SKETCH)), SKETCH).solved.sum())
 
 
@@ -59,7 +59,7 @@ def main() -> None:
     figures = {
         "steps/s": rate(lambda: steps(options.worlds, 50, observed=False), options.rounds),
         "steps/s with observations": rate(lambda: steps(options.worlds, 50, observed=True), options.rounds),
-        "demonstrations/s": rate(lambda: shown(options.worlds), options.rounds),
+        "demonstrations/s": rate(lambda: demonstrations(options.worlds), options.rounds),
     }
     for name, value in figures.items():
         print(f"{name:28s} {value:,.0f}")

@@ -1,14 +1,14 @@
-"""Which rule reads trees best off distances, language by language? Models of small treebanks under every decoder.
+"""UF1 of the decoders of distances, by language, for models of small treebanks.
 
     python bench/decoders.py --data FOLDER [--words 40000] [--seen 250000] [--seeds 1] [--only japanese]
     python bench/decoders.py --data FOLDER --sides
 
 Takes the sentences of up to 40 words of each treebank until there are ``--words`` words, trains ON-LSTM on their words
-alone, and scores its trees under each decoder of distances, beside the baselines, by the convention on-lstm; and says
-which decoder the run chose by itself (``by-branching``). Of a treebank of heads, gold brackets are each word with all
-that depends on it; sentences whose arcs cross are left out. Treebanks that are not there are left out, with a word.
-Prints a line for each model and writes ``bench/results/decoders.json``. With ``--sides`` nothing is trained: it prints
-what the edges of the sentences say (`induce.decoding.branching_direction`), for more texts, as a table.
+alone, and scores its trees under each decoder of distances, next to the baselines, by the convention on-lstm. The
+decoder that the run chose by itself is reported as ``by-branching``. In a treebank of heads, each word with all its
+descendants is a gold bracket; sentences with crossing arcs are left out. A missing treebank is left out with a message.
+Prints one line per model and writes ``bench/results/decoders.json``. With ``--sides`` nothing is trained: the frequent
+words at the edges of the sentences (`induce.decoding.branching_direction`) are printed as a table, for more texts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from treebank.core.sentence import Sentence, Treebank  # noqa: E402
 from treebank.core.tree import Tree  # noqa: E402
 from treebank.io.read import InputOptions, read_sentences  # noqa: E402
 
-#: language -> where its treebank is, below the data folder
+#: language -> path of its treebank in the data folder
 TREEBANKS = {
     "japanese": "const_other/keyaki",
     "spanish": "nltk_data/corpora/cess_esp.zip",  # ISO-8859-15
@@ -65,69 +65,69 @@ SETTINGS = ("model.embedding_size=64", "model.hidden_size=128", "model.layers=3"
 
 
 def gold_of(path: Path, words: int) -> Treebank:
-    """The first sentences of a treebank, as many as there are ``words`` for."""
+    """First sentences of a treebank, until they have ``words`` words."""
     with tempfile.TemporaryDirectory() as folder:
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:
                 archive.extractall(folder)
         source = folder if path.suffix == ".zip" else str(path)
         options = InputOptions(encoding="iso-8859-15" if path.stem == "cess_esp" else "", notify=lambda line: None)
-        kept, count = [], 0
+        sentences, count = [], 0
         for sentence in read_sentences([source], input_options=options, on_bad=lambda error: None):
             tree = sentence.tree or tree_of_heads(sentence)
             if tree and 2 < len(sentence.words) <= LONGEST and count < words:
-                kept.append(replace(sentence, tree=tree))
+                sentences.append(replace(sentence, tree=tree))
                 count += len(sentence.words)
-    return Treebank(path.name, kept)
+    return Treebank(path.name, sentences)
 
 
 def tree_of_heads(sentence: Sentence) -> Tree | None:
-    """Each word with all that depends on it as a bracket; None where arcs cross."""
+    """Tree with a bracket for each word and its descendants, or None if arcs cross."""
     spans = phrases(sentence.heads)
     if any(a < c < b < d for a, b in spans for c, d in spans):
         return None
     return Tree.from_spans(sentence.words, sorted(set(spans), key=lambda span: (span[0], -span[1])))
 
 
-def measure(language: str, path: Path, seed: int, words: int, seen: int) -> dict[str, Any]:
-    """Scores of one model by each decoder, and of the baselines, in percent."""
+def measure(language: str, path: Path, seed: int, words: int, words_seen: int) -> dict[str, Any]:
+    """UF1 (percent) of one model by each decoder, and of the baselines."""
     gold = gold_of(path, words)
     texts = [list(sentence.words) for sentence in gold.sentences]
-    epochs = max(1, round(seen / sum(map(len, texts))))
+    epochs = max(1, round(words_seen / sum(map(len, texts))))
     with tempfile.TemporaryDirectory() as folder:
         settings = [*SETTINGS, f"train.epochs={epochs}"]
         synparse.train(texts, run=f"{folder}/run", settings=settings, seed=seed)
         chosen = str(synparse.load(f"{folder}/run").decoder)
         edges = read(Path(folder) / "run" / "best").facts.edges
         parsers = [synparse.load(f"{folder}/run", decoder=name) for name in DECODERS]
-        found = synparse.evaluate(Treebank(gold.name, gold.sentences[:SCORED]), *parsers, *BASELINES)
-    scores = found.trees
+        report = synparse.evaluate(Treebank(gold.name, gold.sentences[:SCORED]), *parsers, *BASELINES)
+    scores = report.trees
     values = dict(zip((*DECODERS, *BASELINES), (score.value for score in scores), strict=True))
     values["by-branching"] = values[chosen]
-    told = {"edges": str(edges), "chosen": chosen}
-    return {"language": language, "seed": seed, "sentences": len(texts), "uf1": values, **told}
+    facts = {"edges": str(edges), "chosen": chosen}
+    return {"language": language, "seed": seed, "sentences": len(texts), "uf1": values, **facts}
 
 
 def side(path: Path, words: int) -> tuple[Edges, list[float]]:
-    """What the edges of a text say, and UF1 of right and left branching against its trees."""
+    """Statistics of the edges of a text, and UF1 of right and left branching against its trees."""
     gold = gold_of(path, words)
-    read_text, _ = read_corpora((replace(one, tree=None) for one in gold.sentences), "words")
+    read_text, _ = read_corpora((replace(sentence, tree=None) for sentence in gold.sentences), "words")
     edges = edges_of(read_text.encode(choose_vocabulary(read_text, resolve().data)))
     scores = synparse.evaluate(Treebank(gold.name, gold.sentences[:SCORED]), "right", "left").trees
     return edges, [score.value for score in scores]
 
 
 def print_sides(data: Path, words: int) -> None:
-    """A row of the table in docs/decoding.md for each text, those with most frequent words in front first."""
+    """Print a row of the table in docs/decoding.md for each text, sorted by the edges of its sentences."""
     rows = []
-    for language, place in {**TREEBANKS, **TEXTS}.items():
-        if (data / place).exists():
-            edges, scores = side(data / place, words)
+    for language, path in {**TREEBANKS, **TEXTS}.items():
+        if (data / path).exists():
+            edges, scores = side(data / path, words)
             numbers = [
                 f"{edges.first:.1f}",
                 f"{edges.last:.1f}",
                 f"`{'biased' if edges.branching.branches_right else 'unbiased'}`",
-                *(f"{one:.1f}" for one in scores),
+                *(f"{score:.1f}" for score in scores),
             ]
             rows.append((edges.last - edges.first, f"| {language} | " + " | ".join(numbers) + " |"))
     print(*(row for _, row in sorted(rows)), sep="\n")
@@ -137,23 +137,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--words", type=int, default=40_000)
-    parser.add_argument("--seen", type=int, default=250_000, help="words of all passes together")
+    parser.add_argument("--seen", type=int, default=250_000, help="number of words in all passes together")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", action="append", choices=TREEBANKS)
-    parser.add_argument("--sides", action="store_true", help="only what the texts say; nothing is trained")
-    given = parser.parse_args()
-    if given.sides:
-        print_sides(given.data, given.words)
+    parser.add_argument("--sides", action="store_true", help="print the table of the texts, without training")
+    options = parser.parse_args()
+    if options.sides:
+        print_sides(options.data, options.words)
         return
     result = HERE / "results" / "decoders.json"
     result.parent.mkdir(exist_ok=True)
     rows: list[dict[str, Any]] = []
-    for language in given.only or TREEBANKS:
-        if not (given.data / TREEBANKS[language]).exists():
-            print(f"{language}: {given.data / TREEBANKS[language]} is not there")
+    for language in options.only or TREEBANKS:
+        if not (options.data / TREEBANKS[language]).exists():
+            print(f"{language}: {options.data / TREEBANKS[language]}: not found, left out")
             continue
-        for seed in range(1, given.seeds + 1):
-            rows.append(measure(language, given.data / TREEBANKS[language], seed, given.words, given.seen))
+        for seed in range(1, options.seeds + 1):
+            rows.append(measure(language, options.data / TREEBANKS[language], seed, options.words, options.seen))
             uf1 = "  ".join(f"{name} {value:.1f}" for name, value in rows[-1]["uf1"].items())
             print(f"{language} {rows[-1]['sentences']} sentences, seed {seed}: {uf1}", flush=True)
             print(f"  {rows[-1]['edges']}", flush=True)

@@ -1,14 +1,16 @@
-"""Calls of every kind that are killed again and again, and made again: is anything lost, or stuck for ever?
+"""Check that killed commands lose nothing and can be repeated, for every type of command.
 
     python bench/faults.py [--kills 1000] [--minutes M] [--seed 1] [--kinds onlstm,parse,…] [--resume] [--folder DIR]
 
-Every model, three tasks and a family of seeds are trained at the smallest size and saved after each step; text is
-parsed into a folder of files and in shards; models are combined, with copies and without, and packed; a text is
-prepared, and learned from; every command that writes a file writes one. Each call gets SIGKILL at an operation on a
-file, or at any moment, up to three times, is then made again until it ends, and what it leaves is compared with what an
-unbroken call leaves, all but times. What was whole before a kill must be whole after it. Tells the count as it goes on,
-and keeps it in ``bench/results/faults.json``, from where ``--resume`` goes on after Ctrl-C, SIGTERM or ``--minutes``.
-Prints a line a kind, and exits with 1 if anything was lost or stuck.
+Every model, three tasks and several seeds are trained at the smallest size and saved after each step. Text is parsed
+into a folder of files and in shards. Models are combined, with copies and without, and packed. A text is prepared and
+used for training. Every command that writes a file writes one.
+
+Each call receives SIGKILL at an operation on a file or at a random moment, up to three times. It is repeated until it
+ends, and its files are compared with those of an undisturbed call, except times. Files that were complete before a kill
+must be complete after it. The count is printed and stored in ``bench/results/faults.json``, from which ``--resume``
+continues after Ctrl-C, SIGTERM or ``--minutes``. Prints one line per command, and exits with 1 if anything was lost or
+stuck.
 """
 
 from __future__ import annotations
@@ -41,18 +43,18 @@ from treebank.base.atomic_write import write_whole  # noqa: E402
 OPERATIONS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "os.chmod")
 MOST = 3  # kills of one call
 ASKED_TO_END = 128 + signal.SIGTERM
-LATE = 300.0  # seconds after which a call is stuck
+LATE = 300.0  # seconds after which a call counts as stuck
 COUNT = ".count"
 RESULT = HERE / "results" / "faults.json"
-KEPT = ("kills", "rounds", "lost", "stuck")  # of a kind
+KEPT = ("kills", "rounds", "lost", "stuck")  # fields of a `Kind` that are stored
 
 
 @contextmanager
 def counted(folder: Path, kill_at: int = 0) -> Iterator[None]:
-    """Within, operations on files below ``folder`` are counted; at the one numbered ``kill_at`` the process is killed.
+    """Count operations on files below ``folder``, and kill the process at operation number ``kill_at``.
 
-    If a copy of it comes to that number first, both are. A training is saved after every step. The count goes to the
-    file `COUNT` in the end.
+    If a child process reaches that number first, both are killed. A training is saved after every step. The count is
+    written to the file `COUNT` at the end.
     """
     from induce.training import loop
 
@@ -63,13 +65,13 @@ def counted(folder: Path, kill_at: int = 0) -> Iterator[None]:
         nonlocal count
         count += 1
         if count == kill_at:
-            if os.getppid() == caller:  # a copy, which counts from where it began
+            if os.getppid() == caller:  # a child process, which continues the count of its parent
                 os.kill(caller, signal.SIGKILL)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def hook(event: str, given: tuple[Any, ...]) -> None:
-        if event in OPERATIONS and isinstance(given[0], str | bytes | os.PathLike):
-            path = os.fsdecode(given[0])
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in OPERATIONS and isinstance(arguments[0], str | bytes | os.PathLike):
+            path = os.fsdecode(arguments[0])
             if path.startswith(home) or not path.startswith("/"):
                 another()
 
@@ -85,7 +87,7 @@ def counted(folder: Path, kill_at: int = 0) -> Iterator[None]:
 
 
 def prepared(base: Path) -> None:
-    """Write texts, trees and two models into ``base``, which all calls begin with."""
+    """Write the texts, trees and two models that all calls need into ``base``."""
     toys.write(base)
     for number in (1, 2):
         (base / f"in/{number}").mkdir(parents=True)
@@ -100,7 +102,7 @@ def prepared(base: Path) -> None:
 
 
 def fresh(folder: Path, base: Path) -> Path:
-    """``folder`` as it is before a call."""
+    """Empty ``folder``, link the files of ``base`` into it, and return it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for path in base.iterdir():
@@ -109,16 +111,16 @@ def fresh(folder: Path, base: Path) -> Path:
 
 
 def unbroken(kind: Kind, base: Path, folder: Path) -> None:
-    """Note what an unbroken call of ``kind`` leaves, and how long it takes."""
+    """Store the digests and the duration of an undisturbed call of ``kind``."""
     fresh(folder, base)
     done = call(kind.arguments(folder), folder, guard=partial(counted, folder))
     assert done.code == 0, (kind.name, done.err)
     kind.seconds, kind.operations = done.seconds, int((folder / COUNT).read_text())
-    kind.expected = kind.found(folder)
+    kind.expected = kind.outputs(folder)
 
 
 def broken_off(kind: Kind, base: Path, folder: Path, most: int, draw: random.Random) -> None:
-    """One call that is killed up to ``most`` times, and what it leaves in the end."""
+    """Kill one call up to ``most`` times, repeat it to its end, and check its files."""
     fresh(folder, base)
     kind.rounds += 1
     whole: set[str] = set()
@@ -127,7 +129,7 @@ def broken_off(kind: Kind, base: Path, folder: Path, most: int, draw: random.Ran
         if not arguments:
             break
         done = attempt(kind, arguments, folder, draw if number < most else None)
-        if done.code == ASKED_TO_END:  # as we were, by a signal to the whole group
+        if done.code == ASKED_TO_END:  # the signal reached the whole process group
             continue
         if done.code == 0 or done.late or done.code != -signal.SIGKILL:
             if done.code:
@@ -142,50 +144,52 @@ def broken_off(kind: Kind, base: Path, folder: Path, most: int, draw: random.Ran
             return
         kind.lost += [f"after a kill: {name} is gone" for name in whole - now]
         whole = now
-    found = kind.found(folder)
-    names = sorted(name for name in kind.expected.keys() | found.keys() if kind.expected.get(name) != found.get(name))
+    digests = kind.outputs(folder)
+    names = sorted(
+        name for name in kind.expected.keys() | digests.keys() if kind.expected.get(name) != digests.get(name)
+    )
     kind.lost += [f"at the end: {', '.join(names)}"] if names else []
 
 
-def kill(some: Sequence[Kind], wanted: int, over: Callable[[], bool], base: Path, folder: Path, seed: int) -> None:
-    """Kill calls of each kind in turn until that many are killed, or it is ``over``; keep the count."""
-    while any(not kind.stuck for kind in some):
-        for kind in sorted(some, key=lambda one: one.rounds):
-            left = wanted - sum(one.kills for one in some)
+def kill(selected: Sequence[Kind], target: int, over: Callable[[], bool], base: Path, folder: Path, seed: int) -> None:
+    """Kill calls of each command alternately, until ``target`` kills or ``over()``, and store the count."""
+    while any(not kind.stuck for kind in selected):
+        for kind in sorted(selected, key=lambda member: member.rounds):
+            left = target - sum(member.kills for member in selected)
             if left <= 0 or over():
                 return
             if not kind.stuck:
                 broken_off(kind, base, folder, min(MOST, left), random.Random(f"{seed} {kind.name} {kind.rounds}"))
-                keep(some, seed)
-                print(f"{kind.name}: {told(some)}", file=sys.stderr, flush=True)
+                keep(selected, seed)
+                print(f"{kind.name}: {summary(selected)}", file=sys.stderr, flush=True)
 
 
-def told(some: Sequence[Kind]) -> str:
-    """Kills so far, and what came of them."""
-    lost, stuck = (sum(len(getattr(kind, name)) for kind in some) for name in ("lost", "stuck"))
-    return f"{sum(kind.kills for kind in some)} kills, lost {lost}, stuck {stuck}"
+def summary(selected: Sequence[Kind]) -> str:
+    """Number of kills, lost files and stuck calls, in one line."""
+    lost, stuck = (sum(len(getattr(kind, name)) for kind in selected) for name in ("lost", "stuck"))
+    return f"{sum(kind.kills for kind in selected)} kills, lost {lost}, stuck {stuck}"
 
 
-def keep(some: Sequence[Kind], seed: int) -> None:
-    """Write what was counted so far."""
-    table = {kind.name: {name: getattr(kind, name) for name in (*KEPT, "operations")} for kind in some}
+def keep(selected: Sequence[Kind], seed: int) -> None:
+    """Write the counts to the file of results."""
+    table = {kind.name: {name: getattr(kind, name) for name in (*KEPT, "operations")} for kind in selected}
     RESULT.parent.mkdir(exist_ok=True)
-    result = {"machine": describe(), "seed": seed, "told": told(some), "kinds": table}
+    result = {"machine": describe(), "seed": seed, "summary": summary(selected), "kinds": table}
     write_whole(RESULT, json.dumps(result, indent=1).encode())
 
 
-def go_on(some: Sequence[Kind], seed: int) -> None:
-    """Take what was counted before with this seed."""
+def go_on(selected: Sequence[Kind], seed: int) -> None:
+    """Read the counts of an earlier call with the same seed."""
     before = json.loads(RESULT.read_bytes())
     if before["seed"] != seed:
-        raise SystemExit(f"{RESULT} was counted with --seed {before['seed']}")
-    for kind in some:
+        raise SystemExit(f"{RESULT}; counted with --seed {before['seed']}, not {seed}")
+    for kind in selected:
         for name in KEPT if kind.name in before["kinds"] else ():
             setattr(kind, name, before["kinds"][kind.name][name])
 
 
 def attempt(kind: Kind, arguments: list[str], folder: Path, draw: random.Random | None) -> Done:
-    """One call, killed at an operation or at any moment; not at all without ``draw``."""
+    """Make one call, and kill it at an operation or at a random moment if ``draw`` is given."""
     guard: Callable[[], AbstractContextManager[object]] = partial(counted, folder)
     if draw is None:
         return call(arguments, folder, guard=guard, seconds=LATE)
@@ -199,32 +203,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=math.inf, help="end earlier, after so many")
-    parser.add_argument("--kinds", help="only these, with commas between them")
-    parser.add_argument("--resume", action="store_true", help="go on from the count that was kept")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="time limit in minutes")
+    parser.add_argument("--kinds", help="commands to kill, separated by commas (default: all)")
+    parser.add_argument("--resume", action="store_true", help="continue from the stored count")
     parser.add_argument("--folder", default="/dev/shm" if os.path.isdir("/dev/shm") else None)
-    given = parser.parse_args()
+    options = parser.parse_args()
     load_everything()
-    chosen = given.kinds.split(",") if given.kinds else None
-    some = [kind for kind in kinds() if chosen is None or kind.name in chosen]
-    if given.resume:
-        go_on(some, given.seed)
-    ends, asked = time.monotonic() + 60 * given.minutes, list[int]()
-    signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))  # an exception may be lost in a fork
-    with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory(dir=given.folder) as work:
+    chosen = options.kinds.split(",") if options.kinds else None
+    selected = [kind for kind in kinds() if chosen is None or kind.name in chosen]
+    if options.resume:
+        go_on(selected, options.seed)
+    ends, signals = time.monotonic() + 60 * options.minutes, list[int]()
+    signal.signal(signal.SIGTERM, lambda number, frame: signals.append(number))  # an exception may be lost in a fork
+    with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory(dir=options.folder) as work:
         base, folder = Path(work, "base"), Path(work, "call")
         base.mkdir()
         prepared(base)
-        for kind in some:
+        for kind in selected:
             unbroken(kind, base, folder)
-        kill(some, given.kills, lambda: bool(asked) or time.monotonic() > ends, base, folder, given.seed)
-    for kind in some:
+        kill(selected, options.kills, lambda: bool(signals) or time.monotonic() > ends, base, folder, options.seed)
+    for kind in selected:
         print(
             f"{kind.name}: {kind.kills} kills of {kind.rounds} calls of {kind.operations} operations on files; "
             f"lost {len(kind.lost)}, stuck {len(kind.stuck)} {[*kind.lost[:2], *kind.stuck[:2]] or ''}"
         )
-    print(f"{told(some)}: {len(some)} kinds of calls, seed {given.seed}")
-    if any(kind.lost or kind.stuck for kind in some):
+    print(f"{summary(selected)}: {len(selected)} kinds of calls, seed {options.seed}")
+    if any(kind.lost or kind.stuck for kind in selected):
         raise SystemExit(1)
 
 

@@ -1,4 +1,4 @@
-"""Runs benchmarks as programs of their own and collects the numbers that they write."""
+"""Run benchmarks in processes of their own, and collect the numbers that they write."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 
-TOOLS = (  # what measures no speed, or takes too long
+TOOLS = (  # programs and modules that are not part of `make bench`
     *("all", "allocations", "builtin", "calls", "choice", "compare", "copies", "decoders", "faults"),
     *("figures", "forked", "hostile", "kills", "languages", "machine", "pairs", "votes"),
     *("pretraining", "rounding", "scale", "scores", "similarity", "skills", "tables", "tokenizing", "toys", "trees"),
 )
-QUICK = {  # options with which a benchmark takes a minute or two; those not named run without any
+QUICK = {  # options for a run of one or two minutes; other benchmarks have none
     "reading": ["--rounds", "2"],
     "pcfg": ["--rounds", "2"],
     "ordered_memory": ["--size", "small", "--count", "96", "--rounds", "2"],
@@ -25,7 +25,7 @@ QUICK = {  # options with which a benchmark takes a minute or two; those not nam
     "udgn": ["--size", "small", "--rounds", "3"],
     "onlstm": ["--size", "small", "--part", "train", "--part", "parse", "--rounds", "3"],
 }
-FULL = {  # at the papers' sizes, too
+FULL = {  # also at the sizes of the papers
     **QUICK,
     "ordered_memory": ["--rounds", "2"],
     "prpn": ["--rounds", "2"],
@@ -35,14 +35,14 @@ FULL = {  # at the papers' sizes, too
 
 
 def benchmarks(root: Path = ROOT) -> list[str]:
-    """Names of the benchmarks of the program in ``root``."""
+    """Names of the benchmarks in the repository ``root``."""
     return [path.stem for path in sorted((root / "bench").glob("*.py")) if path.stem not in TOOLS]
 
 
 def numbers(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, float]]:
-    """Every measured number in nested tables and lists with its path, "train small / onlstm words/s".
+    """Measured numbers in nested tables and lists, with paths such as "train small / onlstm words/s".
 
-    What is in a list is named by its sizes and kinds, "words 20", and by its place where it has none.
+    An entry of a list is named by its integers and strings, such as "words 20", or by its index if it has none.
     """
     if isinstance(value, bool):
         return
@@ -52,17 +52,17 @@ def numbers(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, float
         for key, below in value.items():
             yield from numbers(below, (*path, str(key)))
     elif isinstance(value, list):
-        for place, below in enumerate(value):
+        for index, below in enumerate(value):
             if isinstance(below, dict):
-                sizes = [f"{key} {one}" for key, one in below.items() if isinstance(one, int | str)]
-                measured = {key: one for key, one in below.items() if not isinstance(one, int | str)}
-                yield from numbers(measured, (*path, ", ".join(sizes) or str(place)))
+                sizes = [f"{key} {item}" for key, item in below.items() if isinstance(item, int | str)]
+                measured = {key: item for key, item in below.items() if not isinstance(item, int | str)}
+                yield from numbers(measured, (*path, ", ".join(sizes) or str(index)))
             else:
-                yield from numbers(below, (*path, str(place)))
+                yield from numbers(below, (*path, str(index)))
 
 
 def run(name: str, options: list[str], *, root: Path = ROOT, limit: float = 600.0) -> dict[str, float]:
-    """The numbers that benchmark ``name`` of the program in ``root`` writes; none if it fails or takes too long."""
+    """Numbers of benchmark ``name`` in the repository ``root``, or none if it fails or exceeds ``limit`` seconds."""
     result = root / "bench" / "results" / f"{name}.json"
     result.unlink(missing_ok=True)
     environment = {**os.environ, "PYTHONPATH": str(root)}

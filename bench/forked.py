@@ -1,4 +1,4 @@
-"""Calls of the program in forked copies of one process that has loaded it all: processes of their own, and cheap."""
+"""Fast calls of synparse in child processes, forked from one process that has loaded all modules."""
 
 from __future__ import annotations
 
@@ -18,38 +18,33 @@ from pkgutil import walk_packages
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-Guard = Callable[[], AbstractContextManager[object]]  # what a call runs in
+Guard = Callable[[], AbstractContextManager[object]]  # context in which a call runs
 
 
 @dataclass(frozen=True)
 class Done:
-    """How a call ended. ``code``: its exit code, or the number of the signal that ended it, negative."""
+    """Result of a call. ``code`` is its exit code, or minus the number of the signal that ended it."""
 
     code: int
     err: str
     seconds: float
-    late: bool = False  # it was ended by us, after its time-out
+    late: bool = False  # killed after its time limit
 
     @property
     def last(self) -> str:
-        """The last line that it wrote to standard error."""
+        """Last line of standard error."""
         return (self.err.strip().splitlines() or [""])[-1]
-
-    @property
-    def told(self) -> bool:
-        """Whether it ended as it should where something is wrong: with exit code 1 and one clear line."""
-        return self.code == 1 and self.last.startswith("synparse: ") and "Traceback" not in self.err
 
 
 def load_everything() -> None:
-    """Load torch and all of synparse, in one thread: a process that is forked must not have others."""
+    """Load torch and all modules of synparse in one thread, because a forked process must not have others."""
     import torch
 
     torch.set_num_threads(1)
     os.environ["OMP_NUM_THREADS"] = "1"
     for name in ("treebank", "induce", "cli"):
         for module in walk_packages(import_module(name).__path__, f"{name}."):
-            with suppress(ImportError):  # what needs a package that is not installed
+            with suppress(ImportError):  # modules that need a missing package
                 import_module(module.name)
     gc.collect()
     gc.freeze()
@@ -63,9 +58,9 @@ def call(
     kill_after: float | None = None,
     seconds: float = 300.0,
 ) -> Done:
-    """``synparse ARGUMENT…`` in ``folder``, in a copy of this process; SIGKILL ``kill_after`` so many seconds."""
+    """Run ``synparse ARGUMENT…`` in ``folder`` in a child process, and kill it after ``kill_after`` seconds."""
     log = folder / ".err"
-    log.touch()  # the copy may be killed before it does anything
+    log.touch()  # the child may be killed before it writes anything
     began = time.monotonic()
     child = os.fork()
     if not child:
@@ -84,7 +79,7 @@ def call(
 
 
 def _ended(descriptor: int, seconds: float) -> bool:
-    """Whether the process ends within ``seconds``. Those in which we are stopped ourselves hardly count."""
+    """Whether the process ends within ``seconds``. Time in which this process is stopped hardly counts."""
     while True:
         ready, _, _ = select.select([descriptor], [], [], min(1.0, seconds))
         seconds -= 1
@@ -93,7 +88,7 @@ def _ended(descriptor: int, seconds: float) -> bool:
 
 
 def _run(arguments: Sequence[str], folder: Path, log: Path, guard: Guard) -> None:
-    """What the copy does; it never returns."""
+    """Run the call in the child process, and exit with its code."""
     code = 70
     try:
         err = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

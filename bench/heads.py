@@ -1,7 +1,7 @@
-"""Times Chu-Liu/Edmonds in one run beside a plain arborescence from each word as the root.
+"""Time one run of Chu-Liu/Edmonds against a plain arborescence from each word as the root.
 
 ``python bench/heads.py`` prints a table and writes ``bench/results/heads.json``. Both are numpy code and give trees of
-the same score; the plain one takes the best head of every word, contracts a circle, and does so again, for each root.
+the same score. The plain one takes the best head of every word, contracts a cycle, and repeats this, for each root.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Tree = dict[int, int]  # word -> head
 
 
 def plain(scores: np.ndarray, root: int) -> Tree:
-    """The best arborescence from ``root``, by recursion; ``scores[i, j]`` is that of head j for word i."""
+    """Best arborescence from ``root``, by recursion, for the score ``scores[i, j]`` of head j for word i."""
     scores = scores.copy()
     np.fill_diagonal(scores, -np.inf)
     best = scores.argmax(1)
@@ -38,9 +38,9 @@ def plain(scores: np.ndarray, root: int) -> Tree:
     smaller[:-1, :-1] = scores[np.ix_(others, others)]
     smaller[-1, :-1], smaller[:-1, -1] = into.max(0), out.max(1)
     entered, left = into.argmax(0), out.argmax(1)
-    found = plain(smaller, others.tolist().index(root))
+    smaller_tree = plain(smaller, others.tolist().index(root))
     tree = {int(i): int(best[i]) for i in inside}
-    for word, head in found.items():
+    for word, head in smaller_tree.items():
         if word == len(others):
             tree[int(inside[entered[head]])] = int(others[head])
         else:
@@ -49,24 +49,24 @@ def plain(scores: np.ndarray, root: int) -> Tree:
 
 
 def _circle(heads: list[int], root: int) -> list[int]:
-    """The words of a circle, or nothing."""
-    seen = [0] * len(heads)
-    seen[root] = -1
+    """Words of a cycle, or an empty list."""
+    visited_by = [0] * len(heads)
+    visited_by[root] = -1
     for walk, start in enumerate(range(len(heads)), 1):
         i = start
-        while not seen[i]:
-            seen[i] = walk
+        while not visited_by[i]:
+            visited_by[i] = walk
             i = heads[i]
-        if seen[i] == walk:
-            found = [i]
-            while heads[found[-1]] != i:
-                found.append(heads[found[-1]])
-            return found
+        if visited_by[i] == walk:
+            circle = [i]
+            while heads[circle[-1]] != i:
+                circle.append(heads[circle[-1]])
+            return circle
     return []
 
 
 def once_for_each_root(scores: np.ndarray) -> float:
-    """The best score of a tree, by the plain way."""
+    """Score of the best tree, by the plain algorithm."""
     trees = (plain(scores, root) for root in range(len(scores)))
     return max(sum(scores[i, j] for i, j in tree.items()) for tree in trees)
 
@@ -86,9 +86,14 @@ def main() -> None:
             seconds[0] += middle - began
             seconds[1] += ended - middle
             assert abs(sum(scores[i, j] for i, j in enumerate(heads) if j >= 0) - best) < 1e-9
-        one, each = (1000 * total / len(matrices) for total in seconds)
-        rows.append({"words": count, "one run (ms)": one, "once for each root (ms)": each, "ratio": each / one})
-        print(f"{count:3d} words: one run {one:7.2f} ms, once for each root {each:8.2f} ms, {each / one:5.1f} times")
+        single, repeated = (1000 * total / len(matrices) for total in seconds)
+        rows.append(
+            {"words": count, "one run (ms)": single, "once for each root (ms)": repeated, "ratio": repeated / single}
+        )
+        print(
+            f"{count:3d} words: one run {single:7.2f} ms, once for each root {repeated:8.2f} ms, "
+            f"{repeated / single:5.1f} times"
+        )
     (HERE / "results").mkdir(exist_ok=True)
     (HERE / "results" / "heads.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

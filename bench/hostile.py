@@ -1,11 +1,11 @@
-"""Hostile lines through ``synparse parse``: a line in is a line out with the same words, in memory that does not grow.
+"""Check that ``synparse parse`` keeps the number and the words of hostile lines, in constant memory.
 
     python bench/hostile.py [--lines 10000000] [--seed 1] [--run RUN]
 
-Marks, brackets, escape sequences, characters of all planes, blanks and bytes that are no UTF-8 are written to the
-standard input of the command, which reads a pipe, and its output is read and compared while it runs. Without RUN a
-tiny model is trained first. Prints lines in and out, memory on the way, seconds, and the SHA-256 of input and output;
-writes ``bench/results/hostile.json``; exits with 1 if a line is lost or has other words.
+Special tokens, brackets, escape sequences, characters of all planes, white space and bytes that are not UTF-8 are
+piped into the command, and its output is compared while it runs. Without RUN, a tiny model is trained first. Prints the
+number of lines in and out, the memory during the run, seconds, and the SHA-256 of input and output; writes
+``bench/results/hostile.json``. Exits with 1 if a line is lost or has other words.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ MARKS = (
 PLANES = ((1, 33), (33, 127), (128, 0x250), (0x300, 0x2100), (0x3000, 0xD800), (0xE000, 0xFDD0), (0x10000, 0x110000))
 LENGTHS = (0, 1, 1, 2, 2, 3, 4, 6, 9)  # in words
 NO_TEXT = (b"\xff", b"a \xc3 b", b"\xed\xa0\x80", b"a\x00b")
-TOGETHER = 1000  # lines that are written at a time
+TOGETHER = 1000  # lines per block
 LEAF = re.compile(r"\(W ([^ ()]+)\)")
 Words = list[str]
 
 
 def words(draw: random.Random, count: int = 5_000) -> Words:
-    """What lines are made of."""
-    found = [*MARKS] * 10
-    while len(found) < count:
+    """Words to draw the lines from."""
+    pool = [*MARKS] * 10
+    while len(pool) < count:
         low, high = draw.choice(PLANES)
         word = "".join(chr(draw.randrange(low, high)) for _ in range(draw.randint(1, 6)))
-        found.append(re.sub(r"[\n\r\t \0\ufeff]", "", word) or "x")
-    return found
+        pool.append(re.sub(r"[\n\r\t \0\ufeff]", "", word) or "x")
+    return pool
 
 
 def blocks(count: int, seed: int) -> Iterator[tuple[bytes, list[Words]]]:
-    """Some lines at a time, and the words of each; a line that is no text has none."""
+    """Blocks of lines, and the words of each line (none for invalid text)."""
     draw = random.Random(seed)
     pool = words(draw)
     for start in range(0, count, TOGETHER):
-        lines, wanted = [], []
+        lines, expected = [], []
         for _ in range(min(TOGETHER, count - start)):
             chosen = draw.choices(pool, k=draw.choice(LENGTHS))
             blank = draw.choice((" ", " ", "\t", "  "))
@@ -72,45 +72,45 @@ def blocks(count: int, seed: int) -> Iterator[tuple[bytes, list[Words]]]:
             if draw.random() < 0.001:
                 line, chosen = draw.choice(NO_TEXT), []
             lines.append(line + b"\n")
-            wanted.append([word.replace("(", "-LRB-").replace(")", "-RRB-") for word in chosen])
-        yield b"".join(lines), wanted
+            expected.append([word.replace("(", "-LRB-").replace(")", "-RRB-") for word in chosen])
+        yield b"".join(lines), expected
 
 
 def memory(process: int) -> float:
-    """Megabytes that a process has in memory now."""
+    """Current resident memory of a process, in MB."""
     pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 
 
 def measure(run: str, count: int, seed: int) -> dict[str, Any]:
-    """What came out of ``count`` lines."""
+    """Figures of parsing ``count`` lines."""
     command = [sys.executable, "-m", "synparse", "parse", "-m", run, "--input-format", "text", "--on-error", "blank"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parent)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     began = time.monotonic()
     process = subprocess.Popen(command, env=environment, **pipes)  # type: ignore[call-overload]
     expected: SimpleQueue[list[Words]] = SimpleQueue()
-    given, found = sha256(), sha256()
+    input_hash, output_hash = sha256(), sha256()
 
     def write() -> None:
         with process.stdin as stream:
-            for data, wanted in blocks(count, seed):
-                expected.put(wanted)
-                given.update(data)
+            for data, block_words in blocks(count, seed):
+                expected.put(block_words)
+                input_hash.update(data)
                 stream.write(data)
 
     writer = Thread(target=write)
     writer.start()
     out, other, on_the_way = 0, 0, []
-    wanted: Iterator[Words] = iter(())
+    block_words: Iterator[Words] = iter(())
     every = max(1, count // 10)
     for line in process.stdout:
-        found.update(line)
+        output_hash.update(line)
         leaves = LEAF.findall(line.decode("utf-8"))
-        if (here := next(wanted, None)) is None:
-            wanted = iter(expected.get())
-            here = next(wanted)
-        other += leaves != here
+        if (sentence_words := next(block_words, None)) is None:
+            block_words = iter(expected.get())
+            sentence_words = next(block_words)
+        other += leaves != sentence_words
         out += 1
         if out % every == 0:
             on_the_way.append(round(memory(process.pid), 1))
@@ -129,13 +129,13 @@ def measure(run: str, count: int, seed: int) -> dict[str, Any]:
         "MB on the way": on_the_way,
         "seconds": round(time.monotonic() - began, 1),
         "seconds of the processor": round(used.ru_utime + used.ru_stime, 1),
-        "sha256 in": given.hexdigest(),
-        "sha256 out": found.hexdigest(),
+        "sha256 in": input_hash.hexdigest(),
+        "sha256 out": output_hash.hexdigest(),
     }
 
 
 def tiny_model(folder: Path) -> str:
-    """A model trained on some toy sentences."""
+    """Train a model on toy sentences, and return its folder."""
     toys.write(folder, 60)
     command = [sys.executable, "-m", "synparse", *toys.training("onlstm", resume=False)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parent)}
@@ -148,15 +148,15 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=10_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--run")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(given.run or tiny_model(Path(folder)), given.lines, given.seed)
-    for name, value in found.items():
+        figures = measure(options.run or tiny_model(Path(folder)), options.lines, options.seed)
+    for name, value in figures.items():
         print(f"{name}: {value}")
     result = HERE / "results" / "hostile.json"
     result.parent.mkdir(exist_ok=True)
-    result.write_text(json.dumps({"machine": describe(), **found}, indent=1), encoding="utf-8")
-    if found["exit code"] or found["lines with other words"] or found["lines out"] != found["lines in"]:
+    result.write_text(json.dumps({"machine": describe(), **figures}, indent=1), encoding="utf-8")
+    if figures["exit code"] or figures["lines with other words"] or figures["lines out"] != figures["lines in"]:
         raise SystemExit(1)
 
 

@@ -1,11 +1,11 @@
-"""A batch of files that is killed again and again, and gone on with: is any sentence lost or written twice?
+"""Check that no sentence is lost or repeated when the parsing of a batch of files is killed and resumed.
 
     python bench/kills.py RUN TEXT… [--kills 50] [--format brackets]
 
-Parses the files TEXT into a folder once; then, in a process of its own that gets SIGKILL at a random moment, again and
-again with ``--resume``, until that many were killed. Every batch that came to its end is compared with the first by
-SHA-256. Prints a line and writes ``bench/results/kills.json``. Without RUN and TEXT a small model of the built-in
-sample is trained first.
+Parses the files TEXT into a folder once. Then parses them repeatedly in child processes, which receive SIGKILL at a
+random moment and are resumed, until ``--kills`` processes were killed. Every finished batch is compared with the first
+one by SHA-256. Prints one line and writes ``bench/results/kills.json``. Without RUN and TEXT, a small model is trained
+on the built-in sample first.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from treebank.io.read import InputOptions  # noqa: E402
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Name -> SHA-256 of every file below a folder."""
+    """SHA-256 of every file below a folder, by name."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def small_case(folder: Path) -> tuple[str, list[str]]:
-    """A model trained for one epoch on the built-in sample, and six files of its sentences."""
+    """Train a model for one epoch on the built-in sample, and write six files of its sentences."""
     run = str(folder / "run")
     synparse.train(run=run, settings=["train.epochs=1", "model.hidden_size=48"], max_minutes=1)
     lines = [" ".join(sentence.words) for sentence in sample_treebank("train").sentences]
@@ -52,7 +52,7 @@ def small_case(folder: Path) -> tuple[str, list[str]]:
 
 
 def killed_batch(folder: Path, texts: list[str], job: Job, kills: int, longest: float, rng: random.Random) -> int:
-    """One batch to its end; returns how often it was killed, at most ``kills`` times."""
+    """Parse one batch to its end, killed at most ``kills`` times, and return the number of kills."""
     done = 0
     while True:
         child = os.fork()
@@ -74,7 +74,7 @@ def killed_batch(folder: Path, texts: list[str], job: Job, kills: int, longest: 
 
 
 def measure(work: Path, run: str, texts: list[str], form: str, kills: int) -> dict[str, Any]:
-    """Counts, and whether all batches were equal."""
+    """Counts of sentences, kills and batches, and whether all batches were equal."""
     job = Job(synparse.load(run, device="cpu"), form, InputOptions(notify=lambda text: None))
     began = time.perf_counter()
     sentences = parse_into(str(work / "whole"), texts, job)
@@ -94,20 +94,21 @@ def main() -> None:
     parser.add_argument("text", nargs="*")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--format", default="brackets")
-    given = parser.parse_args()
+    options = parser.parse_args()
     import torch
 
-    torch.set_num_threads(1)  # a process that is forked must not have threads
+    torch.set_num_threads(1)  # a forked process must not have threads
     with tempfile.TemporaryDirectory() as folder:
-        run, texts = (given.run, given.text) if given.text else small_case(Path(folder))
-        found = measure(Path(folder), run, texts, given.format, given.kills)
+        run, texts = (options.run, options.text) if options.text else small_case(Path(folder))
+        figures = measure(Path(folder), run, texts, options.format, options.kills)
     print(
-        f"{found['sentences']} sentences, {found['kills']} kills, {found['batches']} batches, equal: {found['equal']}"
+        f"{figures['sentences']} sentences, {figures['kills']} kills, {figures['batches']} batches, "
+        f"equal: {figures['equal']}"
     )
     result = HERE / "results" / "kills.json"
     result.parent.mkdir(exist_ok=True)
-    result.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    if not found["equal"]:
+    result.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    if not figures["equal"]:
         raise SystemExit(1)
 
 

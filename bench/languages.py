@@ -1,17 +1,17 @@
-"""Heads from raw text in many languages: a model beside the baselines `next` and `previous`.
+"""Scores of heads learned from raw text in many languages, next to the baselines `next` and `previous`.
 
-``python bench/languages.py`` trains the preset on the text of each treebank (its training part, or where there is none
-its own sentences), scores it under `udgn`, and prints a table. Each score is kept in ``bench/results/languages.json``
-as soon as it is there: the same command goes on where it was stopped, ``--fresh`` begins anew. ``--docs`` writes the
+``python bench/languages.py`` trains the preset on the text of each treebank (its training part or, without one, its
+test part), scores it under `udgn`, and prints a table. Each score is stored in ``bench/results/languages.json``
+immediately: the same command continues where it was stopped, and ``--fresh`` starts from scratch. ``--docs`` writes the
 table into ``docs/models/dmv.md``, between the comments that name this program. Treebanks come from ``--data`` (folders
-``ud/UD_…`` as Universal Dependencies name them, ``gum/dep``, ``craft/dep``, the zip of nltk's dependency_treebank);
-those that are not there are left out, with a word. ``--only``, ``--seeds``, ``--model``, ``--preset`` and ``--set``
-choose. Seconds are of the processor, one thread.
+``ud/UD_…`` as in Universal Dependencies, ``gum/dep``, ``craft/dep``, the zip of nltk's dependency_treebank). A missing
+treebank is left out with a message. ``--only``, ``--seeds``, ``--model``, ``--preset`` and ``--set`` select. Seconds
+are CPU time of one thread.
 
-``--comparators`` adds columns of others: plain DMV and eleven minutes of UDGN.
+``--comparators`` adds columns of other models: plain DMV and eleven minutes of UDGN.
 
-``--pupil biaffine`` also trains that model on the heads of each run, and scores it and the vote of both; ``--docs``
-then writes into ``docs/models/biaffine.md``.
+``--pupil biaffine`` also trains that model as a student on the heads of each run, and scores the student and the
+ensemble of both; ``--docs`` then writes into ``docs/models/biaffine.md``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from treebank.io.read import read_sentences  # noqa: E402
 
 @dataclass(frozen=True)
 class Language:
-    """A treebank: where its text and its gold heads are, below the data folder."""
+    """A treebank, with the paths of its text and its gold heads in the data folder."""
 
     name: str
     text: str
@@ -57,13 +57,13 @@ WSJ = "nltk_data/corpora/dependency_treebank.zip"
 
 
 def pud(name: str, code: str) -> Language:
-    """A treebank that has no training part."""
-    own = UD.format(f"{name}-PUD", f"{code}_pud", "test")
-    return Language(name, own, (own,))
+    """Treebank of Parallel Universal Dependencies, which has only a test part."""
+    path = UD.format(f"{name}-PUD", f"{code}_pud", "test")
+    return Language(name, path, (path,))
 
 
 def parts(name: str, treebank: str, code: str, packed: str = "") -> Language:
-    """A treebank with training and development part."""
+    """Treebank with a training part and a development part."""
     return Language(name, UD.format(treebank, code, "train") + packed, (UD.format(treebank, code, "dev"),))
 
 
@@ -86,7 +86,7 @@ LANGUAGES = (
 
 
 def unpacked(path: Path, folder: Path) -> Path:
-    """A zip of .dp files as one file."""
+    """Write the .dp files of a zip archive to one file, and return its path. Other files stay as they are."""
     if path.suffix != ".zip":
         return path
     target = folder / (path.stem + ".dp")
@@ -97,17 +97,22 @@ def unpacked(path: Path, folder: Path) -> Path:
 
 
 def plain_text(path: Path, folder: Path) -> Path:
-    """The words of a treebank, a sentence a line; a text stays as it is."""
+    """Write the words of a treebank with one sentence per line, and return the path. A text stays as it is."""
     if ".txt" in path.suffixes:
         return path
     target = folder / "text.txt"
-    lines = (" ".join(word.replace(" ", "\u00a0") for word in one.words) for one in read_sentences([str(path)]))
+    lines = (
+        " ".join(word.replace(" ", "\u00a0") for word in sentence.words) for sentence in read_sentences([str(path)])
+    )
     target.write_text("\n".join(lines) + "\n")
     return target
 
 
 def synparse(arguments: Sequence[str], *, all_cores: bool = False) -> tuple[str, float]:
-    """What a command prints, and its processor seconds; it has one thread, unless it shall use ``all_cores``."""
+    """Standard output and CPU seconds of a command, run with one thread unless ``all_cores``.
+
+    Raises SystemExit if the command fails.
+    """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     environment |= {} if all_cores else {"OMP_NUM_THREADS": "1"}
@@ -123,12 +128,12 @@ def synparse(arguments: Sequence[str], *, all_cores: bool = False) -> tuple[str,
 def measure(
     language: Language, settings: Mapping[str, Any], seeds: int, data: Path, done: Collection[int] = ()
 ) -> Iterator[list[dict[str, Any]]]:
-    """Scores of the model and of the baselines on each gold file of a treebank, seed by seed but for those ``done``."""
+    """Scores of the model and the baselines on each gold file of a treebank, for each seed that is not ``done``."""
     if set(range(1, seeds + 1)) <= set(done):
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        golds = [unpacked(data / one, folder) for one in language.gold]
+        golds = [unpacked(data / path, folder) for path in language.gold]
         text = plain_text(golds[0] if language.text == language.gold[0] else data / language.text, folder)
         for seed in range(1, seeds + 1):
             if seed in done:
@@ -141,11 +146,20 @@ def measure(
             _, seconds = synparse([*train, *(part for change in settings["set"] for part in ("--set", change))])
             models = [run]
             if settings["pupil"]:
-                pupil, vote = f"{run}-pupil", f"{run}-vote"
-                taught = ["train", str(text), "--model", settings["pupil"], "--teacher", run, "--seed", str(seed)]
-                seconds += synparse([*taught, "-o", pupil])[1]
-                synparse(["combine", run, pupil, "-o", vote])
-                models += [pupil, vote]
+                student, vote = f"{run}-pupil", f"{run}-vote"
+                student_command = [
+                    "train",
+                    str(text),
+                    "--model",
+                    settings["pupil"],
+                    "--teacher",
+                    run,
+                    "--seed",
+                    str(seed),
+                ]
+                seconds += synparse([*student_command, "-o", student])[1]
+                synparse(["combine", run, student, "-o", vote])
+                models += [student, vote]
             for gold in golds:
                 scores = ["eval", "--gold", str(gold), "--convention", "udgn", "--format", "json"]
                 scores += [part for model in models for part in ("-m", model)]
@@ -159,31 +173,30 @@ def measure(
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Markdown: a line for each gold file, UAS / UUAS, mean and deviation over seeds; seconds of the rows that have
-    them."""
+    """Markdown table with a row for each gold file: UAS / UUAS (mean and deviation over seeds) and mean seconds."""
     systems = list(dict.fromkeys((*BASE, *(system for row in rows for system in row["scores"]))))
     lines = [f"| data | {' | '.join(systems)} | seconds |", "| --- " * (len(systems) + 1) + "| ---: |"]
     for name in dict.fromkeys(row["data"] for row in rows):
-        own = [row for row in rows if row["data"] == name]
+        group = [row for row in rows if row["data"] == name]
         cells = []
         for system in systems:
-            runs = [row["scores"][system] for row in own if system in row["scores"]]
+            runs = [row["scores"][system] for row in group if system in row["scores"]]
             both = (spread([run[metric] for run in runs]) for metric in ("UAS", "UUAS"))
             cells.append(" / ".join(both) if runs else "")
-        seconds = statistics.mean(row["train s"] for row in own if "train s" in row)
+        seconds = statistics.mean(row["train s"] for row in group if "train s" in row)
         lines.append(f"| {name} | {' | '.join(cells)} | {seconds:.0f} |")
     return "\n".join(lines)
 
 
 def collect(settings: Mapping[str, Any], options: argparse.Namespace, results: Path) -> list[dict[str, Any]]:
-    """The scores that are kept in ``results``, and those that are not there yet."""
-    rows = [] if options.fresh else kept(settings, results)
+    """Scores stored in ``results``, and newly measured ones for all other treebanks and seeds."""
+    rows = [] if options.fresh else stored_rows(settings, results)
     if rows:
-        print(f"{len(rows)} scores were there already (--fresh forgets them)", file=sys.stderr)
+        print(f"{len(rows)} scores are stored already (--fresh discards them)", file=sys.stderr)
     for language in LANGUAGES:
         if options.only and not any(part.lower() in language.name.lower() for part in options.only):
             continue
-        if missing := [one for one in (language.text, *language.gold) if not (options.data / one).exists()]:
+        if missing := [path for path in (language.text, *language.gold) if not (options.data / path).exists()]:
             print(f"{language.name}: no {missing[0]} in {options.data}", file=sys.stderr)
             continue
         done = {row["seed"] for row in rows if row["data"].startswith(language.name)}
@@ -196,12 +209,12 @@ def collect(settings: Mapping[str, Any], options: argparse.Namespace, results: P
 
 
 def results_of(name: str) -> Path:
-    """Where scores are kept; those of a pupil and of a comparator by themselves."""
+    """Path of the stored scores, with ``name`` for a student or a comparator."""
     return RESULTS.with_stem(f"{RESULTS.stem}-{name}") if name else RESULTS
 
 
-def kept(settings: Mapping[str, Any], results: Path) -> list[dict[str, Any]]:
-    """The scores of an earlier call with these settings; none if there was none."""
+def stored_rows(settings: Mapping[str, Any], results: Path) -> list[dict[str, Any]]:
+    """Scores of an earlier call with the same settings, or an empty list."""
     if not results.exists():
         return []
     content = json.loads(results.read_text())
@@ -210,23 +223,26 @@ def kept(settings: Mapping[str, Any], results: Path) -> list[dict[str, Any]]:
 
 
 def with_table(page: Path, lines: str, program: str) -> str:
-    """What is in ``page``, with these ``lines`` where the table of ``program`` stands."""
+    """Text of ``page`` with ``lines`` as the table of ``program``.
+
+    Raises SystemExit if the page lacks the comments around the table.
+    """
     begin, end = f"<!-- {program} -->", "<!-- end -->"
-    before, found, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, last, after = rest.partition(end)
-    if not (found and last):
-        raise SystemExit(f"{page}: the table stands between {begin} and {end}, which are not there")
+    before, opening, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, closing, after = rest.partition(end)
+    if not (opening and closing):
+        raise SystemExit(f"{page}: no table of this program; add the lines {begin} and {end}")
     return f"{before}{begin}\n{lines}\n{end}{after}"
 
 
 def in_order(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Scores in the order of `LANGUAGES`."""
     names = [language.name for language in LANGUAGES]
-    return sorted(rows, key=lambda row: next(place for place, name in enumerate(names) if row["data"].startswith(name)))
+    return sorted(rows, key=lambda row: next(index for index, name in enumerate(names) if row["data"].startswith(name)))
 
 
 def spread(values: Sequence[float]) -> str:
-    """Mean, and deviation where there is one."""
+    """Mean, and standard deviation if it is not 0."""
     deviation = statistics.stdev(values) if len(values) > 1 else 0.0
     return f"{statistics.mean(values):.1f}" + (f" ± {deviation:.1f}" if deviation else "")
 
@@ -235,17 +251,19 @@ def main() -> None:
     """Print and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
-    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="treebanks whose name holds this")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="treebanks whose name contains NAME"
+    )
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--model", default="dmv")
     parser.add_argument("--preset", default="")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE")
-    parser.add_argument("--max-minutes", type=float, dest="minutes", help="of each training")
+    parser.add_argument("--max-minutes", type=float, dest="minutes", help="time limit of each training in minutes")
     parser.add_argument("--comparators", action="store_true", help="plain DMV and UDGN as further columns")
-    parser.add_argument("--fresh", action="store_true", help="forget the scores that are there")
+    parser.add_argument("--fresh", action="store_true", help="discard the stored scores")
     parser.add_argument("--docs", action="store_true", help="write the table into the model's page")
     parser.add_argument(
-        "--pupil", default="", metavar="MODEL", help="that learns the heads of each run: biaffine, udgn"
+        "--pupil", default="", metavar="MODEL", help="student of the heads of each run: biaffine or udgn"
     )
     options = parser.parse_args()
     settings = {name: getattr(options, name) for name in ("model", "preset", "set", "pupil", "minutes")}
@@ -254,8 +272,8 @@ def main() -> None:
     for name, changes in COMPARATORS.items() if options.comparators else ():
         results = results_of(name.partition(",")[0].replace(" ", "-"))
         others = collect({**settings, **changes, "pupil": ""}, options, results)
-        found = (dict(row, scores={name: row["scores"][changes["model"]]}) for row in others if row["data"] in names)
-        rows += [{key: value for key, value in row.items() if key != "train s"} for row in found]
+        columns = (dict(row, scores={name: row["scores"][changes["model"]]}) for row in others if row["data"] in names)
+        rows += [{key: value for key, value in row.items() if key != "train s"} for row in columns]
     print(table(in_order(rows)))
     if options.docs:
         page = PAGES / ("biaffine.md" if options.pupil else "dmv.md")

@@ -1,4 +1,4 @@
-"""What a benchmark ran on, kept with its results: processor and features, cores, threads, load, and versions."""
+"""Description of the machine, stored with the results: processor, cores, threads, load and versions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parent / "results"
-FEATURES = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "neon", "sve", "bf16")  # those that products depend on
+FEATURES = (
+    "avx2",
+    "avx512f",
+    "avx512_bf16",
+    "amx_bf16",
+    "neon",
+    "sve",
+    "bf16",
+)  # for matrix products
 
 
 def processor() -> tuple[str, list[str]]:
-    """Name of the processor, and which of `FEATURES` it has; where Linux does not say, the name of its kind."""
+    """Name of the processor and its `FEATURES`, or only its type on systems without /proc/cpuinfo."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
@@ -26,7 +34,7 @@ def processor() -> tuple[str, list[str]]:
 
 
 def describe() -> dict[str, str | int | float | list[str]]:
-    """The machine as a table of facts; ``load`` is the mean number of running programs in the last minute."""
+    """Facts about the machine by name. ``load`` is the mean number of running programs in the last minute."""
     import torch
 
     name, features = processor()

@@ -1,4 +1,4 @@
-"""Reads a text of many words and tells how much memory its corpus takes and how long reading it takes beside ``wc -w``.
+"""Memory of a large corpus, and the time of reading it, relative to ``wc -w``.
 
 ``python bench/memory.py [MILLIONS]`` makes the text with the built-in sampler (10 million words by default), prints a
 table and writes ``bench/results/memory.json``. The memory is the growth of the process while the text is read and
@@ -25,17 +25,16 @@ from treebank.io.read import read_sentences  # noqa: E402
 
 
 def peak() -> float:
-    """Most memory that this program has held so far, in bytes; where Linux does not say, that of what started it counts
-    as well."""
+    """Peak memory of this process in bytes. Without /proc, this includes the peak of its parent."""
     status = Path("/proc/self/status")
-    found = (
+    match = (
         re.search(r"^VmHWM:\s*(\d+) kB", status.read_text(encoding="utf-8"), re.MULTILINE) if status.exists() else None
     )
-    return 1024.0 * (int(found[1]) if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return 1024.0 * (int(match[1]) if match else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def write_text(path: Path, words: int) -> int:
-    """Write the sample's sentences over and over, ``words`` words or a few more; returns how many."""
+    """Write the sentences of the sample repeatedly until there are ``words`` words, and return their number."""
     lines = [" ".join(sentence.words) for sentence in sample_treebank("train").sentences]
     count = sum(line.count(" ") + 1 for line in lines)
     times = -(-words // count)
@@ -59,11 +58,11 @@ def main() -> None:
         corpus, _ = read_corpora(read_sentences([str(path)]), "words")
         encoded = corpus.encode(corpus.vocabulary(10_000, 2))
         reading, held = time.monotonic() - began, peak() - before
-    kept = len(encoded.ids) - len(encoded)
+    learned_words = len(encoded.ids) - len(encoded)
     figures = {
         "words": float(words),
         "bytes a word, at the peak": held / words,
-        "bytes a word that is learned from": held / kept,
+        "bytes a word that is learned from": held / learned_words,
         "words a second": words / reading,
         "time of wc -w": counting / reading,
     }

@@ -1,11 +1,10 @@
-"""Times ON-LSTM: training beside `torch.nn.LSTM`, parsing beside one sentence at a time; memory of parsing.
+"""Time ON-LSTM: training against `torch.nn.LSTM`, parsing against one sentence at a time, memory of parsing.
 
-``python bench/onlstm.py`` prints ratios taken side by side in one process, by turns, and writes
-``bench/results/onlstm.json``. ``--part train|parse|memory`` measures one of them, ``--size small|paper`` one size.
+``python bench/onlstm.py`` prints ratios measured alternately in one process, and writes
+``bench/results/onlstm.json``. ``--part train|parse|memory`` measures one part, ``--size small|paper`` one size.
 
-Like for like: the peer has the same layer sizes, weight dropout (its mask drawn the same way), tied output layer and
-loss code, and both multiply by the library that training would choose; only the cell differs. Neither draws any other
-dropout mask.
+The peer has the same layer sizes, weight dropout (its mask drawn the same way), tied output layer and loss code, and
+both multiply by the library that training would choose; only the cell differs. Neither draws any other dropout mask.
 """
 
 from __future__ import annotations
@@ -70,21 +69,21 @@ class LstmStack(nn.Module):
         x = self.embedding(tokens)
         for layer in list(self.layers)[:layers]:
             weight = layer.weight_hh_l0
-            kept = keep_mask(weight.shape, self.config.weight_dropout, weight.device) if self.training else None
-            weight = dropped_weight(weight, self.config.weight_dropout, kept)
+            mask = keep_mask(weight.shape, self.config.weight_dropout, weight.device) if self.training else None
+            weight = dropped_weight(weight, self.config.weight_dropout, mask)
             zeros = x.new_zeros(1, x.shape[1], weight.shape[1])
             weights = [layer.weight_ih_l0, weight, layer.bias_ih_l0, layer.bias_hh_l0]
             x, _, _ = torch._VF.lstm(x, (zeros, zeros), weights, True, 1, 0.0, self.training, False, False)
         return x
 
     def loss(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        """Mean negative log-likelihood."""
+        """Mean NLL in nats per token."""
         hidden = self(tokens).flatten(0, 1)
         return cross_entropy(hidden, self.embedding.weight, self.decoder_bias, targets.flatten())
 
 
 def config_of(size: str) -> tuple[OnLstmConfig, int, int]:
-    """Model settings without other dropouts, batch size and steps of a preset."""
+    """Model settings with weight dropout only, batch size, and steps of a preset."""
     preset = load_preset(PRESETS[size])
     model = {
         **preset.model,
@@ -97,7 +96,7 @@ def config_of(size: str) -> tuple[OnLstmConfig, int, int]:
 
 
 def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each of ``runs`` in every round, taken by turns after one round to warm up."""
+    """Wall-clock seconds of each of ``runs`` in every round, measured alternately after a warm-up."""
     for run in runs.values():
         run()
     seconds: dict[str, list[float]] = {name: [] for name in runs}
@@ -110,12 +109,12 @@ def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[
 
 
 def ratio(seconds: dict[str, list[float]], slow: str, fast: str) -> float:
-    """How many times as fast ``fast`` is as ``slow``, from the best round of each."""
+    """Speed of ``fast`` relative to ``slow``, from the best round of each."""
     return min(seconds[slow]) / min(seconds[fast])
 
 
 def training(size: str, rounds: int) -> dict[str, float]:
-    """Forward and backward pass over one segment: words a second, and the share of the peer's speed."""
+    """Words per second of a forward and a backward pass over one segment, and ratios to the peer."""
     config, batch, steps = config_of(size)
     torch.manual_seed(1)
     model, peer = OnLstm(config, WORDS).train(), LstmStack(config, WORDS).train()
@@ -155,7 +154,7 @@ def training(size: str, rounds: int) -> dict[str, float]:
 
 
 def make_model(folder: Path, size: str) -> None:
-    """An untrained model of a preset's size with a made-up vocabulary: speed does not depend on what it has learned."""
+    """Save an untrained model of a preset's size. Its speed is that of a trained one."""
     preset = load_preset(PRESETS[size])
     vocabulary = Vocabulary([BOUNDARY, UNKNOWN, *(f"w{letters(i)}" for i in range(WORDS - 2))])
     torch.manual_seed(1)
@@ -164,7 +163,7 @@ def make_model(folder: Path, size: str) -> None:
 
 
 def letters(number: int) -> str:
-    """A word without digits, which the recipe would fold."""
+    """Word without digits, because normalization replaces digits."""
     return "".join(chr(97 + int(digit)) for digit in str(number))
 
 
@@ -176,7 +175,7 @@ def sentences(count: int, seed: int = 1) -> list[list[str]]:
 
 
 def parsing(size: str, rounds: int, count: int) -> dict[str, float]:
-    """Sentences a second in batches and one at a time, the latter by the same program."""
+    """Sentences per second in batches and one at a time, and of a plain loop."""
     with tempfile.TemporaryDirectory() as name:
         make_model(Path(name) / "model", size)
         parser = load_parser(Path(name) / "model", device="cpu")
@@ -207,7 +206,7 @@ def one_by_one(parser: ModelParser, text: list[list[str]]) -> int:
 
 @torch.inference_mode()
 def plain_loop_one_by_one(parser: ModelParser, text: list[list[str]]) -> None:
-    """The same trees from the paper's equations, step by step through every layer, as the published program works."""
+    """Parse by the paper's equations, step by step through every layer, like the published program."""
     model: OnLstm = parser.model
     scaled = copy.deepcopy(model.stack)
     for layer in scaled:
@@ -226,7 +225,7 @@ def plain_loop_one_by_one(parser: ModelParser, text: list[list[str]]) -> None:
 
 
 def memory(size: str, counts: tuple[int, ...]) -> dict[str, float]:
-    """Peak resident memory (MB) of the command ``synparse parse`` over that many sentences."""
+    """Peak resident memory (MB) of ``synparse parse`` for each number of sentences in ``counts``."""
     peaks: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:
         make_model(Path(name) / "model", size)
@@ -243,9 +242,9 @@ def memory(size: str, counts: tuple[int, ...]) -> dict[str, float]:
 
 
 def _peak(arguments: list[str]) -> float:
-    """Peak resident memory of one call of ``synparse parse``; Linux only.
+    """Peak resident memory (MB) of one call of ``synparse parse``, on Linux.
 
-    Not by getrusage, whose peak a process takes over from its parent.
+    The peak of getrusage is inherited from the parent, so it is not used.
     """
     program = (
         "import sys; from cli.main import run; code = run(['parse', *sys.argv[1:]]); "

@@ -1,6 +1,6 @@
-"""Times Ordered Memory: expressions in batches beside one at a time, and whether both give the same.
+"""Time Ordered Memory on expressions in batches against one at a time, and check that both give the same scores.
 
-``python bench/ordered_memory.py`` prints ratios taken side by side in one process, by turns, and writes
+``python bench/ordered_memory.py`` prints ratios measured alternately in one process, and writes
 ``bench/results/ordered_memory.json``. ``--size small|published`` measures one size. The model is untrained, so that
 every slot is in use, which is the slowest case of both.
 """
@@ -21,12 +21,12 @@ sys.path.insert(0, str(HERE.parent))
 
 import torch  # noqa: E402
 
-from induce.data.batches import LabelledBatch  # noqa: E402
 from induce.data.loaders import BatchSettings  # noqa: E402
 from induce.models.base import Query  # noqa: E402
 from induce.models.build import make_model  # noqa: E402
 from induce.settings.presets import resolve  # noqa: E402
 from induce.structures import StackDecisions  # noqa: E402
+from induce.tasks.batches import LabelledBatch  # noqa: E402
 from induce.tasks.examples import Examples, encode  # noqa: E402
 from induce.tasks.expressions import ExpressionLoader  # noqa: E402
 from induce.tasks.listops import ListOps  # noqa: E402
@@ -35,7 +35,7 @@ PRESETS = {"small": "listops-small", "published": "listops"}
 
 
 def best(run: Callable[[], Any], rounds: int) -> float:
-    """Seconds of processor time of the best round."""
+    """CPU seconds of the best round."""
     seconds = []
     for _ in range(rounds):
         start = time.process_time()
@@ -45,7 +45,7 @@ def best(run: Callable[[], Any], rounds: int) -> float:
 
 
 def measure(size: str, count: int, rounds: int) -> dict[str, float]:
-    """Expressions a second in batches and alone, in testing and in training, and the largest difference of scores."""
+    """Expressions per second in batches and alone, in testing and training, and the largest difference of scores."""
     config = resolve(task="listops", preset=PRESETS[size], settings=["task.longest=30", "model.padding=exact"])
     examples = Examples(ListOps(), ListOps().generate(config.data, "test", count))
     vocabulary = examples.vocabulary(0, 0)

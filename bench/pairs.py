@@ -1,9 +1,9 @@
-"""Minimal pairs by four kinds of model that learned from the same text: the tables of docs/pairs.md.
+"""Minimal pairs scored by four types of model that learned from the same text: the tables of docs/pairs.md.
 
 ``python bench/pairs.py [--minutes 10] [--marvin-linzen 200] [--blimp 100] [--docs]`` trains ``lstm``, ``onlstm``,
-``prpn`` and ``udgn`` as `bench.pretraining` says, scores each, beside a unigram and a 5-gram model of the text, on so
-many pairs of each phenomenon, and with ``--docs`` puts the tables into the page. What is there already is not done
-again: trainings, and scores of a model that was not trained on since.
+``prpn`` and ``udgn`` as `bench.pretraining` says, scores each, next to a unigram and a 5-gram model of the text, on the
+given number of pairs of each phenomenon, and with ``--docs`` writes the tables into the page. Existing trainings are
+not repeated, and neither are scores that are newer than the model.
 """
 
 from __future__ import annotations
@@ -30,49 +30,51 @@ Score = dict[str, Any]
 
 
 def scores(name: str, limit: int, model: str, data: Path, folder: Path) -> list[Score]:
-    """The scores of a model on a collection, behind those of the n-gram models if it is the first."""
+    """Scores of a model on a collection. Those of the n-gram models precede the scores of the first model."""
     path = folder / f"{model}-{name}-{limit}.json"
     weights = folder / model / "last" / "weights.safetensors"
     if not path.exists() or path.stat().st_mtime < weights.stat().st_mtime:
         call = ["pairs", name, "--folder", str(data / "syneval"), "--limit", str(limit), "--format", "json"]
         call += ["--ngram-text", str(text(data, folder))] if model == SCORED[0] else []
         write_whole(path, synparse([*call, "-m", str(folder / model)])[0].encode())
-    found: list[Score] = json.loads(path.read_text(encoding="utf-8"))["scores"]
-    return found
+    results: list[Score] = json.loads(path.read_text(encoding="utf-8"))["scores"]
+    return results
 
 
-def table(found: Sequence[Score], title: str) -> str:
-    """Markdown: a row for each phenomenon or, where these are many, each group of them; a column for each system."""
-    parts = "phenomena" if len(found[0]["phenomena"]) < 30 else "groups"
+def table(results: Sequence[Score], title: str) -> str:
+    """Markdown table with a row for each phenomenon (or group, if there are many) and a column for each system."""
+    parts = "phenomena" if len(results[0]["phenomena"]) < 30 else "groups"
     lines = [
-        f"| {title} | pairs | {' | '.join(one['system'] for one in found)} |",
-        "| --- |" + " ---: |" * (len(found) + 1),
+        f"| {title} | pairs | {' | '.join(score['system'] for score in results)} |",
+        "| --- |" + " ---: |" * (len(results) + 1),
     ]
-    rows = {name: [one[parts][name] for one in found] for name in found[0][parts]}
+    rows = {name: [score[parts][name] for score in results] for name in results[0][parts]}
     if parts == "phenomena":
-        rows |= {f"**{name}**": [one["groups"][name] for one in found] for name in found[0]["groups"]}
-    rows["**all pairs**"] = [one["overall"] for one in found]
-    lines += [f"| {name} | {cells[0]['pairs']:,} | {' | '.join(map(shown, cells))} |" for name, cells in rows.items()]
-    lines.append(f"| **mean of phenomena** | | {' | '.join(format(one['mean'], '.1f') for one in found)} |")
-    lines.append(f"| without an unknown word | | {' | '.join(counted(one['known']) for one in found)} |")
+        rows |= {f"**{name}**": [score["groups"][name] for score in results] for name in results[0]["groups"]}
+    rows["**all pairs**"] = [score["overall"] for score in results]
+    lines += [
+        f"| {name} | {cells[0]['pairs']:,} | {' | '.join(map(accuracy_cell, cells))} |" for name, cells in rows.items()
+    ]
+    lines.append(f"| **mean of phenomena** | | {' | '.join(format(score['mean'], '.1f') for score in results)} |")
+    lines.append(f"| without an unknown word | | {' | '.join(counted_cell(score['known']) for score in results)} |")
     for title, key in (("own tree connects verb and subject", "connected"), ("own tree does not", "apart")):
-        cells = [one["own_tree"][key] for one in found]
+        cells = [score["own_tree"][key] for score in results]
         if any(cells):
-            lines.append(f"| {title} | | {' | '.join(map(counted, cells))} |")
+            lines.append(f"| {title} | | {' | '.join(map(counted_cell, cells))} |")
     for title, key in (("% of pairs with an unknown word", "unknown_percent"), ("% of pairs tied", "tied_percent")):
-        lines.append(f"| {title} | | {' | '.join(format(one[key], '.1f') for one in found)} |")
+        lines.append(f"| {title} | | {' | '.join(format(score[key], '.1f') for score in results)} |")
     return "\n".join(lines)
 
 
-def shown(accuracy: Mapping[str, Any]) -> str:
-    """An accuracy with its interval."""
+def accuracy_cell(accuracy: Mapping[str, Any]) -> str:
+    """Accuracy with its interval."""
     low, high = accuracy["interval"]
     return f"{accuracy['value']:.1f} [{round(low)}, {round(high)}]"
 
 
-def counted(accuracy: Mapping[str, Any] | None) -> str:
-    """An accuracy with its interval, and of how many pairs it is; nothing where there is none."""
-    return f"{shown(accuracy)} of {accuracy['pairs']:,}" if accuracy else ""
+def counted_cell(accuracy: Mapping[str, Any] | None) -> str:
+    """Accuracy with its interval and the number of pairs, or "" for None."""
+    return f"{accuracy_cell(accuracy)} of {accuracy['pairs']:,}" if accuracy else ""
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""Times the inside algorithm, forward and backward, beside the floor of its matrix products.
+"""Time the inside algorithm, forward and backward, against the minimal time of its matrix products.
 
 ``python bench/pcfg.py [--words 300] [--rounds 3]`` prints a table and writes ``bench/results/pcfg.json``. The floor is
-what the multiplications and additions of the products would take, in both passes, at the speed at which this machine
-multiplies two square matrices of 1,024 rows. Batches hold sentences of one length. Processor time, one thread.
+the time of the multiplications and additions of the products, in both passes, at the speed at which this machine
+multiplies two square matrices of 1,024 rows. Batches hold sentences of one length. Times are CPU time of one thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LENGTHS = (10, 20, 30, 40)
 
 
 def operations(kind: str, count: int, size: int, words: int) -> float:
-    """Additions and multiplications of the products of one sentence of ``count`` words, both passes."""
+    """Number of additions and multiplications for one sentence of ``count`` words, in both passes."""
     spans = count * (count - 1) / 2
     if kind == "simple":
         return 3 * 2 * (count * words * 2 * size + (spans - 1) * size * 2 * size)
@@ -40,7 +40,7 @@ def operations(kind: str, count: int, size: int, words: int) -> float:
 
 
 def best_of(rounds: int, work: Callable[[], object]) -> float:
-    """Seconds of processor time of the fastest of some runs."""
+    """CPU seconds of the fastest round, after a warm-up."""
     work()
     times = []
     for _ in range(rounds):
@@ -51,7 +51,7 @@ def best_of(rounds: int, work: Callable[[], object]) -> float:
 
 
 def random_rules(kind: str, size: int, words: int) -> Rules:
-    """Rules that ask for gradients."""
+    """Random rules that require gradients."""
     symbols = size + words
     root = torch.randn(size).softmax(-1).requires_grad_()
     if kind == "full":

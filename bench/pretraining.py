@@ -33,7 +33,7 @@ TEXTS = ("raw/brown_sample.txt", "raw/en_ewt_train.txt", "raw/wikitext2/valid.tx
 MODELS = ("lstm", "onlstm", "prpn", "udgn", "structformer", "transformer")
 SETTINGS = ("data.vocabulary_size=12000", "data.minimum_count=2")  # the same words for all
 ONCE = (  # for a model that reads the text once, and so cannot learn it by heart
-    *(f"model.{place}_dropout=0.05" for place in ("embedding", "input", "hidden", "output")),
+    *(f"model.{part}_dropout=0.05" for part in ("embedding", "input", "hidden", "output")),
     *("model.weight_dropout=0.0", "optimizer.learning_rate=0.003"),
 )
 OWN = {"lstm": ONCE, "onlstm": ONCE}
@@ -47,8 +47,8 @@ def sentences(data: Path) -> Iterator[str]:
         plain = Path(folder, "text.txt")
         for name in TEXTS:
             lines = re.sub(" @([-.,])@ ", r"\1", (data / name).read_text(encoding="utf-8")).split("\n")
-            kept = (line.replace("<unk>", RARE) for line in lines if not line.strip().startswith("= "))
-            plain.write_text("\n".join(kept), encoding="utf-8")
+            plain_lines = (line.replace("<unk>", RARE) for line in lines if not line.strip().startswith("= "))
+            plain.write_text("\n".join(plain_lines), encoding="utf-8")
             for sentence in read_sentences([plain], tokenize="english"):
                 if sentence.words:
                     yield " ".join(sentence.words).replace(RARE, "<unk>")
@@ -93,9 +93,9 @@ def stopped(arguments: Sequence[str], seconds: float) -> float:
             process.send_signal(signal.SIGTERM)
             break
         time.sleep(0.2)
-    told = process.communicate()[1]
+    messages = process.communicate()[1]
     if process.returncode not in (0, 128 + signal.SIGTERM):
-        raise SystemExit(f"synparse {' '.join(arguments)}: {told.strip()}")
+        raise SystemExit(f"synparse {' '.join(arguments)}: {messages.strip()}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -117,8 +117,8 @@ def describe(models: Sequence[str], folder: Path) -> str:
     for model in models:
         run = folder / model
         events = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-        told = [event for event in events if event["event"] == "progress"]  # none of a few sentences
-        read = [f"{one['epoch'] - 1 + one['share']:.2f} | {one['perplexity']:.0f}" for one in told[-1:]]
+        progress = [event for event in events if event["event"] == "progress"]  # none of a few sentences
+        read = [f"{event['epoch'] - 1 + event['share']:.2f} | {event['perplexity']:.0f}" for event in progress[-1:]]
         lines.append(f"| `{model}` | {spent(run) / 60:.1f} | {''.join(read) or ' | '} |")
     return "\n".join(lines)
 

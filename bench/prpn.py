@@ -41,8 +41,8 @@ SIZES = {"small": ("prpn-small", 27, 5_000), "paper": ("prpn-lm-ptb", 35, 10_000
 def drawn(model: Prpn, steps: int, batch: int) -> Masks:
     """Dropout masks as the model draws them, of ones where nothing is dropped: the plain loop wants them all."""
     masks = model.draw_masks(steps, batch)
-    ones = torch.ones(model.config.hidden_size)
-    reading = [layer if layer.recurrent is not None else layer._replace(recurrent=ones) for layer in masks.reading]
+    full_mask = torch.ones(model.config.hidden_size)
+    reading = [layer if layer.recurrent is not None else layer._replace(recurrent=full_mask) for layer in masks.reading]
     return masks._replace(reading=reading)
 
 
@@ -136,8 +136,8 @@ def same(model: Prpn, tokens: Tensor, targets: Tensor) -> float:
     for loss in losses:
         gradients = torch.autograd.grad(loss, list(model.parameters()))
         results.append([loss.detach(), *gradients])
-    largest = max(float(one.abs().max()) for one in results[0][1:])
-    return max(float((one - other).abs().max()) for one, other in zip(*results, strict=True)) / largest
+    largest = max(float(gradient.abs().max()) for gradient in results[0][1:])
+    return max(float((left - right).abs().max()) for left, right in zip(*results, strict=True)) / largest
 
 
 def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:

@@ -45,7 +45,7 @@ def main() -> None:
                 return ask(batch)
 
         model.ask = rounded  # type: ignore[method-assign]
-        same = sum(one == other for one, other in zip(exact, parsed(model, text), strict=True))
+        same = sum(before == after for before, after in zip(exact, parsed(model, text), strict=True))
         print(f"{run}: {100 * same / len(text):.2f} % of {len(text)} sentences the same")
 
 

@@ -49,12 +49,12 @@ def parsing(folder: Path, text: Path, words: int) -> dict[str, float]:
     less = write_text(tenth, words // 10)
     start, small = timed("parse", str(tenth), "-m", run, "--output-dir", str(folder / "tenth"), "--workers", "1")
     figures = {"words a second, with a start, of a tenth": less / start, "memory of a tenth, MB": small}
-    one = 0.0
+    first_seconds = 0.0
     for name, options in (("one process", []), ("1 worker", ["--workers", "1"]), ("2 workers", ["--workers", "2"])):
         seconds, memory = timed("parse", str(text), "-m", run, "--output-dir", str(folder / name), *options)
-        one = one or seconds
+        first_seconds = first_seconds or seconds
         figures |= {f"{name}: words a second": words / seconds, f"{name}: memory, MB": memory}
-        figures[f"{name}: times one process"] = one / seconds
+        figures[f"{name}: times one process"] = first_seconds / seconds
     return figures
 
 
@@ -121,19 +121,19 @@ def main() -> None:
     options.add_argument("--minutes", type=float, default=0.5, help="of training from a corpus on disk")
     options.add_argument("--part", choices=["parse", "shards", "corpus", "train"], help="only this")
     options.add_argument("--folder", help="where to make texts and models, a temporary folder by default")
-    given = options.parse_args()
-    with TemporaryDirectory(dir=given.folder) as place:
-        folder = Path(place)
+    arguments = options.parse_args()
+    with TemporaryDirectory(dir=arguments.folder) as path:
+        folder = Path(path)
         text = folder / "text.txt"
-        words = write_text(text, int(given.words * 1e6))
+        words = write_text(text, int(arguments.words * 1e6))
         figures: dict[str, float] = {"words": float(words)}
-        if given.part in (None, "parse"):
+        if arguments.part in (None, "parse"):
             figures |= parsing(folder, text, words)
-        if given.part in (None, "shards"):
+        if arguments.part in (None, "shards"):
             figures |= shards(folder)
-        if given.part in (None, "corpus"):
-            figures |= corpus(folder, text, words, given.minutes)
-        if given.part in (None, "train"):
+        if arguments.part in (None, "corpus"):
+            figures |= corpus(folder, text, words, arguments.minutes)
+        if arguments.part in (None, "train"):
             figures |= training(folder, text, words)
     for name, value in figures.items():
         print(f"{name:42s} {value:14,.2f}", flush=True)

@@ -29,10 +29,10 @@ Entry = dict[str, Any]
 
 def named(text: str) -> tuple[str, str]:
     """NAME and PLACE of ``NAME=PLACE``."""
-    name, equals, place = text.partition("=")
+    name, equals, value = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PLACE")
-    return name, place
+    return name, value
 
 
 def minutes(run: str) -> float | None:
@@ -52,11 +52,16 @@ def score(gold: str, runs: Sequence[str], convention: str) -> dict[str, Entry]:
     return {entry.get("model") or entry["system"]: entry for entry in json.loads(printed)["scores"]}
 
 
-def table(models: Sequence[tuple[str, str]], found: dict[str, dict[str, Entry]], spent: dict[str, float | None]) -> str:
+def table(
+    models: Sequence[tuple[str, str]], scores: dict[str, dict[str, Entry]], spent: dict[str, float | None]
+) -> str:
     """A row for each system, a column for each treebank."""
-    lines = ["| UF1 | minutes | " + " | ".join(found) + " |", "| --- |" + " --- |" * (1 + len(found))]
+    lines = ["| UF1 | minutes | " + " | ".join(scores) + " |", "| --- |" + " --- |" * (1 + len(scores))]
     for name, key in [*((name, name) for name in BASELINES), *models]:
-        cells = ["{value:.1f} [{interval[0]:.1f}, {interval[1]:.1f}]".format(**one[key]) for one in found.values()]
+        cells = [
+            "{value:.1f} [{interval[0]:.1f}, {interval[1]:.1f}]".format(**by_system[key])
+            for by_system in scores.values()
+        ]
         time = spent.get(key)
         lines.append(f"| {name} | {'' if time is None else f'{time:.0f}'} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -68,16 +73,18 @@ def main() -> None:
     options.add_argument("model", nargs="*", type=named, metavar="NAME=RUN")
     options.add_argument("--gold", action="append", type=named, metavar="NAME=TREEBANK")
     options.add_argument("--convention", default="on-lstm")
-    given = options.parse_args()
+    arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        models = given.model or [("onlstm", f"{folder}/run")]
-        if not given.model:
+        models = arguments.model or [("onlstm", f"{folder}/run")]
+        if not arguments.model:
             synparse(["train", "-o", f"{folder}/run", "--max-minutes", "0.1"])
         runs = [run for _, run in models]
-        found = {name: score(gold, runs, given.convention) for name, gold in given.gold or [("sample", "sample")]}
+        scores = {
+            name: score(gold, runs, arguments.convention) for name, gold in arguments.gold or [("sample", "sample")]
+        }
         spent = {run: minutes(run) for run in runs}
-    print(table(models, found, spent))
-    store("scores", minutes=spent, scores=found)
+    print(table(models, scores, spent))
+    store("scores", minutes=spent, scores=scores)
 
 
 if __name__ == "__main__":

@@ -63,14 +63,14 @@ def plain(pairs: list[tuple[Any, Any]]) -> float:
     """UF1 by a recursion over both trees of each pair, a call for every node."""
     scores = []
     for trees in pairs:
-        found: list[set[tuple[int, int]]] = [set(), set()]
-        for tree, spans in zip(trees, found, strict=True):
+        span_sets: list[set[tuple[int, int]]] = [set(), set()]
+        for tree, spans in zip(trees, span_sets, strict=True):
             spans.discard((0, nested_spans(tree, 0, spans)))
-        gold, ours = found
-        matched = len(gold & ours)
-        precision, recall = matched / (len(ours) + 1e-8), matched / (len(gold) + 1e-8)
+        gold, predicted = span_sets
+        matched = len(gold & predicted)
+        precision, recall = matched / (len(predicted) + 1e-8), matched / (len(gold) + 1e-8)
         if not gold:
-            recall, precision = 1.0, precision if ours else 1.0
+            recall, precision = 1.0, precision if predicted else 1.0
         scores.append(2 * precision * recall / (precision + recall + 1e-8))
     return sum(scores) / len(scores)
 
@@ -94,15 +94,15 @@ def scoring() -> dict[str, float]:
     ]
     sys.setrecursionlimit(10_000)
 
-    def ours() -> float:
+    def synparse_f1() -> float:
         counts = [
             count_spans(counted_spans(guess, convention, gold=False), counted_spans(truth, convention, gold=True))
             for guess, truth in zip(brackets, reference, strict=True)
         ]
         return average_score(counts, convention).f1
 
-    assert abs(ours() - plain(pairs)) < 1e-12, "the two must agree"
-    seconds = by_turns({"synparse": ours, "plain recursion": lambda: plain(pairs)})
+    assert abs(synparse_f1() - plain(pairs)) < 1e-12, "the two must agree"
+    seconds = by_turns({"synparse": synparse_f1, "plain recursion": lambda: plain(pairs)})
     return {**seconds, "ratio": seconds["plain recursion"] / seconds["synparse"]}
 
 

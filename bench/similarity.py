@@ -48,7 +48,7 @@ def scores(run: Path, data: Path) -> dict[str, Any]:
     if not path.exists() or path.stat().st_mtime < weights.stat().st_mtime:
         tests = [str(data / name) for name in TESTS.values()]
         printed, _ = synparse(["task", "eval", "similarity", *tests, "-m", str(run), "--format", "json"])
-        found = {one["system"]: one["groups"] for one in json.loads(printed)["scores"]}
+        results = {entry["system"]: entry["groups"] for entry in json.loads(printed)["scores"]}
         if not run.name.startswith("transformer"):
             heads, _ = synparse(
                 [
@@ -65,8 +65,8 @@ def scores(run: Path, data: Path) -> dict[str, Any]:
                     "json",
                 ]
             )
-            found["heads"] = {one["metric"]: one["value"] for one in json.loads(heads)["scores"]}
-        write_whole(path, json.dumps(found).encode())
+            results["heads"] = {entry["metric"]: entry["value"] for entry in json.loads(heads)["scores"]}
+        write_whole(path, json.dumps(results).encode())
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
 
@@ -76,9 +76,9 @@ def row(name: str, groups: Mapping[str, Any], heads: Mapping[str, float] | None 
     cells = []
     for path in TESTS.values():
         for kind in ("spearman", "pearson"):
-            one = groups[Path(path).name][kind]
-            low, high = (100 * end for end in one["interval"])
-            cells.append(f"{100 * one['value']:.1f} [{low:.1f}, {high:.1f}]")
+            correlation = groups[Path(path).name][kind]
+            low, high = (100 * end for end in correlation["interval"])
+            cells.append(f"{100 * correlation['value']:.1f} [{low:.1f}, {high:.1f}]")
     cells.append(f"{heads['UAS']:.1f} / {heads['UUAS']:.1f}" if heads else "")
     return f"| {name} | {' | '.join(cells)} |"
 

@@ -58,14 +58,16 @@ def trained(model: str, seed: int) -> Job:
 
 def of_more(seed: int) -> Job:
     """OCN with as many updates, of three times as many demonstrations."""
-    sets = (part for one in ("task.expressions=43200", "train.epochs=4") for part in ("--set", one))
+    sets = (part for setting in ("task.expressions=43200", "train.epochs=4") for part in ("--set", setting))
     return Job("S1", MORE, seed, ("task", "train", "craft", *sets))
 
 
 def half(name: str, seed: int) -> Job:
     """One of the two models whose options S2 puts together."""
     sets = (f"task.sketches={HALVES[name]}", "task.expressions=9600", "model.tasks=2", "model.options=2")
-    return Job(name, "ocn", seed, ("task", "train", "craft", *(part for one in sets for part in ("--set", one))))
+    return Job(
+        name, "ocn", seed, ("task", "train", "craft", *(part for setting in sets for part in ("--set", setting)))
+    )
 
 
 def transferred(sketch: str, system: str, seed: int, iterations: int) -> Job:
@@ -74,10 +76,10 @@ def transferred(sketch: str, system: str, seed: int, iterations: int) -> Job:
         runs: tuple[str, ...] = ("--from-scratch",)
         iterations *= CALL
     elif len(sketch) == 4:
-        runs = tuple(f"{name}-{system}-{seed}" for name in HALVES)
+        runs = tuple(part for name in HALVES for part in ("-m", f"{name}-{system}-{seed}"))
     else:
         name = Job("S1", system.removesuffix(" unfrozen"), seed, ()).name
-        runs = (name, "--unfrozen") if system.endswith("unfrozen") else (name,)
+        runs = ("-m", name, "--unfrozen") if system.endswith("unfrozen") else ("-m", name)
     return Job(
         sketch,
         system,
@@ -117,7 +119,8 @@ def work(job: Job, minutes: float, folder: Path) -> None:
     left = 60 * minutes - seconds
     if not ended and left > LEAST:
         call = [str(folder / part) if (folder / part).is_dir() else part for part in job.call]
-        call = [call[0], "--resume"] if (run / "last").exists() else [*call, "--seed", str(job.seed)]
+        command = call[:2] if call[1] == "transfer" else call[:3]  # without or with the name of a task
+        call = [*command, "--resume"] if (run / "last").exists() else [*call, "--seed", str(job.seed)]
         had = stopped([*call, "-o", str(run)], left)
         text = json.dumps([round(seconds + had, 1), had < left]) + "\n"
         write_whole(run.with_name(f"{run.name}.seconds.json"), text.encode())
@@ -130,19 +133,19 @@ def work(job: Job, minutes: float, folder: Path) -> None:
 def values(job: Job, folder: Path) -> dict[str, float]:
     """The scores of a run in percent, those of single tasks as means."""
     text = (folder / f"{job.name}.scores.json").read_text(encoding="utf-8")
-    found: dict[str, float] = json.loads(text)["scores"][0]["values"]
+    scores: dict[str, float] = json.loads(text)["scores"][0]["values"]
     for kind in ("success", "calls"):
-        tasks = [value for name, value in found.items() if name.startswith(f"{kind} ")]
-        found |= {kind: statistics.mean(tasks)} if tasks else {}
-    return found
+        tasks = [value for name, value in scores.items() if name.startswith(f"{kind} ")]
+        scores |= {kind: statistics.mean(tasks)} if tasks else {}
+    return scores
 
 
 def rows_of(done: Sequence[Job]) -> dict[tuple[str, str], list[Job]]:
     """Runs that differ by their seed alone, by setting and system."""
-    found: dict[tuple[str, str], list[Job]] = {}
+    groups: dict[tuple[str, str], list[Job]] = {}
     for job in done:
-        found.setdefault((job.setting, job.system), []).append(job)
-    return found
+        groups.setdefault((job.setting, job.system), []).append(job)
+    return groups
 
 
 def cells(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> list[str]:
@@ -160,7 +163,10 @@ def minutes_of(part: Sequence[Job], folder: Path) -> str:
 def tables(done: Sequence[Job], folder: Path) -> str:
     """Markdown: what was learned from demonstrations, what each option of OCN does, and what was learned with them."""
     names = ["actions", "F1 tol 0", "F1 tol 1", "F1 own", "align", "NMI", "success", "calls"]
-    shown = [f"| learned from demonstrations | seeds | minutes | {' | '.join(names)} |", "| --- |" + " ---: |" * 10]
+    demonstration_rows = [
+        f"| learned from demonstrations | seeds | minutes | {' | '.join(names)} |",
+        "| --- |" + " ---: |" * 10,
+    ]
     later = [
         "| new task | options | seeds | minutes | actions, millions | solved by calls | by most probable actions |"
     ]
@@ -173,7 +179,7 @@ def tables(done: Sequence[Job], folder: Path) -> str:
         numbers, start = [values(job, folder) for job in part], f"{len(part)} | {minutes_of(part, folder)}"
         if len(setting) == 2:
             title = f"`{system}`, {FIRST if setting == 'S1' else HALVES[setting]}"
-            shown.append(f"| {title} | {start} | {' | '.join(cells(numbers, names))} |")
+            demonstration_rows.append(f"| {title} | {start} | {' | '.join(cells(numbers, names))} |")
         else:
             logs = [(folder / job.name / "log.jsonl").read_text(encoding="utf-8").splitlines() for job in part]
             actions = statistics.mean(json.loads(lines[-1])["actions"] for lines in logs) / 1e6
@@ -183,10 +189,10 @@ def tables(done: Sequence[Job], folder: Path) -> str:
         for job in part if setting == "S1" and system in ("ocn", MORE) else ():
             text = (folder / f"{job.name}.scores.json").read_text(encoding="utf-8")
             parts = [
-                ", ".join(f"{one:.0f}" for one in row) for row in json.loads(text)["scores"][0]["options"].values()
+                ", ".join(f"{value:.0f}" for value in row) for row in json.loads(text)["scores"][0]["options"].values()
             ]
             single.append(f"| `{system}`, seed {job.seed} | {' | '.join(parts)} |")
-    return "\n\n".join("\n".join(table) for table in (shown, single, later) if len(table) > 2)
+    return "\n\n".join("\n".join(table) for table in (demonstration_rows, single, later) if len(table) > 2)
 
 
 def main() -> None:
@@ -201,7 +207,7 @@ def main() -> None:
     options = parser.parse_args()
     options.runs.mkdir(parents=True, exist_ok=True)
     todo = list(jobs(options.seeds, options.iterations))
-    for job in [] if options.docs else [one for one in todo if one.setting in (options.only or [one.setting])]:
+    for job in [] if options.docs else [job for job in todo if job.setting in (options.only or [job.setting])]:
         work(job, options.minutes, options.runs)
         print(job.name, *spent(options.runs / job.name), flush=True)
     done = [job for job in todo if (options.runs / f"{job.name}.scores.json").exists()]

@@ -1,10 +1,10 @@
-"""What short trainings on free data show of the papers' smaller tables and figures: the last section of docs/tables.md.
+"""The papers' smaller tables and figures, measured with short trainings on free data, for docs/tables.md.
 
-``python bench/tables.py [--minutes 2] [--docs]`` trains families of small models, each for so many minutes of a
-processor, and scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9), the channels of the
-models of `bench.pretraining` (table 8), ON-LSTM's sharpness beside its UF1 over seeds, Ordered Memory's accuracy by the
-number of expressions (figure 7b) and the agreement of its trees between seeds (figure 6). What is there already is not
-done again.
+``python bench/tables.py [--minutes 2] [--docs]`` trains series of small models, each for the given CPU minutes, and
+scores them: UDGN by mask rate (thesis, figure 12) and without its parts (table 9), the channels of the models of
+`bench.pretraining` (table 8), ON-LSTM's sharpness next to its UF1 over seeds, Ordered Memory's accuracy by the number
+of expressions (figure 7b) and the agreement of its trees between seeds (figure 6). Existing results are not computed
+again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ABLATIONS = {  # of table 9
 }
 SEEDS, MANY_SEEDS = ("1", "2", "3"), tuple("123456")
 EXPRESSIONS = ("1000", "4000", "16000", "64000")
-LONGEST = "50"  # tokens of the expressions that are tested
+LONGEST = "50"  # tokens of a test expression
 FORMULAS, SOME = "proplog/sample/test6", 500
 SHOWN = 8  # relations
 MASKED_MODELS = ("udgn", "structformer", "transformer")
@@ -51,54 +51,61 @@ MASKED_MODELS = ("udgn", "structformer", "transformer")
 
 @dataclass(frozen=True)
 class Bench:
-    """Where things are, and how long a training may take, in minutes of a processor."""
+    """Folders, the CPU minutes of each training, and the settings that all trainings share."""
 
     data: Path
     folder: Path
     minutes: float
     settings: Sequence[str]
 
-    def train(self, name: str, call: Sequence[str], changes: Sequence[str] = (), seed: str = "1") -> str:
-        """The run ``name`` of a call of ``train``, with settings changed; trained if it is not there."""
+    def train(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        changes: Sequence[str] = (),
+        seed: str = "1",
+        command: Sequence[str] = ("train",),
+    ) -> str:
+        """Run ``name`` of a training command with changed settings, trained if it does not exist."""
         run = self.folder / name
         if not (done := run.with_name(f"{name}.done")).exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            given = chain.from_iterable(("--set", change) for change in (*changes, *self.settings))
-            begun = ["--resume", "-o", str(run)] if (run / "last").exists() else [*call, "-o", str(run), "--seed", seed]
-            stopped(["train", *begun, *([] if begun[0] == "--resume" else given)], 60 * self.minutes)
+            options = chain.from_iterable(("--set", change) for change in (*changes, *self.settings))
+            rest = ["--resume"] if (run / "last").exists() else [*arguments, "--seed", seed, *options]
+            stopped([*command, *rest, "-o", str(run)], 60 * self.minutes)
             done.touch()
         return str(run)
 
     def udgn(self, name: str, changes: Sequence[str] = (), seed: str = "1") -> str:
-        """A UDGN of the built-in text."""
+        """A UDGN trained on the built-in text."""
         return self.train(name, ["--preset", "udgn-small"], changes, seed)
 
     def read(self, name: str, *call: str) -> Any:
-        """What a command writes with ``--json``; called if that is not there."""
+        """JSON output of a command, which is called unless its output is stored under ``name``."""
         path = self.folder / f"{name}.json"
         if not path.exists():
             write_whole(path, synparse([*call, "--format", "json"])[0].encode())
         return json.loads(path.read_text(encoding="utf-8"))
 
     def attachment(self, name: str, run: str) -> Mapping[str, float]:
-        """UAS and UUAS by argmax on the sample."""
+        """UAS and UUAS of the argmax heads on the built-in sample."""
         call = ("eval", "--gold", SAMPLE, "--convention", "udgn", "--decoder", "argmax", "-m", run)
-        return {one["metric"]: one["value"] for one in self.read(f"{name}-heads", *call)["scores"]}
+        return {score["metric"]: score["value"] for score in self.read(f"{name}-heads", *call)["scores"]}
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Markdown, all columns but the first to the right."""
+    """Markdown table whose columns are aligned to the right, except the first."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def attached(score: Mapping[str, float]) -> list[str]:
-    """Cells of the two scores of heads."""
+    """Table cells with UAS and UUAS."""
     return [f"{score['UAS']:.1f}", f"{score['UUAS']:.1f}"]
 
 
 def masks(bench: Bench) -> str:
-    """Figure 12."""
+    """Table of UDGN's scores by mask rate (thesis, figure 12)."""
     rows = []
     for rate in MASKED:
         run = bench.udgn(f"rate-{rate}", [f"model.mask_rate={rate}"])
@@ -107,41 +114,48 @@ def masks(bench: Bench) -> str:
 
 
 def ablations(bench: Bench) -> str:
-    """Table 9."""
+    """Table of UDGN without each of its parts (thesis, table 9)."""
     rows = []
     for title, changes in ABLATIONS.items():
         name = f"without-{next(iter(changes), 'nothing').replace('model.', '')}"
         run = bench.udgn(name, changes)
-        told = bench.read(f"{name}-text", "perplexity", SAMPLE, "-m", run)["scores"][0]
-        rows.append([title, f"{told['value']:.0f}", *attached(bench.attachment(name, run))])
+        perplexity = bench.read(f"{name}-text", "perplexity", SAMPLE, "-m", run)["scores"][0]
+        rows.append([title, f"{perplexity['value']:.0f}", *attached(bench.attachment(name, run))])
     return table(["left out (table 9)", "masked perplexity", "UAS", "UUAS"], rows)
 
 
 def channels(bench: Bench) -> str:
-    """Table 8, the most frequent relations, of the models that `bench.similarity` trains."""
+    """Table of channels and the most frequent relations, for the models of `bench.similarity` (thesis, table 8)."""
     rows = []
     for name in MASKED_MODELS:
         run = train(name, bench.minutes, bench.data, TEXT_RUNS, bench.settings)
         call = ("analyze", "channels", "--gold", str(bench.data / EWT_GOLD), "--controls", "-m", str(run))
-        for one in bench.read(f"channels-{name}", *call)["relations"][:SHOWN]:
-            found = (one[kind] for kind in ("correlation", "partial", "untrained", "permuted"))
-            rows.append([f"`{name}`", one["relation"], f"{one['arcs']:,}", *(f"{value:.2f}" for value in found)])
+        for relation in bench.read(f"channels-{name}", *call)["relations"][:SHOWN]:
+            correlations = (relation[kind] for kind in ("correlation", "partial", "untrained", "permuted"))
+            rows.append(
+                [
+                    f"`{name}`",
+                    relation["relation"],
+                    f"{relation['arcs']:,}",
+                    *(f"{value:.2f}" for value in correlations),
+                ]
+            )
     return table(["", "relation (table 8)", "arcs", "best channel", "partial", "untrained", "permuted"], rows)
 
 
 def sharpness(bench: Bench) -> str:
-    """How decided ON-LSTMs are, beside their UF1."""
+    """Table of the sharpness of ON-LSTMs and their UF1, by seed."""
     call = [str(bench.data / CRAFT), "--preset", "onlstm-small"]
     runs = [bench.train(f"onlstm-{seed}", call, seed=seed) for seed in MANY_SEEDS]
     chosen, gold = named(runs), str(bench.data / CRAFT_GOLD)
     scored = bench.read("onlstm-scores", "eval", "--gold", gold, "--convention", "on-lstm", *chosen)["scores"]
-    scores = {one["model"]: f"{one['value']:.1f}" for one in scored}
+    scores = {score["model"]: f"{score['value']:.1f}" for score in scored}
     call = ["analyze", "sharpness", gold, "--scores", str(bench.folder / "onlstm-scores.json"), *chosen]
     report = bench.read("onlstm-sharpness", *call)
     kinds = list(report["systems"][0]["values"])
     rows = [
-        [seed, scores[one["model"]], *(f"{one['values'][kind]:.3f}" for kind in kinds)]
-        for seed, one in zip(MANY_SEEDS, report["systems"], strict=True)
+        [seed, scores[system["model"]], *(f"{system['values'][kind]:.3f}" for kind in kinds)]
+        for seed, system in zip(MANY_SEEDS, report["systems"], strict=True)
     ]
     for name in ("spearman", "pearson"):
         rows.append(
@@ -151,10 +165,10 @@ def sharpness(bench: Bench) -> str:
 
 
 def learning(bench: Bench) -> str:
-    """Figure 7b."""
+    """Table of Ordered Memory's scores by the number of training expressions (thesis, figure 7b)."""
     rows = []
     for count in EXPRESSIONS:
-        run = bench.train(f"listops-{count}", ["--task", "listops"], [f"task.expressions={count}"])
+        run = bench.train(f"listops-{count}", [], [f"task.expressions={count}"], command=("task", "train", "listops"))
         call = ("task", "eval", "listops", "--max-length", LONGEST, "-m", run)
         (score,) = bench.read(f"listops-{count}-score", *call)["scores"]
         rows.append([f"{int(count):,}", ranged(score), ranged(score["trees"])])
@@ -162,20 +176,20 @@ def learning(bench: Bench) -> str:
 
 
 def trees_of_seeds(bench: Bench) -> str:
-    """Figure 6 as a number."""
-    runs = [bench.train(f"logic-{seed}", ["--task", "logic"], seed=seed) for seed in SEEDS]
+    """Table of the agreement of Ordered Memory's trees between seeds (thesis, figure 6)."""
+    runs = [bench.train(f"logic-{seed}", [], seed=seed, command=("task", "train", "logic")) for seed in SEEDS]
     lines = (bench.data / FORMULAS).read_text(encoding="utf-8").splitlines()[:SOME]
     text = bench.folder / "formulas.txt"
     write_whole(text, "".join(f"{line.split(chr(9))[1]}\n" for line in lines).encode())
-    found = bench.read("logic-agreement", "analyze", "agreement", str(text), "--input-format", "text", *named(runs))
-    pairs = zip(combinations(SEEDS, 2), found["pairs"], strict=True)
+    report = bench.read("logic-agreement", "analyze", "agreement", str(text), "--input-format", "text", *named(runs))
+    pairs = zip(combinations(SEEDS, 2), report["pairs"], strict=True)
     return table(
-        ["logic, seeds (figure 6)", "F1 of their trees"], [[" and ".join(two), ranged(one)] for two, one in pairs]
+        ["logic, seeds (figure 6)", "F1 of their trees"], [[" and ".join(two), ranged(score)] for two, score in pairs]
     )
 
 
 def named(runs: Sequence[str]) -> list[str]:
-    """Options that name the runs."""
+    """One option ``-m`` for each run."""
     return list(chain.from_iterable(("-m", run) for run in runs))
 
 
@@ -185,9 +199,9 @@ def ranged(score: Mapping[str, Any]) -> str:
     return f"{score['value']:.1f} [{low:.1f}, {high:.1f}]"
 
 
-def correlated(one: Mapping[str, Any]) -> str:
+def correlated(correlation: Mapping[str, Any]) -> str:
     """A correlation with its interval."""
-    return f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}]"
+    return f"{correlation['value']:.2f} [{correlation['low']:.2f}, {correlation['high']:.2f}]"
 
 
 TABLES: Mapping[str, Callable[[Bench], str]] = {
@@ -205,7 +219,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--runs", type=Path, default=RUNS)
-    parser.add_argument("--minutes", type=float, default=2.0, help="of a processor, for each training")
+    parser.add_argument("--minutes", type=float, default=2.0, help="CPU minutes of each training")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="for every training")
     parser.add_argument("--only", nargs="+", default=list(TABLES), choices=TABLES)
     parser.add_argument("--docs", action="store_true", help=f"write the tables into {PAGE.name}")

@@ -34,18 +34,22 @@ FOR_LANGUAGE = {
 HEADER = ["treebank", "rule", "tokens", "words", "sentences", "kB/s"]
 
 
-def rules_of(path: Path, given: str | None) -> list[str]:
+def rules_of(path: Path, rules: str | None) -> list[str]:
     """The rules to try on a treebank: those given, else the default and those for its language."""
-    return given.split(",") if given else ["unicode", *FOR_LANGUAGE.get(path.name[:2], [])]
+    return rules.split(",") if rules else ["unicode", *FOR_LANGUAGE.get(path.name[:2], [])]
 
 
 def row(path: Path, cut: Tokenization) -> list[str]:
     """One line of the table: names, F1 in percent, and speed on one core."""
-    gold = raw_gold(one.annotation for one in read_conllu(str(path), keep_annotation=True) if one.annotation)
+    gold = raw_gold(
+        sentence.annotation for sentence in read_conllu(str(path), keep_annotation=True) if sentence.annotation
+    )
     began = time.process_time()
     sentences = [surface for text in gold.paragraphs for surface in cut.surfaces(text)]
     seconds = time.process_time() - began
-    words, spans = segmentation_spans([one.text[start:end] for start, end in one.spans] for one in sentences)
+    words, spans = segmentation_spans(
+        [surface.text[start:end] for start, end in surface.spans] for surface in sentences
+    )
     scores = [agreement(*pair).f1 for pair in ((gold.tokens, words), (gold.words, words), (gold.sentences, spans))]
     size = sum(len(text.encode()) for text in gold.paragraphs)
     name = path.name.removesuffix(".gz").removesuffix(".conllu")

@@ -83,9 +83,9 @@ def write(folder: Path, count: int = 24) -> None:
 
 def training(model: str, *, resume: bool, run: str = "run") -> list[str]:
     """The call that trains the smallest ``model``, or the task of that name; with ``resume`` it goes on, or begins."""
-    kind = ["--task", model] if model in TASKS else ["text.txt", "--model", model]
-    given = ["--trees", "trees.mrg"] if model.endswith("-syd") else []
-    given += ["--teacher", FOCUS[model]] if model in FOCUS else []
+    command = ["task", "train", model] if model in TASKS else ["train", "text.txt", "--model", model]
+    inputs = ["--trees", "trees.mrg"] if model.endswith("-syd") else []
+    inputs += ["--teacher", FOCUS[model]] if model in FOCUS else []
     settings = [*TASKS[model], *ALL] if model in TASKS else [*SMALL[model], *ALL, *TEXT_ONLY]
     chosen = [part for setting in settings for part in ("--set", setting)]
-    return ["train", *kind, *given, *(["--resume"] if resume else []), "-o", run, *chosen]
+    return [*command, *inputs, *(["--resume"] if resume else []), "-o", run, *chosen]

@@ -36,7 +36,7 @@ from induce.recipes.recipe import read_recipe  # noqa: E402
 RESULTS = HERE / "results"
 MINUTES = (5.0, 20.0, 60.0, 180.0)
 KINDS = {"onlstm": "onlstm-small", "prpn": "prpn-small", "npcfg": "npcfg-small", "simple-pcfg": "simple-pcfg-small"}
-PUPILS = {  # by name: preset and teachers
+STUDENTS = {  # by name: preset and teachers
     "focused": ("npcfg-small", ("onlstm-{seed}@decoder=biased", "onlstm-{seed}@decoder=unbiased")),
     "second": ("npcfg-small", ("focused-{seed}",)),
     "second-simple": ("simple-pcfg-small", ("focused-{seed}",)),
@@ -80,7 +80,7 @@ def train(plan: Plan, kind: str, seed: int, minutes: float) -> float:
     if (run / "last").exists():
         left = minutes - seconds_of(run) / 60
         return synparse(["train", "--resume", "-o", str(run), "--max-minutes", f"{left:g}"])[1] if left > 0 else 0.0
-    preset, teachers = PUPILS.get(kind) or (KINDS[kind], ())
+    preset, teachers = STUDENTS.get(kind) or (KINDS[kind], ())
     begin = ["train", *plan.text, "--preset", preset, "--seed", str(seed), "-o", str(run)]
     begin += [part for name in teachers for part in ("--teacher", str(plan.out / name.format(seed=seed)))]
     prefix = "prefix-symbols:2," if kind == "focused" else ""
@@ -97,8 +97,8 @@ def seconds_of(run: Path) -> float:
 
 def score(plan: Plan, *systems: str) -> dict[str, float]:
     """UF1 of baselines and runs, by name."""
-    asked = [part for name in systems for part in (("-m", name) if Path(name).is_dir() else ("--baseline", name))]
-    command = ["eval", "--gold", plan.gold, "--convention", "on-lstm", "--format", "json", *asked]
+    options = [part for name in systems for part in (("-m", name) if Path(name).is_dir() else ("--baseline", name))]
+    command = ["eval", "--gold", plan.gold, "--convention", "on-lstm", "--format", "json", *options]
     printed, _ = synparse(command, all_cores=True)
     return {entry.get("model") or entry["system"]: entry["value"] for entry in json.loads(printed)["scores"]}
 
@@ -117,7 +117,7 @@ def measure(plan: Plan, rows: list[Row]) -> None:
             note(name, 0, 0.0, value, 0.0)
     for minutes in plan.minutes:
         for seed in plan.seeds:
-            for kind in (*KINDS, *PUPILS):
+            for kind in (*KINDS, *STUDENTS):
                 if kind in plan.kinds and (kind, seed, minutes) not in done:
                     processor = train(plan, kind, seed, minutes)
                     note(kind, seed, minutes, score(plan, run := str(plan.run(kind, seed)))[run], processor)
@@ -129,25 +129,28 @@ def measure(plan: Plan, rows: list[Row]) -> None:
             if BEST in plan.kinds and (BEST, seed, minutes) not in done and not plan.settings:
                 run = str(plan.out / f"{BEST}-{minutes:g}-{seed}")
                 again = ["--resume"] if Path(run).exists() else [*plan.text, "--seed", str(seed)]
-                asked = ["train", *again, "--best", "--max-minutes", f"{minutes:g}", "-o", run]
-                _, processor = synparse(asked, all_cores=True)
+                command = ["train", *again, "--best", "--max-minutes", f"{minutes:g}", "-o", run]
+                _, processor = synparse(command, all_cores=True)
                 parts = {name: f"{run}/parts/{part}" for name, part in ON_THE_WAY.items()}
-                found = score(plan, run, *parts.values())
+                scores = score(plan, run, *parts.values())
                 for name, part in parts.items():
-                    note(name, seed, minutes, found[part], 0.0)
-                note(BEST, seed, minutes, found[run], processor)
+                    note(name, seed, minutes, scores[part], 0.0)
+                note(BEST, seed, minutes, scores[run], processor)
 
 
 def table(rows: Sequence[Row]) -> str:
     """Markdown: a line for each kind, a column for each number of minutes; mean ± deviation (maximum) over seeds."""
     columns = sorted({row["minutes"] for row in rows if row["minutes"]})
-    lines = ["| UF1 | " + " | ".join(f"{one:g} min" for one in columns) + " |", "| --- |" + " --- |" * len(columns)]
+    lines = [
+        "| UF1 | " + " | ".join(f"{minutes:g} min" for minutes in columns) + " |",
+        "| --- |" + " --- |" * len(columns),
+    ]
     for kind in dict.fromkeys(row["kind"] for row in rows):
-        own = [row for row in rows if row["kind"] == kind]
-        if not own[0]["minutes"]:
-            lines.append(f"| {kind} | " + " | ".join([f"{own[0]['UF1']:.1f}"] * len(columns)) + " |")
+        kind_rows = [row for row in rows if row["kind"] == kind]
+        if not kind_rows[0]["minutes"]:
+            lines.append(f"| {kind} | " + " | ".join([f"{kind_rows[0]['UF1']:.1f}"] * len(columns)) + " |")
         else:
-            cells = [[row["UF1"] for row in own if row["minutes"] == one] for one in columns]
+            cells = [[row["UF1"] for row in kind_rows if row["minutes"] == minutes] for minutes in columns]
             lines.append(f"| {kind} | " + " | ".join(map(spread, cells)) + " |")
     return "\n".join(lines)
 
@@ -176,21 +179,21 @@ def draw(rows: Sequence[Row], path: Path) -> None:
 
     figure, axes = pyplot.subplots(figsize=(6.4, 4.0))
     for kind in dict.fromkeys(row["kind"] for row in rows):
-        found: dict[float, list[float]] = {}
+        scores_by_minutes: dict[float, list[float]] = {}
         for row in rows:
             if row["kind"] == kind:
-                found.setdefault(row["minutes"], []).append(row["UF1"])
-        means = [statistics.mean(values) for values in found.values()]
-        if 0.0 in found:
+                scores_by_minutes.setdefault(row["minutes"], []).append(row["UF1"])
+        means = [statistics.mean(values) for values in scores_by_minutes.values()]
+        if 0.0 in scores_by_minutes:
             if kind != "oracle":
                 axes.axhline(means[0], linewidth=0.8, linestyle=":", color="gray")
                 axes.annotate(f" {kind}", (1, means[0]), xycoords=("axes fraction", "data"), fontsize=8, va="center")
             continue
-        errors = [statistics.stdev(values) if len(values) > 1 else 0.0 for values in found.values()]
-        axes.errorbar(list(found), means, yerr=errors, marker="o", markersize=4, capsize=3, label=kind)
+        errors = [statistics.stdev(values) if len(values) > 1 else 0.0 for values in scores_by_minutes.values()]
+        axes.errorbar(list(scores_by_minutes), means, yerr=errors, marker="o", markersize=4, capsize=3, label=kind)
     minutes = sorted({row["minutes"] for row in rows if row["minutes"]})
     axes.set(xscale="log", xlabel="minutes", ylabel="UF1")
-    axes.set_xticks(minutes, [f"{one:g}" for one in minutes])
+    axes.set_xticks(minutes, [f"{value:g}" for value in minutes])
     axes.minorticks_off()
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.15, 0.5), frameon=False)
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
@@ -204,7 +207,7 @@ def main() -> None:
     parser.add_argument("--gold", default="sample")
     parser.add_argument("--minutes", type=float, nargs="+", default=None)
     parser.add_argument("--seeds", type=int, default=0, help="3, or 1 without TEXT")
-    parser.add_argument("--only", nargs="+", choices=(*KINDS, *PUPILS, VOTE, BEST), metavar="KIND")
+    parser.add_argument("--only", nargs="+", choices=(*KINDS, *STUDENTS, VOTE, BEST), metavar="KIND")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     settings = () if options.text else ("train.epochs=1",)
@@ -213,7 +216,7 @@ def main() -> None:
         out.mkdir(parents=True, exist_ok=True)
         minutes = options.minutes or (MINUTES if options.text else (0.1,))
         seeds = range(1, 1 + (options.seeds or (3 if options.text else 1)))
-        kinds = options.only or (*KINDS, *PUPILS, VOTE, BEST)
+        kinds = options.only or (*KINDS, *STUDENTS, VOTE, BEST)
         plan = Plan(options.text, options.gold, sorted(minutes), seeds, out, settings, kinds)
         path = out / "trees.json"
         rows: list[Row] = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []

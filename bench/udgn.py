@@ -53,8 +53,10 @@ def by_turns(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float
 
 def multiplications(module: nn.Module) -> int:
     """Multiplications of one word with the weight matrices of ``module``, embeddings aside."""
-    tables = {id(one.weight) for one in module.modules() if isinstance(one, nn.Embedding)}
-    return sum(one.numel() for one in module.parameters() if one.dim() == 2 and id(one) not in tables)
+    tables = {id(layer.weight) for layer in module.modules() if isinstance(layer, nn.Embedding)}
+    return sum(
+        parameter.numel() for parameter in module.parameters() if parameter.dim() == 2 and id(parameter) not in tables
+    )
 
 
 def measured(size: str, rounds: int) -> tuple[dict[str, float], dict[str, float]]:
@@ -126,9 +128,9 @@ def main() -> None:
     }
     print(", ".join(f"{key} {value}" for key, value in result.items()))
     for size in options.size or list(SIZES):
-        for what, found in zip(("train", "parse"), measured(size, options.rounds), strict=True):
-            result[f"{what} {size}"] = found
-            print(f"{what}, {size}: " + ", ".join(f"{key} {value:,.3g}" for key, value in found.items()), flush=True)
+        for part, figures in zip(("train", "parse"), measured(size, options.rounds), strict=True):
+            result[f"{part} {size}"] = figures
+            print(f"{part}, {size}: " + ", ".join(f"{key} {value:,.3g}" for key, value in figures.items()), flush=True)
     (HERE / "results").mkdir(exist_ok=True)
     (HERE / "results" / "udgn.json").write_text(json.dumps(result, indent=1) + "\n")
 

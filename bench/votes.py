@@ -40,11 +40,13 @@ def main() -> None:
     for _ in range(options.rounds):
         for size in options.sizes:
             began = time.process_time()
-            readings = [one for start in range(0, len(text), size) for one in vote._vote(text[start : start + size])[0]]
+            readings = [
+                reading for start in range(0, len(text), size) for reading in vote._vote(text[start : start + size])[0]
+            ]
             seconds[size].append(time.process_time() - began)
-            found = [str(reading.tree(vote.decode)) for reading in readings]
-            trees = trees or found
-            same = sum(one == other for one, other in zip(trees, found, strict=True))
+            predictions = [str(reading.tree(vote.decode)) for reading in readings]
+            trees = trees or predictions
+            same = sum(first == second for first, second in zip(trees, predictions, strict=True))
             print(f"{size}: {seconds[size][-1]:.1f} s, {same} of {len(text)} trees the same", flush=True)
     print(describe()["processor"])
     for size, rounds in seconds.items():

@@ -160,7 +160,7 @@ def test_the_table_of_languages_goes_on_where_it_was_stopped(
     assert run("--seeds", "1", "--comparators") == 0
     assert run("--seeds", "2", "--fresh") == 2
     assert run("--seeds", "1", "--set", "model.members=3") == 1
-    assert "scores were there already" in capsys.readouterr().err
+    assert "scores are stored already" in capsys.readouterr().err
 
 
 def test_the_free_text_is_cut_into_sentences(tmp_path: Path) -> None:
