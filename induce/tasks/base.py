@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 OPEN, CLOSE = "(", ")"
 SHARES = {"test": 10, "dev": 5}  # percent of all expressions; the rest is for training
-GIVEN_UP = 50_000  # draws in a row that gave nothing new
+MAX_FAILURES = 50_000  # maximum number of consecutive samples without a new example
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Expression:
 
     @property
     def leaves(self) -> list[int]:
-        """The places of the words among the tokens."""
+        """Positions of the words among the tokens."""
         return [i for i, token in enumerate(self.tokens) if token not in (OPEN, CLOSE)]
 
     @property
@@ -49,7 +49,7 @@ class Example:
 
     sides: tuple[Expression, ...]
     label: int
-    size: int  # what accuracy is broken down by
+    size: int  # size by which examples are grouped for accuracy
     location: Place = field(default=Place("-", 0), compare=False)
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class Example:
 
     @property
     def part(self) -> str:
-        """train, dev or test: decided by the expressions alone, so that no two parts ever share one."""
+        """Part of the data: train, dev or test. It depends only on the expressions, so that parts never share one."""
         percent = zlib.crc32(str(self).encode()) % 100
         for part, share in SHARES.items():
             if percent < share:
@@ -74,7 +74,7 @@ class Group(NamedTuple):
 
 
 def size_groups(max_size: int, ranges: Iterable[tuple[str, range]]) -> list[Group]:
-    """Examples as large as those of training and larger ones, and those of each range of sizes."""
+    """Groups of examples: ``learned`` up to ``max_size``, ``longer`` above it, and one for each of ``ranges``."""
     named = [("learned", range(max_size + 1)), ("longer", range(max_size + 1, 10**9)), *ranges]
     return [Group(name, lambda example, sizes=sizes: example.size in sizes) for name, sizes in named]  # type: ignore[misc]
 
@@ -86,11 +86,11 @@ class Task(Protocol):
     name: ClassVar[str]
     words: ClassVar[tuple[str, ...]]
     labels: ClassVar[tuple[str, ...]]
-    sides: ClassVar[int]  # expressions of an example
+    sides: ClassVar[int]  # number of expressions of an example
     measure: ClassVar[str]  # what the size of an example counts
 
     def check(self, config: RunConfig) -> None:
-        """Raises SynparseError for settings that do not fit the task."""
+        """Raises SynparseError if the settings do not fit the task."""
         ...
 
     def generate(self, config: Any, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
@@ -98,11 +98,11 @@ class Task(Protocol):
         ...
 
     def read(self, paths: Iterable[str], config: Any) -> Iterator[Example]:
-        """The examples of published files that are to be learned from, each label checked."""
+        """The training examples of published files, with all labels checked."""
         ...
 
     def read_all(self, paths: Iterable[str]) -> Iterator[Example]:
-        """All examples of published files, each label checked."""
+        """All examples of published files, with all labels checked."""
         ...
 
     def groups(self, settings: Any) -> list[Group]:
@@ -111,9 +111,9 @@ class Task(Protocol):
 
 
 def binary_tree(tokens: Sequence[str]) -> tuple[tuple[str, ...], tuple[Span, ...]]:
-    """Words and brackets, in pre-order, of a fully bracketed binary expression, where a single word needs no brackets.
+    """Words and brackets, in pre-order, of a fully bracketed binary expression, where single words have no brackets.
 
-    Raises ValueError where brackets do not balance, and for a pair of them that holds more or less than two parts.
+    Raises ValueError if the brackets are not balanced or a pair of them does not contain exactly two parts.
     """
     words: list[str] = []
     spans: list[list[int]] = []
@@ -147,7 +147,7 @@ def joins(spans: Sequence[Span], length: int) -> list[tuple[int, int]]:
     Words are the nodes 0 to ``length`` - 1, and the k-th join is node ``length`` + k. ``spans`` are in pre-order.
     """
     pairs: list[tuple[int, int]] = []
-    node_from = {start: (start + 1, start) for start in range(length)}  # start -> end and node of what begins there
+    node_from = {start: (start + 1, start) for start in range(length)}  # start -> end and node of its subtree
     for start, end in reversed(spans):
         middle, left = node_from[start]
         pairs.append((left, node_from[middle][1]))
@@ -158,7 +158,7 @@ def joins(spans: Sequence[Span], length: int) -> list[tuple[int, int]]:
 def distinct(draw: Callable[[], Example | None], count: int, is_member: Callable[[Example], bool]) -> Iterator[Example]:
     """``count`` different examples for which ``is_member`` is true, in the order in which they are drawn.
 
-    Raises SynparseError where that many cannot be found.
+    Raises SynparseError if fewer can be found.
     """
     seen: set[str] = set()
     idle = 0
@@ -167,7 +167,7 @@ def distinct(draw: Callable[[], Example | None], count: int, is_member: Callable
         text = "" if example is None else str(example)
         if example is None or text in seen or not is_member(example):
             idle += 1
-            if idle > GIVEN_UP:
+            if idle > MAX_FAILURES:
                 raise SynparseError(f"only {len(seen):,} of {count:,} different expressions exist under these settings")
             continue
         idle = 0

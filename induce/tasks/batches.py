@@ -29,7 +29,7 @@ class ExampleBatch(SentenceBatch):
 
     @property
     def targets(self) -> Tensor:
-        """The value (B,) that is predicted for each example."""
+        """Value (B,) to predict for each example."""
         raise NotImplementedError
 
     def select(self, chosen: Tensor, *, cut: bool = True) -> Self:

@@ -1,4 +1,4 @@
-"""A task's model: an encoder that makes one vector of an expression, and a classifier of it or of a pair of them."""
+"""Model of a task: an encoder of expressions, and a classifier of one vector or of a pair of vectors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ClassifierShape(NamedTuple):
 
 
 class Classifier(Model):
-    """An encoder with the classifier of the released program: one linear map, or for pairs two with an ELU."""
+    """An encoder with the classifier of the released program: one linear map, or two with an ELU for pairs."""
 
     reads = (LabelledBatch,)
 
@@ -50,7 +50,7 @@ class Classifier(Model):
         return scores
 
     def loss(self, batch: LabelledBatch, state: None = None) -> Loss:
-        """Mean negative log-likelihood of the labels, and how many of them have the best score."""
+        """Mean negative log-likelihood of the labels, and the number of correct predictions."""
         scores = self(batch.tokens, batch.lengths, batch.trees)
         nll = functional.cross_entropy(scores, batch.labels)
         return Loss(nll, nll, len(batch.labels), correct=int((scores.argmax(-1) == batch.labels).sum()))

@@ -27,7 +27,7 @@ from treebank.evaluate.statistics import wilson_interval
 from treebank.evaluate.systems import System, SystemInfo, tree_predictions
 from treebank.evaluate.uf1 import score_trees as score_bracketing
 
-GENERATED = 3000  # test examples, where no file is given
+GENERATED = 3000  # test examples, if no file is given
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class TaskScore:
     system: str
     signature: str
     accuracy: float  # percent, of all examples
-    groups: Mapping[str, tuple[int, int]]  # name -> labels found, of how many
-    trees: TreeScore | None  # None where the model gives no structure
+    groups: Mapping[str, tuple[int, int]]  # name -> number of correct labels, number of examples
+    trees: TreeScore | None  # None if the model predicts no structure
     trees_by_group: Mapping[str, float]  # UF1 in percent
     model: str = ""  # the folder
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 %, in percent, over the examples."""
+        """95% confidence interval in percent, over the examples."""
         count = sum(of for name, (_, of) in self.groups.items() if name in ("learned", "longer"))
         return wilson_interval(self.accuracy * count / 100, count)
 
@@ -104,9 +104,9 @@ class TaskEvaluation:
 def score_task(
     task: str, paths: Sequence[str], runs: Sequence[str], *, device: str = "auto", largest: int | None = None
 ) -> TaskEvaluation:
-    """The models in ``runs`` on published files, or on generated examples, of sizes up to ``largest``.
+    """Evaluate the models in ``runs`` on published files or generated examples of sizes up to ``largest``.
 
-    Raises SynparseError for an unknown task, a model of another task, and where there is no example.
+    Raises SynparseError if the task is unknown, a model has learned another task, or there is no example.
     """
     checkpoints = {run: read_run(run, task) for run in runs}
     examples = load_test(task, paths, next(iter(checkpoints.values())).config.task, largest=largest)
@@ -123,9 +123,9 @@ def score_task(
 
 
 def load_test(task: str, paths: Sequence[str], config: Any, *, largest: int | None = None) -> Examples:
-    """The examples of published files, or the generated test part where there are none, of all sizes up to ``largest``.
+    """The examples of published files, or the generated test part without files, of sizes up to ``largest``.
 
-    Raises SynparseError if there is none.
+    Raises SynparseError if there is no example.
     """
     kind = find_task(task)
     available = kind.read_all(paths) if paths else kind.generate(config, "test", GENERATED, longer=True)
@@ -145,11 +145,11 @@ def read_run(run: str, task: str) -> Checkpoint:
 
 
 def score_run(name: str, checkpoint: Checkpoint, examples: Examples, data: str, *, device: str = "auto") -> TaskScore:
-    """Accuracy and trees of a model. ``data`` says in the signature what the examples are."""
+    """Accuracy and trees of a model. ``data`` describes the examples in the signature."""
     device = choose_device(device)
     groups = grouped(checkpoint, examples)
-    right = correct(checkpoint, examples.examples, device)
-    accuracies = {group: (sum(right[i] for i in members), len(members)) for group, members in groups.items()}
+    outcomes = correct(checkpoint, examples.examples, device)
+    accuracies = {group: (sum(outcomes[i] for i in members), len(members)) for group, members in groups.items()}
     trees, by_group = None, {}
     if kind_of(checkpoint.config).gives:
         trees = score_trees(name, checkpoint, examples, data, device)
@@ -160,7 +160,7 @@ def score_run(name: str, checkpoint: Checkpoint, examples: Examples, data: str, 
     count = len(examples.examples)
     signature = f"accuracy|task:{examples.task.name}|data:{data}|sha256:{examples.digest.hexdigest()[:12]}"
     signature += f"|examples:{count}|v:{VERSION}"
-    return TaskScore(name, signature, 100 * sum(right) / count, accuracies, trees, by_group)
+    return TaskScore(name, signature, 100 * sum(outcomes) / count, accuracies, trees, by_group)
 
 
 def grouped(checkpoint: Checkpoint, examples: Examples) -> dict[str, list[int]]:
@@ -172,7 +172,7 @@ def grouped(checkpoint: Checkpoint, examples: Examples) -> dict[str, list[int]]:
 
 
 def correct(checkpoint: Checkpoint, examples: Sequence[Example], device: str) -> list[bool]:
-    """Whether the model finds the label of each example."""
+    """Whether the model predicts the correct label of each example."""
     import torch
 
     model = build_model(checkpoint).to(device)
@@ -183,13 +183,13 @@ def correct(checkpoint: Checkpoint, examples: Sequence[Example], device: str) ->
         for chosen in batches_by_cost(loader.lengths, budget=2**13):
             batch = loader.batch(chosen)
             scores = model(batch.tokens, batch.lengths, batch.trees)
-            for index, right in zip(chosen, (scores.argmax(-1) == batch.labels).tolist(), strict=True):
-                is_correct[index] = right
+            for index, outcome in zip(chosen, (scores.argmax(-1) == batch.labels).tolist(), strict=True):
+                is_correct[index] = outcome
     return is_correct
 
 
 def score_trees(name: str, checkpoint: Checkpoint, examples: Examples, data: str, device: str) -> TreeScore:
-    """UF1 under ``evalb``, which counts the bracket over the whole, of the trees without their round brackets."""
+    """UF1 under ``evalb``, which counts the full-sentence bracket, of the trees without their round brackets."""
     parser = ModelParser(checkpoint, device=device)
     sides = [side for example in examples.examples for side in example.sides]
     gold = [Sentence(side.words, tree=Tree.from_spans(side.words, side.spans)) for side in sides]

@@ -39,7 +39,7 @@ class Examples:
         return {}
 
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
-        """The words of the task, whether they occur here or not."""
+        """Vocabulary of all words of the task, including those without an occurrence."""
         return Vocabulary([BOUNDARY, UNKNOWN, *self.task.words])
 
     def encode(self, vocabulary: Vocabulary) -> Sequence[Item]:
@@ -60,10 +60,10 @@ def encode(examples: Iterable[Example], vocabulary: Vocabulary) -> list[Item]:
 
 
 def load_examples(config: RunConfig, text: Sequence[str], dev: Sequence[str]) -> tuple[Examples, Examples]:
-    """Training and development examples: of the files ``text`` and ``dev``, or generated where there are none.
+    """Training and development examples: of the files ``text`` and ``dev``, or generated if no file is given.
 
-    Without ``dev`` development examples are set aside, from files every tenth. Raises SynparseError for a malformed
-    file, and if no example fits the settings.
+    Without ``dev``, a share of the examples in ``text`` is set aside for development, every tenth by default. Raises
+    SynparseError if a file is malformed or no example fits the settings.
     """
     task, settings, share = find_task(config.task_name), config.task, config.data.development_share
     if not text:

@@ -17,7 +17,7 @@ TENTHS = 10  # parts of a pass within which expressions are sorted by length
 
 
 class Item(NamedTuple):
-    """A labelled expression, or a pair of them."""
+    """A labeled expression, or a pair of them."""
 
     sides: Sequence[Side]
     label: int
@@ -36,11 +36,11 @@ class LengthLoader:
         self.lengths, self.batch_size = lengths, batch_size
 
     def batch(self, chosen: Sequence[int]) -> Batch:
-        """The things whose indices are ``chosen`` side by side."""
+        """Batch of the items whose indices are ``chosen``."""
         raise NotImplementedError
 
     def steps(self, rng: Any, start: int, number: int = 1) -> Iterator[Step]:
-        """One pass from batch ``start`` on. Its order comes from what ``rng`` will give, which moves on at the end."""
+        """One pass from batch ``start``, in an order drawn from ``rng``, whose state advances after the pass."""
         ahead = type(rng)()
         ahead.set_state(rng.get_state())
         batches = self._batches(ahead.permutation(len(self.lengths)).tolist())
@@ -77,11 +77,11 @@ class ExpressionLoader(LengthLoader):
         self.items, self.device = items, device
 
     def batch(self, chosen: Sequence[int]) -> LabelledBatch:
-        """The items whose indices are ``chosen`` side by side."""
+        """Batch of the items whose indices are ``chosen``."""
         import torch
 
         items = [self.items[index] for index in chosen]
-        sides = [item.sides[k] for k in range(len(items[0].sides)) for item in items]  # all first ones, then all others
+        sides = [item.sides[k] for k in range(len(items[0].sides)) for item in items]  # first sides precede all others
         tokens, lengths = pad([side.ids for side in sides])
         labels = torch.tensor([item.label for item in items])
         return LabelledBatch(tokens, lengths, labels, sides).to(self.device)

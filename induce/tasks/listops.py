@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 OPERATORS = ("[MIN", "[MAX", "[MED", "[SM")
 END = "]"
 DIGITS = tuple("0123456789")
-DEEPEST = 20  # nested operations
-NESTING = 0.25  # how often an argument is an operation
+DEEPEST = 20  # maximum depth of nested operations
+NESTING = 0.25  # probability that an argument is an operation
 ARGUMENTS = (2, 5)
 SEED = 20180413
 GROUPS = (10, 20, 30, 50, 100, 200)  # the largest number of tokens of each group
@@ -58,7 +58,7 @@ class ListOps:
     measure = "tokens"
 
     def check(self, config: RunConfig) -> None:
-        """All settings fit."""
+        """Accept all settings."""
 
     def generate(self, config: ListOpsSettings, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different expressions of ``part``, for training with up to ``config.longest`` tokens."""
@@ -149,7 +149,7 @@ def _apply(operator: str, values: list[int]) -> int:
 def _draw(chance: random.Random, depth: int, longest: int) -> list[str] | None:
     """A random expression, or None as soon as it has more than ``longest`` tokens (0: any number)."""
     tokens: list[str] = []
-    left: list[int] = []  # arguments that each open operation still lacks
+    left: list[int] = []  # number of missing arguments of each open operation
     while True:
         if depth + len(left) < DEEPEST and chance.random() <= NESTING:
             tokens.append(chance.choice(OPERATORS))

@@ -35,14 +35,14 @@ MEANINGS: dict[str, Meaning] = {**TRUE_IN, AND: AND, OR: OR, NOT: NOT}
 #: in, reverse, equal, negation (always just one of the two), alternation (never both), independent, cover (always one)
 RELATIONS = ("<", ">", "=", "^", "|", "#", "v")
 
-CHOICES = (AND, AND, OR, OR, "", "", "", "", "")  # of the generator: "" for a variable
+CHOICES = (AND, AND, OR, OR, "", "", "", "", "")  # equally likely choices of the generator; "": a variable
 NEGATED = 1 / 3
-LONGEST = 12  # budget of the generator, halved on both sides of an operator; and the group of all that are longer
-UNIVERSE = 4  # variables of one pair
+LONGEST = 12  # budget of the generator, halved for both sides of an operator; lower bound of the last group
+UNIVERSE = 4  # number of variables of one pair
 SEED = 20150708
-EVERY = 10  # of the published training pairs, one in so many is development text
+EVERY = 10  # every tenth published training pair is in the development set
 
-PARTITIONS = {  # table 4: what a training pair must not hold
+PARTITIONS = {  # table 4: patterns excluded from training pairs
     "full": re.compile(r"(?!)"),
     "A": re.compile(re.escape("( and ( not a ) )")),
     "B": re.compile(re.escape("( and ( not ")),
@@ -77,7 +77,7 @@ class Logic:
     measure = "operators"
 
     def check(self, config: RunConfig) -> None:
-        """All settings fit."""
+        """Accept all settings."""
 
     def generate(self, config: LogicSettings, part: str, count: int, *, longer: bool = False) -> Iterator[Example]:
         """``count`` different pairs of ``part``, for training with up to ``config.operators`` operators."""
@@ -91,7 +91,7 @@ class Logic:
         return distinct(lambda: _draw_pair(chance), count, is_member)
 
     def read(self, paths: Iterable[str], config: LogicSettings) -> Iterator[Example]:
-        """The pairs of published files with up to ``config.operators`` operators, but for those of the partition."""
+        """The pairs of published files with up to ``config.operators`` operators, without those of the partition."""
         excluded = partition(config.partition)
         for line in self.read_all(paths):
             if line.size <= config.operators and (config.partition == "full" or not excluded.search(str(line))):
@@ -133,7 +133,7 @@ def formula(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...], int]:
     """
     meanings: list[Meaning] = []
     spans: list[Any] = []
-    opened: list[tuple[int, int]] = []  # number of each open bracket, and of meanings before it
+    opened: list[tuple[int, int]] = []  # index of each open bracket, number of meanings before it
     words = count = 0
     for token in tokens:
         if token == OPEN:
@@ -162,7 +162,7 @@ def formula(tokens: Sequence[str]) -> tuple[int, tuple[Span, ...], int]:
 
 
 def _meaning(first: Meaning, second: Meaning) -> Meaning:
-    """Meaning of two parts in brackets: a negation, an operator with its right side, or a left side with these."""
+    """Meaning of two parts in brackets: a negation, an operator with its right side, or a left side with both."""
     if isinstance(second, int):
         if first == NOT:
             return ALL ^ second

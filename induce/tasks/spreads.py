@@ -1,4 +1,4 @@
-"""Mean and deviation of a task's score over the runs that one pattern names."""
+"""Mean and deviation of a task's score over the runs that match one pattern."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from treebank.evaluate.score import Runs
 
 
 def spreads_of(document: Mapping[str, Any], groups: Mapping[str, Sequence[str]]) -> dict[str, Runs]:
-    """The values of the runs of each pattern that matches several, from the JSON of an evaluation.
+    """Scores of the runs of each pattern that matches several runs, from the JSON of an evaluation.
 
-    Scores without a value, as those of tasks that count several things, have none.
+    A pattern is left out if one of its runs has no value, as in tasks with several measures.
     """
     values = {score["model"]: score["value"] for score in document["scores"] if score.get("value") is not None}
     return {

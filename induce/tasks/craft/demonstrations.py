@@ -23,16 +23,16 @@ from treebank.core.sentence import Place
 from treebank.io.expand import expand
 from treebank.io.lines import open_lines
 
-CHUNK = 128  # worlds that are drawn at a time
-VALIDATION = 0.25  # development demonstrations for each one of training: the thesis's 20 of 80
+CHUNK = 128  # worlds that are generated at a time
+VALIDATION = 0.25  # ratio of development to training demonstrations; 20 to 80 in the thesis
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """The actions of an agent in a world for a task, and the ends of the subtasks, which models do not see."""
+    """The actions of an agent in a world for a task, and the ends of the subtasks, which are not model input."""
 
     sketch: str
-    map: str  # the world at the beginning, as `world.write_maps` says
+    map: str  # initial world, in the format of `world.write_maps`
     actions: tuple[str, ...]
     ends: tuple[int, ...]  # of each subtask, the index of the action that did it
 
@@ -64,7 +64,7 @@ class Craft:
     words: ClassVar[tuple[str, ...]] = ACTIONS
 
     def check(self, config: RunConfig) -> None:
-        """Raises SynparseError for a model with more or fewer tasks than ``task.sketches`` names."""
+        """Raises SynparseError if ``model.tasks`` differs from the number of ``task.sketches``."""
         count, expected = len(read_sketches(config.task.sketches)), config.model.get("tasks", 0)
         if expected != count:
             raise SynparseError(f"setting model.tasks = {expected}, and task.sketches names {count}; make them agree")
@@ -76,7 +76,7 @@ class Craft:
             yield next(streams[index % len(streams)])
 
     def read(self, paths: Iterable[str], config: CraftSettings) -> Iterator[Demonstration]:
-        """The demonstrations in files, replayed. Raises TreebankError for a task that is not in ``task.sketches``."""
+        """The demonstrations in files, replayed. Raises TreebankError if a task is not in ``task.sketches``."""
         sketches = read_sketches(config.sketches)
         for demonstration, location in read_demonstrations(paths):
             if demonstration.sketch not in sketches:
@@ -85,7 +85,7 @@ class Craft:
 
 
 def read_demonstrations(paths: Iterable[str]) -> Iterator[tuple[Demonstration, Place]]:
-    """The demonstrations in files, one a line, replayed. Raises TreebankError for one that does not do its task."""
+    """The demonstrations in files, one per line, replayed. Raises TreebankError if one does not complete its task."""
     for path in expand(paths):
         for number, line in open_lines(path):
             if line.strip():
@@ -106,7 +106,7 @@ def generate_sketch(sketch: str, part: str) -> Iterator[Demonstration]:
 
 
 def part_of(text: str) -> str:
-    """train, dev or test: decided by the map alone, so that no two parts ever share a world."""
+    """Part of the data: train, dev or test. It depends only on the map, so that parts never share a world."""
     percent = zlib.crc32(text.encode()) % 100
     for part, share in SHARES.items():
         if percent < share:
@@ -116,7 +116,7 @@ def part_of(text: str) -> str:
 
 
 def parse_line(line: str, location: Place) -> Demonstration:
-    """The demonstration in one line of a file. Raises TreebankError, saying what is wrong with it."""
+    """The demonstration in one line of a file. Raises TreebankError if it is malformed."""
     fields = line.split()
     if len(fields) < 3:
         raise bad(location, "expected a task, a map and actions, such as: AC MAP down use left use")
@@ -127,7 +127,7 @@ def parse_line(line: str, location: Place) -> Demonstration:
 
 
 def replay_line(sketch: str, text: str, words: Sequence[str]) -> Demonstration:
-    """The demonstration of ``words`` in the world ``text``. Raises ValueError where they do not do the task."""
+    """The demonstration of ``words`` in the world ``text``. Raises ValueError if they do not complete it."""
     demonstration = follow(sketch, text, words)
     ends = demonstration.ends
     if len(ends) < len(sketch):
@@ -138,7 +138,7 @@ def replay_line(sketch: str, text: str, words: Sequence[str]) -> Demonstration:
 
 
 def follow(sketch: str, text: str, words: Sequence[str]) -> Demonstration:
-    """The demonstration of ``words`` in the world ``text``, possibly incomplete. Raises ValueError."""
+    """The demonstration of ``words`` in the world ``text``, possibly incomplete. Raises ValueError if malformed."""
     unknown = next((word for word in words if word not in ACTIONS), None)
     if unknown is not None:
         raise ValueError(f"{unknown!r} is not an action ({', '.join(ACTIONS)})")
@@ -154,12 +154,12 @@ def follow(sketch: str, text: str, words: Sequence[str]) -> Demonstration:
 
 @dataclass(frozen=True)
 class Trajectories:
-    """Demonstrations in numbers: the steps of all of them one after the other."""
+    """Encoded demonstrations, with their steps concatenated."""
 
     before: Worlds  # the world before each step
     actions: np.ndarray  # index of the action of each step
     offsets: np.ndarray  # demonstration k has the steps offsets[k] to offsets[k + 1]
-    sketches: np.ndarray  # number of the task of each demonstration
+    sketches: np.ndarray  # index of the task of each demonstration
 
     def __len__(self) -> int:
         return len(self.sketches)
@@ -172,7 +172,7 @@ class Trajectories:
 
 
 def replay(demonstrations: Sequence[Demonstration], sketches: Sequence[str]) -> Trajectories:
-    """The worlds that the agents of ``demonstrations`` went through, with tasks numbered as in ``sketches``."""
+    """Replay ``demonstrations``, recording the world before each step. Tasks are numbered as in ``sketches``."""
     worlds = read_map([each.map for each in demonstrations])
     lengths = np.array([each.size for each in demonstrations], dtype=np.int64)
     offsets = np.concatenate(([0], lengths.cumsum()))
@@ -227,10 +227,10 @@ class Demonstrations:
 def load_demonstrations(
     config: RunConfig, text: Sequence[str], dev: Sequence[str]
 ) -> tuple[Demonstrations, Demonstrations]:
-    """Training and development demonstrations: of the files ``text`` and ``dev``, or generated where there are none.
+    """Training and development demonstrations: of the files ``text`` and ``dev``, or generated if no file is given.
 
-    ``task.expressions`` are generated for training, and a quarter as many for development, as in the thesis; of a file
-    without ``dev`` every fifth is set aside. Raises SynparseError for a malformed file.
+    ``task.expressions`` are generated for training, and a quarter as many for development, as in the thesis. Without
+    ``dev``, every fifth demonstration of ``text`` is set aside. Raises SynparseError if a file is malformed.
     """
     task, settings = Craft(), config.task
     sketches, count = read_sketches(settings.sketches), settings.expressions
@@ -245,7 +245,7 @@ def load_demonstrations(
         development = list(task.generate(settings, "dev", max(len(sketches), round(VALIDATION * count))))
     for part, paths in ((training, text), (development, dev)):
         if not part and paths:
-            raise SynparseError(f"{' '.join(paths)}: holds no demonstration")
+            raise SynparseError(f"{' '.join(paths)}: contains no demonstration")
         if any(each.size > LIMIT for each in part):
             raise SynparseError(f"{' '.join(paths)}: a demonstration has more than {LIMIT} actions")
     return Demonstrations(training, sketches), Demonstrations(development, sketches)

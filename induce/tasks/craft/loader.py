@@ -1,4 +1,4 @@
-"""Demonstrations side by side, with what was seen before each action."""
+"""Batches of demonstrations with the observation before each action."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DemonstrationLoader(LengthLoader):
-    """Demonstrations side by side."""
+    """Batches of demonstrations of similar length."""
 
     def __init__(
         self, items: Trajectories, config: BatchSettings, *, device: str, epochs: int = 1, held_out: bool = False
@@ -27,7 +27,7 @@ class DemonstrationLoader(LengthLoader):
         self.items, self.device = items, device
 
     def batch(self, chosen: Sequence[int]) -> DemonstrationBatch:
-        """The demonstrations whose indices are ``chosen``, side by side."""
+        """Batch of the demonstrations whose indices are ``chosen``."""
         return make_batch(self.items, chosen).to(self.device)
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-LOGITS = 512  # rows of logits held at once, M of them for each row
+LOGITS = 512  # rows of logits in memory at once; each of the R rows has M of them
 
 
 def mixture_cross_entropy(hidden: Tensor, log_shares: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -48,10 +48,11 @@ def _blocks(
 
 
 class _MixtureCrossEntropy(torch.autograd.Function):
-    """The gradient is taken block by block, while the logits are at hand.
+    """Cross entropy whose gradient is computed block by block in the forward pass.
 
-    With joint_m = log share_m + log p_m(target), the loss is -log Σ_m exp joint_m, and r = softmax(joint) the part that
-    each m has in it. d loss / d log share_m = -r_m; d loss / d logits_m = r_m (softmax(logits_m) - one-hot(target)).
+    With joint_m = log share_m + log p_m(target), the loss is -log Σ_m exp joint_m, and r = softmax(joint) is the
+    posterior of the parts m. d loss / d log share_m = -r_m;
+    d loss / d logits_m = r_m (softmax(logits_m) - one-hot(target)).
     """
 
     @staticmethod

@@ -30,7 +30,7 @@ ENTROPY = 0.01  # weight of the entropy of the controller
 class CalledWorlds(VecEnv):
     """The worlds of ``calls`` as an environment of stable-baselines3, in which a new episode replaces one that ends.
 
-    An episode that runs out of time ends without a bootstrapped value, like one that is solved.
+    An episode that reaches its time limit ends without a bootstrapped value, like one that is solved.
     """
 
     render_mode = None
@@ -78,7 +78,7 @@ class CalledWorlds(VecEnv):
 
 
 class Learner:
-    """PPO with a policy without memory: an MLP of two layers with tanh, and another of the same size for the value."""
+    """PPO with a memoryless policy: an MLP of two tanh layers, and another of the same size for the value."""
 
     def __init__(
         self,

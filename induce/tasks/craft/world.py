@@ -56,8 +56,8 @@ class Worlds:
 
     grid: np.ndarray  # (N, 10, 10) uint8, the kind at (x, y)
     position: np.ndarray  # (N, 2) of the agents
-    direction: np.ndarray  # (N,) in which they look, an index of `STEPS`
-    inventory: np.ndarray  # (N, 21) how many of each kind they carry
+    direction: np.ndarray  # (N,) of the agents, an index of `STEPS`
+    inventory: np.ndarray  # (N, 21) number of objects of each kind that they carry
 
     def __len__(self) -> int:
         return len(self.grid)
@@ -145,13 +145,13 @@ def draw(rng: np.random.Generator, count: int, treasure: Treasure) -> Worlds:
     return Worlds(grid, position, direction, np.zeros((count, len(KINDS)), dtype=np.int64))
 
 
-SYMBOLS = dict(zip(".#~%TWFigw$*", range(12), strict=True))  # of the objects on a map
-AGENTS = "v^<>"  # by the direction in which it looks
+SYMBOLS = dict(zip(".#~%TWFigw$*", range(12), strict=True))  # symbols of the objects on a map
+AGENTS = "v^<>"  # symbols of an agent by its direction
 _SYMBOLS, _AGENTS = (np.frombuffer("".join(symbols).encode(), np.uint8) for symbols in (SYMBOLS, AGENTS))
 
 
 def write_maps(worlds: Worlds) -> list[str]:
-    """Each world as text: its rows without the boundary from top to bottom, joined by ``/``, the agent as an arrow."""
+    """Maps of worlds: rows without the boundary from top to bottom, joined by ``/``, with the agent as an arrow."""
     rows = np.arange(len(worlds))
     symbols = _SYMBOLS[worlds.grid]
     symbols[rows, worlds.position[:, 0], worlds.position[:, 1]] = _AGENTS[worlds.direction]
@@ -160,7 +160,7 @@ def write_maps(worlds: Worlds) -> list[str]:
 
 
 def read_map(texts: Sequence[str]) -> Worlds:
-    """The worlds that `write_maps` wrote, with empty inventories. Raises ValueError if a map is malformed."""
+    """Worlds of maps in the format of `write_maps`, with empty inventories. Raises ValueError if a map is malformed."""
     side = SIZE - 2
     grid = np.full((len(texts), SIZE, SIZE), BOUNDARY, dtype=np.uint8)
     position = np.zeros((len(texts), 2), dtype=np.int64)

@@ -25,10 +25,10 @@ BASELINE = "bag-of-words"
 
 @dataclass(frozen=True)
 class SimilarityScore:
-    """One system on all sets."""
+    """Scores of one system on all sets of pairs."""
 
     system: str
-    sets: Mapping[str, tuple[Correlation, Correlation]]  # name -> Spearman's and Pearson's
+    sets: Mapping[str, tuple[Correlation, Correlation]]  # name -> Spearman's and Pearson's correlation
     signature: str
     model: str = ""  # the folder
 
@@ -73,10 +73,10 @@ class SimilarityEvaluation:
                 rows.append([score.system, kind, _percent(score.mean(measure)), *cells])
         rows.append(["", "pairs", str(sum(self.files().values())), *(str(self.counts[name]) for name in names)])
         columns = ["System", "Measure", "Mean", *(name.strip() for name in names)]
-        return [("Correlation with people's ratings, times 100", columns, rows)]
+        return [("Correlation with human ratings, times 100", columns, rows)]
 
     def files(self) -> dict[str, int]:
-        """The pairs of each file, without the genres in them."""
+        """Number of pairs of each file, without the counts of genres."""
         return {name: count for name, count in self.counts.items() if not name.startswith(" ")}
 
     def signatures(self) -> list[str]:
@@ -96,10 +96,10 @@ class SimilarityEvaluation:
 def score_similarity(
     task: str, paths: Sequence[str], runs: Sequence[str], *, device: str = "auto", largest: int | None = None
 ) -> SimilarityEvaluation:
-    """A bag of words, and the models in ``runs``, fine-tuned or not, on the pairs of each file.
+    """Evaluate a bag of words and the models in ``runs``, fine-tuned or not, on the pairs of each file.
 
-    ``largest`` leaves out pairs with a sentence of more words. Raises SynparseError for no file, for a file without a
-    pair, and for a model that gives no vectors.
+    Pairs with a sentence of more than ``largest`` words are left out. Raises SynparseError if there is no file, a file
+    has no pair, or a model predicts no vectors.
     """
     if not paths:
         raise SynparseError(f"task {task}: name the files of rated pairs, such as sts-test.csv")
@@ -129,7 +129,7 @@ def score_similarity(
 
 
 def cosines(embedder: Embedder, pairs: Sequence[RatedPair]) -> list[float]:
-    """The cosine of the vectors of each pair of sentences. Equal sentences are computed once."""
+    """Cosine of the vectors of each pair of sentences. Each distinct sentence is encoded once."""
     rule = embedder.config.data.tokenization
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.first, pair.second)))
     embedded = embedder.embed(cut_words(text, rule) for text in texts)
@@ -138,7 +138,7 @@ def cosines(embedder: Embedder, pairs: Sequence[RatedPair]) -> list[float]:
 
 
 def word_overlaps(pairs: Sequence[RatedPair]) -> list[float]:
-    """The cosine of the counts of words, in lower case and without punctuation, of each two sentences."""
+    """Cosine of the word counts of each pair, in lower case and without punctuation."""
     overlaps = []
     for pair in pairs:
         cut = [cut_words(text, "") for text in (pair.first, pair.second)]

@@ -1,7 +1,7 @@
-"""Models that learn how alike two sentences are, on top of masked language models (Shen 2022, thesis, section 4.3.5).
+"""Models of sentence similarity on top of masked language models (Shen 2022, thesis, section 4.3.5).
 
-A sentence's vector is the mean of the final states of its words, and the likeness of two is the cosine of their
-vectors, trained by squared error against people's ratings. ``frozen = "parser"`` leaves the parser as it was.
+The vector of a sentence is the mean of the final states of its words. The similarity of two sentences is the cosine of
+their vectors, trained by squared error against human ratings. ``frozen = "parser"`` does not train the parser.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FROZEN = ("none", "parser")
 
 
 def check_frozen(frozen: str, parts: Sequence[str]) -> None:
-    """Raises ValueError for another word than those of `FROZEN`, and for the parser of a model that has none."""
+    """Raises ValueError if ``frozen`` is unknown, or is "parser" and the model has no parser."""
     if frozen not in FROZEN:
         raise ValueError(f"frozen = {frozen!r} is none of {', '.join(FROZEN)}")
     if frozen == "parser" and not parts:
@@ -37,7 +37,7 @@ class SentencePairs(Model):
     """A masked language model whose sentence vectors are trained, without its output layer of words."""
 
     kind: ClassVar[type[Model]]
-    parser_parts: ClassVar[tuple[str, ...]] = ()  # how the names of parameters begin that decide its trees
+    parser_parts: ClassVar[tuple[str, ...]] = ()  # prefixes of the names of its parser parameters
     reads = (RatedBatch,)
     measure = "squared error"
 
@@ -50,12 +50,12 @@ class SentencePairs(Model):
                 parameter.requires_grad_(False)
 
     def prepare(self, corpus: Any) -> None:
-        """The weights of the pretrained model, where there is one."""
+        """Load the weights of the pretrained model, if there is one."""
         if weights := corpus.pretrained_weights():
             self.encoder.load_state_dict(weights, strict=True)
 
     def similarity(self, batch: RatedBatch) -> Tensor:
-        """Cosine (B,) of the vectors of each two sentences."""
+        """Cosine (B,) of the sentence vectors of each pair."""
         first, second = self.sentence_vectors(batch).chunk(2)
         return functional.cosine_similarity(first, second)
 
@@ -75,18 +75,18 @@ class SentencePairs(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class UdgnPairsConfig(UdgnConfig):
-    """A UDGN's settings, and what is left as it was."""
+    """Settings of a UDGN, and its frozen part."""
 
-    frozen: str = setting("none", choices=FROZEN, help="what fine-tuning leaves as it was")
+    frozen: str = setting("none", choices=FROZEN, help="part that fine-tuning does not change")
 
     def check(self) -> None:
-        """Raises ValueError where the settings do not fit together."""
+        """Raises ValueError if the settings are incompatible."""
         super().check()
         check_frozen(self.frozen, UdgnPairs.parser_parts)
 
 
 class UdgnPairs(SentencePairs):
-    """UDGN, whose parser has its own embeddings, so that a frozen parser keeps its trees."""
+    """UDGN. Its parser has its own embeddings, so that the trees of a frozen parser do not change."""
 
     Config = UdgnPairsConfig
     kind = Udgn
@@ -96,18 +96,18 @@ class UdgnPairs(SentencePairs):
 
 @dataclass(frozen=True, kw_only=True)
 class StructFormerPairsConfig(StructFormerConfig):
-    """A StructFormer's settings, and what is left as it was."""
+    """Settings of a StructFormer, and its frozen part."""
 
-    frozen: str = setting("none", choices=FROZEN, help="what fine-tuning leaves as it was")
+    frozen: str = setting("none", choices=FROZEN, help="part that fine-tuning does not change")
 
     def check(self) -> None:
-        """Raises ValueError where the settings do not fit together."""
+        """Raises ValueError if the settings are incompatible."""
         super().check()
         check_frozen(self.frozen, StructFormerPairs.parser_parts)
 
 
 class StructFormerPairs(SentencePairs):
-    """StructFormer, whose parser reads the embeddings of the encoder, which are frozen with it."""
+    """StructFormer. Its parser uses the embeddings of the encoder, which are therefore frozen with it."""
 
     Config = StructFormerPairsConfig
     kind = StructFormer
@@ -119,16 +119,16 @@ class StructFormerPairs(SentencePairs):
 class TransformerPairsConfig(TransformerConfig):
     """Settings of a Transformer, which has no parser to freeze."""
 
-    frozen: str = setting("none", choices=FROZEN, help="what fine-tuning leaves as it was")
+    frozen: str = setting("none", choices=FROZEN, help="part that fine-tuning does not change")
 
     def check(self) -> None:
-        """Raises ValueError where the settings do not fit together."""
+        """Raises ValueError if the settings are incompatible."""
         super().check()
         check_frozen(self.frozen, TransformerPairs.parser_parts)
 
 
 class TransformerPairs(SentencePairs):
-    """Transformer."""
+    """Transformer, which has no parser."""
 
     Config = TransformerPairsConfig
     kind = Transformer

@@ -1,4 +1,4 @@
-"""Pairs of sentences that people have rated, from the files of the STS benchmark and of SICK, or with three columns."""
+"""Pairs of sentences with human ratings, from files of the STS benchmark or SICK, or with three columns."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from treebank.core.sentence import Place
 from treebank.io.expand import expand
 from treebank.io.lines import open_lines
 
-SICK = ("sentence_A", "sentence_B", "relatedness_score")  # in the first line of its files
+SICK = ("sentence_A", "sentence_B", "relatedness_score")  # columns in the first line of its files
 STS = 7  # columns or more: genre, file, year, number, rating, two sentences
 EXPECTED = "expected a rating and two sentences between tabs, or the columns of the STS benchmark or of SICK"
 
 
 @dataclass(frozen=True, slots=True)
 class RatedPair:
-    """Two sentences as they were written, and how alike people find them, from 0 to 1."""
+    """Two untokenized sentences with the human rating of their similarity, from 0 to 1."""
 
     first: str
     second: str
@@ -42,19 +42,19 @@ class SimilaritySettings:
 
 
 class Similarity:
-    """The task of rating how alike two sentences are."""
+    """The task of rating the similarity of two sentences."""
 
     Config: ClassVar[type] = SimilaritySettings
     name: ClassVar[str] = "similarity"
     words: ClassVar[tuple[str, ...]] = ()
 
     def check(self, config: RunConfig) -> None:
-        """Raises SynparseError for a list of words beside a pretrained model, which has its own."""
+        """Raises SynparseError if a vocabulary is given with a pretrained model, which has its own."""
         if config.data.vocabulary and config.task.pretrained:
-            raise SynparseError("setting data.vocabulary: task.pretrained has words of its own; leave one out")
+            raise SynparseError("setting data.vocabulary: task.pretrained has its own vocabulary; leave one out")
 
     def read(self, paths: Iterable[str]) -> list[RatedPair]:
-        """The pairs of files, in the format of their first line. Raises TreebankError for a malformed line."""
+        """The pairs of files, in the format of their first line. Raises TreebankError if a line is malformed."""
         return [pair for path in expand(list(paths)) for pair in _read_file(path)]
 
 
@@ -86,7 +86,7 @@ def _pair(
     except ValueError:
         raise bad(location, f"{EXPECTED}; {rating!r} is not a number") from None
     if math.isnan(value) or not low <= value <= 5:
-        raise bad(location, f"the rating {rating} does not lie between {low:g} and 5")
+        raise bad(location, f"the rating {rating} is not between {low:g} and 5")
     if not first or not second:
         raise bad(location, "one of the two sentences is empty")
     return RatedPair(first, second, (value - low) / (5 - low), genre, location)

@@ -26,12 +26,12 @@ from treebank.tokenize import tokenization
 if TYPE_CHECKING:
     from torch import Tensor
 
-RULE = "english"  # by which sentences are cut into words, where the pretrained model has no rule of its own
-NO_WORDS = (1,)  # what is read where no word is left of a sentence: an unknown one
+RULE = "english"  # tokenization, if the pretrained model has none
+NO_WORDS = (1,)  # input for a sentence without words: one unknown word
 
 
 class EncodedPair(NamedTuple):
-    """Two sentences in numbers, and their rating from 0 to 1."""
+    """Two sentences as word indices, and their rating from 0 to 1."""
 
     first: Sequence[int]
     second: Sequence[int]
@@ -42,10 +42,10 @@ class EncodedPairs(NamedTuple):
     """Rated pairs as word indices, with the pretrained model."""
 
     pairs: Sequence[EncodedPair]
-    pretrained: str  # the run whose weights are begun with; "": none
+    pretrained: str  # folder of the pretrained model; "": none
 
     def pretrained_weights(self) -> dict[str, Tensor]:
-        """The weights of the pretrained model, by name, empty without one."""
+        """Weights of the pretrained model by name, empty if there is none."""
         from induce.parsing.load import read_trained
 
         return read_trained(self.pretrained).weights() if self.pretrained else {}
@@ -60,7 +60,7 @@ class RatedPairs:
 
     @cached_property
     def cut(self) -> list[tuple[Sequence[str], Sequence[str]]]:
-        """The words of each pair after normalisation."""
+        """The words of each pair after normalization."""
         return [(words_of(pair.first, self.data), words_of(pair.second, self.data)) for pair in self.pairs]
 
     @property
@@ -78,7 +78,7 @@ class RatedPairs:
         return Counter(word for pair in self.cut for side in pair for word in side)
 
     def vocabulary(self, size: int, minimum_count: int, unknown: str = "one") -> Vocabulary:
-        """The words of the pretrained model, or without one the frequent words of these pairs."""
+        """Vocabulary of the pretrained model, or the frequent words of these pairs if there is none."""
         if self.pretrained:
             from induce.parsing.load import read_trained
 
@@ -86,7 +86,7 @@ class RatedPairs:
         return Vocabulary.from_counts(self.word_counts(), size=size, minimum_count=minimum_count, unknown=unknown)
 
     def encode(self, vocabulary: Vocabulary) -> EncodedPairs:
-        """The pairs in the numbers of ``vocabulary``."""
+        """The pairs as indices in ``vocabulary``."""
         encoded = []
         for pair, sides in zip(self.pairs, self.cut, strict=True):
             first, second = (vocabulary.encode(side) or NO_WORDS for side in sides)
@@ -95,13 +95,13 @@ class RatedPairs:
 
 
 def words_of(sentence: str, data: DataConfig) -> Sequence[str]:
-    """The words of a sentence, cut by the rule of ``data`` (`RULE` without one) and normalised by its recipe."""
+    """The words of a sentence, tokenized by the rule of ``data`` (default `RULE`) and normalized by its recipe."""
     sentence_words = cut_words(sentence, data.tokenization)
     return split(RECIPES[data.normalization](sentence_words.words, sentence_words.tags).forms, data.token)
 
 
 def cut_words(sentence: str, rule: str) -> Sentence:
-    """A sentence cut into words by ``rule``, or by `RULE` where that is empty."""
+    """A sentence tokenized by ``rule``, or by `RULE` if it is empty."""
     spans = tokenization(rule or RULE).words(sentence)
     return Sentence(tuple(sentence[start:end] for start, end in spans))
 
@@ -117,7 +117,7 @@ class PairLoader(LengthLoader):
         self.pairs, self.device = corpus.pairs, device
 
     def batch(self, chosen: Sequence[int]) -> RatedBatch:
-        """The pairs whose indices are ``chosen``."""
+        """Batch of the pairs whose indices are ``chosen``."""
         import torch
 
         pairs = [self.pairs[index] for index in chosen]
@@ -128,7 +128,7 @@ class PairLoader(LengthLoader):
 def load_pairs(config: RunConfig, text: Sequence[str], dev: Sequence[str]) -> tuple[RatedPairs, RatedPairs]:
     """Training and development pairs of the files ``text`` and ``dev``, or a share of ``text``.
 
-    Raises SynparseError if there is no file, or a malformed one.
+    Raises SynparseError if there is no file or a file is malformed.
     """
     if not text:
         raise SynparseError("task similarity learns from rated pairs; name their files, such as sts-train.csv")
@@ -142,9 +142,9 @@ def load_pairs(config: RunConfig, text: Sequence[str], dev: Sequence[str]) -> tu
 
 
 def settle(config: RunConfig, model: str | None) -> RunConfig:
-    """``config`` with the model, its settings and the normalisation of the run that ``task.pretrained`` names.
+    """``config`` with model, model settings and normalization of the pretrained model in ``task.pretrained``.
 
-    Raises SynparseError for a run of another kind of model, of a task, or of another model than ``model``.
+    Raises SynparseError if its type has no sentence encoder, it was trained on a task, or it is not a ``model``.
     """
     run = config.task.pretrained
     if not run:

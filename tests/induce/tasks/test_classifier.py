@@ -181,6 +181,6 @@ def test_embedding_size_may_differ() -> None:
         assert model(tokens, torch.tensor([3, 2]), [Side([], [], [])] * 2).shape == (1, 7)
 
 
-def test_source_is_that_of_the_baseline() -> None:
+def test_preset_names_the_source_of_its_model() -> None:
     assert "Ordered Memory" in load_preset("logic").source
     assert load_preset("logic", "onlstm").source.startswith("Shen 2022 (thesis), section 3.6.1, table 5: ON-LSTM")

@@ -90,7 +90,7 @@ def test_joins_follow_the_tree() -> None:
 
 
 def test_relations_equal_those_of_truth_tables() -> None:
-    """Against a plain evaluation in each of the 64 worlds."""
+    """Compare with the evaluation in each of the 64 worlds."""
     chance = random.Random(3)
     for _ in range(300):
         sides = [logic._draw(chance, "abcd", 6) for _ in range(2)]
@@ -100,7 +100,7 @@ def test_relations_equal_those_of_truth_tables() -> None:
 
 
 def holds(tokens: list[str], world: tuple[bool, ...]) -> bool:
-    """Whether a formula is true in one world, by Python's own operators."""
+    """Whether a formula is true in one world, by the operators of Python."""
     values = dict(zip("abcdef", map(str, world), strict=True))
     return bool(
         eval(" ".join(values.get(token, token) for token in tokens).replace("( and", "and (").replace("( or", "or ("))

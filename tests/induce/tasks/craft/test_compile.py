@@ -1,4 +1,4 @@
-"""CompILE: what ends and kinds make of steps by hand, gradients, padding."""
+"""CompILE: segments from given ends, prior, gradients, and padding."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_shares_follow_from_the_ends_of_segments() -> None:
     assert inside[:, 0].tolist() == [[1, 0.5, 0, 0], [0, 0.5, 1, 0]]
 
 
-def test_poisson_is_the_prior_of_ends() -> None:
+def test_prior_of_ends_is_poisson() -> None:
     table = poisson(5, 3.0)
     assert not table.tril().any()
     assert table[1, 3] == pytest.approx(math.exp(-3) * 3**2 / 2)
 
 
-def test_evaluation_is_deterministic_whatever_the_padding() -> None:
+def test_evaluation_does_not_depend_on_padding() -> None:
     model, demonstrations = made(), batch((9, 7, 5))
     segments = model.read(demonstrations)
     for scores, drawn in zip(segments.ends, segments.drawn_ends, strict=False):

@@ -26,7 +26,7 @@ CONFIG = CraftSettings(sketches="AC CD DA", expressions=24)
 
 
 def fewest_actions(world: Worlds, goal: int) -> int:
-    """Actions until the each thing of kind ``goal`` has been used, by breadth-first search through whole worlds."""
+    """Number of actions until an object ``goal`` is used, by breadth-first search over states of the world."""
     waiting, seen = deque([(world, 0)]), set()
     while waiting:
         each, count = waiting.popleft()
@@ -44,9 +44,9 @@ def fewest_actions(world: Worlds, goal: int) -> int:
 
 @pytest.mark.parametrize("sketch", ["A", "T", "Y"])
 def test_path_to_a_goal_is_the_shortest(sketch: str) -> None:
-    """Also where a bridge has to be used on the way."""
+    """Some paths require the use of a bridge."""
     worlds = draw(np.random.default_rng(4), 4, treasure_of(sketch))
-    worlds.inventory[:, 9 if sketch == "T" else 19] = 1  # wood to make something of; a bridge
+    worlds.inventory[:, 9 if sketch == "T" else 19] = 1  # wood as an ingredient; a bridge
     paths = demonstrate(worlds, sketch)
     for row in range(4):
         expected = fewest_actions(worlds.select(np.array([row])), int(goals_of(sketch)[0]))
@@ -76,7 +76,7 @@ def test_unreachable_goal_is_not_solved() -> None:
 
 
 def test_worlds_of_other_parts_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As happens, seldom, with more worlds at a time."""
+    """With small chunks, some contain no world of the requested part."""
     monkeypatch.setattr(demonstrations, "CHUNK", 2)
     maps = [demonstration.map for demonstration in islice(demonstrations.generate_sketch("AC", "dev"), 2)]
     assert [part_of(world) for world in maps] == ["dev", "dev"]
@@ -123,7 +123,7 @@ def test_files_are_read_and_development_demonstrations_set_aside(tmp_path: Path)
     assert [part.sentences for part in generated] == [24, 6]
     assert generated[0].digest.hexdigest() != generated[1].digest.hexdigest()
     (tmp_path / "empty.txt").write_text("\n", encoding="utf-8")
-    with pytest.raises(SynparseError, match="holds no demonstration"):
+    with pytest.raises(SynparseError, match="contains no demonstration"):
         load_demonstrations(RUN, [str(tmp_path / "empty.txt")], ())
 
 

@@ -1,4 +1,4 @@
-"""Mixtures of softmaxes: the blockwise kernel beside the formula written out."""
+"""Mixtures of softmaxes: the blockwise kernel compared with the formula."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def drawn(rows: int = 7) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
 
 
 def test_loss_equals_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "LOGITS", 6)  # blocks of two rows, and a last one of one
+    monkeypatch.setattr(kernel, "LOGITS", 6)  # three blocks of two rows and a block of one
     hidden, shares, weight, bias, targets = drawn()
     words = (shares.exp()[..., None] * (hidden @ weight.t() + bias).softmax(-1)).sum(1)
     torch.testing.assert_close(words.sum(-1), torch.ones(7).double())

@@ -42,14 +42,14 @@ def batch(lengths: tuple[int, ...] = (6, 4, 2)) -> DemonstrationBatch:
 
 
 def set_ends(model: OptionController, score: float) -> None:
-    """Make the options say ``score`` of an end, whatever they see."""
+    """Make the options predict an end with the score ``score`` for all observations."""
     with torch.no_grad():
         model.options.outer[..., -1] = 0
         model.options.outer_bias[..., -1] = score
 
 
 class PlainCell:
-    """One cell in the words of equations 5.2.3 to 5.2.6."""
+    """One cell, written as in equations 5.2.3 to 5.2.6."""
 
     def __init__(self, model: OptionController, name: str, index: int) -> None:
         cells = getattr(model, name)
@@ -155,7 +155,7 @@ def test_end_at_each_step_makes_a_mixture_of_experts() -> None:
 
 
 def interpret(model: OptionController, x: Tensor, task: int) -> list[tuple[int, int, bool]]:
-    """The program of calls: at each step the option at work, its action, and whether it has just been called."""
+    """The program of calls: the active option, its action, and whether it was called, at each step."""
     controller = PlainCell(model, "controller", 0)
     options = [PlainCell(model, "options", i) for i in range(model.config.options)]
     memory, program = model.first_controller_state[task], []

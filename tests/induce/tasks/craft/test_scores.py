@@ -1,4 +1,4 @@
-"""Segments and options are scored as by hand, and rollouts do what policies say."""
+"""Scores of segments and options against values computed by hand, and rollouts of policies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from induce.tasks.craft.sketches import treasure_of
 from induce.tasks.craft.world import KIND, draw
 
 
-def test_which_ends_are_read_off() -> None:
+def test_ends_are_the_most_probable_gaps() -> None:
     gaps = [1.0, 0.2, 0.7, 0.1, 0.7, 0.6]
     assert widest(gaps, 3) == [1, 3, 5]
     assert widest(gaps, 2) == [1, 5]
@@ -44,17 +44,17 @@ def test_which_ends_are_read_off() -> None:
         ([7], [3], 1, 0.0),
     ],
 )
-def test_f1_with_tolerance(predicted: list[int], true: list[int], tolerance: int, f1: float) -> None:
+def test_f1_counts_ends_within_the_tolerance(predicted: list[int], true: list[int], tolerance: int, f1: float) -> None:
     assert boundary_f1(predicted, true, tolerance) == pytest.approx(f1)
 
 
-def test_alignment_compares_segment_by_segment() -> None:
+def test_alignment_compares_segment_indices() -> None:
     assert labels_of([1, 4], 5).tolist() == [0, 0, 1, 1, 1]
     assert alignment([1, 4], [1, 4], 5) == 1
     assert alignment([3, 4], [1, 4], 5) == pytest.approx(3 / 5)
 
 
-def test_mutual_information() -> None:
+def test_mutual_information_equals_known_values() -> None:
     same = np.array([0, 0, 1, 1, 2])
     assert mutual_information(same, np.array([5, 5, 3, 3, 9])) == pytest.approx(1)
     assert mutual_information(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])) == pytest.approx(0)
@@ -63,13 +63,13 @@ def test_mutual_information() -> None:
     assert merged == pytest.approx(math.log(2) / ((math.log(2) + 1.5 * math.log(2)) / 2))
 
 
-def test_steps_belong_to_the_subtask_that_their_segment_does() -> None:
+def test_steps_have_the_subtask_of_their_segment() -> None:
     demonstration = next(Craft().generate(CraftSettings(sketches="DA"), "train", 1))
     labels = subtasks_of(demonstration).tolist()
     assert labels == [3] * (demonstration.ends[0] + 1) + [0] * (demonstration.ends[1] - demonstration.ends[0])
 
 
-def test_a_policy_that_knows_the_way_is_always_successful(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scripted_policy_succeeds_in_all_solvable_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
     episodes = Episodes("AC", 12, seed=5, renew=False)
     script = demonstrate(episodes.worlds, "AC")
     model = OptionController(OptionControllerConfig(hidden_size=2, inner_size=2), FIRST + 5)
@@ -85,8 +85,8 @@ def test_a_policy_that_knows_the_way_is_always_successful(monkeypatch: pytest.Mo
     assert success(model, "AC", 0, count=12, seed=5) < 0.5
 
 
-def test_an_option_is_what_it_gains_first() -> None:
-    """Options that always do the same action: only what lies in that direction is gained, and only while not done."""
+def test_option_succeeds_if_its_first_gain_is_the_goal() -> None:
+    """Options that always use the faced cell gain only objects that are in front of the agent."""
     model = OptionController(OptionControllerConfig(options=2, hidden_size=2, inner_size=2), FIRST + 5)
     with torch.no_grad():
         model.options.outer.zero_()

@@ -1,4 +1,4 @@
-"""Craft's rules against scripted episodes and a plain twin, what an agent sees, episodes, and Gymnasium's own check."""
+"""Rules of Craft against scripted episodes and a reference implementation, observations, and episodes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_recipe_uses_its_ingredients(product: str, workshop: str, parts: dict[st
 
 
 @pytest.mark.parametrize(("obstacle", "tool"), [("~", "bridge"), ("%", "axe")])
-def test_tool_removes_an_obstacle_and_is_not_used_up(obstacle: str, tool: str) -> None:
+def test_tool_removes_an_obstacle_and_is_kept(obstacle: str, tool: str) -> None:
     worlds = world(f">{obstacle}$.....")
     assert play(worlds, "us ri us") == [False, False, False]
     worlds.inventory[0, KIND[tool]] = 1
@@ -92,7 +92,7 @@ def test_scripted_episode_makes_a_bridge_and_gets_gold() -> None:
 
 
 def plain_act(grid: np.ndarray, position: list[int], look: int, bag: list[int], action: int) -> tuple[list[int], int]:
-    """One action in one world, cell by cell."""
+    """Reference implementation: one action in one world."""
     if action < 4:
         x, y = (position[k] + int(STEPS[action][k]) for k in (0, 1))
         return ([x, y] if grid[x, y] == 0 else position), action
@@ -128,7 +128,7 @@ def test_worlds_do_not_influence_each_other() -> None:
 
 
 def test_observation_has_near_view_blocks_inventory_and_direction() -> None:
-    """Against a loop over cells: windows of 5 x 5 and of 25 x 25, what is carried, where the agent looks."""
+    """Compare with a loop over cells: windows of 5 x 5 and 25 x 25, inventory, and direction."""
     worlds = draw(np.random.default_rng(2), 6, treasure_of("AY"))
     worlds.inventory[:, KIND["wood"]] = 2
     features = observe(worlds)
