@@ -1,4 +1,4 @@
-"""A run small enough for a test: a few hundred sentences of a toy language, a model of a few thousand weights."""
+"""Small runs for tests: about 100 sentences of a toy language, and models of a few thousand weights."""
 
 from __future__ import annotations
 
@@ -222,34 +222,34 @@ def settings(model: str, *more: str) -> RunConfig:
 def sentences(count: int = 100, seed: int = 1) -> list[Sentence]:
     """Sentences such as ``the big dog saw a cat .``"""
     draw = random.Random(seed)
-    found = []
+    text = []
     for _ in range(count):
         noun, verb = draw.choice(["dog", "cat", "man", "girl"]), draw.choice(["saw", "met", "heard"])
         words = ["The", noun, verb, draw.choice(["a", "the"]), draw.choice(["dog", "cat", "12", "man"]), "."]
         if draw.random() < 0.5:
             words.insert(1, draw.choice(["big", "old", "red"]))
-        found.append(Sentence(tuple(words)))
-    return found
+        text.append(Sentence(tuple(words)))
+    return text
 
 
 def with_trees(text: list[Sentence]) -> list[Sentence]:
-    """The sentences with their trees, such as ``((the (big dog)) (saw (a cat)) .)``."""
-    found = []
-    for one in text:
-        subject = len(one.words) - 4
+    """The sentences with trees such as ``((the (big dog)) (saw (a cat)) .)``."""
+    annotated = []
+    for sentence in text:
+        subject = len(sentence.words) - 4
         spans = [(0, subject), (subject, subject + 3), (subject + 1, subject + 3)]
-        found.append(replace(one, tree=Tree.from_spans(one.words, spans)))
-    return found
+        annotated.append(replace(sentence, tree=Tree.from_spans(sentence.words, spans)))
+    return annotated
 
 
 def corpora(config: RunConfig, count: int = 100) -> tuple[Corpus, Corpus]:
     """Training and development text."""
     text, learns = sentences(count), MODELS[config.model_name].learns_trees
     share = config.data.development_share
-    given = with_trees(text) if learns else text
+    training = with_trees(text) if learns else text
     data = config.data
     return read_corpora(
-        given,
+        training,
         data.normalization,
         token=data.token,
         development_share=share,
@@ -259,7 +259,7 @@ def corpora(config: RunConfig, count: int = 100) -> tuple[Corpus, Corpus]:
 
 
 def teacher_of(model: str) -> Callable[[Iterable[Sentence]], Iterator[Reference]] | None:
-    """What gives the trees or heads that ``model`` needs, if it does."""
+    """Function that yields the trees or heads that ``model`` needs, or None if it needs no teacher."""
     entry = MODELS[model]
     if not entry.needs_teacher:
         return None
@@ -267,16 +267,19 @@ def teacher_of(model: str) -> Callable[[Iterable[Sentence]], Iterator[Reference]
 
 
 def with_spans(text: Iterable[Sentence]) -> Iterator[list[Tree]]:
-    """Trees of each sentence that branch to the right."""
-    for one in text:
-        count = len(one.words)
-        yield [Tree.from_spans(one.words, [(start, count) for start in range(count - 1)])]
+    """Right-branching trees of each sentence."""
+    for sentence in text:
+        count = len(sentence.words)
+        yield [Tree.from_spans(sentence.words, [(start, count) for start in range(count - 1)])]
 
 
 def with_chains(text: Iterable[Sentence]) -> Iterator[np.ndarray]:
-    """Heads of each sentence: the word behind each, most probably; the last word is the root."""
-    for one in text:
-        count = len(one.words)
+    """Head distributions of each sentence, in which the next word is the most probable head.
+
+    The last word is the root.
+    """
+    for sentence in text:
+        count = len(sentence.words)
         heads = np.full((count, count), 0.1 / count)
         heads[range(count), [*range(1, count), count - 1]] += 0.9
         yield heads
@@ -288,6 +291,6 @@ def trainer(config: RunConfig, run: Path, *, count: int = 100, **options: Any) -
 
 
 def train(config: RunConfig, run: Path, **options: Any) -> list[Event]:
-    """All events of a whole run."""
+    """All events of a run."""
     events: Iterator[Event] = trainer(config, run).train(**options)
     return list(events)

@@ -1,4 +1,4 @@
-"""How text is cut into what a training step learns from."""
+"""Batches of sentences and of streams, and vocabularies with pseudo-words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NUMBERS = Vocabulary([BOUNDARY, UNKNOWN, *map(str, range(2, 200))])
 
 
 def corpus(sentences: Sequence[Sequence[int]]) -> EncodedCorpus:
-    """Sentences of words that are called by their numbers."""
+    """Sentences of words that are written as numbers."""
     text = Corpus()
     for sentence in sentences:
         text.add([str(word) for word in sentence])
@@ -32,7 +32,7 @@ TEXT = [[5, 3], [4], [7, 7, 8], [9, 2]]
 
 
 def rows(batch: SentenceBatch) -> list[tuple[list[int], list[int]]]:
-    """Input and targets of each sentence, as far as they are no padding."""
+    """Input and targets of each sentence, without padding."""
     words = next_words(batch)
     assert words.target_mask is not None
     columns = range(words.tokens.shape[1])
@@ -42,15 +42,15 @@ def rows(batch: SentenceBatch) -> list[tuple[list[int], list[int]]]:
     ]
 
 
-def test_sentences_stand_between_marks_and_predict_the_mark_behind_them() -> None:
+def test_sentences_are_read_after_a_boundary_and_predict_the_next_one() -> None:
     first, last = SentenceLoader(corpus(TEXT), SentenceSettings(batch_size=3), device="cpu").check()
     assert rows(first) == [([0, 5, 3], [5, 3, 0]), ([0, 4], [4, 0]), ([0, 7, 7, 8], [7, 7, 8, 0])]
-    assert next_words(first).tokens.shape == (5, 3)  # the mark behind a sentence is read, as in the program
+    assert next_words(first).tokens.shape == (5, 3)  # the boundary after a sentence is read, as in the released program
     assert first.token_count == 6
     assert rows(last) == [([0, 9, 2], [9, 2, 0])]
 
 
-def test_training_leaves_out_the_last_sentences_that_fill_no_batch_and_goes_on_anywhere() -> None:
+def test_training_omits_an_incomplete_last_batch_and_starts_at_any_batch() -> None:
     loaders = {
         size: SentenceLoader(corpus(TEXT), SentenceSettings(batch_size=size), device="cpu") for size in (2, 3, 9)
     }
@@ -66,22 +66,22 @@ def random_sentences() -> list[list[int]]:
     return [rng.randint(2, 50, rng.randint(1, 9)).tolist() for _ in range(200)]
 
 
-def test_batches_of_like_length_hold_every_sentence_and_little_padding() -> None:
+def test_batches_of_similar_length_have_all_sentences_and_little_padding() -> None:
     sentences, config = random_sentences(), SentenceSettings(bucketed=True, batch_size=7)
     batches = [step.batch for step in SentenceLoader(corpus(sentences), config, device="cpu").steps(None, 0)]
-    seen = [[token for token in row[1] if token] for batch in batches for row in rows(batch)]
-    assert sorted(seen) == sorted(sentences)
-    assert seen != sorted(seen, key=len)
+    targets = [[token for token in row[1] if token] for batch in batches for row in rows(batch)]
+    assert sorted(targets) == sorted(sentences)
+    assert targets != sorted(targets, key=len)
     assert sum(batch.tokens.numel() for batch in batches) < 1.1 * sum(map(len, sentences))
     again = SentenceLoader(corpus(sentences), config, device="cpu").steps(None, 11)
     assert all(torch.equal(step.batch.tokens, batch.tokens) for step, batch in zip(again, batches[11:], strict=True))
 
 
-def test_segments_of_one_length_draw_nothing() -> None:
-    assert [(one.start, one.rows) for one in segments(None, 4, 11, vary=False)] == [(0, 4), (4, 4), (8, 2)]
+def test_segments_of_fixed_length_need_no_random_numbers() -> None:
+    assert [(segment.start, segment.rows) for segment in segments(None, 4, 11, vary=False)] == [(0, 4), (4, 4), (8, 2)]
 
 
-def test_a_stream_is_read_from_top_to_bottom() -> None:
+def test_stream_is_read_in_order() -> None:
     text = corpus([list(range(2, 121))])
     for vary in (True, False):
         config = StreamSettings(segment_length=7, vary_segments=vary, batch_size=3)
@@ -93,7 +93,7 @@ def test_a_stream_is_read_from_top_to_bottom() -> None:
         assert loader.share(steps[-1].after) == 1.0
 
 
-def test_fragments_are_of_one_length_and_know_where_punctuation_stood() -> None:
+def test_fragment_batches_have_one_length_and_fragments_between_punctuation() -> None:
     words = ["The cat , they say , sleeps .", '" No , " said the dog', "It rains", "cats sleep"]
     text, _ = read_corpora([Sentence(tuple(line.split())) for line in words], "words")
     encoded = text.encode(text.vocabulary(100, 1))
@@ -104,23 +104,23 @@ def test_fragments_are_of_one_length_and_know_where_punctuation_stood() -> None:
     assert fragments == {(0, 0, 1, 1, 2), (0, 1, 1, 1), (0, 0)}
 
 
-def test_a_part_of_a_batch_has_no_column_too_many() -> None:
+def test_parts_of_a_batch_have_no_columns_of_padding() -> None:
     batch = corpus(random_sentences()).sentences(np.arange(10))
     parts = batch.parts(4)
     assert [len(part.tokens) for part in parts] == [3, 3, 2, 2]
     assert all(part.tokens.shape[1] == int(part.lengths.max()) for part in parts)
-    seen = [row[:n] for part in parts for row, n in zip(part.tokens.tolist(), part.lengths.tolist(), strict=True)]
-    assert seen == random_sentences()[:10]
+    sentences = [row[:n] for part in parts for row, n in zip(part.tokens.tolist(), part.lengths.tolist(), strict=True)]
+    assert sentences == random_sentences()[:10]
 
 
-def test_the_mark_as_a_word_of_the_text_ends_no_sentence() -> None:
+def test_boundary_token_in_the_text_is_an_unknown_word() -> None:
     text, _ = read_corpora([Sentence(("a", BOUNDARY, "b")), Sentence(("a", "b"))], "raw")
     encoded = text.encode(text.vocabulary(10, 1))
     assert [encoded.sentence(k) for k in range(2)] == [[2, 1, 3], [2, 3]]
     assert text.words == 5
 
 
-def test_pseudo_words_stand_for_words_that_were_never_seen(tmp_path: Path) -> None:
+def test_unknown_words_have_the_index_of_a_pseudo_word(tmp_path: Path) -> None:
     counts = {"walk": 5, "Paris": 1, **{f"{stem}ing": 1 for stem in "abcdefghijkl"}}
     vocabulary = Vocabulary.from_counts(counts, size=10, minimum_count=2, unknown="shape")
     assert vocabulary.words[2] == "walk"
@@ -132,7 +132,7 @@ def test_pseudo_words_stand_for_words_that_were_never_seen(tmp_path: Path) -> No
     assert Vocabulary.load(tmp_path / "vocabulary.txt").encode(["jumping", "x"]) == vocabulary.encode(["jumping", "x"])
 
 
-def test_berkeley_classes_stand_for_rare_words(tmp_path: Path) -> None:
+def test_rare_words_have_the_index_of_a_berkeley_class(tmp_path: Path) -> None:
     rare = ("dogs", "glass", "Running", "1984", "30-year", "F-16s", "<unk-NUM>")
     vocabulary = Vocabulary.from_counts(
         {"walk": 5, **dict.fromkeys(rare, 1)}, size=9, minimum_count=2, unknown="berkeley"
@@ -141,7 +141,7 @@ def test_berkeley_classes_stand_for_rare_words(tmp_path: Path) -> None:
     assert vocabulary.words == ("<eos>", "<unk>", "walk", *sorted(f"<unk-{name}>" for name in classes))
     (tmp_path / "vocabulary.txt").write_text("\n".join(vocabulary.words) + "\n", "utf-8")
     words = ["walk", "Walk", "cats", "nation", "Ed", "Wearing", "50-seat", "2,000", "..."]
-    names = [vocabulary.words[one] for one in Vocabulary.load(tmp_path / "vocabulary.txt").encode(words)]
+    names = [vocabulary.words[index] for index in Vocabulary.load(tmp_path / "vocabulary.txt").encode(words)]
     assert names == [
         *(
             "walk",

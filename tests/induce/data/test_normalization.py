@@ -1,4 +1,4 @@
-"""Normalisation recipes, and putting dropped words back."""
+"""Normalization recipes, and the restoration of dropped words."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from treebank.core.tags import WORD_TAGS, is_word
 from treebank.core.tree import Tree
 
 
-def test_raw_keeps_everything() -> None:
+def test_raw_changes_nothing() -> None:
     assert RECIPES["raw"](["The", ",", "75.3"]) == Normalized(("The", ",", "75.3"), (0, 1, 2))
 
 
-def test_words() -> None:
+def test_words_recipe() -> None:
     words = ["The", "30-year", ",", "-LRB-", "1,000.5", "-rrb-", "U.S.", "$", "''", "٣٤", "ISTANBUL"]
     expected = Normalized(("the", "0-year", "0,0.0", "u.s.", "0", "istanbul"), (0, 1, 4, 6, 9, 10))
     assert RECIPES["words"](words) == expected
@@ -30,7 +30,7 @@ def test_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "kept"),
+    ("token", "expected"),
     [
         ("a", True),
         ("'s", True),
@@ -53,8 +53,8 @@ def test_words() -> None:
         ("।", False),
     ],
 )
-def test_what_counts_as_a_word(token: str, kept: bool) -> None:
-    assert is_word(token) is kept
+def test_word_or_punctuation(token: str, expected: bool) -> None:
+    assert is_word(token) is expected
 
 
 @given(st.text(min_size=1, max_size=4))
@@ -79,22 +79,22 @@ def test_auxiliaries_of_bllip_are_words() -> None:
     assert RECIPES["ptb"](words, tags).forms == ("it", "is", "being", "fun")
 
 
-def test_the_words_of_mikolovs_files() -> None:
+def test_mikolov_recipe() -> None:
     words = ["Pay", "$", "1,000.5", ",", "or", "3\\/4", "%", "of", "investors", "'", "30-year", "AT&T", "-LRB-", "."]
     expected = "pay $ N or N\\/N % of investors ' 30-year at&t"
-    seen = RECIPES["mikolov"](words)
-    assert " ".join(seen.forms) == expected
-    assert seen.kept == (0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11)
+    normalized = RECIPES["mikolov"](words)
+    assert " ".join(normalized.forms) == expected
+    assert normalized.kept == (0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11)
     text = [*expected.split(), "<unk>", "u.s.", "n't", "&", "#", "and\\/or", "1980s"]
-    assert RECIPES["mikolov"]([*text, "</s>"]).forms == tuple(text), "that text stays as it is, and ends once"
+    assert RECIPES["mikolov"]([*text, "</s>"]).forms == tuple(text), "only sentence ends are removed"
 
 
 def test_published_recipe_without_tags_drops_what_words_drops() -> None:
     assert RECIPES["ptb"](["Pay", "$", "10", "%", "."]) == Normalized(("pay", "N"), (0, 2))
 
 
-def test_tags_in_the_place_of_words() -> None:
-    """Of the words that `ptb` keeps where tags are the Penn Treebank's, else of all that is no punctuation."""
+def test_tags_recipe_returns_tags_instead_of_words() -> None:
+    """The tags are those of the words of `ptb`, or for other tag sets of all words except punctuation."""
     assert RECIPES["tags"](["It", "'s", "$", "5", "."], ["PRP", "VBZ", "$", "CD", "."]) == Normalized(
         ("PRP", "VBZ", "CD"), (0, 1, 3)
     )
@@ -103,17 +103,17 @@ def test_tags_in_the_place_of_words() -> None:
         RECIPES["tags"](["It", "rains"], [])
 
 
-def test_restore_uses_the_lowest_phrase_around() -> None:
+def test_dropped_word_is_restored_in_the_lowest_phrase() -> None:
     words = ["``", "the", ",", "old", "man", "''", ",", "(", "yes", ")", "."]
-    kept = [1, 3, 4, 8]
+    indices = [1, 3, 4, 8]
     tree = Tree.from_text("(X (X (W the) (X (W old) (W man))) (W yes))")
-    assert str(restore(tree, words, kept)) == (
+    assert str(restore(tree, words, indices)) == (
         "(X (W ``) (X (W the) (W ,) (X (W old) (W man))) (W '') (W ,) (W -LRB-) (W yes) (W -RRB-) (W .))"
     )
 
 
 @pytest.mark.parametrize(
-    ("words", "kept", "tree", "restored"),
+    ("words", "indices", "tree", "expected"),
     [
         ([], [], "", ""),
         ([".", "."], [], "", "(X (W .) (W .))"),
@@ -121,9 +121,9 @@ def test_restore_uses_the_lowest_phrase_around() -> None:
         (["Yes"], [0], "(X (W Yes))", "(X (W Yes))"),
     ],
 )
-def test_restore_small(words: list[str], kept: list[int], tree: str, restored: str) -> None:
+def test_restore_small(words: list[str], indices: list[int], tree: str, expected: str) -> None:
     decoded = Tree.from_text(tree) if tree else Tree((), (), (), ())
-    assert str(restore(decoded, words, kept)) == restored
+    assert str(restore(decoded, words, indices)) == expected
 
 
 def test_restore_refuses_another_length() -> None:
@@ -133,35 +133,35 @@ def test_restore_refuses_another_length() -> None:
 
 @st.composite
 def decoded_sentences(draw: st.DrawFn) -> tuple[Tree, list[str], list[int]]:
-    """A binary or flatter tree over the kept words of a sentence."""
+    """A binary or flatter tree over some words of a sentence, the sentence, and the indices of these words."""
     mask = draw(st.lists(st.booleans(), max_size=12))
-    words = [f"w{i}" if kept else "," for i, kept in enumerate(mask)]
-    kept = [i for i, keep in enumerate(mask) if keep]
+    words = [f"w{i}" if is_token else "," for i, is_token in enumerate(mask)]
+    indices = [i for i, is_token in enumerate(mask) if is_token]
     spans: list[tuple[int, int]] = []
-    todo = [(0, len(kept))]
-    while todo:
-        start, end = todo.pop()
+    pending = [(0, len(indices))]
+    while pending:
+        start, end = pending.pop()
         if end - start > 1:
             middle = draw(st.integers(start + 1, end - 1))
             if draw(st.booleans()):
                 spans.append((start, end))
-            todo += [(start, middle), (middle, end)]
-    return Tree.from_spans([words[i] for i in kept], spans), words, kept
+            pending += [(start, middle), (middle, end)]
+    return Tree.from_spans([words[i] for i in indices], spans), words, indices
 
 
 @given(decoded_sentences())
-def test_deleting_what_was_restored_gives_the_decoded_tree(case: tuple[Tree, list[str], list[int]]) -> None:
-    tree, words, kept = case
-    restored = restore(tree, words, kept)
+def test_decoded_tree_is_recovered_by_deleting_restored_words(case: tuple[Tree, list[str], list[int]]) -> None:
+    tree, words, indices = case
+    restored = restore(tree, words, indices)
     assert restored.words == tuple(words)
-    inside = set(kept)
-    if kept:
+    inside = set(indices)
+    if indices:
         assert restored.keep([i in inside for i in range(len(words))]) == tree
     if words:
         assert restored.spans[0] == (0, len(words))
-    for i in set(range(len(words))) - inside:  # the lowest phrase around a dropped word is that of its neighbours
-        left = max((j for j in kept if j < i), default=None)
-        right = min((j for j in kept if j > i), default=None)
+    for i in set(range(len(words))) - inside:  # the lowest phrase around a dropped word is that of its neighbors
+        left = max((j for j in indices if j < i), default=None)
+        right = min((j for j in indices if j > i), default=None)
         around = min((s for s in restored.spans if s[0] <= i < s[1]), key=lambda s: s[1] - s[0])
         if left is None or right is None:
             assert around == (0, len(words))
@@ -170,34 +170,34 @@ def test_deleting_what_was_restored_gives_the_decoded_tree(case: tuple[Tree, lis
             assert around == min(covering, key=lambda s: s[1] - s[0])
 
 
-def test_long_sentences() -> None:
+def test_restore_in_a_long_sentence() -> None:
     count = 5_000
     words = [word for i in range(count) for word in (f"w{i}", ",")]
-    kept = list(range(0, 2 * count, 2))
-    tree = Tree.from_spans([words[i] for i in kept], [(i, count) for i in range(count)])
-    restored = restore(tree, words, kept)
+    indices = list(range(0, 2 * count, 2))
+    tree = Tree.from_spans([words[i] for i in indices], [(i, count) for i in range(count)])
+    restored = restore(tree, words, indices)
     assert restored.spans[0] == (0, 2 * count)
     assert restored.spans[1] == (2, 2 * count - 1)
 
 
 @pytest.mark.parametrize(
-    ("heads", "kept", "count", "restored"),
+    ("heads", "indices", "count", "expected"),
     [
         ((), (), 0, ()),
         ((), (), 3, (ROOT, 0, 0)),
         ((ROOT,), (1,), 3, (1, ROOT, 1)),
         ((1, ROOT), (0, 1), 2, (1, ROOT)),
-        # ( a , b c ; d ) where a and b are the children of c, d that of b
+        # ( a , b c ; d ) where a and b are the dependents of c, and d of b
         ((2, 2, ROOT, 1), (1, 3, 4, 6), 8, (4, 4, 4, 4, ROOT, 4, 3, 4)),
         # a chain: each word depends on the next
         ((1, 2, ROOT), (0, 2, 4), 6, (2, 2, 4, 4, ROOT, 4)),
-        # no tree: a circle, and two roots
+        # not a tree: a cycle, and two roots
         ((1, 0), (1, 3), 5, (1, 3, 1, 1, 3)),
         ((ROOT, ROOT), (0, 2), 4, (ROOT, 0, ROOT, 2)),
     ],
 )
-def test_restore_heads(heads: tuple[int, ...], kept: tuple[int, ...], count: int, restored: tuple[int, ...]) -> None:
-    assert restore_heads(heads, kept, count) == restored
+def test_restore_heads(heads: tuple[int, ...], indices: tuple[int, ...], count: int, expected: tuple[int, ...]) -> None:
+    assert restore_heads(heads, indices, count) == expected
 
 
 def test_restore_heads_refuses_another_length() -> None:
@@ -207,28 +207,28 @@ def test_restore_heads_refuses_another_length() -> None:
 
 @st.composite
 def projective_heads(draw: st.DrawFn) -> tuple[tuple[int, ...], list[int], int]:
-    """Heads of the kept words, no two arcs of which cross; the kept words; and how many words there are."""
+    """Projective heads of some words of a sentence, the indices of these words, and the length of the sentence."""
     count = draw(st.integers(1, 12))
-    heads, todo = [ROOT] * count, [(0, count, ROOT)]
-    while todo:
-        start, end, above = todo.pop()
+    heads, pending = [ROOT] * count, [(0, count, ROOT)]
+    while pending:
+        start, end, above = pending.pop()
         if start < end:
             word = draw(st.integers(start, end - 1))
             heads[word] = above
-            todo += [(start, word, word), (word + 1, end, word)]
+            pending += [(start, word, word), (word + 1, end, word)]
     dropped = draw(st.lists(st.integers(0, 2), min_size=count + 1, max_size=count + 1))  # before each word; at the end
-    kept = [i + sum(dropped[: i + 1]) for i in range(count)]
-    return tuple(heads), kept, count + sum(dropped)
+    indices = [i + sum(dropped[: i + 1]) for i in range(count)]
+    return tuple(heads), indices, count + sum(dropped)
 
 
 @given(projective_heads())
 def test_restored_heads_cross_no_arc(case: tuple[tuple[int, ...], list[int], int]) -> None:
-    heads, kept, count = case
+    heads, indices, count = case
     assert is_projective(heads)
-    restored = restore_heads(heads, kept, count)
+    restored = restore_heads(heads, indices, count)
     assert is_tree(restored)
     assert is_projective(restored)
-    assert delete(restored, [i in kept for i in range(count)]) == heads
+    assert delete(restored, [i in indices for i in range(count)]) == heads
 
 
 def test_restore_heads_of_a_long_chain() -> None:

@@ -1,4 +1,4 @@
-"""A corpus on disk gives a training what the text itself gives."""
+"""A corpus on disk has the same content as a corpus in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SENTENCES = sample_treebank("dev").sentences
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where to write, a few words at a time."""
+    """Folder of a corpus that is written and read in small parts."""
     monkeypatch.setattr(induce.data.prepared, "FLUSH", 100)
     monkeypatch.setattr(induce.data.prepared, "CHUNK", 7)
     return str(tmp_path / "corpus")
@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5])
 @pytest.mark.parametrize("token", ["word", "character"])
-def test_the_same_as_in_memory(folder: str, token: str, share: float) -> None:
+def test_corpus_on_disk_equals_the_corpus_in_memory(folder: str, token: str, share: float) -> None:
     facts = prepare(SENTENCES, folder, token=token)
     parts = PreparedCorpus.read(folder).split(share)
     texts = read_corpora(SENTENCES, "words", token=token, development_share=share)
@@ -45,7 +45,7 @@ def test_the_same_as_in_memory(folder: str, token: str, share: float) -> None:
     assert parts[0].digest.hexdigest() != parts[1].digest.hexdigest()
 
 
-def test_a_whole_corpus_or_none(folder: str) -> None:
+def test_failed_preparation_leaves_no_folder(folder: str) -> None:
     def broken() -> Any:
         yield from SENTENCES
         raise SynparseError("a.txt:9: broken")
@@ -60,27 +60,27 @@ def test_a_whole_corpus_or_none(folder: str) -> None:
         prepare(SENTENCES, folder)
 
 
-def test_folders_of_the_user_stay(folder: str) -> None:
-    mine, taken = Path(f"{folder}.part"), Path(folder)
-    mine.mkdir()
-    (mine / "a").write_text("mine")
+def test_folders_of_the_user_are_not_overwritten(folder: str) -> None:
+    existing, target = Path(f"{folder}.part"), Path(folder)
+    existing.mkdir()
+    (existing / "a").write_text("existing")
 
-    def meanwhile() -> Any:
+    def sentences_and_a_folder() -> Any:
         yield from SENTENCES[:9]
-        taken.mkdir()
+        target.mkdir()
 
     with pytest.raises(SynparseError, match="was made by another program meanwhile"):
-        prepare(meanwhile(), folder)
-    taken.rmdir()
+        prepare(sentences_and_a_folder(), folder)
+    target.rmdir()
     prepare(SENTENCES[:9], folder)
     assert PreparedCorpus.read(folder).facts["sentences"] == 9
-    assert (mine / "a").read_text() == "mine"
-    assert sorted(path.name for path in taken.parent.iterdir()) == ["corpus", "corpus.part"]
+    assert (existing / "a").read_text() == "existing"
+    assert sorted(path.name for path in target.parent.iterdir()) == ["corpus", "corpus.part"]
     assert is_prepared(folder)
     assert not is_prepared(["a", "list"])
 
 
-def test_damage_is_told(folder: str) -> None:
+def test_damaged_file_is_reported(folder: str) -> None:
     prepare(SENTENCES, folder)
     path = Path(folder) / "ids.i32"
     content = bytearray(path.read_bytes())
@@ -94,7 +94,7 @@ def test_damage_is_told(folder: str) -> None:
             PreparedCorpus.read(folder)
 
 
-def test_another_way_of_reading_is_refused(folder: str) -> None:
+def test_other_normalization_is_refused(folder: str) -> None:
     prepare(SENTENCES, folder, normalization="words")
     problem = (
         "was prepared with data.normalization = 'words', and this run has 'cased'; prepare it with --set data.norm"

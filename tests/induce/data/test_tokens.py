@@ -1,4 +1,4 @@
-"""`data.token=character`: every model learns from characters, and gives structures over them."""
+"""Characters (`data.token=character`) and word classes (`data.token=class`) as tokens."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ SUPERVISED = sorted(name for name, entry in MODELS.items() if entry.learns_trees
 
 
 def readings(name: str) -> list[str]:
-    """What the model can learn from."""
+    """Names of the loaders that suit a model."""
     reads = set(model_class(name).reads)
     return [reading for reading, entry in LOADERS.items() if reads & set(entry.batches)]
 
 
 def trainer(config: RunConfig, run: Path, **options: Any) -> Trainer:
-    """A trainer on few sentences, as a sentence has many characters."""
+    """A trainer on few sentences, because a sentence has many characters."""
     return make_trainer(config, *corpora(config, 30), run, device="cpu", **options)
 
 
 def train(config: RunConfig, run: Path) -> list[Event]:
-    """All events of a whole run."""
+    """All events of a run."""
     return list(trainer(config, run).train())
 
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tuple[Path, list[Event]]]:
-    """Folder and events of a run of a model on a reading, made once for all tests."""
+    """Folder and events of a run of a model with a loader, which all tests share."""
     folder = tmp_path_factory.mktemp("learned")
 
     @cache
     def run(name: str, reading: str) -> tuple[Path, list[Event]]:
-        place = folder / name / reading
-        return place, train(settings(name, *LETTERS, f"loader.name={reading}"), place)
+        path = folder / name / reading
+        return path, train(settings(name, *LETTERS, f"loader.name={reading}"), path)
 
     return run
 
 
-def test_the_characters_of_a_sentence() -> None:
+def test_characters_of_a_sentence() -> None:
     assert characters(["a", "dog", "."]) == ("a", SPACE, "d", "o", "g", SPACE, ".")
     assert characters([]) == ()
     assert characters(["e\u0301", "\U0001f469\u200d\U0001f680"]) == (
@@ -70,9 +70,9 @@ def test_the_characters_of_a_sentence() -> None:
     )
 
 
-def test_white_space_within_words_and_the_sign_itself_are_spaces() -> None:
+def test_white_space_and_the_space_symbol_are_spaces() -> None:
     assert characters(["a\u00a0b", "\u2028", SPACE]) == ("a", SPACE, "b", *(SPACE,) * 4)
-    assert not any(one.isspace() for one in characters(map(chr, range(0x3001))))
+    assert not any(character.isspace() for character in characters(map(chr, range(0x3001))))
 
 
 def test_bits_per_character() -> None:
@@ -80,18 +80,18 @@ def test_bits_per_character() -> None:
     assert bits(1.0, "word") is None
 
 
-def test_an_unknown_token_is_told() -> None:
+def test_unknown_token_is_reported() -> None:
     with pytest.raises(SynparseError, match="there is no token 'charakter'; did you mean 'character'"):
         resolve(settings=["data.token=charakter"])
 
 
 @pytest.mark.parametrize("name", SUPERVISED)
-def test_trees_are_over_words(name: str) -> None:
+def test_supervised_model_refuses_characters(name: str) -> None:
     with pytest.raises(SynparseError, match=f"data.token=character: '{name}' learns from .*, which are over words"):
         resolve(model=name, settings=["data.token=character"])
 
 
-def test_a_text_of_characters_and_its_vocabulary() -> None:
+def test_corpus_of_characters() -> None:
     config = settings("prpn", *LETTERS, "data.normalization=raw")
     text = corpora(config, 4)[0]
     assert list(text.numbers)[:5] == ["T", "h", "e", SPACE, "o"]
@@ -101,11 +101,16 @@ def test_a_text_of_characters_and_its_vocabulary() -> None:
 def test_rare_characters_are_unknown(tmp_path: Path) -> None:
     config = settings("prpn", *LETTERS)
     counts = corpora(config, 40)[0].word_counts()
-    frequent = [one for one, count in counts.items() if count >= 40 and one != "<eos>"]
+    frequent = [character for character, count in counts.items() if count >= 40 and character != "<eos>"]
     few = trainer(settings("prpn", *LETTERS, "data.minimum_count=40"), tmp_path / "run")
     assert set(few.run.vocabulary.words) == {"<eos>", "<unk>", *frequent}
     few = trainer(settings("prpn", *LETTERS, "data.vocabulary_size=5"), tmp_path / "run")
-    assert few.run.vocabulary.words == ("<eos>", "<unk>", SPACE, *sorted("et", key=lambda one: (-counts[one], one)))
+    assert few.run.vocabulary.words == (
+        "<eos>",
+        "<unk>",
+        SPACE,
+        *sorted("et", key=lambda character: (-counts[character], character)),
+    )
     assert next(few.train()).unknown_share > 0.3
 
 
@@ -118,10 +123,10 @@ def test_every_model_learns_from_characters(name: str, learned: Callable[[str, s
         assert isinstance(started, Started)
         assert isinstance(finished, Finished)
         assert started.token == "character"
-        if len(checks) > 1:  # a fitted model is scored once
+        if len(checks) > 1:  # a model without gradients is scored once
             assert checks[-1].development_loss < checks[0].development_loss
         per_character = None if reading == "masked" else bits(checks[-1].development_loss, "character")
-        assert checks[-1].development_bits == per_character == finished.best_bits  # masked ones are not the whole text
+        assert checks[-1].development_bits == per_character == finished.best_bits  # None for masked characters
         logged = [json.loads(line) for line in (run / "log.jsonl").open()]
         assert [line["development_bits"] for line in logged if line["event"] == "check"] == [
             check.development_bits for check in checks
@@ -131,20 +136,20 @@ def test_every_model_learns_from_characters(name: str, learned: Callable[[str, s
 @pytest.mark.parametrize("name", sorted(name for name in MODELS if model_class(name).gives and name not in SUPERVISED))
 def test_structures_are_over_characters(name: str, learned: Callable[[str, str], tuple[Path, list[Event]]]) -> None:
     parser = load_parser(learned(name, settings(name).loader_name)[0])
-    spelt = [one.words for one in parser.read([["The", "dog", "!", "12"], ["..."], []])]
-    assert spelt == [(*"the", SPACE, *"dog", SPACE, "0"), (), ()]  # as the recipe leaves them
-    for found in parser.read([["The", "dog"], ["a"]]):
-        assert list(found.kept) == list(range(len(found.words)))
+    spellings = [reading.words for reading in parser.read([["The", "dog", "!", "12"], ["..."], []])]
+    assert spellings == [(*"the", SPACE, *"dog", SPACE, "0"), (), ()]  # after normalization
+    for reading in parser.read([["The", "dog"], ["a"]]):
+        assert list(reading.kept) == list(range(len(reading.words)))
 
 
-def test_without_dropping_anything_the_characters_are_the_users_own(tmp_path: Path) -> None:
+def test_raw_recipe_does_not_change_characters(tmp_path: Path) -> None:
     train(settings("prpn", *LETTERS, "data.normalization=raw"), tmp_path / "run")
     (tree,) = load_parser(tmp_path / "run").parse([["(A", "d\u00d6g)"]])
     assert tree.words == ("(", "A", "d", "\u00d6", "g", ")")
     assert str(tree).count("-LRB-") == 1
 
 
-def test_a_run_of_characters_goes_on_as_if_it_had_not_been_cut_off(tmp_path: Path) -> None:
+def test_resumed_run_of_characters_has_the_same_weights(tmp_path: Path) -> None:
     config = settings("prpn", *LETTERS, "loader.name=stream")
     train(config, tmp_path / "whole")
     left = iter(range(13))
@@ -155,7 +160,7 @@ def test_a_run_of_characters_goes_on_as_if_it_had_not_been_cut_off(tmp_path: Pat
         assert torch.equal(value, cut[key]), key
 
 
-def test_too_short_a_text_is_counted_in_characters(tmp_path: Path) -> None:
+def test_short_text_is_measured_in_characters(tmp_path: Path) -> None:
     config = settings("prpn", *LETTERS)
     short = corpora(config, 0)[0]
     short.add(tuple("dog"))
@@ -163,8 +168,8 @@ def test_too_short_a_text_is_counted_in_characters(tmp_path: Path) -> None:
         make_trainer(config, short, short, tmp_path / "run", device="cpu")
 
 
-def test_a_vocabulary_of_classes() -> None:
-    """Each word has the number of its class; rare and unseen words go by shape and ending; files keep it all."""
+def test_vocabulary_of_classes() -> None:
+    """Each word has the index of its class, which is that of its shape and ending for rare words."""
     text = corpora(settings("onlstm", "data.token=class"), 60)[0]
     data = DataConfig(token="class", classes=5, minimum_count=2)
     words = class_vocabulary(text, data)
@@ -187,8 +192,8 @@ def test_a_vocabulary_of_classes() -> None:
         Vocabulary(["<eos>", "<unk>", "<class:0>\ta\tb", "<class:1>\tb"])
 
 
-def test_a_model_of_classes_learns_and_parses_words(tmp_path: Path) -> None:
-    """Its trees are over words, and words of one class are one to it."""
+def test_model_of_classes_parses_words(tmp_path: Path) -> None:
+    """The trees are over words, and words of the same class have the same scores."""
     config = settings("onlstm", "data.token=class", "data.classes=4", "train.epochs=1")
     events = train(config, tmp_path)
     assert isinstance(events[0], Started)

@@ -1,4 +1,4 @@
-"""The words that a model knows: those of a file."""
+"""Vocabularies from a file of the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treebank.base.errors import TreebankError
 from treebank.core.sentence import Sentence
 
 
-def test_a_vocabulary_from_a_file(tmp_path: Path) -> None:
+def test_vocabulary_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_text("the\n<unk>\nN\n<eos>\ndog\n\n", encoding="utf-8")
     text, _ = read_corpora([Sentence(("the", "cat", "saw", "12", "cats"))], "mikolov")
@@ -31,7 +31,7 @@ def test_a_vocabulary_from_a_file(tmp_path: Path) -> None:
         ("\n", r"words.txt: this vocabulary has no words"),
     ],
 )
-def test_a_file_that_is_no_vocabulary(tmp_path: Path, content: str, message: str) -> None:
+def test_malformed_vocabulary_is_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "words.txt"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(TreebankError, match=message):

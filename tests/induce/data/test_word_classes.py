@@ -1,4 +1,4 @@
-"""Word classes: counts of neighbours by hand, classes that were planted, and what holds of any result."""
+"""Word classes: counts of neighbors, recovery of known classes, and invariants of the search."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 from induce.data.word_classes import Neighbours, _Exchange, log_likelihood, word_classes
 
 WORDS = ["the", "a", "cat", "dog", "cow", "sees", "bites", "old", "small"]
-KINDS = [0, 0, 1, 1, 1, 2, 2, 3, 3]
+GOLD_CLASSES = [0, 0, 1, 1, 1, 2, 2, 3, 3]
 
 
-def planted(sentences: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sentences like "the old cat sees a dog": ids, offsets, and no punctuation."""
+def generated_text(sentences: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sentences such as "the old cat sees a dog": ids, offsets, and breaks without punctuation."""
     draw = np.random.default_rng(seed)
 
     def phrase() -> list[int]:
@@ -26,33 +26,33 @@ def planted(sentences: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.n
 def dense(rows: tuple[np.ndarray, np.ndarray, np.ndarray], size: int) -> np.ndarray:
     table = np.zeros((size, size))
     for row in range(size):
-        for place in range(rows[0][row], rows[0][row + 1]):
-            table[row, rows[1][place]] += rows[2][place]
+        for entry in range(rows[0][row], rows[0][row + 1]):
+            table[row, rows[1][entry]] += rows[2][entry]
     return table
 
 
-def test_neighbours_are_counted() -> None:
-    """0 1 , 2 | 1 , with boundary 3 and punctuation 4; punctuation before a first word says nothing."""
+def test_neighbors_are_counted() -> None:
+    """Counts of 0 1 , 2 | 1 with boundary 3 and punctuation 4, which is ignored before a first word."""
     neighbours = Neighbours.of(
         np.array([0, 1, 2, 1]), np.array([0, 3, 4]), np.array([False, False, True, True]), size=3
     )
-    wanted = np.zeros((5, 5))
+    expected = np.zeros((5, 5))
     for first, second in ((3, 0), (0, 1), (1, 4), (4, 2), (2, 3), (3, 1), (1, 3)):
-        wanted[first, second] += 1
-    np.testing.assert_array_equal(dense(neighbours.after, 5), wanted)
-    np.testing.assert_array_equal(dense(neighbours.before, 5), wanted.T)
+        expected[first, second] += 1
+    np.testing.assert_array_equal(dense(neighbours.after, 5), expected)
+    np.testing.assert_array_equal(dense(neighbours.before, 5), expected.T)
 
 
-def test_planted_classes_come_back() -> None:
-    neighbours = Neighbours.of(*planted(300), size=len(WORDS))
+def test_known_classes_are_recovered() -> None:
+    neighbours = Neighbours.of(*generated_text(300), size=len(WORDS))
     for seed in range(3):
         classes = word_classes(neighbours, WORDS, classes=4, endings=0.0, seed=seed)
-        assert len({*zip(classes.tolist(), KINDS, strict=True)}) == 4
+        assert len({*zip(classes.tolist(), GOLD_CLASSES, strict=True)}) == 4
 
 
 def test_gain_is_the_difference_of_likelihoods() -> None:
-    """Taking one word out and putting it in elsewhere changes the likelihood by what the gains say."""
-    neighbours = Neighbours.of(*planted(50), size=len(WORDS))
+    """Moving one word to another class changes the likelihood by the difference of the gains."""
+    neighbours = Neighbours.of(*generated_text(50), size=len(WORDS))
     start = np.array([0, 0, 1, 2, 2, 2, 1, 0, 1])
     for word in range(len(WORDS)):
         search = _Exchange(neighbours, WORDS, 3, 0.0)
@@ -68,9 +68,9 @@ def test_gain_is_the_difference_of_likelihoods() -> None:
         np.testing.assert_allclose(np.diff(gains), np.diff(likelihoods), atol=1e-8)
 
 
-def test_tables_stay_true() -> None:
-    """After a search that moves words in blocks the counts are those of a fresh start."""
-    ids, offsets, breaks = planted(200)
+def test_tables_equal_counts_from_scratch() -> None:
+    """After moves of blocks, the counts are equal to those of a new search with the same classes."""
+    ids, offsets, breaks = generated_text(200)
     breaks[::7] = True
     neighbours = Neighbours.of(ids, offsets, breaks, size=len(WORDS))
     search = _Exchange(neighbours, WORDS, 3, 1.0)
@@ -83,28 +83,28 @@ def test_tables_stay_true() -> None:
     np.testing.assert_allclose(search.table, fresh.table)
 
 
-def test_a_search_raises_the_likelihood_above_frequency_classes() -> None:
-    neighbours = Neighbours.of(*planted(300), size=len(WORDS))
-    found = log_likelihood(neighbours, word_classes(neighbours, WORDS, classes=3, endings=0.0), 3)
-    assert found > log_likelihood(neighbours, np.arange(len(WORDS)) % 3, 3)
+def test_search_has_a_higher_likelihood_than_arbitrary_classes() -> None:
+    neighbours = Neighbours.of(*generated_text(300), size=len(WORDS))
+    likelihood = log_likelihood(neighbours, word_classes(neighbours, WORDS, classes=3, endings=0.0), 3)
+    assert likelihood > log_likelihood(neighbours, np.arange(len(WORDS)) % 3, 3)
 
 
-def test_endings_decide_where_context_does_not() -> None:
-    """Words that never occur go by their last letters."""
+def test_words_without_context_are_classified_by_ending() -> None:
+    """Words that never occur are in the class of words with the same last letters."""
     words = [*WORDS, "unseen-og", "unheard-es"]
-    classes = word_classes(Neighbours.of(*planted(300), size=len(words)), words, classes=4, endings=1.0)
+    classes = word_classes(Neighbours.of(*generated_text(300), size=len(words)), words, classes=4, endings=1.0)
     assert classes[-2] == classes[3]
     assert classes[-1] == classes[6]
 
 
-def test_same_seed_same_classes() -> None:
-    neighbours = Neighbours.of(*planted(100), size=len(WORDS))
-    one, other = (word_classes(neighbours, WORDS, classes=3, seed=5) for _ in range(2))
-    np.testing.assert_array_equal(one, other)
+def test_same_seed_returns_the_same_classes() -> None:
+    neighbours = Neighbours.of(*generated_text(100), size=len(WORDS))
+    first, second = (word_classes(neighbours, WORDS, classes=3, seed=5) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize("classes", [1, 3, 50])
 def test_small_vocabularies(classes: int) -> None:
-    """One word, one sentence; more classes than words."""
+    """A single word is classified even if there are more classes than words."""
     neighbours = Neighbours.of(np.array([0]), np.array([0, 1]), np.array([False]), size=1)
     assert word_classes(neighbours, ["a"], classes=classes).max() < classes

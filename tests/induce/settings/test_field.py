@@ -14,11 +14,11 @@ from induce.settings.run import TABLES, declared_settings, effective_settings, h
 from induce.training.compatibility import check_fits
 from treebank.base.errors import SynparseError
 
-MODEL_PLACES = {
+MODEL_LOCATIONS = {
     entry.place for models in (MODELS, *(task.models for task in TASKS.values())) for entry in models.values()
 }
 COMPONENTS = {
-    **{place: load(place).Config for place in MODEL_PLACES},
+    **{location: load(location).Config for location in MODEL_LOCATIONS},
     **{f"task {name}": entry.settings for name, entry in TASKS.items()},
     **{f"loader {name}": entry.settings for name, entry in LOADERS.items()},
     **{f"optimizer {name}": entry.settings for name, entry in OPTIMIZERS.items()},

@@ -32,23 +32,23 @@ def test_names_and_switches_are_set_and_stored() -> None:
         ("parse.layer=2", "there is no layer 2; this 'prpn' has one set of trees"),
     ],
 )
-def test_values_that_no_run_could_work_with(change: str, message: str) -> None:
-    with pytest.raises(SynparseError) as told:
+def test_invalid_values_are_refused(change: str, message: str) -> None:
+    with pytest.raises(SynparseError) as error:
         check_fits(resolve(model="prpn", settings=[change]))
-    assert message in str(told.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
     ("key", "value"), [("gate", 1), ("gate", True), ("tied_embeddings", "yes"), ("slots", "4"), ("slots", True)]
 )
-def test_a_stored_value_of_another_type(key: str, value: Any) -> None:
+def test_stored_value_of_another_type_is_refused(key: str, value: Any) -> None:
     stored = resolve(model="prpn").as_dict()
     stored["model"] = {**stored["model"], key: value}
     with pytest.raises(SynparseError, match=f"setting model.{key} = {value!r} is of another type"):
         check_fits(RunConfig.from_dict(stored))
 
 
-def test_the_layer_that_learned_from_trees_is_the_one_parsed() -> None:
+def test_supervised_layer_is_the_default_for_parsing() -> None:
     config = resolve(model="onlstm-syd", settings=["model.supervised_layer=2", "parse.layer=3"])
     assert (default_layer(config, "syd"), default_layer(config, "lm")) == (2, 3)
     plain = resolve(model="onlstm", settings=["parse.layer=1"])
@@ -91,7 +91,7 @@ def test_sample_settings_are_replaced_and_not_merged(tmp_path: Path) -> None:
         ('extends = "npcfg-small"\n[model]\nlayers = 2', "has no setting 'layers'"),
     ],
 )
-def test_refused_user_presets(text: str, message: str, tmp_path: Path) -> None:
+def test_malformed_user_preset_is_refused(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text, "utf-8")
     with pytest.raises(SynparseError, match=message):
