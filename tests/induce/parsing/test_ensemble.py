@@ -1,4 +1,4 @@
-"""Votes against all trees there are, members of every kind, and what is told of those without a vote."""
+"""Votes compared with all trees, members of every type, and messages about members without a vote."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def nested(spans: tuple[tuple[int, int], ...]) -> bool:
 
 
 def all_nary_trees(count: int) -> list[Spans]:
-    """Every tree of any arity over the words, as sets of brackets with the whole."""
+    """All trees of any arity over the words, as brackets including the full-sentence span."""
     inner = [span for span in combinations(range(count + 1), 2) if 1 < span[1] - span[0] < count]
     chosen = (spans for size in range(count - 1) for spans in combinations(inner, size) if nested(spans))
     return [[(0, count), *spans] for spans in chosen]
@@ -81,38 +81,40 @@ def brackets(tree: Tree) -> set[tuple[int, int]]:
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_the_vote_is_the_tree_that_shares_most_brackets_with_the_members(seed: int) -> None:
+def test_voted_tree_shares_most_brackets_with_the_members(seed: int) -> None:
     import random
 
     draw, words = random.Random(seed), [f"w{i}" for i in range(6)]
     members = [Tree.from_spans(words, random_uniform(Tree.from_spans(words, ()), draw)) for _ in range(3)]
     weights = [draw.choice([1, 2, 3]) for _ in members]
     total = sum(weight * span_votes(tree, range(6)) for weight, tree in zip(weights, members, strict=True))
-    found = mbr(total)
+    result = mbr(total)
 
     def shared(spans: Spans) -> int:
         return sum(w * len(brackets(tree) & set(spans)) for w, tree in zip(weights, members, strict=True))
 
     every = [tree for tree in all_nary_trees(6) if len(tree) == 5]
     assert len(every) == 42  # binary trees over six words
-    assert shared(found) == max(map(shared, every))
+    assert shared(result) == max(map(shared, every))
 
 
 def test_files_vote_by_weight_whatever_their_order(tmp_path: Path) -> None:
     other = "((x y) z)"
-    one = write_trees(tmp_path / "one.txt", [A, other])
-    two = write_trees(tmp_path / "two.txt", [other, B])
-    both = [str(tree) for tree in combine([one, f"{two}@weight=2"], str(tmp_path / "v")).parse(["a b c d", "x y z"])]
+    first = write_trees(tmp_path / "one.txt", [A, other])
+    second = write_trees(tmp_path / "two.txt", [other, B])
+    both = [
+        str(tree) for tree in combine([first, f"{second}@weight=2"], str(tmp_path / "v")).parse(["a b c d", "x y z"])
+    ]
     assert both == ["(X (W a) (X (W b) (X (W c) (W d))))", "(X (X (W x) (W y)) (W z))"]
     again = load_parser(tmp_path / "v")
     assert isinstance(again, Ensemble)
     assert [str(tree) for tree in again.parse(["x y z", "a b c d"])] == both[::-1]
 
 
-def test_punctuation_takes_no_part_and_comes_back(tmp_path: Path) -> None:
-    one = write_trees(tmp_path / "one.txt", ["(a (b ,) (c d) .)"])
-    two = write_trees(tmp_path / "two.txt", [A])
-    made = combine([one, two], str(tmp_path / "v"))
+def test_punctuation_is_ignored_in_votes_and_restored(tmp_path: Path) -> None:
+    first = write_trees(tmp_path / "one.txt", ["(a (b ,) (c d) .)"])
+    second = write_trees(tmp_path / "two.txt", [A])
+    made = combine([first, second], str(tmp_path / "v"))
     (reading,) = made.read(["a b , c d ."])
     assert list(reading.kept) == [0, 1, 3, 4]
     (tree,) = made.parse(["a b , c d ."])
@@ -120,7 +122,7 @@ def test_punctuation_takes_no_part_and_comes_back(tmp_path: Path) -> None:
     assert tree.keep([True, True, False, True, True, False]).collapse_unary().spans == ((0, 4), (0, 2), (2, 4))
 
 
-def test_a_threshold_flattens(tmp_path: Path) -> None:
+def test_threshold_flattens_trees(tmp_path: Path) -> None:
     files = [write_trees(tmp_path / f"{k}.txt", [text]) for k, text in enumerate([A, B, C])]
     made = combine(files, str(tmp_path / "v"), threshold=0.5)
     assert made.decoder == "mbr-nary"
@@ -129,16 +131,16 @@ def test_a_threshold_flattens(tmp_path: Path) -> None:
     assert len(next(iter(binary.parse(["a b c d"]))).spans) == 3
 
 
-def test_those_without_a_vote_are_told(tmp_path: Path) -> None:
-    one, two = write_trees(tmp_path / "one.txt", [A]), write_trees(tmp_path / "two.txt", ["((x y) z)"])
-    made, told = combine([one, two], str(tmp_path / "v")), list[str]()
-    made.tell = told.append
+def test_members_without_a_vote_are_reported(tmp_path: Path) -> None:
+    first, second = write_trees(tmp_path / "one.txt", [A]), write_trees(tmp_path / "two.txt", ["((x y) z)"])
+    made, messages = combine([first, second], str(tmp_path / "v")), list[str]()
+    made.tell = messages.append
     trees = [str(tree) for tree in made.parse(["a b c d", "x y z", "never seen before"])]
     assert trees[:2] == ["(X (X (W a) (W b)) (X (W c) (W d)))", "(X (X (W x) (W y)) (W z))"]
-    assert sorted(told) == sorted(
+    assert sorted(messages) == sorted(
         [
-            f"{one} has no votes for 2 of 3 sentences",
-            f"{two} has no votes for 2 of 3 sentences",
+            f"{first} has no votes for 2 of 3 sentences",
+            f"{second} has no votes for 2 of 3 sentences",
             "no member has votes for 1 of 3 sentences",
         ]
     )
@@ -159,26 +161,26 @@ def test_heads_of_files_vote(tmp_path: Path) -> None:
         files.append(str(tmp_path / f"{name}.conllu"))
     made = combine(files, str(tmp_path / "v"))
     assert (made.output, made.decoder) == ("heads", "mbr-heads")
-    told = list[str]()
-    made.tell = told.append
+    messages = list[str]()
+    made.tell = messages.append
     known, _ = made.parse_heads(["a b c", "d e"])
     assert tuple(known[1]) == (1, ROOT, 1)
-    assert "no member has votes for 1 of 2 sentences" in told
+    assert "no member has votes for 1 of 2 sentences" in messages
     with pytest.raises(SynparseError, match="cannot vote together"):
         combine([files[0], write_trees(tmp_path / "t.txt", [A])], str(tmp_path / "w"))
 
 
 def test_trees_vote_for_the_best_heads_in_them(runs: Path, tmp_path: Path) -> None:
-    """By hand: the votes of the grammar of heads, and the best heads in the tree of the other members."""
+    """Compute the votes by hand: those of the head parser, and the best heads in the tree of the other members."""
     members = [f"{runs}/udgn@weight=2", f"{runs}/onlstm", "baseline:right@weight=3"]
     made = combine(members, str(tmp_path / "v"), heads=True)
     heads, trees = load_parser(runs / "udgn"), combine(members[1:], str(tmp_path / "trees"))
     assert (made.output, made.decoder) == ("heads", f"{heads.decoder}:root=counted")
     checked = 0
-    for reading, own, tree in zip(made.read(TEXT[:40]), heads.read(TEXT[:40]), trees.read(TEXT[:40]), strict=True):
-        assert list(reading.kept) == list(own.kept) == list(tree.kept)
-        if len(own.kept) > 2:
-            alone = own.row / own.row.sum(1, keepdims=True)
+    for reading, member, tree in zip(made.read(TEXT[:40]), heads.read(TEXT[:40]), trees.read(TEXT[:40]), strict=True):
+        assert list(reading.kept) == list(member.kept) == list(tree.kept)
+        if len(member.kept) > 2:
+            alone = member.row / member.row.sum(1, keepdims=True)
             agreeing = heads_in_tree(alone, mbr_splits(tree.row))
             np.testing.assert_allclose(reading.row, alone / 3 + agreeing * 2 / 3, atol=1e-6)
             checked += 1
@@ -187,7 +189,7 @@ def test_trees_vote_for_the_best_heads_in_them(runs: Path, tmp_path: Path) -> No
     assert list(again.parse_heads(TEXT[:40])) == list(made.parse_heads(TEXT[:40]))
 
 
-def test_trees_choose_no_heads_where_nobody_else_does(tmp_path: Path) -> None:
+def test_trees_do_not_vote_if_no_member_has_heads_for_the_sentence(tmp_path: Path) -> None:
     line = "1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n2\tb\t_\t_\t_\t_\t0\t_\t_\t_\n\n"
     (tmp_path / "one.conllu").write_text(line, encoding="utf-8")
     made = combine([str(tmp_path / "one.conllu"), "baseline:right"], str(tmp_path / "v"), heads=True)
@@ -198,13 +200,13 @@ def test_trees_choose_no_heads_where_nobody_else_does(tmp_path: Path) -> None:
         combine(["baseline:right"], str(tmp_path / "w"), heads=True)
 
 
-def test_votes_of_heads_skip_the_words_that_do_not_count() -> None:
+def test_head_votes_skip_ignored_words() -> None:
     assert head_votes((1, ROOT, 1, 2), [0, 1, 3]).tolist() == [[0, 1, 0], [0, 1, 0], [0, 1, 0]]
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tiny models of different kinds."""
+    """Two tiny models of different types."""
     folder = tmp_path_factory.mktemp("runs")
     for model in ("onlstm", "udgn"):
         tiny.train(tiny.settings(model, "train.epochs=1"), folder / model)
@@ -214,12 +216,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 TEXT = [sentence.words for sentence in tiny.sentences(300, seed=5)]
 
 
-def test_layers_and_kinds_and_processes(runs: Path, tmp_path: Path) -> None:
+def test_members_with_layers_and_types_agree_for_any_number_of_workers(runs: Path, tmp_path: Path) -> None:
     layers = [f"{runs}/onlstm@layer=1,decoder=unbiased", f"{runs}/onlstm@layer=2", f"{runs}/udgn"]
-    told: list[str] = []
-    made = combine([*layers, "baseline:right"], str(tmp_path / "v"), tell=told.append)
+    messages: list[str] = []
+    made = combine([*layers, "baseline:right"], str(tmp_path / "v"), tell=messages.append)
     assert made.description.members[2].decoder == "heads-to-tree"
-    assert len(told) == 1
+    assert len(messages) == 1
     made.workers = 1
     alone = list(map(str, made.parse(TEXT)))
     made.workers = 2
@@ -231,15 +233,15 @@ def test_layers_and_kinds_and_processes(runs: Path, tmp_path: Path) -> None:
     assert list(map(str, single.parse(TEXT[:50]))) == list(map(str, member.parse(TEXT[:50])))
 
 
-def test_sums_of_heads_are_those_of_the_member(runs: Path, tmp_path: Path) -> None:
+def test_two_equal_members_give_the_distribution_of_one(runs: Path, tmp_path: Path) -> None:
     made = combine([f"{runs}/udgn", f"{runs}/udgn"], str(tmp_path / "v"))
     (reading,) = made.read([TEXT[0]])
-    (own,) = load_parser(runs / "udgn").read([TEXT[0]])
-    expected = own.row / own.row.sum(1, keepdims=True)
+    (single,) = load_parser(runs / "udgn").read([TEXT[0]])
+    expected = single.row / single.row.sum(1, keepdims=True)
     np.testing.assert_allclose(reading.row, expected, atol=1e-6)
 
 
-def test_a_packed_ensemble_can_be_moved_and_a_changed_member_is_noticed(runs: Path, tmp_path: Path) -> None:
+def test_packed_ensemble_can_be_moved_and_a_changed_member_is_an_error(runs: Path, tmp_path: Path) -> None:
     shutil.copytree(runs / "onlstm", tmp_path / "own")
     combine([str(tmp_path / "own"), "baseline:right"], str(tmp_path / "here"), pack=True)
     combine([str(tmp_path / "own"), "baseline:right"], str(tmp_path / "beside"))
@@ -255,28 +257,28 @@ def test_a_packed_ensemble_can_be_moved_and_a_changed_member_is_noticed(runs: Pa
     assert len(list(nested_one.parse(TEXT[:3]))) == 3
 
 
-def test_a_packed_ensemble_is_replaced_whole_or_not_at_all(
+def test_packed_ensemble_is_replaced_completely_or_not_at_all(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here, mine = tmp_path / "here", tmp_path / "here" / "members" / "a"
-    mine.mkdir(parents=True)
-    combine([str(runs / "onlstm"), "baseline:right"], str(here), pack=True)
-    expected = list(map(str, load_parser(here).parse(TEXT[:9])))
+    folder, user_folder = tmp_path / "here", tmp_path / "here" / "members" / "a"
+    user_folder.mkdir(parents=True)
+    combine([str(runs / "onlstm"), "baseline:right"], str(folder), pack=True)
+    expected = list(map(str, load_parser(folder).parse(TEXT[:9])))
     for step in ("combine._copy", "combine.sync", "ensemble_description.write_metadata"):
         with monkeypatch.context() as patch:
             patch.setattr(f"induce.parsing.{step}", full)
             with pytest.raises(OSError, match="No space"):
-                combine([f"{runs / 'onlstm'}@weight=2"], str(here), pack=True, overwrite=True)
-        assert list(map(str, load_parser(here).parse(TEXT[:9]))) == expected
-        assert sorted(path.name for path in here.iterdir()) == ["ensemble.json", "members", "members-2"]
-    combine([str(here / "members-2" / "1-onlstm"), "baseline:right"], str(here), pack=True, overwrite=True)
-    assert list(map(str, load_parser(here).parse(TEXT[:9]))) == expected
-    assert mine.is_dir(), "a folder of the user's"
-    assert not (here / "members-2").exists(), "copies that nothing needs any more"
+                combine([f"{runs / 'onlstm'}@weight=2"], str(folder), pack=True, overwrite=True)
+        assert list(map(str, load_parser(folder).parse(TEXT[:9]))) == expected
+        assert sorted(path.name for path in folder.iterdir()) == ["ensemble.json", "members", "members-2"]
+    combine([str(folder / "members-2" / "1-onlstm"), "baseline:right"], str(folder), pack=True, overwrite=True)
+    assert list(map(str, load_parser(folder).parse(TEXT[:9]))) == expected
+    assert user_folder.is_dir(), "folders of the user are not removed"
+    assert not (folder / "members-2").exists(), "unused copies are removed"
 
 
-def test_two_programs_do_not_write_one_ensemble(runs: Path, tmp_path: Path) -> None:
-    """The second would remove the copies of the first."""
+def test_ensemble_folder_is_locked_while_it_is_written(runs: Path, tmp_path: Path) -> None:
+    """Otherwise the second program would remove the copies of the first."""
     lock = RunLock(tmp_path / "both", "program")
     with pytest.raises(SynparseError, match="another program is writing to this folder"):
         combine([str(runs / "onlstm")], str(tmp_path / "both"), pack=True)
@@ -289,7 +291,7 @@ def full(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize("pack", [False, True])
-def test_members_of_the_ensemble_that_is_replaced_are_kept(runs: Path, tmp_path: Path, pack: bool) -> None:
+def test_members_of_a_replaced_ensemble_can_be_members_of_the_new_one(runs: Path, tmp_path: Path, pack: bool) -> None:
     folder = tmp_path / "e"
     combine([str(runs / "onlstm"), str(runs / "udgn")], str(folder), pack=True)
     members = [f"{folder}/members/1-onlstm", f"{folder}/members/2-udgn@weight=2"]
@@ -311,7 +313,7 @@ def test_ensemble_cannot_be_its_own_member(runs: Path, tmp_path: Path, pack: boo
 
 
 def test_damaged_description_is_an_error(tmp_path: Path) -> None:
-    """Each flipped bit, and each value that is not valid although its digest fits."""
+    """Try flipped bits, and invalid values with a matching digest."""
     combine(["baseline:right@weight=2"], str(tmp_path / "v"))
     path = tmp_path / "v" / "ensemble.json"
     data = path.read_bytes()
@@ -339,13 +341,13 @@ def _refuse(item: int) -> int:
     return 2 * item
 
 
-def test_copies_give_results_in_order_and_pass_errors_on() -> None:
+def test_worker_processes_return_results_in_order_and_raise_errors() -> None:
     assert list(in_copies(_refuse, [1, 2, 4, 5], 2)) == [2, 4, 8, 10]
     with pytest.raises(SynparseError, match="three is too many"):
         list(in_copies(_refuse, [1, 2, 3], 2))
 
 
-def test_the_mean_leaves_out_who_is_silent() -> None:
+def test_weighted_mean_ignores_members_without_a_vote() -> None:
     votes = [np.full((1, 2), 1.0), None, np.full((1, 2), 4.0)]
     mean = ensembles.weighted_mean(votes, np.array([1.0, 5.0, 2.0]), np.zeros((1, 2)))
     assert mean.tolist() == [[3.0, 3.0]]

@@ -1,4 +1,4 @@
-"""A model in one file: what is packed comes back, and what is not a packed model is refused."""
+"""Models packed in one file: round trip, and errors for files that are not packed models."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def packed(tmp_path: Path) -> Path:
     return tmp_path / "a.synparse"
 
 
-def test_what_is_packed_comes_back(packed: Path) -> None:
+def test_unpacking_restores_the_files(packed: Path) -> None:
     folder = unpack(packed)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == CONTENT
 
 
-def test_the_same_model_gives_the_same_file(packed: Path) -> None:
+def test_packing_is_deterministic(packed: Path) -> None:
     first = packed.read_bytes()
     pack(packed.parent / "run", str(packed))
     assert packed.read_bytes() == first
     assert not packed.with_name("a.synparse.part").exists()
 
 
-def rewritten(path: Path, change: Callable[[dict[str, bytes]], None], how: int = zipfile.ZIP_STORED) -> Path:
-    """The packed model with its parts changed by somebody."""
+def rewritten(path: Path, change: Callable[[dict[str, bytes]], None], compression: int = zipfile.ZIP_STORED) -> Path:
+    """Copy of the packed model with its parts modified by ``change``."""
     with zipfile.ZipFile(path) as source:
         parts = {name: source.read(name) for name in source.namelist()}
     change(parts)
     target = path.with_name("changed.synparse")
-    with zipfile.ZipFile(target, "w", how) as sink:
+    with zipfile.ZipFile(target, "w", compression) as sink:
         for name, content in parts.items():
             sink.writestr(name, content)
     return target
@@ -68,23 +68,23 @@ def manifest(parts: dict[str, bytes], **changes: object) -> None:
         (lambda parts: manifest(parts, format=2), "does not match the parts"),
     ],
 )
-def test_what_was_changed_is_refused(packed: Path, change: Callable[[dict[str, bytes]], None], problem: str) -> None:
+def test_modified_parts_raise_an_error(packed: Path, change: Callable[[dict[str, bytes]], None], problem: str) -> None:
     with pytest.raises(PackError, match=problem):
         unpack(rewritten(packed, change))
 
 
-def test_compressed_parts_are_refused_before_they_are_opened(packed: Path) -> None:
+def test_compressed_parts_raise_an_error_before_they_are_opened(packed: Path) -> None:
     with pytest.raises(PackError, match="compressed"):
         unpack(rewritten(packed, lambda parts: None, zipfile.ZIP_DEFLATED))
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
+def test_other_files_raise_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"no zip at all")
     with pytest.raises(PackError, match="not a packed model"):
         unpack(tmp_path / "a")
 
 
-def test_a_folder_without_a_model_is_not_packed(tmp_path: Path) -> None:
+def test_folder_without_a_model_cannot_be_packed(tmp_path: Path) -> None:
     with pytest.raises(PackError, match=PARTS[0]):
         pack(tmp_path, str(tmp_path / "a.synparse"))
     assert list(tmp_path.iterdir()) == []

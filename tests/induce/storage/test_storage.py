@@ -1,4 +1,4 @@
-"""Folders that are replaced as a whole, the lock of a run, and weights that are checked before memory is taken."""
+"""Atomic replacement of folders, the lock of a run folder, and checks of weights before memory is allocated."""
 
 from __future__ import annotations
 
@@ -41,23 +41,26 @@ FILES = tuple(name for name in folders.FILES if not name.endswith(".part"))
 @pytest.fixture(autouse=True)
 def _names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "FILES", (*folders.FILES, "a.bin"))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # counted below, not waited for
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # speeds up the tests; `Fault` counts the calls
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-# --- replaced as a whole ----------------------------------------------------------------------------------------------
+# --- atomic replacement -----------------------------------------------------------------------------------------------
 
-STEP = 1 if os.environ.get("SYNPARSE_ALL_FAULTS") else 9  # between the operations that fail second
+STEP = 1 if os.environ.get("SYNPARSE_ALL_FAULTS") else 9  # between the operations at which the second fault is tried
 
 
 class Fault:
-    """Counts the operations on files of a saving; the one numbered ``at`` fails, or ends the process as a kill does."""
+    """Counts file operations while a folder is saved, and raises ``kind`` at number ``at``.
+
+    After `Killed`, all further operations fail as well, as if the process had ended.
+    """
 
     class Killed(BaseException):
-        """What no handler of ours catches."""
+        """Exception that the package does not catch."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int, kind: type[BaseException]) -> None:
         self.count, self.at, self.kind, self.dead = 0, at, kind, False
@@ -70,7 +73,7 @@ class Fault:
         def call(*args: Any, **options: Any) -> Any:
             self.count += 1
             if self.dead or self.count == self.at:
-                self.dead = self.kind is self.Killed  # nothing happens after a kill
+                self.dead = self.kind is self.Killed  # a killed process does nothing more
                 raise self.kind(errno.ENOSPC, "No space left on device")
             return real(*args, **options)
 
@@ -78,7 +81,7 @@ class Fault:
 
 
 def points(tmp_path: Path) -> int:
-    """How many operations on files a saving over an older folder has."""
+    """Number of file operations when an existing folder is replaced."""
     with pytest.MonkeyPatch.context() as patch:
         run = tmp_path / "count" / "best"
         folders.save(run, OLD)
@@ -90,8 +93,10 @@ def points(tmp_path: Path) -> int:
 
 @pytest.mark.parametrize("kind", [OSError, Fault.Killed])
 @pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
-def test_every_operation_of_a_saving_fails_once(tmp_path: Path, kind: type[BaseException], first: bool) -> None:
-    """Each operation fails, or the process is killed there; then another while that is put right; then all works."""
+def test_folder_is_old_or_new_after_a_fault_in_any_operation_of_saving(
+    tmp_path: Path, kind: type[BaseException], first: bool
+) -> None:
+    """Let each operation fail, then one of the repair, and save without faults at the end."""
     most = points(tmp_path)
     assert most > 10
     for at in range(1, most + 1):
@@ -104,19 +109,19 @@ def test_every_operation_of_a_saving_fails_once(tmp_path: Path, kind: type[BaseE
                     Fault(patch, number, kind)
                     with suppress(OSError, Fault.Killed):
                         folders.save(run, NEW)
-                place = folders.whole(run)
-                assert place or first
-                if place:
-                    assert contents(place) in (OLD, NEW)
+                complete = folders.whole(run)
+                assert complete or first
+                if complete:
+                    assert contents(complete) in (OLD, NEW)
                 if kind is OSError and not first:
-                    assert place == run, "an error leaves the folder in its place"
+                    assert complete == run, "after an error the folder has its original name"
             folders.save(run, NEW)
             assert contents(run) == NEW
             assert os.listdir(run.parent) == ["best"]
             shutil.rmtree(run.parent)
 
 
-def test_readers_touch_nothing(tmp_path: Path) -> None:
+def test_reading_does_not_rename_folders(tmp_path: Path) -> None:
     run = tmp_path / "best"
     folders.save(run, OLD)
     for suffix in (".old", ".new"):
@@ -127,7 +132,7 @@ def test_readers_touch_nothing(tmp_path: Path) -> None:
         run.with_name("best" + suffix).rename(run)
 
 
-def test_what_is_not_whole_is_passed_over(tmp_path: Path) -> None:
+def test_incomplete_folder_is_ignored(tmp_path: Path) -> None:
     run = tmp_path / "best"
     folders.save(tmp_path / "best.old", OLD)
     (tmp_path / "best.new").mkdir()
@@ -163,7 +168,7 @@ def test_permissions_are_kept(tmp_path: Path) -> None:
     assert stat.S_IMODE((run / "a.bin").stat().st_mode) == 0o600
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_symbolic_link_is_preserved(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     run = tmp_path / "last"
     run.symlink_to(tmp_path / "disk" / "last")
@@ -174,7 +179,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "disk") == ["last"]
 
 
-def test_a_file_in_the_way_is_left_alone(tmp_path: Path) -> None:
+def test_existing_file_is_not_replaced_by_a_folder(tmp_path: Path) -> None:
     (tmp_path / "best").write_text("mine")
     with pytest.raises(OSError, match="Not a directory"):
         folders.save(tmp_path / "best", NEW)
@@ -184,7 +189,7 @@ def test_a_file_in_the_way_is_left_alone(tmp_path: Path) -> None:
 # --- the folder of a run ----------------------------------------------------------------------------------------------
 
 
-def test_only_our_files_are_removed(tmp_path: Path) -> None:
+def test_only_files_of_the_run_are_removed(tmp_path: Path) -> None:
     folders.save(tmp_path / "best", OLD)
     (tmp_path / "best.txt").write_text("mine")
     (tmp_path / "log.jsonl").write_text('{"event": "started"}\n')
@@ -196,19 +201,19 @@ def test_only_our_files_are_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("overwrite", [True, False])
-def test_a_log_of_the_user_is_not_overwritten(tmp_path: Path, overwrite: bool) -> None:
+def test_log_of_the_user_is_not_overwritten(tmp_path: Path, overwrite: bool) -> None:
     (tmp_path / "log.jsonl").write_text("precious\n")
     with pytest.raises(SynparseError, match=r"log\.jsonl: not the log of a training"):
         check_free(tmp_path, overwrite=overwrite)
 
 
-def test_a_kill_in_the_very_first_saving_is_no_model(tmp_path: Path) -> None:
+def test_folder_is_free_after_a_kill_during_the_first_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "last.new").mkdir()
     (tmp_path / "last.new" / "vocabulary.txt").write_text("<eos")
     check_free(tmp_path, overwrite=False)
 
 
-def test_one_training_in_a_folder(tmp_path: Path) -> None:
+def test_second_training_in_a_folder_raises_an_error(tmp_path: Path) -> None:
     run = tmp_path / "run"
     program = f"""if True:
         from pathlib import Path
@@ -224,13 +229,13 @@ def test_one_training_in_a_folder(tmp_path: Path) -> None:
         RunLock(run)
     holder.kill()
     holder.communicate()
-    assert os.listdir(run) == [NAME], "a kill leaves the file"
+    assert os.listdir(run) == [NAME], "the lock file remains after a kill"
     RunLock(run).release()
-    assert os.listdir(run) == [], "and it is nobody's"
+    assert os.listdir(run) == [], "the next lock removes it"
 
 
-def test_a_copy_of_a_killed_process_gives_the_folder_back_in_a_moment(tmp_path: Path) -> None:
-    """A worker that was forked just before holds the lock until it has closed it, also when its parent is no more."""
+def test_lock_waits_for_a_worker_of_a_killed_process(tmp_path: Path) -> None:
+    """A worker that was just forked holds the lock until it closes the file, even after its parent has ended."""
     lock = RunLock(tmp_path)
     descriptor, lock.descriptor = lock.descriptor, None
     assert descriptor is not None
@@ -241,7 +246,7 @@ def test_a_copy_of_a_killed_process_gives_the_folder_back_in_a_moment(tmp_path: 
     copy.join()
 
 
-# --- what checkpoint.json vouches for ---------------------------------------------------------------------------------
+# --- integrity of checkpoints ----------------------------------------------------------------------------------------
 
 CONFIG = resolve(model="udgn", settings=SETTINGS["udgn"])
 
@@ -262,44 +267,44 @@ def stored(folder: Path, files: dict[str, bytes]) -> Path:
 
 
 def resealed(files: dict[str, bytes], **changes: Any) -> dict[str, bytes]:
-    """``files`` with changed settings of the model, and with matching digests, as a stranger may make them."""
+    """Copy of ``files`` with changed settings of the model and matching digests, as an attacker could create it."""
     content = json.loads(files["checkpoint.json"])
     content["settings"]["model"].update(changes)
     return checkpoint.sealed(content, {name: data for name, data in files.items() if name != "checkpoint.json"})
 
 
-def everything(folder: Path) -> None:
-    """Read all that is in ``folder``."""
-    found = checkpoint.read(folder)
-    checkpoint.build_model(found)
-    found.trainer()
+def read_everything(folder: Path) -> None:
+    """Read all files in ``folder``."""
+    content = checkpoint.read(folder)
+    checkpoint.build_model(content)
+    content.trainer()
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_flipped_bit_is_told(tmp_path: Path, name: str) -> None:
+def test_flipped_bit_raises_an_error(tmp_path: Path, name: str) -> None:
     files = packed()
     data = files[name]
-    for place in {0, 1, len(data) - 2, *range(0, len(data), max(1, len(data) // 12))}:
+    for index in {0, 1, len(data) - 2, *range(0, len(data), max(1, len(data) // 12))}:
         damaged = bytearray(data)
-        damaged[place] ^= 1 << place % 8
+        damaged[index] ^= 1 << index % 8
         folder = stored(tmp_path / "model", {**files, name: bytes(damaged)})
         if name == "checkpoint.json" and _same(bytes(damaged), data):
-            continue  # blanks between values
-        with pytest.raises(CheckpointError) as told:
-            everything(folder)
-        assert "\n" not in str(told.value)
-        assert len(str(told.value)) < 600
+            continue  # only white space differs
+        with pytest.raises(CheckpointError) as error:
+            read_everything(folder)
+        assert "\n" not in str(error.value)
+        assert len(str(error.value)) < 600
 
 
-def _same(one: bytes, other: bytes) -> bool:
+def _same(first: bytes, second: bytes) -> bool:
     try:
-        return bool(json.loads(one) == json.loads(other))
+        return bool(json.loads(first) == json.loads(second))
     except ValueError:
         return False
 
 
-def test_every_operation_of_loading_fails_once(tmp_path: Path) -> None:
-    """A model that is loaded is whole; nothing in its folder is touched by one that is not."""
+def test_loaded_model_is_complete_after_a_fault_in_any_operation(tmp_path: Path) -> None:
+    """Loading either succeeds completely or fails, and never changes the folder."""
     folder = stored(tmp_path / "last", packed())
     before, points, loaded = contents(folder), 0, 0
     for at in range(200):
@@ -308,9 +313,9 @@ def test_every_operation_of_loading_fails_once(tmp_path: Path) -> None:
             for name in ("open", "stat", "fstat"):
                 patch.setattr(os, name, fault.watched(getattr(os, name)))
             with suppress(OSError, SynparseError):
-                found = checkpoint.read(checkpoint.find(tmp_path, ("last",)))
-                assert found.weights().keys() == checkpoint.build_model(found).state_dict().keys()
-                assert found.trainer() == {"position": {"step": 1}}
+                content = checkpoint.read(checkpoint.find(tmp_path, ("last",)))
+                assert content.weights().keys() == checkpoint.build_model(content).state_dict().keys()
+                assert content.trainer() == {"position": {"step": 1}}
                 loaded += 1
         points = points or fault.count
         assert contents(folder) == before
@@ -320,8 +325,8 @@ def test_every_operation_of_loading_fails_once(tmp_path: Path) -> None:
     assert loaded >= 1
 
 
-def test_a_checkpoint_in_another_process(tmp_path: Path) -> None:
-    """It opens the weights anew, and tells those of another writing."""
+def test_pickled_checkpoint_reopens_and_checks_its_weights(tmp_path: Path) -> None:
+    """Weights that were replaced after pickling are an error."""
     folder = stored(tmp_path / "model", packed())
     sent = pickle.dumps(checkpoint.read(folder))
     assert pickle.loads(sent).weights().keys() == checkpoint.read(folder).weights().keys()
@@ -330,7 +335,7 @@ def test_a_checkpoint_in_another_process(tmp_path: Path) -> None:
         pickle.loads(sent).weights()
 
 
-def test_numbers_that_json_does_not_have(tmp_path: Path) -> None:
+def test_infinite_numbers_and_surrogates_are_stored(tmp_path: Path) -> None:
     model = make_model(CONFIG, 30)
     vocabulary = Vocabulary(["<eos>", "<unk>", *(f"w{i}" for i in range(28))])
     facts = RunFacts(history=(Check(1, 1, best=True),), texts=("\udcff.txt",))
@@ -341,7 +346,7 @@ def test_numbers_that_json_does_not_have(tmp_path: Path) -> None:
 
 
 def test_unwritten_seal_counts_as_absent(tmp_path: Path) -> None:
-    """A kill between opening and writing the first checkpoint.json leaves nothing that has to be resumed."""
+    """A kill between opening and writing the first checkpoint.json leaves nothing to resume."""
     folder = tmp_path / "last"
     for suffix, content in ((".new", b""), ("", b""), (".new", None)):
         stored(tmp_path / f"last{suffix}", {"vocabulary.txt": b"<eos>"})
@@ -357,8 +362,8 @@ def test_unwritten_seal_counts_as_absent(tmp_path: Path) -> None:
         shutil.rmtree(folder)
 
 
-def test_a_folder_replaced_while_it_is_read(tmp_path: Path) -> None:
-    """What is read is of one writing, the weights included, however often the folder is replaced meanwhile."""
+def test_checkpoint_is_consistent_while_its_folder_is_replaced(tmp_path: Path) -> None:
+    """All files that are read, including the weights, belong to the same version."""
     folder, stop = tmp_path / "best", threading.Event()
     versions = []
     for number in (1, 2):
@@ -379,17 +384,17 @@ def test_a_folder_replaced_while_it_is_read(tmp_path: Path) -> None:
     try:
         seen = set()
         for _ in range(30):
-            found = checkpoint.read(folder)
-            assert found.vocabulary.words[2].startswith(f"w{found.facts.step}.")
-            checkpoint.build_model(found)
-            seen.add(found.facts.step)
+            content = checkpoint.read(folder)
+            assert content.vocabulary.words[2].startswith(f"w{content.facts.step}.")
+            checkpoint.build_model(content)
+            seen.add(content.facts.step)
     finally:
         stop.set()
         writer.join()
     assert seen == {1, 2}
 
 
-# --- a model from a stranger ------------------------------------------------------------------------------------------
+# --- untrusted models -------------------------------------------------------------------------------------------------
 
 INTEGERS = [
     (name, key)
@@ -401,20 +406,20 @@ INTEGERS = [
 
 @pytest.mark.parametrize(("name", "key"), INTEGERS)
 @pytest.mark.parametrize("size", [20_000, 10**9])
-def test_settings_that_ask_for_gigabytes(tmp_path: Path, name: str, key: str, size: int) -> None:
-    """Told, or without consequence; never the memory that was asked for."""
+def test_oversized_settings_do_not_allocate_gigabytes(tmp_path: Path, name: str, key: str, size: int) -> None:
+    """Oversized settings are an error or have no effect, but never allocate the memory."""
     config = resolve(model=name, settings=SETTINGS[name])
     vocabulary = Vocabulary(["<eos>", "<unk>", *(f"w{i}" for i in range(28))])
     files = checkpoint.pack(make_model(config, 30), config, vocabulary, RunFacts(step=1))
     folder = stored(tmp_path / "model", resealed(files, **{key: size}))
     with limited_memory(1 << 30):
-        told = refusal(folder)
-    assert len(told) < 600
-    assert "\n" not in told
+        message = refusal(folder)
+    assert len(message) < 600
+    assert "\n" not in message
 
 
 def refusal(folder: Path) -> str:
-    """What is said of the model in ``folder``; "" if it can be built."""
+    """Error message for the model in ``folder``, or "" if it can be built."""
     try:
         checkpoint.build_model(checkpoint.read(folder))
     except CheckpointError as error:
@@ -423,7 +428,7 @@ def refusal(folder: Path) -> str:
 
 
 class limited_memory:
-    """Within, this process may take only ``more`` bytes of address space beyond what it has."""
+    """Context in which this process may allocate at most ``more`` additional bytes of address space."""
 
     def __init__(self, more: int) -> None:
         self.more = more
@@ -452,7 +457,7 @@ def test_every_model_is_built_within_the_limits_of_its_weights() -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: torch.nn.Linear(10_000, 10_000), lambda: torch.randn(10**5, 10**5)])
-def test_model_out_of_proportion_is_refused_before_it_is_built(make: Callable[[], Any]) -> None:
+def test_model_out_of_proportion_raises_an_error_before_it_is_built(make: Callable[[], Any]) -> None:
     with limited_memory(1 << 26), pytest.raises(ValueError, match="out of proportion"):
         weights.build_with(make, {}, {"weight": torch.zeros(3)})
 
@@ -464,7 +469,7 @@ def test_invalid_weights_are_a_value_error(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files_that_never_end(tmp_path: Path, name: str) -> None:
+def test_endless_files_raise_an_error(tmp_path: Path, name: str) -> None:
     folder = stored(tmp_path / "model", packed())
     for damage in ("device", "holes"):
         path = folder / name
@@ -475,4 +480,4 @@ def test_files_that_never_end(tmp_path: Path, name: str) -> None:
             with path.open("wb") as stream:
                 stream.truncate(40 * 10**9)
         with limited_memory(1 << 30), pytest.raises(CheckpointError):
-            everything(folder)
+            read_everything(folder)

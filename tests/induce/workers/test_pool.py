@@ -1,4 +1,4 @@
-"""Copies of a process do not outlive it, and make none themselves."""
+"""Worker processes end with their parent and do not start further workers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from induce.workers.pool import in_copies
 
 
-def test_copies_end_with_a_process_that_is_killed() -> None:
-    """Else each killed call would leave some behind, with its memory and the locks that it held."""
+def test_workers_end_if_their_parent_is_killed() -> None:
+    """Otherwise workers of a killed process would keep their memory and its locks."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -22,25 +22,25 @@ def test_copies_end_with_a_process_that_is_killed() -> None:
     assert os.read(reading, 1) == b"."
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    while os.read(reading, 1):  # at its end when the last copy is gone
+    while os.read(reading, 1):  # end of file after the last worker has ended
         pass
     os.close(reading)
 
 
-def test_a_copy_makes_no_copies() -> None:
-    """An ensemble that parses a text for its pupils works in copies, of which each would make as many again."""
+def test_worker_does_not_start_workers() -> None:
+    """A teacher ensemble parses in workers, each of which would otherwise start as many again."""
 
     def parents(_: int) -> tuple[int, list[int]]:
         return os.getpid(), list(in_copies(lambda _: os.getpid(), range(3), 2))
 
-    for copy, below in in_copies(parents, range(2), 2):
-        assert copy != os.getpid()
-        assert below == [copy] * 3
+    for worker, nested in in_copies(parents, range(2), 2):
+        assert worker != os.getpid()
+        assert nested == [worker] * 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_copies_end_with_the_call_that_made_them(number: signal.Signals) -> None:
-    """A signal to all of them, as a terminal sends it, ends none of them before that."""
+def test_workers_ignore_signals_and_end_with_their_iterator(number: signal.Signals) -> None:
+    """A signal to all workers, as sent by a terminal, does not end them before that."""
     reading, writing = os.pipe()
 
     def work(item: int) -> int:
@@ -51,11 +51,11 @@ def test_copies_end_with_the_call_that_made_them(number: signal.Signals) -> None
 
     began = time.monotonic()
     results = in_copies(work, range(3), 2)
-    copy = next(results)
+    worker = next(results)
     os.close(writing)
     assert os.read(reading, 1) == b"."
-    os.kill(copy, number)
-    assert os.read(reading, 1) == b"."  # it goes on to the third
+    os.kill(worker, number)
+    assert os.read(reading, 1) == b"."  # the worker continues with the third item
     results.close()  # type: ignore[attr-defined]
     assert os.read(reading, 1) == b""
     os.close(reading)

@@ -1,4 +1,4 @@
-"""Parsing in shards by Ray, if it is installed: the files of one process."""
+"""Parsing in shards by Ray, if it is installed, with the same output as one process."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def job(model: Path) -> Job:
 
 @pytest.fixture
 def expected(text: str, job: Job, tmp_path: Path) -> bytes:
-    """What one process writes."""
+    """Output of a single process."""
     parse_into(str(tmp_path / "one"), [text], job)
     return (tmp_path / "one/a.txt.trees").read_bytes()
 
 
-def test_a_missing_package_is_told(model: Path, text: str, tmp_path: Path, call: Caller, monkeypatch: Any) -> None:
+def test_missing_package_is_reported(model: Path, text: str, tmp_path: Path, call: Caller, monkeypatch: Any) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     arguments = ("parse", "-m", model, text, "--output-dir", tmp_path / "out", "--engine", "ray")
     assert "pip install 'synparse[scale]'" in call.refusal(*arguments)
@@ -50,7 +50,7 @@ def test_a_missing_package_is_told(model: Path, text: str, tmp_path: Path, call:
 
 
 @needs_ray
-def test_the_same_bytes_as_one_process(text: str, job: Job, expected: bytes, tmp_path: Path) -> None:
+def test_output_equals_that_of_one_process(text: str, job: Job, expected: bytes, tmp_path: Path) -> None:
     make = engine_called("ray", 2)
     assert parse_in_shards(str(tmp_path / "out"), [text], job, make, shard_bytes=20_000) == 10_000
     assert (tmp_path / "out/a.txt.trees").read_bytes() == expected

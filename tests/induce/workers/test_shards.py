@@ -1,4 +1,4 @@
-"""Files cut into shards, and what is read of these."""
+"""Shards of files, and the sentences that are read from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from treebank.io.source import AnyPath
 
 
 def text(lines: int, seed: int = 1) -> str:
-    """Lines of words of one to four bytes a letter; some are blank, some end with a carriage return."""
+    """Lines of words with one to four bytes per letter, some of them empty or with a carriage return at the end."""
     rng = random.Random(seed)
     words = ["a", "größer", "語", "𝄞x", "Yes.", "No\u2028"]
     rows = [" ".join(rng.choices(words, k=rng.randrange(6))) + "\r" * (rng.random() < 0.1) for _ in range(lines)]
@@ -26,15 +26,15 @@ def text(lines: int, seed: int = 1) -> str:
 
 
 def read(path: AnyPath, options: InputOptions) -> list[tuple[object, ...]]:
-    """All that is known of the sentences of a file, or of a shard."""
-    found = read_sentences([path], input_options=options)
-    return [(one.words, one.place, one.surface and one.surface.offset) for one in found]
+    """Words, position and offset of each sentence of a file or shard."""
+    sentences = read_sentences([path], input_options=options)
+    return [(sentence.words, sentence.place, sentence.surface and sentence.surface.offset) for sentence in sentences]
 
 
 @pytest.mark.parametrize("rule", ["", "unicode"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("end", ["", "\n"])
-def test_shards_are_the_file(tmp_path: Path, rule: str, mark: str, end: str) -> None:
+def test_shards_contain_the_sentences_of_the_file(tmp_path: Path, rule: str, mark: str, end: str) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes((mark + text(8000) + end).encode())
     options = InputOptions(tokenize=rule)
@@ -42,32 +42,32 @@ def test_shards_are_the_file(tmp_path: Path, rule: str, mark: str, end: str) -> 
     assert len(shards) > 3
     assert [shard.start for shard in shards[1:]] == [shard.end for shard in shards[:-1]]
     assert shards[-1].end == path.stat().st_size
-    assert [one for shard in shards for one in read(shard.source, options)] == read(str(path), options)
+    assert [sentence for shard in shards for sentence in read(shard.source, options)] == read(str(path), options)
 
 
-def test_a_worker_sees_the_blocks_of_one_process(tmp_path: Path) -> None:
+def test_workers_read_the_same_blocks_as_one_process(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(text(8000), encoding="utf-8")
-    found: list[list[Sentence]] = []
+    blocks: list[list[Sentence]] = []
 
     class Parser(StructureParser):
         def read_block(self, block):
-            found.append(list(block))
+            blocks.append(list(block))
             return []
 
     parser = Parser()
     list(parser.read(read_sentences([str(path)])))
-    whole, found = found, []
+    expected, blocks = blocks, []
     for shard in shards_of(str(path), InputOptions(), size=1):
         parser.first_block = first_block(shard.line)
         list(parser.read(read_sentences([shard.source])))
-    assert found == whole
-    assert [len(block) for block in found] == [16, 128, 1024, 2048, 2048, 2048, 688]
+    assert blocks == expected
+    assert [len(block) for block in blocks] == [16, 128, 1024, 2048, 2048, 2048, 688]
 
 
 def in_members(path: Path, data: bytes, size: int) -> None:
     """Write a compressed file of members of ``size`` bytes each, which end anywhere, as `bgzip` and `pzstd` do."""
-    parts = [data[place : place + size] for place in range(0, len(data), size)]
+    parts = [data[start : start + size] for start in range(0, len(data), size)]
     if path.suffix == ".gz":
         path.write_bytes(b"".join(map(gzip.compress, [*parts, b""])) + bytes(40_000))
         return
@@ -103,7 +103,7 @@ def test_damaged_member_of_a_compressed_file_is_an_error(tmp_path: Path, suffix:
             read(path, InputOptions())
 
 
-def test_what_cannot_be_cut_is_one_shard(tmp_path: Path) -> None:
+def test_files_that_cannot_be_cut_are_one_shard(tmp_path: Path) -> None:
     packed, trees, empty = tmp_path / "a.bz2", tmp_path / "a.mrg", tmp_path / "empty.txt"
     packed.write_bytes(bz2.compress(text(8000).encode()))
     trees.write_text("(S (NN a) (NN b))\n" * 3000, encoding="utf-8")
@@ -131,7 +131,7 @@ def test_errors_name_lines_and_bytes_of_the_file(tmp_path: Path) -> None:
     assert "a.txt:3001: invalid UTF-8 (0xff at byte 3 of the line, byte 12003 of the file)" in whole
 
 
-def test_a_file_that_changes_is_told(tmp_path: Path) -> None:
+def test_changed_file_raises_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(text(5000), encoding="utf-8")
     shard = next(shards_of(str(path), InputOptions(), size=1000))
