@@ -70,7 +70,7 @@ def _spec_and_options(run: str | os.PathLike[str], **options: Any) -> tuple[Mode
 def read_trained(run: str | os.PathLike[str]) -> Checkpoint:
     """The best checkpoint of a model. Raises SynparseError if it has not been trained yet.
 
-    The options of a specification are refused: they concern parsing only.
+    Options in a specification are an error, because they concern parsing only.
     """
     spec = parse_model_spec(run)
     spec.check_no_options("these options concern parsing, and this uses the model itself")

@@ -1,4 +1,4 @@
-"""From plain words to trees: what every command relies on, and a trained model with a decoder that is one."""
+"""Parsers: the interface that all commands use, and its implementation by a trained model with a decoder."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Words = str | Sequence[str] | Sentence
 
 
 class Parser(Protocol):
-    """A parser of trees or heads, whatever it is made of.
+    """Interface of parsers of trees or heads.
 
     A sentence is a string, whose words are separated by white space, a list of words, or a `Sentence`.
     """
@@ -163,7 +163,7 @@ class StructureParser:
         raise NotImplementedError
 
     def choose(self, decoder: str) -> None:
-        """Take another decoder, or with "" the default. SynparseError: the model does not give what it reads."""
+        """Select a decoder, or the default for "". Raises SynparseError if the model does not return what it reads."""
         fitting = registry.fitting_decoder(
             self.name, self.gives, decoder, task=self.task, branches_right=self.branches_right
         )
@@ -202,7 +202,7 @@ class StructureParser:
         return with_rule(options, self.tokenization)
 
     def offer(self, structure: str) -> None:
-        """Take the default decoder of the structure of that name, unless the decoder reads it already.
+        """Select the default decoder of the structure with this name, unless the decoder reads it already.
 
         Raises SynparseError if the model does not give it.
         """
@@ -290,7 +290,7 @@ class ModelParser(StructureParser):
         return self.checkpoint.digest
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the threads, so that a parser can be sent to another process."""
+        """State without the threads, so that a parser can be sent to another process."""
         return {**self.__dict__, "_pool": None}
 
     def read_block(self, block: Sequence[Sentence]) -> Iterator[Reading]:
@@ -362,7 +362,7 @@ class ModelParser(StructureParser):
         return multiplying(self._library)
 
     def _at_once(self, batches: Sequence[Any]) -> Iterator[list[Any]]:
-        """The rows of each batch. On a CPU every thread takes batches of its own: one batch gains little."""
+        """Rows of each batch. On a CPU each thread computes separate batches, as threads hardly speed up one batch."""
         import torch
 
         threads = torch.get_num_threads()
@@ -402,7 +402,7 @@ class ModelParser(StructureParser):
         return [*self._rows(batch[:half]), *self._rows(batch[half:])]
 
     def batch(self, encoded: Sequence[tuple[list[int], Sequence[int]]]) -> SentenceBatch:
-        """Sentences side by side, of the type that the model reads."""
+        """Batch of sentences, of the type that the model reads."""
         tokens, lengths = pad([ids for ids, _ in encoded])
         if not self.marks:
             return SentenceBatch(tokens, lengths).to(self.device)
@@ -417,7 +417,7 @@ class ModelParser(StructureParser):
 
 
 def default_decoder(checkpoint: Checkpoint) -> str:
-    """The decoder that a model is read by if the user names none, or "" if it gives no structure."""
+    """Default decoder of a model, or "" if it returns no structure."""
     config, gives = checkpoint.config, kind_of(checkpoint.config).gives
     branching = assumed_branching(config.parse.branching, checkpoint.facts.edges)
     if not gives:
@@ -438,7 +438,7 @@ def with_rule(options: InputOptions, rule: str) -> InputOptions:
 
 
 def _until_failure(block: Iterable[Reading]) -> tuple[list[Reading], SynparseError | None]:
-    """The readings of a block up to the first that fails, and why it does."""
+    """Readings of a block up to the first error, and this error or None."""
     readings: list[Reading] = []
     try:
         for reading in block:
@@ -449,7 +449,7 @@ def _until_failure(block: Iterable[Reading]) -> tuple[list[Reading], SynparseErr
 
 
 def _take(source: Iterator[Any], size: int) -> tuple[list[Any], Exception | None]:
-    """Up to ``size`` sentences, and what went wrong in reading the next one: those before it are not lost."""
+    """Up to ``size`` sentences, and the error in reading the next one, so that those before it are not lost."""
     block: list[Any] = []
     try:
         for sentence in islice(source, size):

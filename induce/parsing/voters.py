@@ -139,7 +139,7 @@ class BaselineVoter:
 
 
 class FileVoter:
-    """Trees or heads in a file, looked up by the words of the sentence after normalization."""
+    """Trees or heads in a file, looked up by the normalized words of a sentence."""
 
     learned_from = ""  # unknown
     tokenization: None = None

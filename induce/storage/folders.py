@@ -61,7 +61,7 @@ def save(folder: Path, files: Mapping[str, bytes]) -> None:
             _discard(new)
         raise
     sync(target.parent)
-    with suppress(OSError, SynparseError):  # what is left is cleared before the next writing
+    with suppress(OSError, SynparseError):  # leftovers are removed by the next `save`
         _discard(old, into=target)
 
 
@@ -79,17 +79,17 @@ def settle(folder: Path) -> None:
                 sync(target.parent)
                 break
     _discard(new)
-    if is_whole(target) or not is_whole(old):  # never the only whole one
+    if is_whole(target) or not is_whole(old):  # never the only complete one
         _discard(old, into=target if target.is_dir() else None)
 
 
 def remove(folder: Path) -> None:
-    """Remove our files in ``folder`` and beside it, and the folders that are empty then."""
+    """Remove the files of synparse in ``folder`` and its temporary copies, and folders that are then empty."""
     target = _real(folder)
     for path in (_sibling(target, NEW), _sibling(target, OLD), target):
         if path.is_dir():
             _remove_files(path)
-            with suppress(OSError):  # not empty: it holds something of the user's
+            with suppress(OSError):  # not empty: it contains files of the user
                 path.rmdir()
 
 
@@ -99,7 +99,7 @@ def unknown_files(folder: Path) -> list[str]:
 
 
 def versions(folder: Path) -> Iterator[Path]:
-    """``folder`` and what an interrupted writing may have left beside it, as far as they are there."""
+    """Existing paths among ``folder`` and the folders that an interrupted `save` may have left next to it."""
     target = _real(folder)
     yield from (path for path in (target, _sibling(target, NEW), _sibling(target, OLD)) if os.path.lexists(path))
 

@@ -1,4 +1,4 @@
-"""One training in a folder at a time: a lock that the system gives back however the process ends."""
+"""Lock of a run folder, which the operating system releases however the process ends."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pathlib import Path
 from treebank.base.errors import SynparseError
 
 NAME = ".synparse-lock"
-HELD = (errno.EWOULDBLOCK, errno.EACCES)  # by another process
-PATIENCE = 1.0  # seconds; a copy of a process that was killed holds its lock until it comes to closing it
+HELD = (errno.EWOULDBLOCK, errno.EACCES)  # errors of a lock that another process holds
+LOCK_TIMEOUT_SECONDS = 1.0  # a worker of a killed process holds the lock until it closes the file
 
 
 class RunLock:
-    """Holds the folder of a run, which is made if it is not there, until it is released.
+    """Lock of a run folder, held until `release`. The folder is created if it is missing.
 
     The lock is on a file in the folder, which is removed in the end; one that a kill left behind is nobody's. On a file
     system without locks, training continues without one. Raises SynparseError if another training holds the folder.
     """
 
     def __init__(self, run: Path, holder: str = "training") -> None:
-        """``holder`` says what holds it, for the message that another one gets."""
+        """``holder`` names the program in the error message of other processes."""
         run.mkdir(parents=True, exist_ok=True)
         self.path = (run / NAME).absolute()
         self.descriptor: int | None = _acquire(run, holder)
@@ -44,13 +44,13 @@ class RunLock:
 
 
 def _acquire(run: Path, holder: str) -> int:
-    """The descriptor of the lock file, locked, and the number of this process in it."""
+    """Lock the file, write the number of this process to it, and return its descriptor."""
     while True:
         descriptor = os.open(run / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             _lock(descriptor, run, holder)
-            if _same(descriptor, run / NAME):  # else its holder has just removed it
-                with suppress(OSError):  # a full disk: then the message of another training is without it
+            if _same(descriptor, run / NAME):  # otherwise the holder has just removed the file
+                with suppress(OSError):  # on a full disk, messages of other processes lack the number
                     os.truncate(descriptor, 0)
                     os.write(descriptor, f"{os.getpid()}\n".encode())
                 return descriptor
@@ -63,9 +63,9 @@ def _acquire(run: Path, holder: str) -> int:
 def _lock(descriptor: int, run: Path, kind: str) -> None:
     try:
         import fcntl
-    except ImportError:  # a system without such locks
+    except ImportError:  # the system does not support these locks
         return
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,7 +75,7 @@ def _lock(descriptor: int, run: Path, kind: str) -> None:
                 return
         if time.monotonic() >= until:
             break
-        time.sleep(PATIENCE / 50)
+        time.sleep(LOCK_TIMEOUT_SECONDS / 50)
     holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
     process = f" (process {holder})" if holder.isdigit() else ""
     raise SynparseError(

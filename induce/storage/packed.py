@@ -1,7 +1,7 @@
-"""A model in one file, to be sent and kept: the three files of a checkpoint in an uncompressed zip, with their digests.
+"""Models packed in one file: an uncompressed zip of the three files of a checkpoint with their digests.
 
-What comes from a stranger is only ever read as text, JSON and safetensors: a packed file may hold nothing else, none of
-its names leads out of its folder, and no part is larger than it says.
+Untrusted files are read only as text, JSON and safetensors. A packed file contains nothing else, no name in it leads
+out of its folder, and no part is larger than recorded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Weights in a safetensors file, and the limits of the memory that a stranger's settings may ask for."""
+"""Weights in a safetensors file, and memory limits for settings from untrusted models."""
 
 from __future__ import annotations
 

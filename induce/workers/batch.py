@@ -1,4 +1,4 @@
-"""Many files, or large ones, parsed in shards by several workers: the same files that one process writes.
+"""Parsing of many or large files in shards by several workers, with the same output as one process.
 
 Every result is renamed when it is on the disk and then noted in the manifest. So a worker or the whole call may be
 killed at any moment: what is noted is not done again, what is not noted is, and nothing is written twice.
@@ -23,12 +23,12 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.io.expand import expand
 from treebank.tokenize import NONE
 
-PAUSE = 10.0  # seconds between two words to the user
+PAUSE = 10.0  # seconds between two progress messages
 Tell = Callable[[str], None]
 
 
 class Engine(Protocol):
-    """A back end that does several tasks at a time: worker processes, or Ray."""
+    """Back end that runs several tasks at a time: worker processes or Ray."""
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
         """The outcome of each task, in any order."""
@@ -40,7 +40,7 @@ MakeEngine = Callable[[ShardWork, Sequence[int]], Engine]
 
 @dataclass
 class _File:
-    """A file of input, its result, and the shards that are known so far."""
+    """Input file with its result and the shards that are known so far."""
 
     path: str
     name: str  # of the result, below the folder
@@ -178,7 +178,7 @@ class _Batch:
             self.tell(f"{file.path}: {len(file.results):,} shards; {speed:,.0f} sentences a second")
 
     def _finish(self, file: _File) -> None:
-        """Put a file together."""
+        """Join the shards of a file."""
         results = [file.results[shard.number] for shard in file.shards]
         whole = join(self.folder, file.name, file.shards, results)
         self.manifest.add_file(file.name, file.text, whole)

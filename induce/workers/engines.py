@@ -1,4 +1,4 @@
-"""Engines by name."""
+"""Selection of an engine by name."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from induce.workers.processes import WorkerProcesses
 
 
 def engine_called(name: str, workers: int | None = None, address: str | None = None) -> MakeEngine:
-    """The factory of an engine, ``processes`` or ``ray``, with so many workers, by default one for each core.
+    """Factory of an engine, ``processes`` or ``ray``, by default with one worker for each core.
 
-    ``address`` is that of a Ray cluster that is running; without it Ray is started on this machine.
+    ``address`` is the address of a running Ray cluster; without it Ray is started on this machine.
     """
 
     def make(work: ShardWork, held: Sequence[int]) -> Engine:

@@ -41,12 +41,12 @@ class ShardWork:
 
     def __init__(self, job: Job, folder: str) -> None:
         self.folder, self.skip_bad, self.working_folder = folder, job.on_bad is not None, os.getcwd()
-        options = replace(job.input_options, notify=_quiet)  # told already where the files were cut
+        options = replace(job.input_options, notify=_quiet)  # reported before, when the files were cut
         self.job = replace(job, input_options=options, draw=None, on_bad=None, watch=None)
         self.text_options: InputOptions = replace(options, form="text")
 
     def begin(self) -> None:
-        """The first thing that a worker does: it computes in one thread, since there are others."""
+        """Set up a worker, which computes in one thread because there are other workers."""
         import torch
 
         os.chdir(self.working_folder)  # paths are relative to it
@@ -54,7 +54,7 @@ class ShardWork:
         self.job.parser.workers = 1
 
     def __call__(self, task: Task) -> Outcome:
-        """The outcome of a task. Errors are returned, so that no problem ends a worker."""
+        """Outcome of a task. Errors are returned instead of raised, so that they do not end a worker."""
         bad: list[TreebankError] = []
         notes: list[str] = []
         try:

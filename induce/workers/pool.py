@@ -1,4 +1,4 @@
-"""Work on several cores, in forked processes that share the memory of this one."""
+"""Parallel work in forked processes that share the memory of this one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treebank.base.errors import SynparseError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_work: Callable[[Any], Any] | None = None  # of a copy: what it does
+_work: Callable[[Any], Any] | None = None  # work of this worker process
 
 
 def cores() -> int:
@@ -36,7 +36,7 @@ def use_threads(count: int) -> None:
 
 
 def can_copy() -> bool:
-    """Whether this system copies a process with all that it holds (not Windows)."""
+    """Whether this system can fork a process (not Windows)."""
     return "fork" in multiprocessing.get_all_start_methods()
 
 
@@ -51,7 +51,7 @@ def in_copies(work: Callable[[Item], Result], items: Iterable[Item], count: int)
         yield from map(work, items)
         return
     reading, writing = os.pipe()
-    pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (work, reading, writing))
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _initialize_worker, (work, reading, writing))
     try:
         for result, problem in pool.map(_call, items):
             if problem:
@@ -59,27 +59,29 @@ def in_copies(work: Callable[[Item], Result], items: Iterable[Item], count: int)
             yield result
         pool.shutdown()
     finally:
-        os.close(writing)  # which ends copies that still work, where this call is broken off
+        os.close(writing)  # ends workers that are still busy if this call is interrupted
         pool.shutdown(cancel_futures=True)
         os.close(reading)
 
 
-def _begin(work: Callable[[Any], Any], reading: int, writing: int) -> None:
-    """The first thing that a copy does."""
+def _initialize_worker(work: Callable[[Any], Any], reading: int, writing: int) -> None:
+    """Set up a worker process."""
     global _work
     import torch
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    os.close(writing)  # which only the process has that the copies are made of
-    threading.Thread(target=_end_with, args=(reading,), daemon=True).start()
+    os.close(writing)  # only the parent keeps this end of the pipe open
+    threading.Thread(target=_exit_when_closed, args=(reading,), daemon=True).start()
     torch.set_num_threads(1)
     _work = work
 
 
-def _end_with(reading: int) -> None:
-    """Ends a copy with the call that it was made for, or with the process, which may have been killed: nobody else
-    would, and it would hold what that one held, such as the lock of a folder."""
+def _exit_when_closed(reading: int) -> None:
+    """End this worker when the parent closes its end of the pipe, or is killed.
+
+    Otherwise the worker would continue to hold resources of the parent, such as the lock of a folder.
+    """
     os.read(reading, 1)
     os._exit(1)
 

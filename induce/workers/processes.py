@@ -1,4 +1,4 @@
-"""Tasks in processes of this machine: a worker that dies is replaced, and its task is done by another one."""
+"""Engine for worker processes on this machine. A worker that dies is replaced and its task is repeated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WorkerProcesses:
         self.workers: list[_Worker] = []
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
-        """The outcome of each task, as it comes. Raises SynparseError for a task of which worker after worker dies."""
+        """Yield the outcome of each task when it is done. Raises SynparseError if several workers die of one task."""
         waiting = _Waiting(tasks)
         try:
             while True:
@@ -49,7 +49,7 @@ class WorkerProcesses:
                 worker.end()
 
     def _hand_out(self, waiting: _Waiting) -> None:
-        """Give every worker that has nothing to do a task, as long as there are some."""
+        """Give each idle worker a task while there are tasks."""
         idle = [worker for worker in self.workers if not worker.task]
         while idle or len(self.workers) < self.count:
             task = waiting.next()
@@ -61,7 +61,7 @@ class WorkerProcesses:
                 worker.connection.send(task)
 
     def _receive(self, worker: _Worker, waiting: _Waiting) -> Outcome | None:
-        """The outcome that a worker sends, or None if the worker has died and its task waits again."""
+        """Outcome sent by a worker, or None if the worker has died and its task is queued again."""
         task = worker.task
         assert task is not None
         try:
@@ -86,21 +86,21 @@ class WorkerProcesses:
 
 
 class _Worker:
-    """A process, the way to it, and what it is doing."""
+    """Worker process with its connection and current task."""
 
     def __init__(self, process: Any, connection: Connection) -> None:
         self.process, self.connection = process, connection
         self.task: Task | None = None
 
     def end(self) -> None:
-        """End it, whatever it does: what it has not renamed yet does not count."""
+        """End the process at once. Output that it has not renamed yet is discarded."""
         self.connection.close()
         self.process.terminate()
         self.process.join()
 
 
 class _Waiting:
-    """Tasks that nobody has begun, those of dead workers first."""
+    """Queue of tasks, with those of dead workers first."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         self._tasks = iter(tasks)
@@ -112,7 +112,7 @@ class _Waiting:
         return self._again.popleft() if self._again else next(self._tasks, None)
 
     def again(self, task: Task, code: int | None) -> None:
-        """Take up the task of a dead worker again."""
+        """Queue the task of a dead worker again."""
         self._died[task] += 1
         if self._died[task] == ATTEMPTS:
             where = f"{task.shard.path}:{task.shard.line}"

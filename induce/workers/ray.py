@@ -1,4 +1,4 @@
-"""Tasks by Ray: on the cores of this machine, or on those of a cluster whose machines see the same files.
+"""Engine for Ray, on the cores of this machine or of a cluster whose machines share a file system.
 
 Scheduling, retries after a lost node and the restart of workers are Ray's; the tasks, what they write and the manifest
 are those of every engine. A worker keeps the parser that it has loaded, however many tasks it does.
@@ -16,11 +16,11 @@ from induce.workers.pool import cores
 from treebank.base.errors import SynparseError
 
 RETRIES = 5  # of a task whose worker or node is lost
-_loaded: dict[str, ShardWork] = {}  # in a worker of Ray: what it does
+_loaded: dict[str, ShardWork] = {}  # work of this Ray worker, by key
 
 
 class RayEngine:
-    """A cluster at ``address``, or one that is started on this machine for as long as the tasks take.
+    """Ray cluster at ``address``, or one that runs on this machine while there are tasks.
 
     Raises SynparseError if Ray is missing, or no cluster answers.
     """
@@ -47,7 +47,7 @@ class RayEngine:
             raise SynparseError(f"--address {self.address}: no Ray cluster answers here ({error})") from None
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
-        """The outcome of each task, as it comes. Raises SynparseError for a task that Ray gives up."""
+        """Yield the outcome of each task when it is done. Raises SynparseError if a task fails repeatedly."""
         parser = self.ray.put(self.work)
         name = parser.hex()
         remote = self.ray.remote(num_cpus=1, max_retries=RETRIES)(_work)
@@ -77,7 +77,7 @@ class RayEngine:
 
 
 def _ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # disables usage statistics
     try:
         import ray
     except ImportError:
